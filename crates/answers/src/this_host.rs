@@ -1,7 +1,7 @@
 //! This host: its identity, as its recording has it, and its recording before the live samples.
 
 use probe::{Root, host_facts};
-use store::Identity;
+use store::HostIdentity;
 use timeline::Source;
 
 use crate::open::screen;
@@ -28,10 +28,10 @@ pub fn with_history(live: Source, root: &Root) -> Source {
 }
 
 /// Its machine ID and its name.
-pub fn identity(root: &Root) -> Identity {
+pub fn identity(root: &Root) -> HostIdentity {
     let name = host_facts::hostname(root).unwrap_or_default();
     let id = machine_id().unwrap_or_else(|| name.clone());
-    Identity { id, name }
+    HostIdentity { id, name }
 }
 
 /// machine-id(5): 32 hexadecimal digits that stay with an installation; a container without one has `uninitialized`.

@@ -78,7 +78,7 @@ pub(crate) fn load(
         return recording.load(selection, progress);
     };
     let facts = recording.facts();
-    let screen = store::Screen {
+    let screen = store::RollUpScreen {
         signals,
         could_hold: &mut |rolled| could_hold(rolled, &facts),
     };

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use store::{Recording, Screen, Selection};
+use store::{Recording, RollUpScreen, Selection};
 
 fn main() {
     let given = std::env::args().nth(1);
@@ -28,7 +28,7 @@ fn main() {
         any
     };
     let signals = diagnose::screened_signals();
-    let screen = Screen {
+    let screen = RollUpScreen {
         signals: &signals,
         could_hold: &mut could_hold,
     };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use probe::{Root, TaskSource};
 use rustix::time::{ClockId, clock_gettime};
 use sampler::{Health, INBOX, Recorder, Settings};
-use store::{Identity, Options, Writer};
+use store::{HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::Span;
 
@@ -47,11 +47,11 @@ fn main() {
 
 fn measure(name: &str, settings: Settings) {
     let directory = tempfile::tempdir().expect("a place for the recording");
-    let identity = Identity {
+    let identity = HostIdentity {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
-    let options = Options::default();
+    let options = WriterOptions::default();
     let writer = Writer::open(directory.path(), &identity, &Facts::default(), options);
     let writer = writer.expect("a recording");
     let health = Arc::new(Health::default());

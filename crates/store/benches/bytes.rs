@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use store::{Identity, keep};
+use store::{HostIdentity, add_timeline};
 use timeline::{Entity, Run, Timeline};
 use units::Span;
 
@@ -21,12 +21,12 @@ fn main() {
     let timeline = &opened.timeline;
     let temporary = tempfile::tempdir().unwrap();
     let directory = temporary.path().join("recording");
-    let host = Identity {
+    let host = HostIdentity {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
     let before = cpu();
-    keep(
+    add_timeline(
         &directory,
         &host,
         timeline,

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use store::{Identity, Options, Recording, Resolution, Selection, Writer};
+use store::{HostIdentity, Recording, Resolution, Selection, Writer, WriterOptions};
 use timeline::{Entity, Facts, ProcessCells, Sample, SignalId, Stamp};
 use units::{Span, WallClock};
 
@@ -43,14 +43,14 @@ fn host(sample: &mut Sample, values: &mut [u64], random: &mut u64) {
 }
 
 fn open(directory: &std::path::Path) -> Writer {
-    let identity = Identity {
+    let identity = HostIdentity {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
-    let options = Options {
+    let options = WriterOptions {
         patient: true,
         segment: Span::from_hours(99),
-        ..Options::default()
+        ..WriterOptions::default()
     };
     Writer::open(directory, &identity, &Facts::default(), options).expect("a directory of its own")
 }

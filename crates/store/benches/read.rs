@@ -10,7 +10,7 @@ mod week;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use store::{Recording, Resolution, Screen, Selection};
+use store::{Recording, Resolution, RollUpScreen, Selection};
 use timeline::{Entity, SignalId};
 use units::WallClock;
 
@@ -70,7 +70,7 @@ fn measure(step: &str) {
     let before = cpu();
     let loaded = match step {
         "screened" => {
-            let screen = Screen {
+            let screen = RollUpScreen {
                 signals: &screen::signals(),
                 could_hold: &mut screen::could_hold,
             };

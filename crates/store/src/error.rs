@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-/// Why a directory cannot be recorded into or read.
+/// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {doing} {}: {reason}", path.display())]
     Io {
         /// What was tried: `read`, `create`, `lock`.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The operating system's reason; in words, as an error's source would be shown a second time.
+        /// The operating system's error; as text, as an error's source would be shown a second time.
         reason: String,
     },
-    /// A recorder ended before its disk had taken everything.
-    #[error("the last samples are not kept: {reason}")]
+    /// A recorder ended before everything was written.
+    #[error("the last samples were not written: {reason}")]
     NotWritten {
-        /// What the disk said.
+        /// The error of the disk.
         reason: String,
     },
     /// Another recorder writes to it.
@@ -26,27 +26,27 @@ pub enum StoreError {
     Locked {
         /// The directory.
         path: PathBuf,
-        /// The other's PID, where it is known.
+        /// The PID of the other recorder, where known.
         pid: Option<u32>,
     },
-    /// It holds files that are no recording's.
-    #[error("{} is not a recording: it holds {found}", path.display())]
+    /// It contains files that are not a recording's.
+    #[error("{} is not a recording: it contains {found}", path.display())]
     NotARecording {
         /// The directory.
         path: PathBuf,
         /// What was found there.
         found: String,
     },
-    /// It is another user's.
-    #[error("{} belongs to {owner}, who could not read what is written here; record elsewhere, or as {owner}", path.display())]
+    /// It belongs to another user.
+    #[error("{} belongs to {owner}, who could not read new files in it; record elsewhere, or as {owner}", path.display())]
     OtherUser {
         /// The directory.
         path: PathBuf,
-        /// Whose it is.
+        /// That user.
         owner: String,
     },
     /// It is the recording of another host.
-    #[error("{} holds the recording of {theirs}, and this is {ours}", path.display())]
+    #[error("{} is the recording of {theirs}, but this host is {ours}", path.display())]
     OtherHost {
         /// The directory.
         path: PathBuf,
@@ -55,38 +55,38 @@ pub enum StoreError {
         /// This host.
         ours: String,
     },
-    /// What is to be added to it does not tell when it was, or the recording does not.
-    #[error("{} cannot be added to: it or what is added does not tell at what times samples were taken", path.display())]
+    /// The recording or the timeline to be added has no wall-clock times.
+    #[error("cannot add to {}: the recording or the new samples have no wall-clock times", path.display())]
     Undated {
         /// The directory.
         path: PathBuf,
     },
-    /// What is to be added to it is not later than what it has.
-    #[error("{} has {first} to {last} already, and what is added begins at {begins}: nothing is overwritten", path.display())]
+    /// The timeline to be added does not begin after the recording's end.
+    #[error("{} already covers {first} to {last}, and the new samples begin at {begins}: nothing is overwritten", path.display())]
     NotLater {
         /// The directory.
         path: PathBuf,
-        /// When what is added begins.
+        /// When the timeline to be added begins.
         begins: String,
         /// When the recording begins.
         first: String,
         /// When it ends.
         last: String,
     },
-    /// It was written by a memtide of another format.
+    /// It has another format.
     #[error("{} was written by another memtide (format {format}; this one reads format {known})", path.display())]
     OtherFormat {
         /// The directory.
         path: PathBuf,
         /// Its format.
         format: u32,
-        /// The one that is known here.
+        /// The format of this memtide.
         known: u32,
     },
 }
 
 impl StoreError {
-    /// The operating system refused `doing` something with a file or directory.
+    /// A system call failed while `doing` something with a file or directory.
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::Io {
             doing,

@@ -1,9 +1,10 @@
-//! `facts.jsonl`: what changes rarely, with the time from which on it held.
+//! `facts.jsonl`: facts, each with the time from which it is valid.
 //!
 //! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in nanoseconds
-//! since 1970. Tunables go by their dotted name and are texts; what is structured goes by its field's name and is JSON. Facts
-//! are read now and then: `since` is when the value before was read last, `{"wall", "boot_ns"}`, and is missing where nobody
-//! knows or there was none.
+//! since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and are JSON.
+//! `since` is when the previous value was read last, `{"wall", "boot_ns"}`, and is absent where unknown or there was none.
+
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -12,12 +13,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use timeline::facts::{self, CgroupMode, Container, Disk, Fact, MemoryMount, Node};
-use timeline::{Facts, Stamp, Timeline};
-use units::{Bytes, PageSize, Span, WallClock};
+use serde_json::Value;
+use timeline::{Facts, Stamp, Timeline, facts};
+use units::{Bytes, Span, WallClock};
 
-use crate::{StoreError, place};
+use crate::{StoreError, files};
+use values::{fact_of, set, structured};
 
 /// The file in a recording.
 pub(crate) const FILE: &str = "facts.jsonl";
@@ -25,8 +26,8 @@ pub(crate) const FILE: &str = "facts.jsonl";
 /// What is read of a longer file at most: its end, as the newest values count.
 const LARGEST: u64 = 8 << 20;
 
-/// A longer file is written anew with less. A host has some 50 facts that change a few times a day; but a list of mounts
-/// may change each minute.
+/// A longer file is compacted. A host has about 50 facts that change a few times a day; but a list of mounts may change each
+/// minute.
 const COMPACTED_FROM: u64 = 1 << 20;
 /// The bytes of one name's changes that are left then, the newest; its last value always is.
 const LEFT_OF_EACH: usize = 64 << 10;
@@ -35,30 +36,30 @@ const LEFT_OF_ALL: usize = 512 << 10;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Line {
+struct FactLine {
     /// The first reading of it.
     #[serde(flatten)]
-    time: Time,
+    time: FactTime,
     name: String,
     value: Value,
     /// The last reading of the value before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<Time>,
+    since: Option<FactTime>,
 }
 
 /// When a value was read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Time {
+struct FactTime {
     /// Nanoseconds since 1970; `None` where the source has no wall clock.
     wall: Option<i64>,
     /// The boot clock.
     boot_ns: u64,
-    /// Its place on the clock of a timeline that was kept whole: imports may have no other.
+    /// Its time on the clock of a timeline that was added as a whole: imports may have no other clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
 }
 
-impl Time {
+impl FactTime {
     fn of(stamp: Stamp) -> Self {
         Self {
             wall: stamp.wall.map(WallClock::unix_nanos),
@@ -87,121 +88,6 @@ pub(crate) fn entries(facts: &Facts) -> Vec<(String, Value)> {
     all
 }
 
-/// The fields of [`Facts`] that are no tunables, by name; `null` where not known.
-fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, Value)> {
-    let list = |values: Vec<Value>| match values.is_empty() {
-        true => Value::Null,
-        false => Value::from(values),
-    };
-    let nodes = facts.nodes.iter().map(|node| {
-        let Node { id, distances } = node;
-        json!({ "id": id, "distances": distances })
-    });
-    let disks = facts.disks.iter().map(|disk| {
-        let Disk { name, rotational } = disk;
-        json!({ "name": name, "rotational": rotational })
-    });
-    let mounts = facts.memory_mounts.iter().map(|mount| {
-        let MemoryMount { point, kind, size } = mount;
-        json!({ "point": point, "kind": kind, "size": size.map(Bytes::get) })
-    });
-    let container = facts.container.as_ref().map(|container| {
-        let Container {
-            signs,
-            meminfo_is_own,
-        } = container;
-        json!({ "signs": signs, "meminfo_is_own": meminfo_is_own })
-    });
-    let mode = facts.cgroup_mode.map(|mode| match mode {
-        CgroupMode::V1 => "v1",
-        CgroupMode::V2 => "v2",
-    });
-    [
-        (
-            "page_size",
-            json!(facts.page_size.map(|size| size.bytes().get())),
-        ),
-        ("ticks_per_second", json!(facts.ticks_per_second)),
-        ("cpus", json!(facts.cpus)),
-        ("nodes", list(nodes.collect())),
-        ("disks", list(disks.collect())),
-        ("memory_mounts", list(mounts.collect())),
-        ("cgroup_mode", json!(mode)),
-        ("own_cgroup", json!(facts.own_cgroup)),
-        ("container", json!(container)),
-        ("hostname", json!(facts.hostname)),
-    ]
-    .into_iter()
-}
-
-/// Takes a value; `false` where its name is not known here.
-fn take(facts: &mut Facts, at: Span, name: &str, value: &Value) -> bool {
-    if let Some(fact) = fact_of(name) {
-        if let Some(text) = value.as_str() {
-            facts.record(at, fact, text);
-        }
-        return true;
-    }
-    let number = || value.as_u64();
-    let small = || number().and_then(|n| u32::try_from(n).ok());
-    let text = || value.as_str().map(str::to_owned);
-    let rows = || value.as_array().map_or(&[][..], Vec::as_slice).iter();
-    match name {
-        "page_size" => facts.page_size = number().and_then(PageSize::from_bytes),
-        "ticks_per_second" => facts.ticks_per_second = number(),
-        "cpus" => facts.cpus = small(),
-        "nodes" => facts.nodes = rows().filter_map(node).collect(),
-        "disks" => facts.disks = rows().filter_map(disk).collect(),
-        "memory_mounts" => facts.memory_mounts = rows().filter_map(mount).collect(),
-        "cgroup_mode" => {
-            facts.cgroup_mode = match value.as_str() {
-                Some("v1") => Some(CgroupMode::V1),
-                Some("v2") => Some(CgroupMode::V2),
-                _ => None,
-            }
-        }
-        "own_cgroup" => facts.own_cgroup = text(),
-        "container" => facts.container = container(value),
-        "hostname" => facts.hostname = text(),
-        _ => return false,
-    }
-    true
-}
-
-fn node(value: &Value) -> Option<Node> {
-    let distances = value.get("distances")?.as_array()?.iter();
-    let small = |value: &Value| u32::try_from(value.as_u64()?).ok();
-    Some(Node {
-        id: small(value.get("id")?)?,
-        distances: distances.filter_map(small).collect(),
-    })
-}
-
-fn disk(value: &Value) -> Option<Disk> {
-    Some(Disk {
-        name: value.get("name")?.as_str()?.to_owned(),
-        rotational: value.get("rotational").and_then(Value::as_bool),
-    })
-}
-
-fn mount(value: &Value) -> Option<MemoryMount> {
-    Some(MemoryMount {
-        point: value.get("point")?.as_str()?.to_owned(),
-        kind: value.get("kind")?.as_str()?.to_owned(),
-        size: value.get("size").and_then(Value::as_u64).map(Bytes::new),
-    })
-}
-
-fn container(value: &Value) -> Option<Container> {
-    let signs = value.get("signs")?.as_array()?.iter();
-    Some(Container {
-        signs: signs
-            .filter_map(|sign| Some(sign.as_str()?.to_owned()))
-            .collect(),
-        meminfo_is_own: value.get("meminfo_is_own")?.as_bool()?,
-    })
-}
-
 /// Appends what is new or has changed, and syncs it. Gives how many values that were. The facts' own clock is the boot clock.
 ///
 /// # Errors
@@ -212,25 +98,26 @@ pub(crate) fn append(
     facts: &Facts,
     previous: Option<&Facts>,
 ) -> Result<usize, StoreError> {
-    let line = |(name, value): (String, Value)| Line {
-        time: Time::of(stamp),
+    let line = |(name, value): (String, Value)| FactLine {
+        time: FactTime::of(stamp),
         since: since(facts, stamp, &name, &value),
         name,
         value,
     };
     let changed = changed(facts, previous);
-    let lines: Vec<Line> = changed.into_iter().map(line).collect();
+    let lines: Vec<FactLine> = changed.into_iter().map(line).collect();
     write(directory, &lines)?;
     Ok(lines.len())
 }
 
 /// When the value that a fact had before was read last.
-fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<Time> {
+fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<FactTime> {
     let mut changes = facts.changes().iter().rev();
-    let change = changes.find(|it| it.fact.name == name && value.as_str() == Some(&it.to))?;
+    let change =
+        changes.find(|change| change.fact.name == name && value.as_str() == Some(&change.to))?;
     let since = change.since.filter(|since| *since <= stamp.boot)?;
     let ago = stamp.boot - since;
-    Some(Time::of(Stamp {
+    Some(FactTime::of(Stamp {
         boot: since,
         awake: None,
         wall: stamp.wall.map(|wall| wall.minus(ago)),
@@ -241,7 +128,7 @@ fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
     let before = previous.map(entries).unwrap_or_default();
     let mut now = entries(facts);
     let gone = before.iter().filter(|(name, _)| {
-        // A tunable that cannot be read any more keeps its last value: nobody knows that it changed.
+        // A tunable that cannot be read any more keeps its last value.
         let is_there = now.iter().any(|(other, _)| other == name);
         !is_there && facts::ALL.iter().all(|fact| fact.name != name)
     });
@@ -251,7 +138,7 @@ fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
     now
 }
 
-/// Appends the facts of a whole timeline, each from when on it held.
+/// Appends the facts of a whole timeline, each with the time from which it is valid.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -265,12 +152,12 @@ pub(crate) fn append_all(
         let stamp = timeline
             .stamp(sample.min(timeline.len().saturating_sub(1)))
             .unwrap_or_default();
-        Time {
+        FactTime {
             at_ns: Some(at.as_nanos()),
-            ..Time::of(stamp)
+            ..FactTime::of(stamp)
         }
     };
-    let line = |at: Span, since: Option<Span>, name: &str, value: Value| Line {
+    let line = |at: Span, since: Option<Span>, name: &str, value: Value| FactLine {
         time: time(at),
         since: since.map(time),
         name: name.to_owned(),
@@ -281,7 +168,7 @@ pub(crate) fn append_all(
         let first = changes.clone().find(|change| change.fact.name == name);
         first.map_or(now, |change| Value::from(change.from.clone()))
     };
-    let mut lines: Vec<Line> = entries(facts)
+    let mut lines: Vec<FactLine> = entries(facts)
         .into_iter()
         .map(|(name, now)| line(Span::ZERO, None, &name, first(&name, now)))
         .collect();
@@ -293,7 +180,7 @@ pub(crate) fn append_all(
     write(directory, &lines)
 }
 
-fn write(directory: &Path, lines: &[Line]) -> Result<(), StoreError> {
+fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
     if lines.is_empty() {
         return Ok(());
     }
@@ -306,7 +193,7 @@ fn write(directory: &Path, lines: &[Line]) -> Result<(), StoreError> {
     let write = || {
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true).mode(0o640);
-        let mut file = place::open_own(&mut options, &path)?;
+        let mut file = files::open_own(&mut options, &path)?;
         // A line that a kill has torn must not swallow the next one.
         if !ends_with_newline(&mut file)? {
             text.insert(0, '\n');
@@ -322,7 +209,7 @@ fn write(directory: &Path, lines: &[Line]) -> Result<(), StoreError> {
     write().map_err(|error| StoreError::io("write", &path, &error))
 }
 
-/// Writes the file anew with the newest changes of each name.
+/// Rewrites the file with the newest changes of each name.
 fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
     let bytes = tail(path, &mut Vec::new())?;
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
@@ -330,7 +217,7 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
     let mut of_all = 0;
     let mut left = Vec::new();
     for line in lines.into_iter().rev() {
-        let Ok(Line { name, .. }) = serde_json::from_slice(line) else {
+        let Ok(FactLine { name, .. }) = serde_json::from_slice(line) else {
             continue;
         };
         let is_last = !of_each.contains_key(&name) && is_known(&name);
@@ -342,13 +229,13 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
         }
     }
     let draft = directory.join(format!(".{FILE}"));
-    let mut file = place::create_draft(&draft)?;
+    let mut file = files::create_draft(&draft)?;
     for line in left.into_iter().rev() {
         file.write_all(line)?;
     }
     file.sync_all()?;
     std::fs::rename(&draft, path)?;
-    place::sync(directory)
+    files::sync(directory)
 }
 
 fn is_known(name: &str) -> bool {
@@ -372,8 +259,8 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let lines = lines(directory, &mut problems);
     let mut facts = Facts::default();
     let mut unknown = 0;
-    // What held before the first sample is no change, so only the last value of each counts.
-    let clocks = Clocks::of(timeline);
+    // Values from before the first sample are not changes; only the last one of each counts.
+    let clocks = FactClocks::of(timeline);
     let (before, within) = split(lines, timeline, &clocks);
     let mut last: HashMap<&str, usize> = HashMap::new();
     for (at, line) in before.iter().enumerate() {
@@ -383,32 +270,32 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let latest = before.into_iter().enumerate();
     let latest = latest.filter(|(at, _)| last.contains(at));
     for (_, line) in latest {
-        unknown += usize::from(!take(&mut facts, Span::ZERO, &line.name, &line.value));
+        unknown += usize::from(!set(&mut facts, Span::ZERO, &line.name, &line.value));
         if let (None, Some(fact)) = (clocks.place(timeline, line.time), fact_of(&line.name)) {
             facts.read_before(fact);
         }
     }
     for (at, line) in within {
-        let since = line.since.and_then(|it| clocks.place(timeline, it));
+        let since = line.since.and_then(|since| clocks.place(timeline, since));
         if let (Some(since), Some(fact)) = (since, fact_of(&line.name)) {
             facts.read_again(since, fact);
         }
-        unknown += usize::from(!take(&mut facts, at, &line.name, &line.value));
+        unknown += usize::from(!set(&mut facts, at, &line.name, &line.value));
     }
     if unknown > 0 {
         problems.push(format!(
-            "{FILE}: {unknown} values have names that this memtide does not know; a later one reads them"
+            "{FILE}: {unknown} values have unknown names; a later memtide reads them"
         ));
     }
     (facts, problems)
 }
 
-fn fact_of(name: &str) -> Option<Fact> {
-    facts::ALL.iter().find(|fact| fact.name == name).copied()
-}
-
 /// Lines that hold before or at a timeline's first sample, and those after it with their times; later ones are left out.
-fn split(lines: Vec<Line>, timeline: &Timeline, clocks: &Clocks) -> (Vec<Line>, Vec<(Span, Line)>) {
+fn split(
+    lines: Vec<FactLine>,
+    timeline: &Timeline,
+    clocks: &FactClocks,
+) -> (Vec<FactLine>, Vec<(Span, FactLine)>) {
     let mut before = Vec::new();
     let mut within = Vec::new();
     for line in lines {
@@ -439,7 +326,7 @@ fn is_after(timeline: &Timeline, time: Span, sample: usize) -> bool {
 
 /// The latest time until each sample, by each clock: never falling, so that the first sample from a time on is found by
 /// halves, whatever the clocks did.
-struct Clocks {
+struct FactClocks {
     is_dated: bool,
     wall: Vec<Option<i64>>,
     boot: Vec<u64>,
@@ -447,7 +334,7 @@ struct Clocks {
     undated: Vec<Option<u64>>,
 }
 
-impl Clocks {
+impl FactClocks {
     fn of(timeline: &Timeline) -> Self {
         let stamps: Vec<Stamp> = (0..timeline.len())
             .filter_map(|at| timeline.stamp(at))
@@ -456,14 +343,18 @@ impl Clocks {
         let undated = |stamp: &Stamp| stamp.wall.is_none().then(|| boot(stamp));
         Self {
             is_dated: stamps.first().is_some_and(|stamp| stamp.wall.is_some()),
-            wall: latest(stamps.iter().map(|it| it.wall.map(WallClock::unix_nanos))),
+            wall: latest(
+                stamps
+                    .iter()
+                    .map(|stamp| stamp.wall.map(WallClock::unix_nanos)),
+            ),
             boot: latest(stamps.iter().map(boot)),
             undated: latest(stamps.iter().map(undated)),
         }
     }
 
     /// The first sample that is not earlier than a line.
-    fn first_from(&self, line: Time) -> usize {
+    fn first_from(&self, line: FactTime) -> usize {
         let Some(wall) = line.wall.filter(|_| self.is_dated) else {
             return self.boot.partition_point(|boot| *boot < line.boot_ns);
         };
@@ -473,7 +364,7 @@ impl Clocks {
     }
 
     /// The same on a timeline's clock; `None` before its first sample.
-    fn place(&self, timeline: &Timeline, time: Time) -> Option<Span> {
+    fn place(&self, timeline: &Timeline, time: FactTime) -> Option<Span> {
         if let Some(at) = time.at_ns.filter(|_| !self.is_dated) {
             return Some(Span::from_nanos(at));
         }
@@ -485,13 +376,13 @@ impl Clocks {
 /// The largest until each place.
 fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
     let mut last: Option<T> = None;
-    of.map(|one| *last.insert(last.map_or(one, |last| last.max(one))))
+    of.map(|value| *last.insert(last.map_or(value, |last| last.max(value))))
         .collect()
 }
 
 /// The bytes of a file, and of one that is too long the last whole lines.
 fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
-    let mut file = place::open_regular(path)?;
+    let mut file = files::open_regular(path)?;
     let cut = file.metadata()?.len().saturating_sub(LARGEST);
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();
@@ -500,19 +391,19 @@ fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
         let line = bytes.iter().position(|byte| *byte == b'\n');
         bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
         problems.push(format!(
-            "{FILE}: it is too long; its first {} are not read",
+            "{FILE}: too long; its first {} are not read",
             Bytes::new(cut)
         ));
     }
     Ok(bytes)
 }
 
-fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
+fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     let bytes = match tail(&directory.join(FILE), problems) {
         Ok(bytes) => bytes,
         Err(error) => {
             problems.push(format!(
-                "{FILE}: {error}; kernel version, tunables and topology are not known"
+                "{FILE}: {error}; kernel version, tunables and topology are unknown"
             ));
             return Vec::new();
         }
@@ -522,7 +413,7 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
     let torn = parts.pop().unwrap_or_default();
     if is_torn {
         problems.push(format!(
-            "{FILE}: its last line ends in the middle ({} bytes) and is left out",
+            "{FILE}: its last line is incomplete ({} bytes) and is ignored",
             torn.len()
         ));
     }
@@ -531,28 +422,30 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
     for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
         match serde_json::from_slice(part) {
             Ok(line) => good.push(line),
-            Err(error) if bad < MOST_TOLD => {
+            Err(error) if bad < MOST_REPORTED => {
                 problems.push(format!("{FILE}, line {number}: {error}; left out"));
                 bad += 1;
             }
             Err(_) => bad += 1,
         }
     }
-    if bad > MOST_TOLD {
-        let more = bad - MOST_TOLD;
-        problems.push(format!("{FILE}: {more} more lines are left out"));
+    if bad > MOST_REPORTED {
+        let more = bad - MOST_REPORTED;
+        problems.push(format!("{FILE}: {more} more lines are ignored"));
     }
     good
 }
 
-/// So many bad lines are told one by one.
-const MOST_TOLD: usize = 8;
+/// The most bad lines that are reported one by one.
+const MOST_REPORTED: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use timeline::Sample;
+    use timeline::facts::{CgroupMode, Container, Disk, MemoryMount, Node};
     use timeline::facts::{KERNEL_VERSION, SWAPPINESS};
+    use units::PageSize;
 
     fn rich() -> Facts {
         let mut facts = Facts::default();
@@ -613,7 +506,7 @@ mod tests {
         let names: Vec<_> = fields
             .filter_map(|line| Some(line.trim().split_once(": ")?.0))
             .collect();
-        // A field that is new in `Facts` needs a place in `structured` and `take`, and in the example.
+        // A new field of `Facts` must be added to `structured` and `set`, and to the example.
         let stored = structured(&facts).map(|(name, _)| name);
         let known: Vec<_> = ["values", "read", "changes"]
             .into_iter()
@@ -643,7 +536,7 @@ mod tests {
         assert_eq!(found.number(SWAPPINESS), Some(1));
         assert_eq!(found.changes().len(), 1);
         assert_eq!(found.changes()[0].at, Span::from_secs(3));
-        // Nothing tells of a reading after the one that was written.
+        // A reading after the written one is not stored.
         assert_eq!(found.changes()[0].since, Some(Span::from_secs(1)));
         assert_eq!(found.container, None);
         let (later, _) = read(directory.path(), &timeline(&[8, 9]));
@@ -692,7 +585,10 @@ mod tests {
         std::fs::write(&path, &text[..text.len() - 4]).unwrap();
         let (found, problems) = read(directory.path(), &timeline(&[5]));
         assert_eq!(problems.len(), 1);
-        assert!(problems[0].contains("ends in the middle"), "{problems:?}");
+        assert!(
+            problems[0].contains("its last line is incomplete"),
+            "{problems:?}"
+        );
         assert_eq!(found.cpus, Some(4));
         let mut changed = rich();
         changed.cpus = Some(8);
@@ -743,8 +639,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut text = String::new();
         for number in 0..100_000 {
-            let line = Line {
-                time: Time {
+            let line = FactLine {
+                time: FactTime {
                     wall: Some(number),
                     boot_ns: 0,
                     at_ns: None,

@@ -1,10 +1,10 @@
-//! The head of a recording: what has been recorded and is not sealed yet, in `head/NNNNNNNN.log`.
+//! The head of a recording: what is not sealed yet, in `head/NNNNNNNN.log`.
 //!
-//! A file is a list of [frames](frame), each with a checksum: the [dictionary] twice, what could not be read, and
-//! [samples](encode) in blocks of sixty, with events between them. It is only ever appended to. Killed at any byte, all whole
-//! frames before are there; a damaged byte costs its block.
+//! A file is a list of [frames](frame), each with a checksum: the [dictionary] twice, the files that could not be read, and
+//! [samples](encode) in blocks of sixty, with events between them. It is append-only. After a kill at any byte, all whole
+//! frames before it can be read; a damaged byte costs its block.
 //!
-//! A file may be read while it is written. It never reaches back to another: each begins with a sample that stands by itself.
+//! A file may be read while it is written. It does not depend on others: each begins with a complete sample.
 
 mod bytes;
 mod decode;
@@ -23,7 +23,7 @@ use std::{fs, io};
 use timeline::Timeline;
 use units::WallClock;
 
-use crate::place;
+use crate::files;
 
 pub(crate) use decode::kernel_file;
 use dictionary::put_own as put_dictionary;
@@ -99,12 +99,12 @@ pub(crate) fn beginning() -> Vec<u8> {
 pub(crate) fn is_empty(path: &Path) -> bool {
     let beginning = beginning();
     let longest = u64::try_from(beginning.len()).unwrap_or(u64::MAX);
-    place::read_regular(path, longest).is_ok_and(|bytes| beginning.starts_with(&bytes))
+    files::read_regular(path, longest).is_ok_and(|bytes| beginning.starts_with(&bytes))
 }
 
 /// Reads a head file into a timeline; its writer may be at work.
 pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> HeadRead {
-    let bytes = match place::read_regular(path, u64::MAX) {
+    let bytes = match files::read_regular(path, u64::MAX) {
         Ok(bytes) => bytes,
         Err(error) => {
             return HeadRead {
@@ -118,7 +118,7 @@ pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> 
         && !is_being_written(path)
     {
         read.problems.push(format!(
-            "the last {len} bytes, from byte {at}, are no whole frame and are left out"
+            "the last {len} bytes, from byte {at}, are an incomplete frame and are ignored"
         ));
     }
     for problem in &mut read.problems {
@@ -142,5 +142,6 @@ fn is_being_written(path: &Path) -> bool {
         return false;
     };
     let files = files(recording).unwrap_or_default();
-    files.last().is_some_and(|last| last.path == path) && crate::lock::is_held(recording)
+    files.last().is_some_and(|last| last.path == path)
+        && crate::directory::lock::is_locked(recording)
 }

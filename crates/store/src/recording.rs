@@ -1,8 +1,8 @@
 //! The only reader of recordings: segments and head become a timeline and facts.
 
 pub(crate) mod damaged;
+mod duration;
 mod ends;
-mod lasts;
 mod load;
 mod part;
 mod scan;
@@ -16,13 +16,13 @@ use timeline::{Facts, Timeline};
 use units::{Bytes, Span, WallClock};
 
 use crate::StoreError;
+use crate::directory::identity::{self, HostIdentity};
 use crate::head::{self, HeadFile};
-use crate::identity::{self, Identity};
 use crate::segment::{self, Segment, names};
 use load::Loading;
-pub use screen::{Screen, Screened};
+pub use screen::{RollUpScreen, Screened};
 
-/// Which part of a recording, and how finely.
+/// A range of a recording, and the resolution to read it at.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection {
     /// From when on; the beginning where not given.
@@ -39,17 +39,16 @@ const MINUTE: Span = Span::from_mins(1);
 /// How finely a recording is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// Every sample of a range of hours, one a minute of a longer one; there every sample where a screen tells that something
-    /// could hold.
+    /// Every sample of a range of hours, one a minute of a longer one; there every sample of minutes that screening selects.
     #[default]
     Auto,
     /// Every sample.
     Full,
-    /// The last sample of each minute, and every one where a screen tells that something could hold.
+    /// The last sample of each minute, and every sample of minutes that screening selects.
     Minutes,
 }
 
-/// A part of a recording in memory.
+/// A loaded selection of a recording.
 #[derive(Debug)]
 pub struct Loaded {
     /// Its samples, kernel reports and noted events.
@@ -58,10 +57,10 @@ pub struct Loaded {
     pub facts: Facts,
     /// What was wrong, in words; the rest was read.
     pub problems: Vec<String>,
-    /// The distance of samples where they were thinned out, be it in a part of the time only: the timeline tells in which
-    /// ([`Timeline::resolution_at`]). `None` where every one is there.
+    /// The interval of samples where they were downsampled, which may be a part of the time only: see
+    /// [`Timeline::resolution_at`]. `None` where every sample was read.
     pub thinned_to: Option<Span>,
-    /// What came of the look over roll-ups; `None` where there was none.
+    /// The result of screening; `None` where there was none.
     pub screened: Option<Screened>,
     /// Noted events that belong to a sample, which shows the host as the event's report does: index among
     /// [`Timeline::noted`], index of the sample. Only recordings of kernel reports have them.
@@ -72,10 +71,10 @@ pub struct Loaded {
 #[derive(Debug, Clone)]
 pub struct Info {
     /// Whose it is.
-    pub host: Identity,
+    pub host: HostIdentity,
     /// How many sealed segments it has.
     pub segments: usize,
-    /// How much it takes on disk.
+    /// Its size on disk.
     pub bytes: Bytes,
     /// From when to when it reaches; `None` where it is empty or has no wall clock.
     pub span: Option<(WallClock, WallClock)>,
@@ -89,10 +88,10 @@ pub struct Info {
 #[derive(Debug)]
 pub struct Recording {
     directory: PathBuf,
-    host: Identity,
+    host: HostIdentity,
     segments: Vec<Segment>,
     heads: Vec<HeadFile>,
-    /// Head files of which nothing can be read.
+    /// Head files without any valid frame.
     damaged: Vec<HeadFile>,
     problems: Vec<String>,
 }
@@ -122,12 +121,12 @@ impl Recording {
         heads.retain(|head| {
             !segments
                 .iter()
-                .any(|one| is_of(head, one) && one.is_whole())
+                .any(|segment| is_of(head, segment) && segment.is_whole())
         });
-        segments.retain(|one| !heads.iter().any(|head| is_of(head, one)));
+        segments.retain(|segment| !heads.iter().any(|head| is_of(head, segment)));
         let problems = strange.into_iter().map(|name| {
             format!(
-                "{}/{name}: its name is not a segment's; left out",
+                "{}/{name}: not the name of a segment; ignored",
                 segment::SEGMENTS
             )
         });
@@ -145,11 +144,11 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Parts of which nothing can be read.
+    /// Parts that cannot be read at all.
     fn unreadable(&self) -> impl Iterator<Item = String> + '_ {
         let say = |file: &HeadFile| {
             let path = file.path.display();
-            format!("{path}: nothing of it can be read; it is kept as it is, and its time is lost")
+            format!("{path}: it cannot be read at all; the file is kept, its samples are missing")
         };
         self.damaged.iter().map(say)
     }
@@ -158,25 +157,21 @@ impl Recording {
     fn holes(&self) -> Vec<String> {
         let sealed = self.segments.iter().map(|segment| segment.sequence);
         let heads = self.heads.iter().chain(&self.damaged);
-        let manifests = self.segments.iter().filter_map(|it| it.manifest.as_ref());
+        let manifests = self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.manifest.as_ref());
         let empty = manifests.flat_map(|manifest| manifest.empty.iter().copied());
         let known = sealed.chain(heads.map(|head| head.sequence));
         let mut numbers: Vec<u64> = known.collect();
         let first = numbers.iter().min().copied().unwrap_or_default();
-        // Before the first there is nothing any more: what was dropped is not missing.
+        // Parts before the first were dropped and are not missing.
         numbers.extend(empty.filter(|number| *number > first));
         numbers.sort_unstable();
         let holes = numbers.windows(2).filter(|pair| pair[1] > pair[0] + 1);
         let name = |pair: &[u64]| match pair[1] - pair[0] {
-            2 => format!(
-                "part {} is missing: nothing is known of its time",
-                pair[0] + 1
-            ),
-            _ => format!(
-                "parts {} to {} are missing: nothing is known of their time",
-                pair[0] + 1,
-                pair[1] - 1
-            ),
+            2 => format!("part {} is missing", pair[0] + 1),
+            _ => format!("parts {} to {} are missing", pair[0] + 1, pair[1] - 1),
         };
         holes.map(name).collect()
     }
@@ -187,7 +182,7 @@ impl Recording {
     }
 
     /// Whose it is.
-    pub fn host(&self) -> &Identity {
+    pub fn host(&self) -> &HostIdentity {
         &self.host
     }
 
@@ -210,7 +205,7 @@ impl Recording {
             segments: self.segments.len(),
             bytes: self.bytes(),
             span: self.span(),
-            writer: crate::lock::writer(&self.directory),
+            writer: crate::directory::lock::writer(&self.directory),
             damage,
         }
     }
@@ -223,13 +218,13 @@ impl Recording {
         Bytes::new(segments.chain(heads).sum())
     }
 
-    /// Reads a part; `progress` is told what share of it is done.
+    /// Loads a selection; `progress` gets the share that is done.
     pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
         let segments = self.wanted(selection);
         let by_minute = self.is_by_minute(selection, &segments);
         let mut loading = Loading::new(selection.since, selection.until, by_minute);
         loading.problems.clone_from(&self.problems);
-        loading.make_room(segments.iter().copied());
+        loading.choose_strides(segments.iter().copied());
         let parts = self.in_order(segments);
         let mut done = steps(parts.len(), progress);
         for part in parts {
@@ -245,10 +240,10 @@ impl Recording {
         self.loaded(loading, selection)
     }
 
-    /// The segments in which samples of a selection may lie.
+    /// The segments that may have samples of a selection.
     fn wanted(&self, Selection { since, until, .. }: Selection) -> Vec<&Segment> {
         let wanted = |segment: &&Segment| {
-            // Without a manifest only its samples tell.
+            // Without a manifest the samples must be read.
             segment.span().is_none_or(|(from, to)| {
                 since.is_none_or(|since| since <= to) && until.is_none_or(|until| from <= until)
             })
@@ -279,8 +274,8 @@ impl Recording {
         }
     }
 
-    /// What a head file holds in a window, or the segment that it has become; `None` where it had nothing in it, or was dropped
-    /// to make room: neither is damage.
+    /// The content of a head file in a window, or the segment that it has become; `None` where it was empty, or dropped by
+    /// retention: neither is damage.
     fn head_or_segment(
         &self,
         file: &HeadFile,
@@ -291,7 +286,9 @@ impl Recording {
         let read = head::load(&file.path, &mut timeline, Some(window));
         if timeline.is_empty() && !is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();
-            let sealed = segments.into_iter().find(|it| it.sequence == file.sequence);
+            let sealed = segments
+                .into_iter()
+                .find(|segment| segment.sequence == file.sequence);
             return sealed.map(Err);
         }
         problems.extend(read.problems);
@@ -347,7 +344,7 @@ impl Recording {
         let written = WallClock::from_unix_nanos(i64::try_from(written.as_nanos()).ok()?);
         (end > written.plus(SLACK)).then(|| {
             format!(
-                "its last sample is of {}, later than its files ({}): the host's clock was wrong when it was recorded, or this one's is",
+                "its last sample is of {}, later than its files ({}): the clock was wrong when it was recorded, or is wrong on this host",
                 names::utc(end),
                 names::utc(written)
             )
@@ -355,7 +352,7 @@ impl Recording {
     }
 }
 
-/// Tells how much of so many steps is done, each time that it is called.
+/// Reports progress in `all` steps, one for each call.
 fn steps(all: usize, progress: &mut dyn FnMut(f64)) -> impl FnMut() {
     let mut done = 0.0;
     #[allow(clippy::cast_precision_loss)] // a share for a progress bar
@@ -366,7 +363,7 @@ fn steps(all: usize, progress: &mut dyn FnMut(f64)) -> impl FnMut() {
     }
 }
 
-/// Whether something is there, or nobody can tell.
+/// Whether a path exists; true also where that cannot be checked.
 fn is_there(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }

@@ -1,32 +1,33 @@
-//! Finished head files become segments. Run in a process of its own, so that its memory is given back.
+//! Seals finished head files: each becomes a segment. Runs in a process of its own, so that its memory is released.
 //!
-//! May be killed at any point: a segment is in its place whole or not at all, and a head file goes only after that. What
-//! was damaged in the head file is told by the segment from then on; a file of which nothing makes sense is kept aside; a
-//! file that cannot be read stays where it is. None of them keeps those after it from being sealed.
+//! May be killed at any point: a segment appears as a whole, and its head file is removed only after that. The segment lists
+//! what was damaged in the head file; a file without any valid frame is renamed and kept; a file that cannot be read stays
+//! where it is. None of them stops later files from being sealed.
 
 use std::fs;
 use std::path::Path;
 
 use timeline::Timeline;
 
+use crate::directory::identity::{self, HostIdentity};
+use crate::directory::lock;
 use crate::head::{self, HeadFile};
-use crate::identity::{self, Identity};
 use crate::recording::damaged;
 use crate::segment::{self, Origin};
-use crate::{StoreError, lock, place};
+use crate::{StoreError, files};
 
 /// What was sealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sealed {
     /// Sequence numbers of the head files that became segments.
     pub segments: Vec<u64>,
-    /// Sequence numbers of head files that held no sample and were removed; the segment after them says so.
+    /// Sequence numbers of head files without a sample, which were removed; the next segment lists them.
     pub empty: Vec<u64>,
-    /// Sequence numbers of head files of which nothing makes sense; they are kept aside.
+    /// Sequence numbers of head files without any valid frame, which were renamed.
     pub unreadable: Vec<u64>,
-    /// Sequence numbers of head files that could not be read or sealed now; they stay, and the next call tries again.
+    /// Sequence numbers of head files that could not be read or sealed; they stay, and the next call tries again.
     pub left: Vec<u64>,
-    /// What was wrong with them, in words; the rest is kept.
+    /// What was wrong with them; everything else is stored.
     pub problems: Vec<String>,
 }
 
@@ -45,7 +46,7 @@ enum Fate {
 /// Seals the finished head files of a recording: all but the last while a recorder writes to it.
 ///
 /// # Errors
-/// [`StoreError`] where the recording cannot be looked at; a head file that cannot be sealed is among [`Sealed::left`].
+/// [`StoreError`] where the recording cannot be read; a head file that cannot be sealed is in [`Sealed::left`].
 pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     let host = identity::read(directory)?;
     // One at a time: what another leaves half done is not to be taken for rubbish while it is at work.
@@ -72,10 +73,10 @@ pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
 /// Head files being sealed, in order.
 struct Sealing<'a> {
     directory: &'a Path,
-    host: Identity,
+    host: HostIdentity,
     sealed: Sealed,
-    /// Files without a sample since the last segment. They stay until the next segment tells of them: a number that is
-    /// missing without a word would be a loss.
+    /// Files without a sample since the last segment. They stay until the next segment lists them: a missing number without a
+    /// record would count as lost data.
     empty: Vec<HeadFile>,
 }
 
@@ -122,8 +123,8 @@ impl Sealing<'_> {
         let read = head::load(&file.path, &mut timeline, None);
         self.sealed.problems.extend_from_slice(&read.problems);
         if timeline.is_empty() && timeline.recorder_events().is_empty() {
-            // A disk that refuses today, or a right that is lacking, says nothing of what is in it.
-            let is_read = place::read_regular(&file.path, u64::MAX).is_ok();
+            // An I/O error or a missing permission is not damage.
+            let is_read = files::read_regular(&file.path, u64::MAX).is_ok();
             return Ok(match (is_read, read.problems.is_empty()) {
                 (false, _) => Fate::Left,
                 (true, true) => Fate::Empty,
@@ -132,7 +133,7 @@ impl Sealing<'_> {
         }
         let (facts, wrong) = crate::facts::read(self.directory, &timeline);
         self.sealed.problems.extend(wrong);
-        // Where the recording lies may change, and what is lost stays lost.
+        // The recording may be moved later, so the stored text has no path.
         let place = format!("{}: ", file.path.display());
         let lost = read.problems.iter().take(MOST_LOST);
         let origin = Origin {
@@ -146,5 +147,5 @@ impl Sealing<'_> {
     }
 }
 
-/// A segment tells so many damaged places of the head file that it was made of; one more says nothing new.
+/// The most damaged places of its head file that a segment lists.
 const MOST_LOST: usize = 16;

@@ -1,13 +1,14 @@
-//! Sealed segments: directories of Parquet files that anything can read, and memtide back into the same timeline.
+//! Sealed segments: directories of Parquet files, which any reader opens and memtide loads into the same timeline.
 //!
-//! A segment is written beside its place, synced and renamed, so it is there whole or not at all. What its files should
-//! be is in `segment.json`, with checksums: a damaged file loses itself, the others are read.
+//! A segment is written under a temporary name, synced and renamed, so it appears as a whole. `segment.json` lists its files
+//! with checksums: a damaged file is skipped, the others are read.
 
 pub(crate) mod about;
 mod entities;
 mod events;
 pub(crate) mod host;
 mod manifest;
+pub(crate) mod minutes;
 pub(crate) mod names;
 pub(crate) mod picks;
 pub(crate) mod runs;
@@ -20,46 +21,44 @@ use timeline::{Entity, Facts, SignalId, Timeline};
 use units::{Span, WallClock};
 
 use crate::StoreError;
-use crate::identity::{FORMAT, Identity};
-use crate::minutes::{Before, Index, Minutes, Rolled};
-use crate::place::{self, sync};
-use about::{About, Told};
-pub(crate) use events::Kept;
-use host::Taken;
+use crate::directory::identity::HostIdentity;
+use crate::files::{self, sync};
+use crate::format::{FORMAT, FORMAT_KEY};
+use about::{About, AboutFile};
+pub(crate) use events::KeptEvents;
+use host::StoredSample;
 pub(crate) use manifest::Manifest;
-use picks::Picks;
-use runs::Sink;
-use table::{Column, Opened};
+use minutes::{Before, MinutesFile, RollUpIndex, Rolled};
+use picks::SamplePicks;
+use runs::RunSink;
+use table::{ColumnChunk, OpenedTable};
 
 /// The directory of segments in a recording.
 pub(crate) const SEGMENTS: &str = "segments";
-/// A file that is larger is no table of an hour.
+/// A larger file is not the table of an hour.
 const LARGEST_FILE: u64 = 1 << 30;
-/// What names of unfinished segments begin with.
+/// Prefix of the names of unfinished segments.
 pub(crate) const UNFINISHED: &str = ".tmp-";
-/// What names of segments that are being dropped end with, until they are gone.
+/// Suffix of the names of segments that are being removed.
 pub(crate) const DROPPED: &str = "-dropped";
 
-/// The key of the format's number in the metadata of a table.
-const FORMAT_KEY: &str = "memtide.format";
-
-/// What is known of the head file that a segment is made of.
+/// The head file that a segment is made of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
-    /// What is missing in it, in words.
+    /// What is missing in it.
     pub(crate) lost: Vec<String>,
     /// Numbers before it that were head files without a sample.
     pub(crate) empty: Vec<u64>,
 }
 
-/// Writes a segment and renames it into its place. Gives the place. Its caller keeps others from sealing.
+/// Writes a segment and renames it into place. Returns its path. The caller holds the sealing lock.
 ///
 /// # Errors
-/// [`StoreError::Io`]; nothing is left behind then, as the room that it takes may be what is lacking.
+/// [`StoreError::Io`]; nothing is left behind then, as the disk may be full.
 pub(crate) fn write(
     directory: &Path,
     sequence: u64,
-    host: &Identity,
+    host: &HostIdentity,
     timeline: &Timeline,
     facts: &Facts,
     origin: &Origin,
@@ -78,13 +77,13 @@ pub(crate) fn write(
         sequence,
         host,
         facts,
-        taken: Taken::all(timeline),
+        taken: StoredSample::all(timeline),
         before: before(&segments, sequence),
         timeline,
         origin,
     };
     let written = writing.all().and_then(|()| {
-        // Onto a directory that has something in it nothing is renamed: what is there is somebody's.
+        // `rename` does not replace a directory with content, which is not ours.
         fs::rename(&unfinished, &place).map_err(|e| fail("rename", &unfinished, e))
     });
     if let Err(error) = written {
@@ -95,14 +94,14 @@ pub(crate) fn write(
     Ok(place)
 }
 
-/// Whether a segment of this number is there as a whole: what it was made of is then of no more use.
+/// Whether a complete segment of this number exists: its head file is not needed any more.
 pub(crate) fn has(directory: &Path, sequence: u64) -> bool {
     let (found, _) = list(directory).unwrap_or_default();
-    let its = found.iter().filter(|it| it.sequence == sequence);
+    let its = found.iter().filter(|segment| segment.sequence == sequence);
     its.clone().any(Segment::is_whole)
 }
 
-/// Removes what was not finished by somebody who was killed. Only for one who keeps others from sealing.
+/// Removes unfinished segments of a killed sealer. The caller holds the sealing lock.
 pub(crate) fn sweep(directory: &Path) {
     let entries = fs::read_dir(directory.join(SEGMENTS)).into_iter();
     for entry in entries.flatten().flatten() {
@@ -115,7 +114,7 @@ pub(crate) fn sweep(directory: &Path) {
     }
 }
 
-/// How the segment before ended, as far as it can be read: without it the first minute counts from its own first sample.
+/// The end of the previous segment, if it can be read: without it the first minute counts from its own first sample.
 fn before(segments: &Path, sequence: u64) -> Before {
     let directory = segments.parent().unwrap_or(segments);
     let (found, _) = list(directory).unwrap_or_default();
@@ -130,10 +129,10 @@ fn before(segments: &Path, sequence: u64) -> Before {
 struct Writing<'a> {
     path: &'a Path,
     sequence: u64,
-    host: &'a Identity,
+    host: &'a HostIdentity,
     timeline: &'a Timeline,
     facts: &'a Facts,
-    taken: Vec<Taken>,
+    taken: Vec<StoredSample>,
     before: Before,
     origin: &'a Origin,
 }
@@ -150,7 +149,7 @@ impl Writing<'_> {
 
     fn files(&self) -> Result<Manifest, StoreError> {
         let mut manifest = Manifest::of(self.sequence, self.timeline, &self.taken, self.origin);
-        let mut told = Told::new(self.host, self.facts, About::of(self.timeline));
+        let mut told = AboutFile::new(self.host, self.facts, About::of(self.timeline));
         told.signals(self.timeline.host_runs().map(|(id, _)| id));
         let columns = host::columns(self.timeline, &self.taken);
         let file = names::file_of(Entity::Host);
@@ -175,10 +174,11 @@ impl Writing<'_> {
     fn entity(
         &self,
         entity: Entity,
-        told: &mut Told,
+        told: &mut AboutFile,
         manifest: &mut Manifest,
     ) -> Result<(), StoreError> {
-        let Some(table) = entities::Table::of(self.timeline, entity, &self.taken) else {
+        let Some(table) = entities::EntityTableWriter::of(self.timeline, entity, &self.taken)
+        else {
             return Ok(());
         };
         let file = names::file_of(entity);
@@ -193,7 +193,7 @@ impl Writing<'_> {
     fn table(
         &self,
         name: &str,
-        columns: &[Column<'_>],
+        columns: &[ColumnChunk<'_>],
         pairs: Vec<(String, String)>,
         manifest: &mut Manifest,
     ) -> Result<(), StoreError> {
@@ -258,7 +258,7 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
 }
 
 impl Segment {
-    /// Its name for people.
+    /// Its name, for messages.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         format!("{SEGMENTS}/{}", name.to_string_lossy())
@@ -269,12 +269,12 @@ impl Segment {
         self.manifest.as_ref()?.span()
     }
 
-    /// How long it lasts by the clock that nobody sets; `None` where it does not say.
+    /// Its duration by the boot clock; `None` where unknown.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.manifest.as_ref()?.duration()
     }
 
-    /// How many samples it has; `None` where it does not say.
+    /// How many samples it has; `None` where unknown.
     pub(crate) fn samples(&self) -> Option<usize> {
         self.manifest.as_ref().map(Manifest::samples)
     }
@@ -287,14 +287,14 @@ impl Segment {
         }
     }
 
-    /// Whether it says what it consists of, and all of that is there.
+    /// Whether it has a manifest and all files that this lists.
     pub(crate) fn is_whole(&self) -> bool {
         let manifest = self.manifest.as_ref();
-        manifest.is_some_and(|it| it.is_whole(&self.path, self.sequence))
+        manifest.is_some_and(|manifest| manifest.is_whole(&self.path, self.sequence))
     }
 
     fn bytes_of(&self, name: &str) -> Result<Vec<u8>, String> {
-        let bytes = place::read_regular(&self.path.join(name), LARGEST_FILE);
+        let bytes = files::read_regular(&self.path.join(name), LARGEST_FILE);
         let bytes = bytes.map_err(|e| e.to_string())?;
         if let Some(manifest) = &self.manifest {
             manifest.check(name, &bytes)?;
@@ -302,57 +302,57 @@ impl Segment {
         Ok(bytes)
     }
 
-    fn open(&self, name: &str) -> Result<Opened, String> {
-        Opened::new(self.bytes_of(name)?).map_err(|e| e.to_string())
+    fn open(&self, name: &str) -> Result<OpenedTable, String> {
+        OpenedTable::new(self.bytes_of(name)?).map_err(|e| e.to_string())
     }
 
     /// Opens the host's table.
-    pub(crate) fn host(&self) -> Result<HostFile, String> {
+    pub(crate) fn host(&self) -> Result<HostTable, String> {
         let file = self.open(names::file_of(Entity::Host))?;
         let rows = file.part(0).map_err(|e| e.to_string())?.rows;
         manifest::check_samples(self.manifest.as_ref(), rows)?;
         let taken = host::read_taken(&file)?;
-        Ok(HostFile { file, taken })
+        Ok(HostTable { file, taken })
     }
 
     /// Opens the roll-ups.
-    pub(crate) fn minutes(&self) -> Result<Minutes, String> {
+    pub(crate) fn minutes(&self) -> Result<MinutesFile, String> {
         self.minutes_with(None)
     }
 
     /// Opens the roll-ups, with the index that they had when they were opened before.
-    pub(crate) fn minutes_with(&self, index: Option<Index>) -> Result<Minutes, String> {
-        // Its checksum says that this is the file that the index is of.
+    pub(crate) fn minutes_with(&self, index: Option<RollUpIndex>) -> Result<MinutesFile, String> {
+        // The checksum ensures that the index is of this file.
         let index = index.filter(|_| self.manifest.is_some());
         let file = self.open(names::MINUTES)?;
         if let Some(manifest) = &self.manifest {
             manifest.check_minute_rows(file.rows())?;
         }
-        Minutes::open(file, index)
+        MinutesFile::open(file, index)
     }
 
     /// Appends the readings of a kind of entity to a timeline.
     pub(crate) fn read(
         &self,
         entity: Entity,
-        picks: &Picks,
-        timeline: &mut impl Sink,
+        picks: &SamplePicks,
+        timeline: &mut impl RunSink,
     ) -> Result<(), String> {
         let file = self.open(names::file_of(entity))?;
         entities::read(&file, entity, picks, timeline)
     }
 
-    /// Tells a timeline what it says beside its tables. Gives how many rows of entities it lacks.
+    /// Adds its `about.json` to a timeline. Returns how many rows of entities it lacks.
     pub(crate) fn tell(&self, timeline: &mut Timeline) -> Result<usize, String> {
         let text = self.bytes_of(names::ABOUT)?;
         let about: About = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
         let cut = about.entities_cut;
-        about.tell(timeline);
+        about.add_to(timeline);
         Ok(cut)
     }
 
     /// Its events.
-    pub(crate) fn events(&self) -> Result<(Vec<Kept>, usize), String> {
+    pub(crate) fn events(&self) -> Result<(Vec<KeptEvents>, usize), String> {
         if !self.has(names::EVENTS) {
             return Ok((Vec::new(), 0));
         }
@@ -365,7 +365,7 @@ impl Segment {
         lost.map(|what| format!("{}: {what}", self.name()))
     }
 
-    /// How many bytes it takes, without what somebody else put there.
+    /// Its size in bytes, without foreign files.
     pub(crate) fn bytes(&self) -> u64 {
         let tables = Entity::ALL.into_iter().map(names::file_of);
         let others = [names::MINUTES, names::EVENTS, names::ABOUT, names::MANIFEST];
@@ -378,7 +378,7 @@ impl Segment {
     /// What is wrong with each of its files.
     pub(crate) fn damage(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else {
-            let what = "damaged; its files are read without their checksums";
+            let what = "damaged; its files are read without checksums";
             return vec![format!("{}/{}: {what}", self.name(), names::MANIFEST)];
         };
         let files = manifest.files().filter_map(|name| {
@@ -400,16 +400,20 @@ impl Segment {
 }
 
 /// The host's table of a segment, opened.
-pub(crate) struct HostFile {
+pub(crate) struct HostTable {
     /// The table.
-    pub(crate) file: Opened,
+    pub(crate) file: OpenedTable,
     /// Its samples.
-    pub(crate) taken: Vec<Taken>,
+    pub(crate) taken: Vec<StoredSample>,
 }
 
-impl HostFile {
+impl HostTable {
     /// Appends its readings to a timeline.
-    pub(crate) fn read(&self, picks: &Picks, timeline: &mut impl Sink) -> Result<(), String> {
+    pub(crate) fn read(
+        &self,
+        picks: &SamplePicks,
+        timeline: &mut impl RunSink,
+    ) -> Result<(), String> {
         host::read(&self.file, |_| true, picks, timeline)
     }
 
@@ -417,7 +421,7 @@ impl HostFile {
     pub(crate) fn read_only(
         &self,
         signals: &[SignalId],
-        picks: &Picks,
+        picks: &SamplePicks,
         timeline: &mut Timeline,
     ) -> Result<(), String> {
         let wanted = |signal| signals.binary_search(&signal).is_ok();

@@ -9,13 +9,13 @@ use timeline::{
 };
 use units::{Bytes, Span, WallClock};
 
-use crate::identity::Identity;
-use crate::{Recording, Resolution, Selection, StoreError, drop_oldest, enforce, keep};
+use crate::directory::identity::HostIdentity;
+use crate::{Recording, Resolution, Selection, StoreError, add_timeline, drop_oldest, enforce};
 
 const DAY: i64 = 1_700_000_000;
 
-pub(crate) fn host() -> Identity {
-    Identity {
+pub(crate) fn host() -> HostIdentity {
+    HostIdentity {
         id: "a1".to_owned(),
         name: "web3".to_owned(),
     }
@@ -125,7 +125,7 @@ proptest! {
     fn what_is_kept_is_read_again(samples in prop::collection::vec(made(), 0..40)) {
         let timeline = timeline_of(&samples);
         let directory = tempfile::tempdir().unwrap();
-        keep(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
+        add_timeline(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
         let loaded = load(directory.path(), Resolution::Full);
         prop_assert_eq!(shown(&loaded.timeline), shown(&timeline));
     }
@@ -134,7 +134,7 @@ proptest! {
     fn a_minute_shows_its_last_readings(samples in prop::collection::vec(made(), 1..60)) {
         let timeline = timeline_of(&samples);
         let directory = tempfile::tempdir().unwrap();
-        keep(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
+        add_timeline(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
         let loaded = load(directory.path(), Resolution::Minutes).timeline;
         let places = (0..timeline.len()).filter(|at| {
             (0..loaded.len()).any(|to| loaded.stamp(to) == timeline.stamp(*at))
@@ -183,7 +183,7 @@ pub(crate) fn kept_hours(directory: &Path) -> Timeline {
     let mut known = Facts::default();
     known.record(Span::ZERO, facts::SWAPPINESS, "60");
     known.record(timeline.times()[700], facts::SWAPPINESS, "1");
-    let kept = keep(directory, &host(), &timeline, &known, Span::from_secs(10)).unwrap();
+    let kept = add_timeline(directory, &host(), &timeline, &known, Span::from_secs(10)).unwrap();
     assert_eq!(kept.segments, 3);
     timeline
 }
@@ -288,26 +288,21 @@ fn a_damaged_file_loses_itself_and_is_named() {
             "cgroup.parquet",
             Resolution::Full,
             900,
-            "cgroup readings are lost",
+            "cgroup readings are missing",
         ),
         (
             "events.parquet",
             Resolution::Full,
             900,
-            "its events are lost",
+            "its events are missing",
         ),
         (
             "about.json",
             Resolution::Full,
             900,
-            "what could not be read then is not known",
+            "its list of unreadable files is missing",
         ),
-        (
-            "segment.json",
-            Resolution::Full,
-            900,
-            "without their checksums",
-        ),
+        ("segment.json", Resolution::Full, 900, "without checksums"),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let timeline = kept_hours(directory.path());
@@ -351,14 +346,14 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
             vec![samples.clone(), minutes.clone()],
             Resolution::Full,
             540,
-            vec!["all of it is lost; host.parquet", host_said, minutes_said],
+            vec!["it cannot be read; host.parquet", host_said, minutes_said],
         ),
         (
             vec![samples, minutes],
             Resolution::Minutes,
             91,
             vec![
-                "all of it is lost; minutes.parquet",
+                "it cannot be read; minutes.parquet",
                 host_said,
                 minutes_said,
             ],
@@ -427,15 +422,15 @@ fn the_oldest_goes_first_by_age_and_by_size() {
 fn what_is_not_this_hosts_recording_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter.txt"), "dear").unwrap();
-    let keep_in = |path: &Path, host: &Identity| {
-        keep(path, host, &hours(), &Facts::default(), Span::from_secs(1))
+    let keep_in = |path: &Path, host: &HostIdentity| {
+        add_timeline(path, host, &hours(), &Facts::default(), Span::from_secs(1))
     };
     let refused = keep_in(directory.path(), &host()).unwrap_err().to_string();
     assert!(refused.contains("letter.txt"), "{refused}");
     assert!(!Recording::is_at(directory.path()));
     let mine = tempfile::tempdir().unwrap();
     keep_in(mine.path(), &host()).unwrap();
-    let other = Identity {
+    let other = HostIdentity {
         id: "b2".to_owned(),
         name: "db1".to_owned(),
     };
@@ -447,7 +442,7 @@ fn what_is_not_this_hosts_recording_is_refused() {
 fn an_empty_recording_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let nothing = Timeline::default();
-    keep(
+    add_timeline(
         directory.path(),
         &host(),
         &nothing,

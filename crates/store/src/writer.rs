@@ -1,5 +1,8 @@
 //! The only writer of recordings: samples become frames of the head; a full head is sealed.
 
+pub(crate) mod disk;
+pub(crate) mod state;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -12,15 +15,15 @@ use timeline::{Absence, Event, EventKind, Facts, ProcessCells, Sample, Stamp};
 use units::{Bytes, Span};
 
 use crate::StoreError;
-use crate::disk::{Batch, Cut, Disk, Work};
+use crate::directory::RecordingDirectory;
+use crate::directory::identity::HostIdentity;
 use crate::head::{Encoder, put_absent, put_end, put_event};
-use crate::identity::Identity;
-use crate::place::Place;
-use crate::state::{Shared, State};
+use disk::{Batch, Cut, DiskWork, DiskWriter};
+use state::{Shared, WriterState};
 
-/// How a recording is kept.
+/// Settings of a writer: interval, sync, retention.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WriterOptions {
     /// How far back it reaches at most.
     pub keep: Span,
     /// How large it grows at most.
@@ -29,7 +32,7 @@ pub struct Options {
     pub sync_every: Span,
     /// How long a head file and so a segment is.
     pub segment: Span,
-    /// From sample to sample, nominally; kept for readers.
+    /// The nominal interval of samples; stored for readers.
     pub every: Span,
     /// The command that seals head files, started as `sealer… DIRECTORY`; it inherits the recorder's precedence,
     /// which it is to give up. `None`: the disk thread seals.
@@ -38,7 +41,7 @@ pub struct Options {
     pub patient: bool,
 }
 
-impl Default for Options {
+impl Default for WriterOptions {
     /// 14 days, 2 GiB, a sample a second, synced every 5 s, an hour to a segment, sealed in place.
     fn default() -> Self {
         Self {
@@ -69,19 +72,19 @@ pub struct Monitor {
 
 impl Monitor {
     /// How it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> WriterState {
         self.shared.state()
     }
 }
 
 /// A recording being written.
 ///
-/// Samples are encoded into a buffer; every few seconds it changes places with another, which the disk thread has written
-/// and synced meanwhile. Where the disk is slower than that, the buffer fills up to its bound, then samples are lost, counted
-/// and, when there is room again, told of by an event.
+/// Samples are encoded into a buffer; every few seconds it is swapped with another, which the disk thread has written
+/// and synced meanwhile. If the disk is slower, the buffer fills up to its bound; then samples are lost, counted and later
+/// reported by an event.
 #[derive(Debug)]
 pub struct Writer {
-    options: Options,
+    options: WriterOptions,
     shared: Arc<Shared>,
     encoder: Encoder,
     pending: Batch,
@@ -96,15 +99,15 @@ pub struct Writer {
     /// Samples that were lost since the disk stopped taking them: how many, and when the first.
     losing: Option<(u64, Stamp)>,
     events_lost: u64,
-    /// How the recorder before ended, until that is told.
+    /// How the previous recorder ended, until an event reports it.
     before: Option<Cut>,
-    /// Parts that were dropped for want of room, as told last.
+    /// Parts that were dropped from a full disk, as reported last.
     dropped: u64,
     is_seal_wanted: bool,
     absent: Vec<(&'static str, Absence)>,
     facts: Option<Box<Facts>>,
     key: Vec<u8>,
-    work: SyncSender<Work>,
+    work: SyncSender<DiskWork>,
     empty: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<Option<String>>>,
 }
@@ -112,36 +115,36 @@ pub struct Writer {
 /// A buffer: minutes of a busy host with 2,000 processes. There are two; more would not stay within a recorder's memory,
 /// which is locked.
 const BUFFER: usize = 3 << 19;
-/// Of a buffer, kept free of samples for events.
+/// The part of a buffer that is reserved for events.
 const FOR_EVENTS: usize = 64 << 10;
-/// A file is at most this part of a recording, so that dropping one keeps its size within a few percent.
+/// A file is at most this part of a recording, so that dropping one changes its size by a few percent.
 const PARTS: u64 = 40;
 /// Smaller files would hold little but names.
 const SMALLEST_FILE: u64 = 256 << 10;
 
 impl Writer {
-    /// Opens a directory for recording, makes it where it is not there.
+    /// Opens a directory for recording and creates it if absent.
     ///
     /// # Errors
-    /// The directory is being written, is something else, or another host's; or the disk refuses.
+    /// Another writer has it, it is not a recording or another host's, or it cannot be written.
     pub fn open(
         directory: &Path,
-        identity: &Identity,
+        identity: &HostIdentity,
         facts: &Facts,
-        options: Options,
+        options: WriterOptions,
     ) -> Result<Self, StoreError> {
-        let place = Place {
+        let place = RecordingDirectory {
             directory: directory.to_owned(),
             identity: identity.clone(),
             every: options.every,
         };
         let lock = place.make()?;
         let shared = Arc::new(Shared::default());
-        let disk = Disk::begin(place, lock, &options, Arc::clone(&shared))?;
+        let disk = DiskWriter::begin(place, lock, &options, Arc::clone(&shared))?;
         let before = disk.before;
         let (work, its_work) = sync_channel(8);
         let (its_empty, empty) = sync_channel(2);
-        // Cannot block or fail: there is room for two.
+        // Cannot block or fail: the channel holds two.
         let _ = its_empty.try_send(Vec::with_capacity(BUFFER));
         let thread = std::thread::Builder::new()
             .name("memtide-disk".to_owned())
@@ -181,7 +184,7 @@ impl Writer {
             self.begin_file();
         }
         if self.losing.is_some() && !self.hand_over(false) {
-            // There is no room, so nothing is encoded for it either.
+            // The buffer is full, so the sample is not encoded.
             self.is_sampling = false;
             self.lose();
             return;
@@ -214,8 +217,8 @@ impl Writer {
         Slot { index, generation }
     }
 
-    /// Takes a process's readings. False where the slot is no longer the process's, since it was left out of a sample
-    /// before: declare it again.
+    /// Adds a process's readings. False where the slot is no longer the process's, as it was absent in an earlier sample: declare
+    /// it again.
     pub fn process(&mut self, slot: Slot, cells: &ProcessCells) -> bool {
         if !self.is_sampling {
             return self.encoder.holds(slot.index, slot.generation);
@@ -223,7 +226,7 @@ impl Writer {
         self.encoder.process(slot.index, slot.generation, cells)
     }
 
-    /// Ends a sample. Never waits for the disk, unless the writer is [patient](Options::patient).
+    /// Ends a sample. Never waits for the disk, unless the writer is [patient](WriterOptions::patient).
     pub fn end(&mut self) {
         if std::mem::take(&mut self.is_sampling) {
             self.keep_sample();
@@ -251,7 +254,7 @@ impl Writer {
         if self.file_since.is_none() {
             self.begin_of_file();
         }
-        self.tell_of_the_one_before();
+        self.report_previous_end();
         self.tell_of_losses();
         self.tell_of_dropped();
         self.append_sample();
@@ -275,7 +278,7 @@ impl Writer {
         self.shared.filling.store(bytes.len() as u64, Relaxed);
     }
 
-    /// What each file says for itself.
+    /// What each file begins with.
     fn begin_of_file(&mut self) {
         self.file_since = Some(self.stamp.boot);
         self.file_begins_here();
@@ -284,7 +287,7 @@ impl Writer {
         }
     }
 
-    /// The file's first sample stands by itself, and what is said before it belongs to the file as well.
+    /// The file's first sample is complete, and frames before it belong to the file as well.
     fn file_begins_here(&mut self) {
         let here = (self.pending.bytes.len(), self.pending.samples);
         self.pending.key.get_or_insert(here);
@@ -297,8 +300,8 @@ impl Writer {
         self.encoder.want_key();
     }
 
-    /// A recorder that was killed cannot say so itself.
-    fn tell_of_the_one_before(&mut self) {
+    /// Reports the end of a recorder that was killed, which could not do so itself.
+    fn report_previous_end(&mut self) {
         let Some(Cut { last }) = self.before.take() else {
             return;
         };
@@ -311,7 +314,7 @@ impl Writer {
         self.tell(
             self.stamp,
             EventKind::Gap,
-            format!("the recorder before was killed, or the machine went down{lasted}"),
+            format!("the previous recorder was killed or the machine went down{lasted}"),
         );
     }
 
@@ -335,7 +338,7 @@ impl Writer {
         });
     }
 
-    /// How the recorder before ended, if that was not in good order; known until the first sample tells of it.
+    /// How the previous recorder ended, if not cleanly; until the first sample reports it.
     pub fn before(&self) -> Option<Cut> {
         self.before
     }
@@ -353,7 +356,9 @@ impl Writer {
         self.tell(
             first,
             EventKind::SamplesLost,
-            format!("{count} samples within {lasted} could not be kept{events}: the disk did not take them"),
+            format!(
+                "{count} samples within {lasted} were lost{events}: the disk could not be written"
+            ),
         );
     }
 
@@ -363,7 +368,7 @@ impl Writer {
             return false;
         };
         let next = self.stamp.boot.plus(self.options.every);
-        // Half a buffer is enough for one write; a clock that went back says nothing.
+        // Half a buffer is enough for one write; a clock that went back is ignored.
         next.saturating_sub(since) >= self.options.sync_every
             || self.stamp.boot < since
             || self.pending.bytes.len() > BUFFER / 2
@@ -399,8 +404,8 @@ impl Writer {
             .store(batch.bytes.len() as u64, Relaxed);
         self.shared.filling.store(0, Relaxed);
         self.pending_since = None;
-        // There is room: the thread has at most one batch, some facts and the end before it.
-        let _ = self.work.try_send(Work::Batch(batch));
+        // The channel is never full: the thread has at most one batch, some facts and the end before it.
+        let _ = self.work.try_send(DiskWork::Batch(batch));
         true
     }
 
@@ -453,11 +458,11 @@ impl Writer {
     }
 
     fn send_facts(&mut self) {
-        if self.facts.is_none() || self.shared.facts_on_their_way.swap(true, Relaxed) {
+        if self.facts.is_none() || self.shared.facts_pending.swap(true, Relaxed) {
             return;
         }
         if let Some(facts) = self.facts.take() {
-            let _ = self.work.try_send(Work::Facts(self.stamp, facts));
+            let _ = self.work.try_send(DiskWork::Facts(self.stamp, facts));
         }
     }
 
@@ -482,11 +487,11 @@ impl Writer {
     }
 
     /// How it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> WriterState {
         self.shared.state()
     }
 
-    /// Samples that could not be kept so far; costs nothing.
+    /// Samples lost so far; costs nothing.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Relaxed)
     }
@@ -498,7 +503,7 @@ impl Writer {
         }
     }
 
-    /// Writes all that is pending and ends. A disk that does not take it is asked once more, not for ever.
+    /// Writes all that is pending and ends. A failed write is tried once more.
     ///
     /// # Errors
     /// Samples could not be written.
@@ -514,13 +519,13 @@ impl Writer {
         self.end();
         self.shared.closing.store(true, Relaxed);
         thread.thread().unpark();
-        // Also where all is on its way already: a file without an end is that of a recorder which was killed.
+        // Also where all is on its way already: a file without an end counts as that of a killed recorder.
         if self.file_since.is_some() || !self.pending.bytes.is_empty() {
             put_end(&mut self.pending.bytes);
             self.options.patient = true;
             self.hand_over(false);
         }
-        let _ = self.work.send(Work::Close);
+        let _ = self.work.send(DiskWork::Close);
         thread
             .join()
             .unwrap_or_else(|_| Some("the disk thread failed".to_owned()))

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use store::{Identity, Recording, Resolution, Selection, keep};
+use store::{HostIdentity, Recording, Resolution, Selection, add_timeline};
 use timeline::{Entity, Facts, Timeline};
 use units::Span;
 
-fn host() -> Identity {
-    Identity {
+fn host() -> HostIdentity {
+    HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     }
@@ -44,7 +44,7 @@ fn difference(a: &Timeline, b: &Timeline) -> Option<String> {
         a.stamp(*at) != b.stamp(*at)
             || Entity::ALL
                 .iter()
-                .any(|it| a.was_read(*it, *at) != b.was_read(*it, *at))
+                .any(|entity| a.was_read(*entity, *at) != b.was_read(*entity, *at))
     });
     if let Some(at) = stamp {
         return Some(format!("sample {at}"));
@@ -65,7 +65,9 @@ fn difference(a: &Timeline, b: &Timeline) -> Option<String> {
                     }
                 }
                 (a, b) => {
-                    let key = |it: Option<&timeline::EntitySeries>| it.map(|it| it.key.clone());
+                    let key = |series: Option<&timeline::EntitySeries>| {
+                        series.map(|series| series.key.clone())
+                    };
                     return Some(format!("{} {:?} and {:?}", entity.name(), key(a), key(b)));
                 }
             }
@@ -83,7 +85,7 @@ fn every_capture_is_read_again_as_it_was() {
         let source = import::open(&path, &mut |_| ()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let every = Span::from_secs(1);
-        keep(
+        add_timeline(
             directory.path(),
             &host(),
             &source.timeline,

@@ -11,34 +11,36 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use store::{DiskState, Identity, Options, Recording, Resolution, Selection, StoreError, Writer};
+use store::{
+    DiskState, HostIdentity, Recording, Resolution, Selection, StoreError, Writer, WriterOptions,
+};
 use timeline::signals::{MEM_FREE, PROC_MAJFLT, PSWPIN};
 use timeline::{Entity, Facts, ProcessCells, Sample, Stamp, Timeline};
 use units::{Bytes, Count, Pages, Span, WallClock};
 
 const CHILD: &str = "MEMTIDE_TEST_RECORD_INTO";
 
-fn identity() -> Identity {
-    Identity {
+fn identity() -> HostIdentity {
+    HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> WriterOptions {
+    WriterOptions {
         patient: true,
-        ..Options::default()
+        ..WriterOptions::default()
     }
 }
 
-fn open(directory: &Path, options: Options) -> Result<Writer, StoreError> {
+fn open(directory: &Path, options: WriterOptions) -> Result<Writer, StoreError> {
     Writer::open(directory, &identity(), &Facts::default(), options)
 }
 
 /// A writer that waits for no disk, as a recorder's.
 fn live(directory: &Path) -> Writer {
-    let options = Options {
+    let options = WriterOptions {
         patient: false,
         ..options()
     };
@@ -187,14 +189,14 @@ fn directories_that_are_something_else_are_refused_untouched() {
     let file = place.path().join("file");
     std::fs::write(&file, "mine").unwrap();
     let error = open(&file, options()).unwrap_err().to_string();
-    assert!(error.contains("it is a file itself"), "{error}");
+    assert!(error.contains("as it is a file"), "{error}");
     let error = open(place.path(), options()).unwrap_err().to_string();
-    assert!(error.contains("it holds `file`"), "{error}");
+    assert!(error.contains("it contains `file`"), "{error}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
 
     let theirs = place.path().join("theirs");
     open(&theirs, options()).unwrap().close().unwrap();
-    let other = Identity {
+    let other = HostIdentity {
         id: "other".to_owned(),
         name: "web3".to_owned(),
     };
@@ -202,7 +204,7 @@ fn directories_that_are_something_else_are_refused_untouched() {
     assert!(
         error
             .to_string()
-            .ends_with("holds the recording of host, and this is web3"),
+            .ends_with("is the recording of host, but this host is web3"),
         "{error}"
     );
     std::fs::write(theirs.join("recording.json"), r#"{"format": 3, "new": []}"#).unwrap();
@@ -221,7 +223,7 @@ fn directories_that_are_something_else_are_refused_untouched() {
 }
 
 /// Waits until the disk thread has met it.
-fn wait_for(writer: &Writer, what: impl Fn(&store::State) -> bool) {
+fn wait_for(writer: &Writer, what: impl Fn(&store::WriterState) -> bool) {
     for _ in 0..600 {
         if what(&writer.state()) {
             return;
@@ -386,7 +388,7 @@ fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
             .recorder_events()
             .iter()
             .map(|event| event.text.clone());
-        let said = format!("killed, or the machine went down: nothing was recorded for {lasted}");
+        let said = format!("killed or the machine went down: nothing was recorded for {lasted}");
         let times = noted.filter(|text| text.ends_with(&said)).count();
         assert_eq!(
             times,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use store::{Identity, Recording, Resolution, Selection, keep};
+use store::{HostIdentity, Recording, Resolution, Selection, add_timeline};
 use timeline::signals::{MEM_AVAILABLE, MEM_FREE, PROC_RSS, PSWPIN};
 use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Pages, Span, WallClock};
@@ -45,12 +45,12 @@ fn hours() -> Timeline {
 }
 
 fn recorded(directory: &Path) -> Timeline {
-    let host = Identity {
+    let host = HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     };
     let every = Span::from_secs(10);
-    keep(directory, &host, &hours(), &Facts::default(), every).unwrap();
+    add_timeline(directory, &host, &hours(), &Facts::default(), every).unwrap();
     let selection = Selection {
         resolution: Resolution::Full,
         ..Selection::default()

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use store::{Identity, Options, Recording, Resolution, Selection, Writer, enforce, seal};
+use store::{HostIdentity, Recording, Resolution, Selection, Writer, WriterOptions, enforce, seal};
 use timeline::signals::{MEM_FREE, PSWPIN};
 use timeline::{Facts, Sample, Stamp};
 use units::{Bytes, Pages, Span, WallClock};
@@ -17,16 +17,16 @@ fn wall(number: u64) -> WallClock {
 
 /// A recording whose samples, `count` of them, are all in its first head file. Gives that file.
 fn recorded(directory: &Path, count: u64) -> PathBuf {
-    let host = Identity {
+    let host = HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     };
-    let options = Options {
+    let options = WriterOptions {
         patient: true,
         segment: Span::from_hours(1000),
         // Nobody seals by himself.
         sealer: Some(vec!["true".into()]),
-        ..Options::default()
+        ..WriterOptions::default()
     };
     let mut known = Facts::default();
     known.record(Span::ZERO, timeline::facts::SWAPPINESS, "60");
@@ -165,7 +165,7 @@ fn a_head_of_which_nothing_can_be_read_is_kept_aside_until_there_is_no_room() {
     assert_eq!(fs::read(&aside).unwrap().len(), 10_000);
     let info = Recording::open(directory.path()).unwrap().info(false);
     assert!(
-        info.damage[0].contains("nothing of it can be read"),
+        info.damage[0].contains("it cannot be read at all"),
         "{:?}",
         info.damage
     );
@@ -334,7 +334,7 @@ fn what_lies_beside_a_new_recording_is_not_touched() {
         fs::create_dir(parent.path().join(name)).unwrap();
         fs::write(parent.path().join(name).join("thesis.txt"), "dear").unwrap();
     }
-    let host = Identity {
+    let host = HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     };
@@ -343,10 +343,12 @@ fn what_lies_beside_a_new_recording_is_not_touched() {
     let source = Recording::open(source.path()).unwrap();
     let loaded = source.load(Selection::default(), &mut |_| ());
     let every = Span::from_secs(1);
-    store::keep(&place, &host, &loaded.timeline, &loaded.facts, every).unwrap();
+    store::add_timeline(&place, &host, &loaded.timeline, &loaded.facts, every).unwrap();
     assert_eq!(read(&place), all(20));
     let there = fs::read_dir(parent.path()).unwrap().flatten();
-    let (whole, others): (Vec<_>, Vec<_>) = there.map(|it| it.path()).partition(|it| *it == place);
+    let (whole, others): (Vec<_>, Vec<_>) = there
+        .map(|entry| entry.path())
+        .partition(|path| *path == place);
     assert_eq!((whole.len(), others.len()), (1, 2));
-    assert!(others.iter().all(|it| it.join("thesis.txt").exists()));
+    assert!(others.iter().all(|path| path.join("thesis.txt").exists()));
 }

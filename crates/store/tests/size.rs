@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use store::{Identity, Options, Recording, Writer};
+use store::{HostIdentity, Recording, Writer, WriterOptions};
 use timeline::signals::{MEM_FREE, PROC_MAJFLT, PROC_MINFLT, PROC_RSS_ANON, PROC_UTIME};
 use timeline::{Facts, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span, Ticks, WallClock};
 
-fn open(directory: &Path, options: Options) -> Writer {
-    let identity = Identity {
+fn open(directory: &Path, options: WriterOptions) -> Writer {
+    let identity = HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     };
@@ -68,10 +68,10 @@ fn size(directory: &Path) -> u64 {
 fn the_smallest_recording_never_is_a_tenth_larger_than_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let keep_size = Bytes::from_mib(16);
-    let options = Options {
+    let options = WriterOptions {
         keep_size,
         patient: true,
-        ..Options::default()
+        ..WriterOptions::default()
     };
     let mut writer = open(directory.path(), options);
     // What the recorder keeps beside samples counts as well.
@@ -103,11 +103,11 @@ fn the_smallest_recording_never_is_a_tenth_larger_than_asked_for() {
 fn what_is_older_than_asked_for_goes_with_its_segment_and_no_more() {
     let directory = tempfile::tempdir().unwrap();
     let (keep, segment) = (Span::from_mins(20), Span::from_mins(2));
-    let options = Options {
+    let options = WriterOptions {
         keep,
         segment,
         patient: true,
-        ..Options::default()
+        ..WriterOptions::default()
     };
     let mut writer = open(directory.path(), options);
     let mut noise = Noise(7);

@@ -1,7 +1,7 @@
 //! After warm-up a sample costs no allocation, though processes come and go.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)] // helpers fail as the test does
 
-use store::{Identity, Options, Writer};
+use store::{HostIdentity, Writer, WriterOptions};
 use timeline::signals::{MEM_FREE, PROC_MAJFLT};
 use timeline::{Entity, Facts, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
@@ -33,7 +33,7 @@ fn write(writer: &mut Writer, sample: &mut Sample, slots: &mut [store::Slot], nu
 #[test]
 fn a_sample_allocates_nothing_though_processes_come_and_go() {
     let directory = tempfile::tempdir().unwrap();
-    let identity = Identity {
+    let identity = HostIdentity {
         id: "0123".to_owned(),
         name: "host".to_owned(),
     };
@@ -41,7 +41,7 @@ fn a_sample_allocates_nothing_though_processes_come_and_go() {
         directory.path(),
         &identity,
         &Facts::default(),
-        Options::default(),
+        WriterOptions::default(),
     )
     .unwrap();
     let mut sample = Sample::default();

@@ -245,7 +245,10 @@ impl Facts {
 
     /// All numbers that a fact is known to have had.
     pub fn numbers(&self, fact: Fact) -> impl Iterator<Item = u64> {
-        let changes = self.changes.iter().filter(move |it| it.fact == fact);
+        let changes = self
+            .changes
+            .iter()
+            .filter(move |change| change.fact == fact);
         let of_changes = changes.flat_map(|change| [&change.from, &change.to]);
         let texts = of_changes.map(String::as_str).chain(self.text(fact));
         texts.filter_map(number)
@@ -289,7 +292,7 @@ impl Facts {
     }
 
     fn text_at(&self, fact: Fact, at: Span) -> Option<&str> {
-        let mut later = self.changes.iter().filter(|it| it.fact == fact);
+        let mut later = self.changes.iter().filter(|change| change.fact == fact);
         match later.find(|change| change.at > at) {
             Some(change) => Some(&change.from),
             None => self.text(fact),
@@ -300,7 +303,7 @@ impl Facts {
     #[must_use]
     pub fn as_of(&self, at: Span) -> Self {
         let mut then = self.clone();
-        for change in self.changes.iter().rev().filter(|it| it.at > at) {
+        for change in self.changes.iter().rev().filter(|change| change.at > at) {
             then.values.insert(change.fact.name, change.from.clone());
         }
         then.changes.retain(|change| change.at <= at);

@@ -9,7 +9,7 @@ use crate::{Bytes, format};
 pub struct SignedBytes(i64);
 
 impl SignedBytes {
-    /// So many bytes.
+    /// From a number of bytes.
     pub const fn new(bytes: i64) -> Self {
         Self(bytes)
     }
@@ -22,16 +22,18 @@ impl SignedBytes {
 
 impl fmt::Display for SignedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = match self.0 < 0 {
-            true => "−",
-            false if f.sign_plus() => "+",
-            false => "",
+        let sign = if self.0 < 0 {
+            "−"
+        } else if f.sign_plus() {
+            "+"
+        } else {
+            ""
         };
         write!(f, "{sign}{}", Bytes::new(self.0.unsigned_abs()))
     }
 }
 
-/// How many times as much something became, always told by a number above one: `× 1.3`, `÷ 40`.
+/// A growth factor, always printed as a number above one: `× 1.3`, `÷ 40`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factor {
     is_more: bool,
@@ -94,7 +96,7 @@ mod tests {
             (24.0, 2.0, "÷ 12"),
             (0.001, 24.0, "× 1,000+"),
         ] {
-            let factor = Factor::between(before, after).map(|it| it.to_string());
+            let factor = Factor::between(before, after).map(|factor| factor.to_string());
             assert_eq!(factor.as_deref(), Some(text));
         }
         assert_eq!(Factor::between(0.0, 5.0), None);

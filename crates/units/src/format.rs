@@ -1,4 +1,4 @@
-//! How numbers look to people: three significant digits at most, binary prefixes for sizes.
+//! Formats of numbers: three significant digits at most, binary prefixes for sizes.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub(crate) fn bytes(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, " {}", PREFIXES[prefix])
 }
 
-/// Writes a length of time given in seconds: `0.4 ms`, `12 s`, `5 min`, `3 h`, `2 d`.
+/// Writes a duration given in seconds: `0.4 ms`, `12 s`, `5 min`, `3 h`, `2 d`.
 pub(crate) fn seconds(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (scaled, unit) = match value.abs() {
         0.0 => (0.0, "s"),

@@ -131,12 +131,11 @@ impl Bytes {
         Self(n.saturating_mul(1 << 30))
     }
 
-    /// The least size that is not below this one and that people read as it is: a requirement must not lose its last digits
-    /// when it is written with three.
+    /// Rounded up to a size that prints exactly: a requirement must not lose its last digits when it is printed with three.
     pub fn rounded_up(self) -> Self {
         let prefix = (1..=5_u32)
             .map(|power| 1_u64 << (10 * power))
-            .take_while(|it| *it <= self.0);
+            .take_while(|size| *size <= self.0);
         let prefix = prefix.last().unwrap_or(1);
         // Below ten there is one decimal place.
         let step = if self.0 / prefix < 10 && prefix > 1 {
@@ -170,7 +169,7 @@ impl Pages {
 pub struct PageSize(NonZeroU64);
 
 impl PageSize {
-    /// That of all common machines, for where nothing tells.
+    /// That of all common machines, where unknown.
     pub const USUAL: Self = Self(NonZeroU64::MIN.saturating_add(4095));
 
     /// `None` unless `bytes` is a power of two from 1 KiB to 1 MiB.

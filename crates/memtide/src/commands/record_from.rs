@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use import::OpenOptions;
-use store::{Identity, Recording, Resolution};
+use store::{HostIdentity, Recording, Resolution};
 use timeline::{Source, SourceKind};
 use units::{Count, Span};
 
@@ -25,7 +25,14 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
     }
     let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
     let kept = output.reading("keeping", |progress| {
-        store::keep_telling(to, &host, &opened.timeline, &opened.facts, every, progress)
+        store::add_timeline_with_progress(
+            to,
+            &host,
+            &opened.timeline,
+            &opened.facts,
+            every,
+            progress,
+        )
     });
     let kept = kept.with_context(|| format!("{} was not kept", opened.origin.name))?;
     for problem in &kept.problems {
@@ -49,7 +56,7 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
 ///
 /// # Errors
 /// Where a source that is a recording cannot be read again.
-pub(crate) fn identity(opened: &Source, from: &Path) -> anyhow::Result<Identity> {
+pub(crate) fn identity(opened: &Source, from: &Path) -> anyhow::Result<HostIdentity> {
     if opened.origin.kind == SourceKind::Recording {
         return Ok(Recording::open(from)?.host().clone());
     }
@@ -58,7 +65,7 @@ pub(crate) fn identity(opened: &Source, from: &Path) -> anyhow::Result<Identity>
         (None, Some(file)) if from != Path::new("-") => file.to_string_lossy().into_owned(),
         (None, _) => "standard input".to_owned(),
     };
-    Ok(Identity {
+    Ok(HostIdentity {
         id: format!("import:{name}"),
         name,
     })
@@ -66,7 +73,7 @@ pub(crate) fn identity(opened: &Source, from: &Path) -> anyhow::Result<Identity>
 
 /// The identity of the recording that a source is added to, where both are of one host by name. The store refuses others,
 /// and what is not later than all that is there.
-fn joined(to: &Path, host: Identity) -> anyhow::Result<Identity> {
+fn joined(to: &Path, host: HostIdentity) -> anyhow::Result<HostIdentity> {
     let theirs = Recording::open(to)?.host().clone();
     Ok(if theirs.name == host.name {
         theirs

@@ -232,8 +232,8 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     let other = std::fs::read(case("healthy--idle")).unwrap();
     let other = file(&directory, "other.jsonl.gz", other);
     for (source, says) in [
-        (source, "cannot be added"),
-        (other, "holds the recording of"),
+        (source, "cannot add to"),
+        (other, "is the recording of"),
     ] {
         let refused = memtide(&["record", "--from", &source, "--to", to]);
         assert_eq!(refused.status.code(), Some(3), "{source}");

@@ -494,7 +494,7 @@ fn two_diseases_at_once_are_both_found() {
 /// Kept as a recording, in one go or in two.
 fn kept(timeline: &Timeline, facts: &Facts, cuts: &[usize]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let host = store::Identity {
+    let host = store::HostIdentity {
         id: "a-host".to_owned(),
         name: "host".to_owned(),
     };
@@ -504,7 +504,7 @@ fn kept(timeline: &Timeline, facts: &Facts, cuts: &[usize]) -> tempfile::TempDir
         let (from, to) = (timeline.times()[first], timeline.times()[end - 1]);
         let facts = facts.clone().within(from, to);
         let every = Span::from_secs(1);
-        store::keep(directory.path(), &host, &part, &facts, every).unwrap();
+        store::add_timeline(directory.path(), &host, &part, &facts, every).unwrap();
         first = end;
     }
     directory

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use diagnose::{Diagnosis, Severity};
-use store::Identity;
+use store::HostIdentity;
 use timeline::Source;
 use timeline::{Entity, Timeline};
 use units::Span;
@@ -38,23 +38,24 @@ fn open(path: &Path) -> Source {
 }
 
 /// Samples and facts as a recording of this boot's host in that directory.
-fn keep(directory: &Path, timeline: &Timeline, facts: &timeline::Facts) {
-    let host = Identity {
+fn add_timeline(directory: &Path, timeline: &Timeline, facts: &timeline::Facts) {
+    let host = HostIdentity {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         name: "sick".to_owned(),
     };
-    let kept = store::keep(directory, &host, timeline, facts, Span::from_secs(1)).unwrap();
+    let kept = store::add_timeline(directory, &host, timeline, facts, Span::from_secs(1)).unwrap();
     assert_eq!(kept.problems, Vec::<String>::new());
 }
 
 /// The source as a recording in that directory.
 fn recorded(source: &Source, directory: &Path) {
-    let host = Identity {
+    let host = HostIdentity {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         name: "sick".to_owned(),
     };
     let every = source.timeline.interval().unwrap_or(Span::from_secs(1));
-    let kept = store::keep(directory, &host, &source.timeline, &source.facts, every).unwrap();
+    let kept =
+        store::add_timeline(directory, &host, &source.timeline, &source.facts, every).unwrap();
     assert_eq!(kept.problems, Vec::<String>::new());
 }
 
@@ -178,7 +179,7 @@ fn around_a_moment_the_minutes_are_named_by_the_clock() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("recording");
     let now = 1_795_322_400;
-    keep(&place, &past(now), &timeline::Facts::default());
+    add_timeline(&place, &past(now), &timeline::Facts::default());
     let place = place.to_str().unwrap();
     let at = ["check", place, "--at", "2026-11-22T01:00:00Z"];
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
@@ -199,7 +200,7 @@ fn a_long_recording_is_judged_at_every_sample_where_something_could_be_wrong() {
     let place = directory.path().join("a recording");
     let mut facts = timeline::Facts::default();
     facts.page_size = units::PageSize::from_bytes(4096);
-    keep(&place, &past(1_795_322_400), &facts);
+    add_timeline(&place, &past(1_795_322_400), &facts);
     let path = place.to_str().unwrap();
     let long = json(&memtide(&["check", "--format", "json", path]));
     let lead = &long["findings"][0];
@@ -393,7 +394,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
         .map(|text| text.trim().to_owned())
         .find(|text| !text.is_empty())
         .unwrap();
-    let host = Identity {
+    let host = HostIdentity {
         id,
         name: String::new(),
     };
@@ -406,7 +407,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     }
     let place = state.path().join("memtide");
     let past = past(i64::try_from(now).unwrap());
-    store::keep(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
+    store::add_timeline(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
     let look = ["check", "--format", "json", "--for", "4s"];
     let with = json(&as_user(state.path(), &look));
     let without = json(&as_user(

@@ -4,7 +4,7 @@
 use chart::{ChartKind, Drawing, Reducer, charts, scanned};
 use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
-use store::{Identity, keep};
+use store::{HostIdentity, add_timeline};
 use timeline::TimeRange;
 use timeline::signals::MEM_AVAILABLE;
 use timeline::{Facts, Sample, Timeline};
@@ -62,7 +62,7 @@ const WORST: u64 = 7 * 3600 + 1_234;
 
 /// Eight hours; for one second hardly anything was available.
 fn recorded(directory: &std::path::Path) {
-    let host = Identity {
+    let host = HostIdentity {
         id: "a1".to_owned(),
         name: "web3".to_owned(),
     };
@@ -76,7 +76,7 @@ fn recorded(directory: &std::path::Path) {
             sample.host.set(MEM_AVAILABLE, Bytes::from_mib(mib));
             timeline.push(&sample).unwrap();
         }
-        keep(
+        add_timeline(
             directory,
             &host,
             &timeline,

@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use probe::{Root, TaskSource};
 use sampler::{Health, Message, Recorder, Settings};
-use store::{Identity, Options, Recording, Selection, Writer};
+use store::{HostIdentity, Recording, Selection, Writer, WriterOptions};
 use timeline::Facts;
 use units::Span;
 
@@ -180,13 +180,13 @@ pub(crate) fn recorder(
     directory: &Path,
     settings: Settings,
 ) -> (Recorder, Arc<Health>, SyncSender<Message>) {
-    let identity = Identity {
+    let identity = HostIdentity {
         id: "fake".to_owned(),
         name: "fake".to_owned(),
     };
-    let options = Options {
+    let options = WriterOptions {
         every: settings.every,
-        ..Options::default()
+        ..WriterOptions::default()
     };
     let mut facts = Facts::default();
     facts.cpus = Some(2);

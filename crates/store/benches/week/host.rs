@@ -120,7 +120,8 @@ impl Host {
         self.files(is_peak, noise);
         self.make_room(noise);
         self.wait(is_peak, noise);
-        let is_stalled = |stalls: &Vec<Range<u64>>| stalls.iter().any(|it| it.contains(&second));
+        let is_stalled =
+            |stalls: &Vec<Range<u64>>| stalls.iter().any(|range| range.contains(&second));
         if self.stalls.as_ref().is_some_and(is_stalled) {
             self.stall(noise);
         }

@@ -18,7 +18,7 @@ mod services;
 use std::ops::Range;
 use std::path::Path;
 
-use store::{Identity, Recording, keep};
+use store::{HostIdentity, Recording, add_timeline};
 use timeline::facts::{CgroupMode, Disk, Node};
 use timeline::{Entity, Facts, Stamp, Timeline, facts};
 use units::{PageSize, Span, WallClock};
@@ -74,7 +74,7 @@ fn made_of(directory: &Path, host: Host, reads_all_often: bool) {
     if Recording::is_at(directory) {
         return;
     }
-    let identity = Identity {
+    let identity = HostIdentity {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
@@ -82,7 +82,7 @@ fn made_of(directory: &Path, host: Host, reads_all_often: bool) {
     for hour in 0..HOURS {
         let timeline = week.hour(hour * HOUR..(hour + 1) * HOUR);
         let every = Span::from_secs(1);
-        keep(directory, &identity, &timeline, &week.facts, every).unwrap();
+        add_timeline(directory, &identity, &timeline, &week.facts, every).unwrap();
     }
 }
 

@@ -1,5 +1,5 @@
-//! Numbers, texts and sets as bytes: LEB128 varints, zigzag for what may fall, and sets of bits of which empty bytes cost
-//! nothing. Reading never panics: what is not there is `None`.
+//! Numbers, texts and bit sets as bytes: LEB128 varints, zigzag for signed steps, and bit sets without their zero bytes.
+//! Reading never panics: missing bytes give `None`.
 
 /// Appends a number, seven bits to a byte, low ones first.
 #[inline]
@@ -25,7 +25,7 @@ pub(super) fn put_text(into: &mut Vec<u8>, text: &[u8]) {
     into.extend_from_slice(text);
 }
 
-/// Appends a set of up to 64: a byte that says which of the eight bytes of the word are not zero, and those.
+/// Appends a set of up to 64: a byte with a bit for each non-zero byte of the word, and those bytes.
 #[inline]
 pub(super) fn put_bits(into: &mut Vec<u8>, word: u64) {
     let at = into.len();
@@ -58,9 +58,9 @@ fn stepped(from: u64, zigzag: u64) -> u64 {
 
 /// Bytes being read from the front.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Input<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -134,7 +134,7 @@ mod tests {
             put_step(&mut bytes, from, to);
             put_bits(&mut bytes, word);
             put_text(&mut bytes, &text);
-            let mut input = Input(&bytes);
+            let mut input = ByteReader(&bytes);
             for number in &numbers {
                 prop_assert_eq!(input.number(), Some(*number));
             }
@@ -146,7 +146,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-            let mut input = Input(&bytes);
+            let mut input = ByteReader(&bytes);
             while !input.is_empty() {
                 let before = input.0.len();
                 let _ = (input.number(), input.bits(), input.text());

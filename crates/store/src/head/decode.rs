@@ -7,11 +7,11 @@ use timeline::signals::{self, Entity};
 use timeline::{Absence, Event, EventKind, Stamp, Timeline, facts};
 use units::{Span, WallClock};
 
-use super::bytes::Input;
-use super::dictionary::Dictionary;
-use super::encode::{Clocks, HAS_AWAKE, HAS_WALL};
-use super::frame::{Found, Kind, MARK};
-use super::series::Table;
+use super::bytes::ByteReader;
+use super::dictionary::NameDictionary;
+use super::encode::{HAS_AWAKE, HAS_WALL, HeadClocks};
+use super::frame::{FoundFrame, FrameKind, MARK};
+use super::series::HeadTableDecoder;
 use super::table::ALL_DECLARED;
 use super::{HeadRead, Window};
 
@@ -20,9 +20,9 @@ use super::{HeadRead, Window};
 pub(super) struct Decoder<'t> {
     into: &'t mut Timeline,
     window: Option<Window>,
-    dictionary: Option<Dictionary>,
-    tables: Vec<Table>,
-    clocks: Clocks,
+    dictionary: Option<NameDictionary>,
+    tables: Vec<HeadTableDecoder>,
+    clocks: HeadClocks,
     /// Whether samples that build on the one before can be read.
     is_in_block: bool,
     /// The number in the file of the sample that is expected next.
@@ -41,7 +41,7 @@ impl<'t> Decoder<'t> {
             window,
             dictionary: None,
             tables: Vec::new(),
-            clocks: Clocks::default(),
+            clocks: HeadClocks::default(),
             is_in_block: false,
             expected: 0,
             lost: 0,
@@ -53,20 +53,20 @@ impl<'t> Decoder<'t> {
     }
 
     /// Takes what stands next in the file.
-    pub(super) fn take(&mut self, found: &Found<'_>) {
+    pub(super) fn take(&mut self, found: &FoundFrame<'_>) {
         match *found {
-            Found::Frame(kind, payload) => {
+            FoundFrame::Frame(kind, payload) => {
                 if self.frame(kind, payload).is_none() {
                     self.is_in_block = false;
-                    self.note(format!("a frame of kind {kind} makes no sense"));
+                    self.note(format!("a frame of kind {kind} is invalid"));
                 }
             }
-            Found::Damage { at, len } => {
+            FoundFrame::Damage { at, len } => {
                 self.is_in_block = false;
                 self.is_damaged = true;
                 self.note(format!("{len} bytes at byte {at} are damaged"));
             }
-            Found::Tail { at, len } => {
+            FoundFrame::Tail { at, len } => {
                 self.is_in_block = false;
                 self.read.tail = Some((at, len));
             }
@@ -78,77 +78,81 @@ impl<'t> Decoder<'t> {
     }
 
     fn frame(&mut self, kind: u8, payload: &[u8]) -> Option<()> {
-        let Some(kind) = Kind::of(kind) else {
+        let Some(kind) = FrameKind::of(kind) else {
             self.note(format!(
-                "frames of kind {kind} are of a later memtide and not read"
+                "frames of kind {kind} are of a later memtide and are skipped"
             ));
             return Some(());
         };
-        let mut input = Input(payload);
+        let mut input = ByteReader(payload);
         match kind {
-            Kind::Dictionary => self.dictionary(payload),
-            Kind::Key => self.key(input),
-            Kind::Step if !self.is_in_block => Some(()),
-            Kind::Step => self.sample(input),
-            Kind::Event => self.event(input),
-            Kind::Absent => self.absent(&mut input),
-            Kind::Unknown => self.unknown(input),
-            Kind::End => {
+            FrameKind::Dictionary => self.dictionary(payload),
+            FrameKind::Key => self.key(input),
+            FrameKind::Step if !self.is_in_block => Some(()),
+            FrameKind::Step => self.sample(input),
+            FrameKind::Event => self.event(input),
+            FrameKind::Absent => self.absent(&mut input),
+            FrameKind::Unknown => self.unknown(input),
+            FrameKind::End => {
                 self.read.ended = true;
                 Some(())
             }
         }
     }
 
-    /// The second copy of a dictionary tells nothing new.
+    /// The second copy of a dictionary is skipped.
     fn dictionary(&mut self, payload: &[u8]) -> Option<()> {
-        let dictionary = Dictionary::read(payload)?;
+        let dictionary = NameDictionary::read(payload)?;
         if self.dictionary.is_none() {
             self.use_dictionary(dictionary);
         }
         Some(())
     }
 
-    fn use_dictionary(&mut self, mut dictionary: Dictionary) {
+    fn use_dictionary(&mut self, mut dictionary: NameDictionary) {
         let strange = std::mem::take(&mut dictionary.strange);
         if !strange.is_empty() {
             let names = list(&strange);
             self.note(format!(
-                "{} are not known to this memtide and not read: {names}",
+                "{} are unknown to this memtide and are skipped: {names}",
                 counted(strange.len())
             ));
         }
-        self.tables = dictionary.tables.iter().map(Table::new).collect();
+        self.tables = dictionary
+            .tables
+            .iter()
+            .map(HeadTableDecoder::new)
+            .collect();
         self.dictionary = Some(dictionary);
     }
 
-    fn key(&mut self, mut input: Input<'_>) -> Option<()> {
-        input = Input(input.0.strip_prefix(MARK)?);
+    fn key(&mut self, mut input: ByteReader<'_>) -> Option<()> {
+        input = ByteReader(input.0.strip_prefix(MARK)?);
         let checksum = u32::from_le_bytes(input.take(4)?.try_into().ok()?);
         let number = input.number()?;
         if self.dictionary.is_none() {
             // Both copies are damaged; this memtide's own will do if it is the same.
-            self.use_dictionary(Dictionary::own());
+            self.use_dictionary(NameDictionary::own());
         }
         if self.dictionary.as_ref().map(|known| known.checksum) != Some(checksum) {
             self.is_in_block = false;
-            self.note(
-                "samples of another catalogue, whose names are damaged, are not read".to_owned(),
-            );
+            self.note("samples with a damaged dictionary are skipped".to_owned());
             return Some(());
         }
-        // A file whose directory was taken away goes on in another, which need not begin with its first sample.
+        // A file that was removed continues in another, which need not begin with its first sample.
         if self.expected > 0 || self.is_damaged {
             self.lost += number.saturating_sub(self.expected);
         }
         self.expected = number;
         self.is_in_block = true;
-        self.clocks = Clocks::default();
-        self.tables.iter_mut().for_each(Table::begin_block);
+        self.clocks = HeadClocks::default();
+        self.tables
+            .iter_mut()
+            .for_each(HeadTableDecoder::begin_block);
         self.sample(input)
     }
 
-    fn sample(&mut self, mut input: Input<'_>) -> Option<()> {
+    fn sample(&mut self, mut input: ByteReader<'_>) -> Option<()> {
         let stamp = self.stamp(&mut input)?;
         self.expected += 1;
         self.read.first = self.read.first.or(stamp.wall);
@@ -161,7 +165,7 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
-    fn stamp(&mut self, input: &mut Input<'_>) -> Option<Stamp> {
+    fn stamp(&mut self, input: &mut ByteReader<'_>) -> Option<Stamp> {
         let flags = input.byte()?;
         let clocks = &mut self.clocks;
         clocks.step = input.step(clocks.step)?;
@@ -182,7 +186,7 @@ impl<'t> Decoder<'t> {
         Some(stamp)
     }
 
-    /// Whether a sample lies in the window. One without a wall clock does.
+    /// Whether a sample is within the window. One without a wall clock is.
     fn is_wanted(&mut self, stamp: Stamp) -> bool {
         let is_wanted = match (self.window, stamp.wall) {
             (Some((since, until)), Some(wall)) => {
@@ -191,14 +195,14 @@ impl<'t> Decoder<'t> {
             _ => true,
         };
         if self.was_wanted && !is_wanted {
-            self.tables.iter_mut().for_each(Table::pause);
+            self.tables.iter_mut().for_each(HeadTableDecoder::pause);
         }
         self.was_wanted = is_wanted;
         is_wanted
     }
 
     fn push(&mut self, stamp: Stamp) -> usize {
-        // After a restart with an earlier wall clock nobody knows how the samples lie in time; none is lost for it.
+        // After a restart with an earlier wall clock the order of samples is unknown; they start a segment.
         if self.into.push_stamp(stamp).is_err() {
             self.into.push_stamp_new_segment(stamp);
         }
@@ -206,7 +210,7 @@ impl<'t> Decoder<'t> {
         self.into.len() - 1
     }
 
-    fn event(&mut self, mut input: Input<'_>) -> Option<()> {
+    fn event(&mut self, mut input: ByteReader<'_>) -> Option<()> {
         let flags = input.byte()?;
         let mut stamp = Stamp {
             boot: Span::from_nanos(input.number()?),
@@ -244,7 +248,7 @@ impl<'t> Decoder<'t> {
         since.is_none_or(|since| wall >= since) && until.is_none_or(|until| wall <= until)
     }
 
-    fn absent(&mut self, input: &mut Input<'_>) -> Option<()> {
+    fn absent(&mut self, input: &mut ByteReader<'_>) -> Option<()> {
         let file = kernel_file(&input.string()?)?;
         let why = match input.byte()? {
             0 => Absence::NotFound,
@@ -255,7 +259,7 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
-    fn unknown(&mut self, mut input: Input<'_>) -> Option<()> {
+    fn unknown(&mut self, mut input: ByteReader<'_>) -> Option<()> {
         while !input.is_empty() {
             let file = kernel_file(&input.string()?)?;
             let field = input.string()?;
@@ -264,7 +268,7 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
-    /// Ends all runs and says what is not there.
+    /// Ends all runs and reports what is missing.
     pub(super) fn end(mut self) -> HeadRead {
         self.tables
             .iter_mut()
@@ -278,7 +282,7 @@ impl<'t> Decoder<'t> {
         if !self.strange_events.is_empty() {
             let names: Vec<String> = self.strange_events.iter().cloned().collect();
             self.note(format!(
-                "events of kinds not known to this memtide are not read: {}",
+                "events of unknown kinds are skipped: {}",
                 list(&names)
             ));
         }
@@ -307,8 +311,7 @@ fn list(names: &[String]) -> String {
     text
 }
 
-/// The name of a kernel file as the catalogue has it. Others are kept for the life of the process, up to a bound: what
-/// names them is a file, and there are not many.
+/// The name of a kernel file as the catalogue has it. Other names are leaked, up to a bound.
 pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     const MOST: usize = 1024;

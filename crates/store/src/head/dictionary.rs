@@ -1,17 +1,17 @@
-//! Which column of which table is which signal: the names of entities and signals, in order, at the beginning of each file.
-//! So a file of an older or a later catalogue stays readable; what is not known by its name is passed over and said.
+//! The dictionary: the names of entities and signals in the order of tables and columns, at the beginning of each file. So a
+//! file of an older or later catalogue stays readable; unknown names are skipped and reported.
 
 use std::sync::OnceLock;
 
 use timeline::SignalId;
 use timeline::signals::{self, Entity};
 
-use super::bytes::{Input, put, put_text};
-use super::frame::{self, Kind, MARK};
+use super::bytes::{ByteReader, put, put_text};
+use super::frame::{self, FrameKind, MARK};
 
 /// A table of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct DictionaryColumns {
     /// The kind of entity; `None` where it is not known here.
     pub(super) entity: Option<Entity>,
     /// The signals, in order; `None` where one is not known here.
@@ -20,14 +20,14 @@ pub(super) struct Columns {
 
 /// The tables of a file, and the names that are not known here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Dictionary {
-    pub(super) tables: Vec<Columns>,
+pub(super) struct NameDictionary {
+    pub(super) tables: Vec<DictionaryColumns>,
     pub(super) strange: Vec<String>,
     /// Tells whether a sample was written with this dictionary.
     pub(super) checksum: u32,
 }
 
-impl Dictionary {
+impl NameDictionary {
     /// More tables or columns are nonsense.
     const MOST: u64 = 4096;
 
@@ -37,7 +37,7 @@ impl Dictionary {
     }
 
     pub(super) fn read(payload: &[u8]) -> Option<Self> {
-        let mut input = Input(payload.strip_prefix(MARK)?);
+        let mut input = ByteReader(payload.strip_prefix(MARK)?);
         let mut dictionary = Self {
             checksum: crc32fast::hash(payload),
             ..Self::default()
@@ -52,7 +52,9 @@ impl Dictionary {
             let columns = 0..usize::try_from(count).ok()?;
             let signals = columns.map(|column| dictionary.signal(&mut input, entity, column));
             let signals = signals.collect::<Option<_>>()?;
-            dictionary.tables.push(Columns { entity, signals });
+            dictionary
+                .tables
+                .push(DictionaryColumns { entity, signals });
         }
         Some(dictionary)
     }
@@ -60,7 +62,7 @@ impl Dictionary {
     /// The signal that is named next; the outer is `None` where the bytes make no sense.
     fn signal(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut ByteReader<'_>,
         entity: Option<Entity>,
         column: usize,
     ) -> Option<Option<SignalId>> {
@@ -79,7 +81,7 @@ impl Dictionary {
 
 /// Appends this memtide's dictionary.
 pub(crate) fn put_own(into: &mut Vec<u8>) {
-    let at = frame::begin(into, Kind::Dictionary);
+    let at = frame::begin(into, FrameKind::Dictionary);
     into.extend_from_slice(own_payload());
     frame::end(into, at);
 }

@@ -7,9 +7,9 @@
 use timeline::{Absence, Entity, Event, ProcessCells, Sample, Stamp};
 
 use super::bytes::{put, put_step, put_text};
-use super::frame::{self, HEADER, Kind, MARK};
-use super::table::Table;
-use super::unknown::Unknown;
+use super::frame::{self, FrameKind, HEADER, MARK};
+use super::table::HeadTableEncoder;
+use super::unknown::UnknownFieldCache;
 
 /// Samples in a block: what a damaged byte may cost.
 pub(crate) const BLOCK: u64 = 60;
@@ -20,7 +20,7 @@ pub(super) const HAS_WALL: u8 = 2;
 /// The clocks of the sample before; zero before the first of a block. Distances of the other clocks to the boot clock
 /// hardly change.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Clocks {
+pub(super) struct HeadClocks {
     pub(super) boot: u64,
     pub(super) step: u64,
     pub(super) awake: u64,
@@ -35,16 +35,16 @@ pub(crate) struct Encoder {
     processes: Vec<u8>,
     processes_begun: bool,
     host_taken: bool,
-    tables: Vec<Table>,
-    unknown: Unknown,
+    tables: Vec<HeadTableEncoder>,
+    unknown: UnknownFieldCache,
     dictionary: u32,
-    clocks: Clocks,
+    clocks: HeadClocks,
     /// Blocks begun so far, of all files.
     block: u64,
     in_block: u64,
     /// Samples begun so far, of all files.
     sample: u64,
-    /// Samples kept in this file.
+    /// Samples in this file.
     number: u64,
     key_wanted: bool,
 }
@@ -54,7 +54,8 @@ impl Encoder {
     const FRAME: usize = 256 << 10;
 
     pub(crate) fn new() -> Self {
-        let mut tables: Vec<Table> = Entity::ALL.into_iter().map(Table::new).collect();
+        let mut tables: Vec<HeadTableEncoder> =
+            Entity::ALL.into_iter().map(HeadTableEncoder::new).collect();
         tables[Entity::Process as usize].reserve(256);
         Self {
             frame: Vec::with_capacity(Self::FRAME),
@@ -62,9 +63,9 @@ impl Encoder {
             processes_begun: false,
             host_taken: false,
             tables,
-            unknown: Unknown::default(),
+            unknown: UnknownFieldCache::default(),
             dictionary: super::dictionary::checksum_of_own(),
-            clocks: Clocks::default(),
+            clocks: HeadClocks::default(),
             block: 0,
             in_block: 0,
             sample: 0,
@@ -93,7 +94,11 @@ impl Encoder {
         self.processes_begun = false;
         self.host_taken = false;
         self.sample += 1;
-        let kind = if is_key { Kind::Key } else { Kind::Step };
+        let kind = if is_key {
+            FrameKind::Key
+        } else {
+            FrameKind::Step
+        };
         frame::begin(&mut self.frame, kind);
         if is_key {
             self.begin_block();
@@ -111,7 +116,7 @@ impl Encoder {
         self.key_wanted = false;
         self.block += 1;
         self.in_block = 0;
-        self.clocks = Clocks::default();
+        self.clocks = HeadClocks::default();
         self.frame.extend_from_slice(MARK);
         self.frame.extend_from_slice(&self.dictionary.to_le_bytes());
         put(&mut self.frame, self.number);
@@ -134,7 +139,7 @@ impl Encoder {
                 put_step(&mut self.frame, old, new);
             }
         }
-        self.clocks = Clocks {
+        self.clocks = HeadClocks {
             boot,
             step,
             awake: awake.unwrap_or(before.awake),
@@ -196,7 +201,7 @@ impl Encoder {
         true
     }
 
-    /// Ends the sample and gives its frame.
+    /// Ends the sample and returns its frame.
     pub(crate) fn end(&mut self) -> &[u8] {
         if !self.host_taken {
             self.host(&Sample::default());
@@ -225,7 +230,7 @@ impl Encoder {
         table.held(index, generation).is_some()
     }
 
-    /// Whether the last sample's frame is longer than any reader takes.
+    /// Whether the last sample's frame exceeds what readers accept.
     pub(crate) fn is_too_long(&self) -> bool {
         self.frame.len() - HEADER > frame::MOST
     }
@@ -238,7 +243,7 @@ impl Encoder {
 
 /// Appends an event.
 pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
-    let at = frame::begin(into, Kind::Event);
+    let at = frame::begin(into, FrameKind::Event);
     let stamp = event.stamp;
     into.push(
         if stamp.awake.is_some() { HAS_AWAKE } else { 0 }
@@ -264,7 +269,7 @@ pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
 
 /// Appends that a kernel file could not be read.
 pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
-    let at = frame::begin(into, Kind::Absent);
+    let at = frame::begin(into, FrameKind::Absent);
     put_text(into, file.as_bytes());
     let (code, text) = match why {
         Absence::NotFound => (0, ""),
@@ -278,6 +283,6 @@ pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
 
 /// Appends that the file ended in good order.
 pub(crate) fn put_end(into: &mut Vec<u8>) {
-    let at = frame::begin(into, Kind::End);
+    let at = frame::begin(into, FrameKind::End);
     frame::end(into, at);
 }

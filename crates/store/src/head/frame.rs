@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 64 << 20;
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// The names of entities and signals, in the order that samples use.
     Dictionary = 1,
     /// A sample that needs none before it.
@@ -34,9 +34,9 @@ pub(super) enum Kind {
     End = 8,
 }
 
-impl Kind {
+impl FrameKind {
     pub(super) fn of(byte: u8) -> Option<Self> {
-        use Kind::*;
+        use FrameKind::*;
         [Dictionary, Key, Step, Event, Absent, Unknown, End]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
@@ -44,7 +44,7 @@ impl Kind {
 }
 
 /// Begins a frame in an empty or full buffer; its payload is appended, then [`end`] is called with the same place.
-pub(super) fn begin(into: &mut Vec<u8>, kind: Kind) -> usize {
+pub(super) fn begin(into: &mut Vec<u8>, kind: FrameKind) -> usize {
     let at = into.len();
     into.extend_from_slice(&[0; HEADER]);
     into[at + HEADER - 1] = kind as u8;
@@ -69,7 +69,7 @@ fn checksum(frame: &[u8]) -> u32 {
 
 /// What stands at a place of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundFrame<'a> {
     /// A whole frame: its kind as written, and its payload.
     Frame(u8, &'a [u8]),
     /// Bytes that are no frame, before others that are.
@@ -83,7 +83,7 @@ pub(super) enum Found<'a> {
 pub(super) struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Bytes that may still be checksummed in the search for a frame: hostile files shall not take for ever.
+    /// Bytes that may still be checksummed in the search for a frame: bounds the time for hostile files.
     budget: usize,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The frame at a place, if there is a whole one.
+    /// The frame at an offset, if it is complete.
     fn frame(&mut self, at: usize) -> Option<(u8, &'a [u8])> {
         let end = self.end_of(at)?;
         let frame = &self.bytes[at..end];
@@ -138,26 +138,26 @@ impl<'a> Frames<'a> {
 }
 
 impl<'a> Iterator for Frames<'a> {
-    type Item = Found<'a>;
+    type Item = FoundFrame<'a>;
 
-    fn next(&mut self) -> Option<Found<'a>> {
+    fn next(&mut self) -> Option<FoundFrame<'a>> {
         let at = self.at;
         if at >= self.bytes.len() {
             return None;
         }
         if let Some((kind, payload)) = self.frame(at) {
             self.at += HEADER + payload.len();
-            return Some(Found::Frame(kind, payload));
+            return Some(FoundFrame::Frame(kind, payload));
         }
         let len = |end: usize| end - at;
         Some(match self.after_damage() {
             Some(next) => {
                 self.at = next;
-                Found::Damage { at, len: len(next) }
+                FoundFrame::Damage { at, len: len(next) }
             }
             None => {
                 self.at = self.bytes.len();
-                Found::Tail {
+                FoundFrame::Tail {
                     at,
                     len: len(self.at),
                 }
@@ -174,7 +174,7 @@ mod tests {
     fn file(payloads: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for payload in payloads {
-            let at = begin(&mut bytes, Kind::Key);
+            let at = begin(&mut bytes, FrameKind::Key);
             bytes.extend_from_slice(MARK);
             bytes.extend_from_slice(payload);
             end(&mut bytes, at);
@@ -185,7 +185,7 @@ mod tests {
     fn whole(bytes: &[u8]) -> usize {
         let found = Frames::new(bytes);
         found
-            .filter(|found| matches!(found, Found::Frame(..)))
+            .filter(|found| matches!(found, FoundFrame::Frame(..)))
             .count()
     }
 
@@ -216,8 +216,8 @@ mod tests {
             all.extend(&noise);
             prop_assert!(whole(&all) >= 1);
             let covered: usize = Frames::new(&all).map(|found| match found {
-                Found::Frame(_, payload) => HEADER + payload.len(),
-                Found::Damage { len, .. } | Found::Tail { len, .. } => len,
+                FoundFrame::Frame(_, payload) => HEADER + payload.len(),
+                FoundFrame::Damage { len, .. } | FoundFrame::Tail { len, .. } => len,
             }).sum();
             prop_assert_eq!(covered, all.len());
         }

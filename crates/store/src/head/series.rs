@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
-use super::bytes::{Input, ones};
-use super::dictionary::Columns;
+use super::bytes::{ByteReader, ones};
+use super::dictionary::DictionaryColumns;
 use super::table::{ALL_DECLARED, Operation};
 
 /// An entity's readings.
 #[derive(Debug, Default)]
-struct Series {
-    /// Whether it was there in a sample that is wanted.
+struct EntityReadings {
+    /// Whether it was present in a requested sample.
     is_wanted: bool,
     /// The section in which it was declared last.
     declared: u64,
@@ -28,7 +28,7 @@ struct Series {
     runs: Vec<(u16, Run)>,
 }
 
-impl Series {
+impl EntityReadings {
     fn sized(width: usize) -> Self {
         let words = width.div_ceil(64);
         Self {
@@ -41,15 +41,15 @@ impl Series {
         }
     }
 
-    /// Reads which readings changed and takes them over.
+    /// Reads which readings changed, and their values.
     fn changes(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut ByteReader<'_>,
         with_presence: bool,
         at: Option<At>,
     ) -> Option<()> {
         let words = self.present.len();
-        let mut touched = [0; Table::MOST_WORDS];
+        let mut touched = [0; HeadTableDecoder::MOST_WORDS];
         if with_presence {
             for (word, touched) in touched.iter_mut().enumerate().take(words) {
                 *touched = input.bits()?;
@@ -130,34 +130,34 @@ struct At {
 
 /// One kind of entity.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct HeadTableDecoder {
     entity: Option<Entity>,
     signals: Vec<Option<SignalId>>,
-    /// Behind a pointer: slots that nothing was declared in take next to nothing.
-    slots: Vec<Option<Box<Series>>>,
+    /// Boxed, so that unused slots take little memory.
+    slots: Vec<Option<Box<EntityReadings>>>,
     /// How often something was declared.
     declared: usize,
     by_key: HashMap<String, usize>,
-    /// Whether all that is there has been declared in this block.
+    /// Whether all entities were declared in this block.
     is_known: bool,
     sections: u64,
     /// The sample of the timeline in which it was read last, and the one before that.
     last: Option<usize>,
     before: Option<usize>,
-    /// Samples were passed over: no run is open, and readings are to be looked at as a whole.
+    /// Samples were skipped: no run is open, and all readings must be compared.
     is_behind: bool,
 }
 
-impl Table {
+impl HeadTableDecoder {
     const MOST_WORDS: usize = 64;
     /// As many slots as Linux has PIDs.
     const MOST_SLOTS: u64 = 1 << 22;
     /// So many slots may be empty before the first, as when a host has far fewer processes than it had.
     const FREE_SLOTS: usize = 1 << 18;
-    /// And so many more for each that is declared: 512 bytes for some ten of the file.
+    /// And this many more for each that is declared: 512 bytes for about ten of the file.
     const SLOTS_EACH: usize = 64;
 
-    pub(super) fn new(columns: &Columns) -> Self {
+    pub(super) fn new(columns: &DictionaryColumns) -> Self {
         Self {
             entity: columns.entity,
             signals: columns.signals.clone(),
@@ -172,17 +172,16 @@ impl Table {
         }
     }
 
-    /// A block begins: the next section declares all that is there.
+    /// A block begins: the next section declares all entities.
     pub(super) fn begin_block(&mut self) {
         self.is_known = false;
     }
 
-    /// Reads a section. `index`: the sample in the timeline; `None` where it is not wanted. `None` where the bytes make no
-    /// sense.
+    /// Reads a section. `index`: the sample in the timeline; `None` where it is not requested. Returns `None` for invalid bytes.
     pub(super) fn section(
         &mut self,
         first: u8,
-        input: &mut Input<'_>,
+        input: &mut ByteReader<'_>,
         index: Option<usize>,
         into: &mut Timeline,
     ) -> Option<()> {
@@ -224,11 +223,11 @@ impl Table {
 
     fn operations(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut ByteReader<'_>,
         at: Option<At>,
         into: &mut Timeline,
     ) -> Option<()> {
-        // Behind, everything is looked at after the section.
+        // After skipped samples all readings are compared after the section.
         let settled_at = at.filter(|_| !self.is_behind);
         let mut slot = 0u64;
         loop {
@@ -264,7 +263,12 @@ impl Table {
         }
     }
 
-    fn declare(&mut self, index: usize, input: &mut Input<'_>, into: &mut Timeline) -> Option<()> {
+    fn declare(
+        &mut self,
+        index: usize,
+        input: &mut ByteReader<'_>,
+        into: &mut Timeline,
+    ) -> Option<()> {
         let (key, label, group) = (input.text()?, input.text()?, input.text()?);
         self.declared += 1;
         // A hostile file must not name far slots to fill memory: they are as many as the bytes that declare them allow.
@@ -294,13 +298,13 @@ impl Table {
     fn settle_in(&mut self, index: usize, key: String, into: &mut Timeline) {
         self.drop_slot(index, into);
         if let Some(elsewhere) = self.by_key.get(&key).copied() {
-            // A process that was declared anew under another name.
+            // A process that was declared again under another name.
             self.drop_slot(elsewhere, into);
         }
         self.by_key.insert(key.clone(), index);
-        self.slots[index] = Some(Box::new(Series {
+        self.slots[index] = Some(Box::new(EntityReadings {
             key,
-            ..Series::sized(self.signals.len())
+            ..EntityReadings::sized(self.signals.len())
         }));
     }
 
@@ -323,7 +327,7 @@ impl Table {
         }
     }
 
-    /// Samples follow that are not wanted.
+    /// The following samples are not requested.
     pub(super) fn pause(&mut self) {
         for series in self.slots.iter_mut().flatten() {
             series.finish_all(self.last);
@@ -331,7 +335,7 @@ impl Table {
         self.is_behind = true;
     }
 
-    /// Ends all runs and gives them to the timeline.
+    /// Ends all runs and appends them to the timeline.
     pub(super) fn end(&mut self, into: &mut Timeline) {
         self.pause();
         for series in self.slots.iter().flatten() {
@@ -339,10 +343,10 @@ impl Table {
         }
     }
 
-    fn hand_over(&self, series: &Series, into: &mut Timeline) {
+    fn hand_over(&self, series: &EntityReadings, into: &mut Timeline) {
         match self.entity {
             Some(Entity::Host) => self.hand_over_host(series, into),
-            // What was there only in samples that are not wanted leaves no trace.
+            // Entities that were present only in skipped samples are dropped.
             Some(entity) if series.is_wanted => {
                 let runs = series.runs.iter().filter_map(|(column, run)| {
                     let signal = self.signals.get(usize::from(*column)).copied()??;
@@ -354,8 +358,8 @@ impl Table {
         }
     }
 
-    /// The host has hundreds of runs of each signal: sorted once, they are not looked up one by one.
-    fn hand_over_host(&self, series: &Series, into: &mut Timeline) {
+    /// The host has hundreds of runs of each signal: sorted once instead of looked up one by one.
+    fn hand_over_host(&self, series: &EntityReadings, into: &mut Timeline) {
         let mut columns = vec![Vec::new(); self.signals.len()];
         for (column, run) in &series.runs {
             columns[usize::from(*column)].push(*run);
@@ -375,7 +379,7 @@ mod tests {
 
     /// A section that declares an entity in each of these slots; how many were taken.
     fn declared(slots: &[u64]) -> (usize, usize) {
-        let columns = Columns {
+        let columns = DictionaryColumns {
             entity: Some(Entity::Process),
             signals: vec![None],
         };
@@ -394,9 +398,9 @@ mod tests {
             put_bits(&mut bytes, 0);
         }
         put(&mut bytes, 0);
-        let mut table = Table::new(&columns);
+        let mut table = HeadTableDecoder::new(&columns);
         let mut into = Timeline::default();
-        let _ = table.section(ALL_DECLARED, &mut Input(&bytes), None, &mut into);
+        let _ = table.section(ALL_DECLARED, &mut ByteReader(&bytes), None, &mut into);
         (table.slots.len(), table.slots.iter().flatten().count())
     }
 
@@ -408,6 +412,6 @@ mod tests {
         let far: Vec<u64> = (0..60).map(|number| number * 65_530).collect();
         let (len, there) = declared(&far);
         assert!(len < 300_000 && there < 6, "{len} {there}");
-        assert!(size_of::<Option<Box<Series>>>() == 8);
+        assert!(size_of::<Option<Box<EntityReadings>>>() == 8);
     }
 }

@@ -1,8 +1,8 @@
-//! One kind of entity as the writer remembers it: the last reading of every signal of every entity, in rows of one width,
-//! so that thousands of processes are walked in order and what does not change is compared and passed over.
+//! The writer's state of one kind of entity: the last reading of every signal of every entity, in rows of one width, so that
+//! thousands of processes are compared in order and unchanged readings are skipped.
 //!
-//! A **section** of a sample says what changed in one table. It is a list of operations, each a number that holds how far
-//! its slot lies from that of the operation before, and what it is; zero ends the list.
+//! A **section** of a sample has the changes of one table. It is a list of operations, each a number made of the distance to
+//! the slot of the previous operation and its kind; zero ends the list.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +18,7 @@ pub(super) enum Operation {
     Change = 0,
     /// Some readings came or went, and some may have changed.
     Presence = 1,
-    /// The slot now stands for the entity whose key, label and group follow; all that was known of it is zero and absent.
+    /// The slot gets a new entity; its key, label and group follow. All its readings are absent.
     Declare = 2,
     /// The entity is gone.
     Gone = 3,
@@ -36,19 +36,19 @@ impl Operation {
     }
 }
 
-/// In a section's first byte, beside the table: all entities that are there are declared in it.
+/// A bit of a section's first byte: all present entities are declared in it.
 pub(super) const ALL_DECLARED: u8 = 0x80;
 
 /// An entity's names, encoded as they are declared.
 #[derive(Debug, Default)]
-struct Names {
+struct EntityNames {
     encoded: Vec<u8>,
     key: (usize, usize),
     label: (usize, usize),
     group: (usize, usize),
 }
 
-impl Names {
+impl EntityNames {
     fn set(&mut self, key: &[u8], label: &[u8], group: &[u8]) {
         self.encoded.clear();
         for (text, place) in [
@@ -74,9 +74,9 @@ impl Names {
     }
 }
 
-/// A place for an entity; used again when it is gone.
+/// A slot for an entity, reused when it is gone.
 #[derive(Debug, Default)]
-struct Place {
+struct EntitySlot {
     is_used: bool,
     /// How many entities were here before.
     generation: u32,
@@ -86,23 +86,23 @@ struct Place {
     seen: u64,
     /// Where a row's key is found by its hash; processes need no such place.
     hash: Option<u64>,
-    names: Names,
+    names: EntityNames,
 }
 
 /// The state of one kind of entity.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct HeadTableEncoder {
     code: u8,
     first: usize,
     width: usize,
     words: usize,
     values: Vec<u64>,
     present: Vec<u64>,
-    places: Vec<Place>,
+    places: Vec<EntitySlot>,
     free: Vec<u32>,
     by_hash: HashMap<u64, u32>,
     hasher: RandomState,
-    /// A row's readings by column, and which are there.
+    /// A row's readings by column, and which are present.
     row: Vec<u64>,
     row_present: Vec<u64>,
     /// The block in which a section was written last.
@@ -111,7 +111,7 @@ pub(super) struct Table {
     before: u64,
 }
 
-impl Table {
+impl HeadTableEncoder {
     pub(super) fn new(entity: Entity) -> Self {
         let signals = entity.signals();
         let words = signals.len().div_ceil(64);
@@ -133,7 +133,7 @@ impl Table {
         }
     }
 
-    /// Makes room for entities that are yet to come.
+    /// Reserves memory for further entities.
     pub(super) fn reserve(&mut self, entities: usize) {
         self.values.reserve(entities * self.width);
         self.present.reserve(entities * self.words);
@@ -183,11 +183,11 @@ impl Table {
         self.before = slot;
     }
 
-    /// A place for an entity that was not there.
+    /// A slot for a new entity.
     #[allow(clippy::cast_possible_truncation)] // A host has at most 4 Mi PIDs.
     pub(super) fn claim(&mut self, key: &[u8], label: &[u8], group: &[u8]) -> (u32, u32) {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
+            self.places.push(EntitySlot::default());
             self.values.resize(self.places.len() * self.width, 0);
             self.present.resize(self.places.len() * self.words, 0);
             (self.places.len() - 1) as u32
@@ -266,7 +266,7 @@ impl Table {
         }
     }
 
-    /// Writes what changed of the entity in a place, whose readings are given column by column.
+    /// Writes the changes of the entity in a slot, with readings column by column.
     pub(super) fn dense(
         &mut self,
         into: &mut Vec<u8>,
@@ -305,7 +305,7 @@ impl Table {
     }
 }
 
-/// Whether any reading that is there differs.
+/// Whether any present reading differs.
 #[inline]
 fn differ(old: &[u64], new: &[u64], present: &[u64]) -> bool {
     let chunks = old.chunks(64).zip(new.chunks(64)).zip(present);
@@ -329,7 +329,7 @@ fn changed(old: &[u64], new: &[u64]) -> u64 {
     mask
 }
 
-/// Writes which readings differ and by how much, and takes them over.
+/// Writes which readings differ and by how much, and stores them.
 fn put_changes(into: &mut Vec<u8>, old: &mut [u64], new: &[u64], present: &[u64]) {
     let chunks = old.chunks_mut(64).zip(new.chunks(64)).zip(present);
     for ((old, new), present) in chunks {

@@ -1,4 +1,4 @@
-//! What is written is read again, whatever comes and goes; what is damaged costs its block.
+//! Written samples are read back, whatever comes and goes; damage costs its block.
 #![allow(clippy::cast_possible_truncation)] // small numbers
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn expected(samples: &[Sample]) -> Timeline {
     timeline
 }
 
-/// Everything that a timeline says, sample by sample.
+/// All samples of a timeline, as text.
 fn told(timeline: &Timeline) -> Vec<String> {
     let mut told: Vec<String> = (0..timeline.len())
         .map(|index| {
@@ -177,7 +177,7 @@ proptest! {
     fn whole_frames_of_any_bytes_do_not_panic(payloads in proptest::collection::vec((0..10u8, any::<Vec<u8>>()), 0..20)) {
         let (mut bytes, _) = written(&[sample(0, &[(1, 1)], &[(Entity::Cgroup, vec![(1, vec![(1, 1)])])])]);
         for (kind, payload) in payloads {
-            let at = frame::begin(&mut bytes, frame::Kind::Step);
+            let at = frame::begin(&mut bytes, frame::FrameKind::Step);
             bytes[at + frame::HEADER - 1] = kind;
             if kind < 3 {
                 bytes.extend_from_slice(frame::MARK);
@@ -287,14 +287,14 @@ fn names_that_are_not_known_are_passed_over_and_said() {
     other[at] = b'x';
     let mut changed = Vec::new();
     for found in frame::Frames::new(&bytes) {
-        let frame::Found::Frame(kind, payload) = found else {
+        let frame::FoundFrame::Frame(kind, payload) = found else {
             panic!()
         };
         let start = changed.len();
-        frame::begin(&mut changed, frame::Kind::of(kind).unwrap());
-        if kind == frame::Kind::Dictionary as u8 {
+        frame::begin(&mut changed, frame::FrameKind::of(kind).unwrap());
+        if kind == frame::FrameKind::Dictionary as u8 {
             changed.extend_from_slice(&other);
-        } else if kind == frame::Kind::Key as u8 {
+        } else if kind == frame::FrameKind::Key as u8 {
             changed.extend_from_slice(&payload[..8]);
             changed.extend_from_slice(&crc32fast::hash(&other).to_le_bytes());
             changed.extend_from_slice(&payload[12..]);

@@ -1,9 +1,9 @@
-//! Fields that the catalogue does not know, as the writer remembers them: the last value of each is kept.
+//! The writer's state of unknown fields: the last value of each.
 
 use timeline::UnknownFields;
 
 use super::bytes::{put, put_text};
-use super::frame::{self, Kind};
+use super::frame::{self, FrameKind};
 
 #[derive(Debug)]
 struct Field {
@@ -15,10 +15,10 @@ struct Field {
 
 /// The fields seen so far, in the order in which they came first.
 #[derive(Debug, Default)]
-pub(super) struct Unknown(Vec<Field>);
+pub(super) struct UnknownFieldCache(Vec<Field>);
 
-impl Unknown {
-    /// As many as a timeline keeps.
+impl UnknownFieldCache {
+    /// As many as a timeline has.
     const MOST: usize = 4096;
 
     pub(super) fn take(&mut self, fields: &UnknownFields) {
@@ -54,7 +54,7 @@ impl Unknown {
         if fields.peek().is_none() {
             return;
         }
-        let at = frame::begin(into, Kind::Unknown);
+        let at = frame::begin(into, FrameKind::Unknown);
         for field in fields {
             put_text(into, field.file.as_bytes());
             put_text(into, field.field.as_bytes());

@@ -1,4 +1,4 @@
-//! Head files of which nothing can be read: kept aside under another name, so that somebody may look at them.
+//! Head files without any valid frame: renamed and kept for inspection.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,7 +7,7 @@ use crate::head::{self, HeadFile};
 
 const ASIDE: &str = "damaged";
 
-/// Where such a file is kept.
+/// The name of such a file.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     path.with_extension(ASIDE)
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use timeline::Timeline;
 use units::WallClock;
 
+use crate::files::open_regular;
 use crate::head;
-use crate::place::open_regular;
 
-/// The first read takes this much of the beginning, which holds the dictionary and the first samples.
+/// How much of the beginning is read: the dictionary and the first samples.
 const BEGINNING: u64 = 256 << 10;
 
 /// The wall clock at a head file's first and last sample; `None` where it has none.
@@ -20,7 +20,7 @@ pub(super) fn of(path: &Path) -> Option<(WallClock, WallClock)> {
     let beginning = part(&mut file, 0, BEGINNING).ok()?;
     let (first, known) = ends(&beginning);
     let mut tail = BEGINNING;
-    // Samples come in blocks that stand by themselves; one that lies in the tail as a whole tells the end.
+    // Blocks of samples are self-contained; a whole one in the tail has the end.
     while BEGINNING + tail < length {
         let mut bytes = beginning.clone();
         bytes.extend(part(&mut file, length - tail, tail).ok()?);
@@ -42,7 +42,7 @@ fn part(file: &mut File, from: u64, length: u64) -> io::Result<Vec<u8>> {
 }
 
 fn ends(bytes: &[u8]) -> (Option<WallClock>, Option<WallClock>) {
-    // A window that nothing lies in keeps the readings out.
+    // An empty window skips the readings.
     let nothing = (Some(WallClock::from_unix_nanos(i64::MAX)), None);
     let read = head::load_bytes(bytes, &mut Timeline::default(), Some(nothing));
     (read.first, read.last)

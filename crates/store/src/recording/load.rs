@@ -1,19 +1,21 @@
-//! Segments and head files become one timeline.
+//! Loads segments and head files into one timeline.
 
 use timeline::{Entity, Timeline};
 use units::{Count, WallClock};
 
 use super::screen::{Plan, Take};
-use super::woven::{self, Apart, Way};
+use super::woven::{self, ReadMode, SeparateRuns};
 use super::{MINUTE, part};
 use crate::head;
-use crate::minutes::{BY_IMPORTANCE, Buffers, Index, Minute, Minutes, minutes};
-use crate::segment::host::Taken;
-use crate::segment::picks::Picks;
-use crate::segment::{HostFile, Kept, Segment, names};
+use crate::segment::host::StoredSample;
+use crate::segment::minutes::{
+    BY_IMPORTANCE, Buffers, MinuteRange, MinutesFile, RollUpIndex, minutes,
+};
+use crate::segment::picks::SamplePicks;
+use crate::segment::{HostTable, KeptEvents, Segment, names};
 
-/// Runs of entities' readings in memory at most, of 16 bytes each: with the host's own of a week by the minute, a load
-/// stays below 200 MiB (`cargo bench --bench read`).
+/// The most runs of entities' readings in memory, of 16 bytes each: with the host's of a week by the minute, a load stays
+/// below 200 MiB (`cargo bench --bench read`).
 const ENTITY_RUNS: usize = 2_500_000;
 /// The same of minutes of a long range that are read sample by sample.
 const OPENED_RUNS: usize = 1_000_000;
@@ -27,32 +29,32 @@ pub(super) struct Loading {
     since: Option<WallClock>,
     until: Option<WallClock>,
     by_minute: bool,
-    /// For each of [`Entity::ALL`]: of how many reads one is taken.
+    /// For each of [`Entity::ALL`]: every how many reads one is loaded.
     strides: [usize; Entity::ALL.len()],
     /// The same in minutes of a long range that are read sample by sample.
     opened_strides: [usize; Entity::ALL.len()],
     buffers: Buffers,
-    /// Samples that begin anew without anything that says so, as a reboot with a clock that was set back does.
+    /// Samples that are out of order without a known reason, such as a reboot with a clock that was set back.
     unexplained: usize,
     undated: usize,
     /// Minutes that were to be read sample by sample and could not be.
     pub(super) not_opened: usize,
-    /// Segments that had no room for all entities when they were written.
-    crowded: usize,
+    /// Segments that lack entities, which were dropped when they were written.
+    lacking_entities: usize,
 }
 
 /// Samples of a segment, with their places in the timeline.
-struct Placed<'a> {
-    taken: &'a [Taken],
-    /// `None` where it is not wanted. Samples of one minute may share a place.
+struct IndexedSamples<'a> {
+    taken: &'a [StoredSample],
+    /// `None` where it is not loaded. Samples of one minute may share an index.
     places: Vec<Option<usize>>,
     /// For each whether its minute is read sample by sample in a range that is not; none where it is empty.
     opened: Vec<bool>,
 }
 
-/// How samples are placed.
+/// Which samples are loaded.
 #[derive(Clone, Copy)]
-enum How<'a> {
+enum Placement<'a> {
     /// Every one.
     Every,
     /// The last of each minute.
@@ -61,7 +63,7 @@ enum How<'a> {
     Planned(&'a [Take]),
 }
 
-/// Whether a sample lies in a window; one without a wall clock lies in no part of the time.
+/// Whether a sample is within a window; one without a wall clock is only within the unbounded window.
 pub(super) fn is_within((since, until): head::Window, wall: Option<WallClock>) -> bool {
     let Some(wall) = wall else {
         return since.is_none() && until.is_none();
@@ -69,8 +71,8 @@ pub(super) fn is_within((since, until): head::Window, wall: Option<WallClock>) -
     since.is_none_or(|since| since <= wall) && until.is_none_or(|until| wall <= until)
 }
 
-/// Appends a sample without readings. Gives whether it follows the one before, or is known to be unrelated to it.
-pub(super) fn append(timeline: &mut Timeline, sample: &Taken) -> bool {
+/// Appends a sample without readings. Returns false where it is out of order without starting a segment.
+pub(super) fn append(timeline: &mut Timeline, sample: &StoredSample) -> bool {
     let follows = sample.is_unrelated || timeline.push_stamp(sample.stamp).is_ok();
     if sample.is_unrelated || !follows {
         timeline.push_stamp_new_segment(sample.stamp);
@@ -78,39 +80,42 @@ pub(super) fn append(timeline: &mut Timeline, sample: &Taken) -> bool {
     follows
 }
 
-const ONE_A_MINUTE: &str =
-    "one sample a minute is read instead, where every sample was to be looked at";
+const ONE_A_MINUTE: &str = "one sample a minute is read instead of every sample";
 
-/// A segment's minutes as its samples have them.
-fn of_the_same(rolled: &Minutes, taken: &[Taken]) -> Result<Vec<Minute>, String> {
+/// The minutes of a segment's samples, checked against its roll-ups.
+fn of_the_same(rolled: &MinutesFile, taken: &[StoredSample]) -> Result<Vec<MinuteRange>, String> {
     let ranges = minutes(taken);
     let ends = ranges.iter().map(|minute| taken[minute.last].stamp);
-    match ends.eq(rolled.taken().iter().map(|end| end.stamp)) {
-        true => Ok(ranges),
-        false => Err(format!("its minutes are not those of {}", names::MINUTES)),
+    if ends.eq(rolled.taken().iter().map(|end| end.stamp)) {
+        Ok(ranges)
+    } else {
+        Err(format!(
+            "its minutes differ from those of {}",
+            names::MINUTES
+        ))
     }
 }
 
-/// From where to where samples lie in a timeline that are read in one of both ways.
+/// The ranges of a timeline that are read by roll-ups, and those read by samples.
 #[derive(Default)]
-struct Parts {
+struct WovenRanges {
     of_roll_ups: Vec<(usize, usize)>,
     of_samples: Vec<(usize, usize)>,
 }
 
-/// Parts what was placed: gives the ends of minutes that are read by roll-ups, whose samples lose their places.
+/// Splits placed samples: returns the ends of minutes that are read by roll-ups, and removes their samples.
 fn parted<'a>(
-    minutes: &'a Minutes,
-    ranges: &[Minute],
+    minutes: &'a MinutesFile,
+    ranges: &[MinuteRange],
     plan: &[Take],
-    samples: &mut Placed<'_>,
-) -> (Placed<'a>, Parts) {
-    let mut ends = Placed {
+    samples: &mut IndexedSamples<'_>,
+) -> (IndexedSamples<'a>, WovenRanges) {
+    let mut ends = IndexedSamples {
         taken: minutes.taken(),
         places: Vec::with_capacity(ranges.len()),
         opened: Vec::new(),
     };
-    let mut parts = Parts::default();
+    let mut parts = WovenRanges::default();
     let note = |part: &mut Vec<(usize, usize)>, place: usize| match part.last_mut() {
         Some(last) if last.1 + 1 == place => last.1 = place,
         _ => part.push((place, place)),
@@ -134,7 +139,7 @@ fn parted<'a>(
 }
 
 /// The last of some samples, and those in which a table was read last.
-fn last_reads(taken: &[Taken], within: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
+fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
     let last = |entity: Entity| {
         within
             .clone()
@@ -150,17 +155,19 @@ fn last_reads(taken: &[Taken], within: impl Iterator<Item = usize> + Clone) -> V
 
 /// The table that a segment's samples are read from, or its minutes.
 fn table(by_minute: bool) -> &'static str {
-    match by_minute {
-        true => names::MINUTES,
-        false => names::file_of(Entity::Host),
+    if by_minute {
+        names::MINUTES
+    } else {
+        names::file_of(Entity::Host)
     }
 }
 
 /// What is read in place of the other, in words.
 fn read_are(by_minute: bool) -> &'static str {
-    match by_minute {
-        true => "its roll-ups are read instead, one sample a minute",
-        false => "its samples are read instead",
+    if by_minute {
+        "its roll-ups are read instead, one sample a minute"
+    } else {
+        "its samples are read instead"
     }
 }
 
@@ -179,7 +186,7 @@ impl Loading {
             unexplained: 0,
             undated: 0,
             not_opened: 0,
-            crowded: 0,
+            lacking_entities: 0,
         }
     }
 
@@ -188,20 +195,25 @@ impl Loading {
         (self.since, self.until)
     }
 
-    /// Chooses how often tables are taken, so that all kinds fit: each gets half of what is left at most.
-    pub(super) fn make_room<'a>(&mut self, segments: impl Iterator<Item = &'a Segment> + Clone) {
+    /// Chooses the stride of each table, so that all kinds fit: each gets at most half of what is left.
+    pub(super) fn choose_strides<'a>(
+        &mut self,
+        segments: impl Iterator<Item = &'a Segment> + Clone,
+    ) {
         let mut left = ENTITY_RUNS;
         for entity in BY_IMPORTANCE.into_iter().skip(1) {
             let manifests = segments
                 .clone()
                 .filter_map(|segment| segment.manifest.as_ref());
-            let size: usize = manifests.map(|it| it.size(entity, self.by_minute)).sum();
+            let size: usize = manifests
+                .map(|manifest| manifest.size(entity, self.by_minute))
+                .sum();
             let stride = size.div_ceil((left / 2).max(1)).max(1);
             self.strides[entity as usize] = stride;
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "{} readings are more than are held at once ({} changes): one {} in {stride} is shown; a shorter range shows all",
+                    "{} readings exceed the memory limit ({} changes): one {} in {stride} is shown; a shorter range shows all",
                     entity.name(),
                     Count::new(u64::try_from(size).unwrap_or(u64::MAX)),
                     if self.by_minute { "minute" } else { "reading" },
@@ -210,9 +222,8 @@ impl Loading {
         }
     }
 
-    /// Chooses how often tables are taken in minutes that are read sample by sample. `segments`: each with its number in the
-    /// plan.
-    pub(super) fn make_room_for<'a>(
+    /// Chooses the stride of each table in minutes that are read sample by sample. `segments`: each with its number in the plan.
+    pub(super) fn choose_opened_strides<'a>(
         &mut self,
         plan: &Plan,
         segments: impl Iterator<Item = (usize, &'a Segment)> + Clone,
@@ -235,7 +246,7 @@ impl Loading {
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "in minutes that are read sample by sample, one reading in {stride} of each {} is shown: there are more than are held at once; a shorter range shows all",
+                    "in minutes that are read sample by sample, one reading in {stride} of each {} is shown to limit memory; a shorter range shows all",
                     entity.name(),
                 ));
             }
@@ -244,15 +255,16 @@ impl Loading {
 
     /// Appends a segment; `index`: of its roll-ups, where they were opened before; `plan`: how its minutes are read in a range
     /// that is screened, where some are opened.
-    pub(super) fn segment(&mut self, segment: &Segment, index: Option<Index>, plan: &[Take]) {
+    pub(super) fn segment(&mut self, segment: &Segment, index: Option<RollUpIndex>, plan: &[Take]) {
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
         }
         self.problems.extend(segment.lost());
         let before = self.problems.len();
-        let read = match plan.is_empty() {
-            true => self.read(segment, index, self.by_minute),
-            false => self.opened(segment, index, plan),
+        let read = if plan.is_empty() {
+            self.read(segment, index, self.by_minute)
+        } else {
+            self.opened(segment, index, plan)
         };
         let Err(error) = read else {
             return;
@@ -262,22 +274,23 @@ impl Loading {
         let problem = match self.read(segment, None, !self.by_minute) {
             Ok(()) => format!("{name}/{file}: {error}; {}", read_are(!self.by_minute)),
             Err(reason) => {
-                format!("{name}: all of it is lost; {file}: {error}; {other}: {reason}")
+                format!("{name}: it cannot be read; {file}: {error}; {other}: {reason}")
             }
         };
-        // What the other way met with in turn comes after it.
+        // Problems of the fallback come after it.
         self.problems.insert(before, problem);
     }
 
     fn read(
         &mut self,
         segment: &Segment,
-        index: Option<Index>,
+        index: Option<RollUpIndex>,
         by_minute: bool,
     ) -> Result<(), String> {
-        match by_minute {
-            true => self.rolled_up(segment, index),
-            false => self.every_sample(segment),
+        if by_minute {
+            self.rolled_up(segment, index)
+        } else {
+            self.every_sample(segment)
         }
     }
 
@@ -289,27 +302,28 @@ impl Loading {
 
     fn every_sample(&mut self, segment: &Segment) -> Result<(), String> {
         let host = segment.host()?;
-        let how = match self.by_minute {
-            true => How::ByMinute,
-            false => How::Every,
+        let how = if self.by_minute {
+            Placement::ByMinute
+        } else {
+            Placement::Every
         };
         let placed = self.place(&host.taken, how);
         let picks = self.picks(&placed, Entity::Host);
         if let Err(error) = host.read(&picks, &mut self.timeline) {
             let file = names::file_of(Entity::Host);
-            self.lost(segment, file, &error, "the rest of its signals are lost");
+            self.lost(segment, file, &error, "its other signals are missing");
         }
-        self.tell(segment);
+        self.load_about(segment);
         for entity in Entity::ALL.into_iter().skip(1) {
             let file = names::file_of(entity);
-            // They may have been read and there were none.
+            // They may have been read without finding any.
             let picks = self.picks(&placed, entity);
             if picks.places().is_empty() || !segment.has(file) {
                 continue;
             }
             if let Err(error) = segment.read(entity, &picks, &mut self.timeline) {
                 let what = format!(
-                    "its {} readings are lost, the other tables are kept",
+                    "its {} readings are missing, the other tables are read",
                     entity.name()
                 );
                 self.lost(segment, file, &error, &what);
@@ -320,25 +334,29 @@ impl Loading {
         Ok(())
     }
 
-    fn rolled_up(&mut self, segment: &Segment, index: Option<Index>) -> Result<(), String> {
+    fn rolled_up(&mut self, segment: &Segment, index: Option<RollUpIndex>) -> Result<(), String> {
         let minutes = self.minutes(segment, index)?;
         self.roll_ups(segment, &minutes);
         Ok(())
     }
 
     /// Opens a segment's roll-ups and makes sure that they can be read.
-    fn minutes(&mut self, segment: &Segment, index: Option<Index>) -> Result<Minutes, String> {
+    fn minutes(
+        &mut self,
+        segment: &Segment,
+        index: Option<RollUpIndex>,
+    ) -> Result<MinutesFile, String> {
         let minutes = segment.minutes_with(index)?;
         self.buffers.clear();
         minutes.check(&mut self.buffers)?;
         Ok(minutes)
     }
 
-    fn roll_ups(&mut self, segment: &Segment, minutes: &Minutes) {
+    fn roll_ups(&mut self, segment: &Segment, minutes: &MinutesFile) {
         self.timeline.set_resolution(Some(MINUTE));
-        let placed = self.place(minutes.taken(), How::Every);
+        let placed = self.place(minutes.taken(), Placement::Every);
         self.timeline.set_resolution(None);
-        self.tell(segment);
+        self.load_about(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
             // They may have been read and there were none.
@@ -356,11 +374,11 @@ impl Loading {
         self.timeline.evict_ended();
     }
 
-    /// A segment of which some minutes are read sample by sample.
+    /// A segment with some minutes that are read sample by sample.
     fn opened(
         &mut self,
         segment: &Segment,
-        index: Option<Index>,
+        index: Option<RollUpIndex>,
         plan: &[Take],
     ) -> Result<(), String> {
         let minutes = self.minutes(segment, index)?;
@@ -384,20 +402,20 @@ impl Loading {
     fn both(
         &mut self,
         segment: &Segment,
-        minutes: &Minutes,
-        host: &HostFile,
-        ranges: &[Minute],
+        minutes: &MinutesFile,
+        host: &HostTable,
+        ranges: &[MinuteRange],
         plan: &[Take],
     ) {
         let plan = self.without_cut(plan, ranges, &host.taken);
-        let mut samples = self.place(&host.taken, How::Planned(&plan));
+        let mut samples = self.place(&host.taken, Placement::Planned(&plan));
         let (ends, parts) = parted(minutes, ranges, &plan, &mut samples);
-        self.tell(segment);
+        self.load_about(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
             let (rolled, opened) = (self.wanted(&ends, entity), self.wanted(&samples, entity));
             self.mark(entity, &rolled, &opened);
-            let mut readings = Apart::default();
+            let mut readings = SeparateRuns::default();
             if let Some(kind) = minutes.kind(entity)
                 && let Err(error) = minutes.read(kind, &rolled, &mut readings, &mut buffers)
             {
@@ -405,7 +423,7 @@ impl Loading {
                 self.lost(segment, names::MINUTES, &error, &what);
             }
             let file = names::file_of(entity);
-            let mut other = Apart::default();
+            let mut other = SeparateRuns::default();
             let read = match entity {
                 Entity::Host => host.read(&opened, &mut other),
                 _ if opened.places().is_empty() || !segment.has(file) => Ok(()),
@@ -414,12 +432,12 @@ impl Loading {
             if let Err(error) = read {
                 self.lost(segment, file, &error, ONE_A_MINUTE);
             }
-            let rolled = Way {
+            let rolled = ReadMode {
                 readings,
                 picks: rolled,
                 others: &parts.of_samples,
             };
-            let opened = Way {
+            let opened = ReadMode {
                 readings: other,
                 picks: opened,
                 others: &parts.of_roll_ups,
@@ -431,9 +449,14 @@ impl Loading {
         self.timeline.evict_ended();
     }
 
-    /// A plan by which a minute that the window cuts is read by its samples, as a roll-up tells of all of it.
-    fn without_cut(&self, plan: &[Take], ranges: &[Minute], taken: &[Taken]) -> Vec<Take> {
-        let take = |(take, minute): (&Take, &Minute)| {
+    /// A plan by which a minute that the window cuts is read by its samples, as a roll-up covers all of it.
+    fn without_cut(
+        &self,
+        plan: &[Take],
+        ranges: &[MinuteRange],
+        taken: &[StoredSample],
+    ) -> Vec<Take> {
+        let take = |(take, minute): (&Take, &MinuteRange)| {
             let is_cut = !self.wants(taken[minute.last].stamp.wall);
             match take {
                 Take::RollUp if is_cut => Take::Last,
@@ -443,12 +466,12 @@ impl Loading {
         plan.iter().zip(ranges).map(take).collect()
     }
 
-    /// Takes what a segment says beside its tables.
-    fn tell(&mut self, segment: &Segment) {
+    /// Loads the segment's `about.json`.
+    fn load_about(&mut self, segment: &Segment) {
         match segment.tell(&mut self.timeline) {
-            Ok(cut) => self.crowded += usize::from(cut > 0),
+            Ok(cut) => self.lacking_entities += usize::from(cut > 0),
             Err(error) => {
-                let what = "what could not be read then is not known; its readings are all there";
+                let what = "its list of unreadable files is missing; all readings are present";
                 self.lost(segment, names::ABOUT, &error, what);
             }
         }
@@ -456,11 +479,11 @@ impl Loading {
 
     /// Appends what a head file holds; `plan` as of a segment.
     pub(super) fn part(&mut self, from: &Timeline, plan: &[Take]) {
-        let taken = Taken::all(from);
+        let taken = StoredSample::all(from);
         let how = match (self.by_minute, plan.is_empty()) {
-            (false, _) => How::Every,
-            (true, true) => How::ByMinute,
-            (true, false) => How::Planned(plan),
+            (false, _) => Placement::Every,
+            (true, true) => Placement::ByMinute,
+            (true, false) => Placement::Planned(plan),
         };
         let placed = self.place(&taken, how);
         for entity in Entity::ALL {
@@ -485,26 +508,29 @@ impl Loading {
         is_within(self.window(), wall)
     }
 
-    /// Appends samples without readings; of each minute only those that are to be kept.
-    fn place<'a>(&mut self, taken: &'a [Taken], how: How<'_>) -> Placed<'a> {
-        let wanted: Vec<bool> = taken.iter().map(|one| self.wants(one.stamp.wall)).collect();
+    /// Appends samples without readings; of each minute only those that are selected.
+    fn place<'a>(&mut self, taken: &'a [StoredSample], how: Placement<'_>) -> IndexedSamples<'a> {
+        let wanted: Vec<bool> = taken
+            .iter()
+            .map(|sample| self.wants(sample.stamp.wall))
+            .collect();
         self.undated += (taken.iter().zip(&wanted))
             .filter(|(one, wanted)| one.stamp.wall.is_none() && !**wanted)
             .count();
-        let mut placed = Placed {
+        let mut placed = IndexedSamples {
             taken,
             places: vec![None; taken.len()],
             opened: Vec::new(),
         };
         let plan = match how {
-            How::Every => {
+            Placement::Every => {
                 for at in (0..taken.len()).filter(|at| wanted[*at]) {
                     placed.places[at] = Some(self.push(&taken[at]));
                 }
                 return placed;
             }
-            How::ByMinute => &[],
-            How::Planned(plan) => plan,
+            Placement::ByMinute => &[],
+            Placement::Planned(plan) => plan,
         };
         placed.opened.resize(taken.len(), false);
         for (number, minute) in minutes(taken).into_iter().enumerate() {
@@ -515,13 +541,13 @@ impl Loading {
         placed
     }
 
-    /// Appends what is kept of a minute.
+    /// Appends the selected samples of a minute.
     fn place_minute(
         &mut self,
-        minute: Minute,
+        minute: MinuteRange,
         take: Take,
         wanted: &[bool],
-        placed: &mut Placed<'_>,
+        placed: &mut IndexedSamples<'_>,
     ) {
         let within = (minute.first..=minute.last).filter(|at| wanted[*at]);
         let kept: Vec<usize> = match take {
@@ -534,7 +560,7 @@ impl Loading {
         let is_unrelated = placed.taken[minute.first].is_unrelated;
         for (number, at) in kept.into_iter().enumerate() {
             let mut sample = placed.taken[at];
-            // What was before its first sample was before the first that is kept.
+            // The break before the minute is a break before its first selected sample.
             sample.is_unrelated |= number == 0 && is_unrelated;
             placed.places[at] = Some(self.push(&sample));
             placed.opened[at] = take != Take::RollUp;
@@ -548,22 +574,22 @@ impl Loading {
         }
     }
 
-    fn push(&mut self, sample: &Taken) -> usize {
+    fn push(&mut self, sample: &StoredSample) -> usize {
         if !append(&mut self.timeline, sample) {
             self.unexplained += 1;
         }
         self.timeline.len() - 1
     }
 
-    /// The reads of a kind of entity that are taken, which the timeline is told of.
-    fn picks(&mut self, placed: &Placed<'_>, entity: Entity) -> Picks {
+    /// The selected reads of a kind of entity; marks them in the timeline.
+    fn picks(&mut self, placed: &IndexedSamples<'_>, entity: Entity) -> SamplePicks {
         let picks = self.wanted(placed, entity);
-        self.mark(entity, &picks, &Picks::default());
+        self.mark(entity, &picks, &SamplePicks::default());
         picks
     }
 
     /// Tells the timeline where a kind of entity was read.
-    fn mark(&mut self, entity: Entity, picks: &Picks, others: &Picks) {
+    fn mark(&mut self, entity: Entity, picks: &SamplePicks, others: &SamplePicks) {
         let mut places = [picks.places(), others.places()].concat();
         places.sort_unstable();
         for place in places {
@@ -572,7 +598,7 @@ impl Loading {
     }
 
     /// The reads of a kind of entity that are taken.
-    fn wanted(&self, placed: &Placed<'_>, entity: Entity) -> Picks {
+    fn wanted(&self, placed: &IndexedSamples<'_>, entity: Entity) -> SamplePicks {
         let mut wanted: Vec<Option<usize>> = vec![None; placed.taken.len()];
         let strides = [self.strides, self.opened_strides].map(|all| all[entity as usize]);
         let mut reads = [0_usize; 2];
@@ -593,22 +619,22 @@ impl Loading {
             }
             before = Some((at, place));
         }
-        Picks::new(wanted)
+        SamplePicks::new(wanted)
     }
 
     fn events(&mut self, segment: &Segment, places: &[Option<usize>]) {
         let (events, unknown) = match segment.events() {
             Ok(read) => read,
             Err(error) => {
-                self.lost(segment, names::EVENTS, &error, "its events are lost");
+                self.lost(segment, names::EVENTS, &error, "its events are missing");
                 return;
             }
         };
         if unknown > 0 {
-            let what = format!("events of kinds that this memtide does not know: {unknown}");
-            self.lost(segment, names::EVENTS, &what, "a later one reads them");
+            let what = format!("events of unknown kinds: {unknown}");
+            self.lost(segment, names::EVENTS, &what, "a later memtide reads them");
         }
-        for Kept { event, sample } in events {
+        for KeptEvents { event, sample } in events {
             if !self.wants(event.stamp.wall) {
                 continue;
             }
@@ -625,7 +651,7 @@ impl Loading {
     pub(super) fn say_unopened(&mut self, minutes: usize) {
         if minutes > 0 {
             self.problems.push(format!(
-                "{} minutes in which something could have gone wrong are read by one sample each, as more are not held at once; the worst are read whole, and a shorter range shows all",
+                "{} minutes that may have problems are read by one sample each to limit memory; the worst are read in full, and a shorter range shows all",
                 Count::new(u64::try_from(minutes).unwrap_or(u64::MAX))
             ));
         }
@@ -635,26 +661,26 @@ impl Loading {
     pub(super) fn finish(&mut self) {
         if self.unexplained > 0 {
             self.problems.push(format!(
-                "at {} places the recording begins anew with an earlier time, as after a reboot with a wrong clock; nothing is computed across them",
+                "at {} places the recording continues with an earlier time, as after a reboot with a wrong clock; nothing is computed across them",
                 self.unexplained
             ));
         }
         if self.undated > 0 {
             self.problems.push(format!(
-                "{} samples have no wall clock and lie in no range of time; they are left out",
+                "{} samples have no wall clock and are in no range of time; they are left out",
                 self.undated
             ));
         }
-        if self.crowded > 0 {
+        if self.lacking_entities > 0 {
             self.problems.push(format!(
-                "{} segments had no room for all processes, cgroups and other series when they were written: some are missing",
-                self.crowded
+                "{} segments lack some processes, cgroups and other series: they exceeded the memory limit when they were written",
+                self.lacking_entities
             ));
         }
         let cut = self.timeline.dropped_entity_rows();
         if cut > 0 {
             self.problems.push(format!(
-                "{cut} series of entities found no room in memory and are left out; a shorter range shows them"
+                "{cut} series of entities exceed the memory limit and are left out; a shorter range shows them"
             ));
         }
     }

@@ -1,12 +1,12 @@
-//! A timeline of its own, appended to another: what a head file holds.
+//! Appends one timeline, that of a head file, to another.
 
 use timeline::{Entity, SignalId, Timeline};
 
-use crate::segment::picks::Picks;
+use crate::segment::picks::SamplePicks;
 use crate::segment::runs::Joined;
 
 /// Appends the readings of a kind of entity.
-pub(super) fn append(from: &Timeline, entity: Entity, picks: &Picks, into: &mut Timeline) {
+pub(super) fn append(from: &Timeline, entity: Entity, picks: &SamplePicks, into: &mut Timeline) {
     if entity == Entity::Host {
         return append_host(from, |_| true, picks, into);
     }
@@ -26,11 +26,11 @@ pub(super) fn append(from: &Timeline, entity: Entity, picks: &Picks, into: &mut 
     }
 }
 
-/// Appends the readings of the host's signals that are wanted.
+/// Appends the readings of the requested host signals.
 pub(super) fn append_host(
     from: &Timeline,
     wanted: impl Fn(SignalId) -> bool,
-    picks: &Picks,
+    picks: &SamplePicks,
     into: &mut Timeline,
 ) {
     let mut kept = Vec::new();

@@ -1,18 +1,18 @@
-//! Every sample of a few host signals, part after part: what a longer range's minutes do not tell.
+//! Every sample of a few host signals, part after part: what the minutes of a longer range do not show.
 //!
-//! A week at 1 Hz is never in memory as a whole. Each part is a timeline of its own, which begins with the last samples of
-//! the part before, so that rates across the border exist and a gap there is one.
+//! A week at 1 Hz is never in memory as a whole. Each part is a timeline, which begins with the last samples of the part
+//! before, so that rates and gaps across the border are known.
 
 use timeline::{SignalId, Timeline};
 
 use super::load::{append, is_within};
 use super::{Recording, Selection, part};
 use crate::head::{self, HeadFile};
-use crate::segment::host::Taken;
-use crate::segment::picks::Picks;
+use crate::segment::host::StoredSample;
+use crate::segment::picks::SamplePicks;
 use crate::segment::{self, Segment, names};
 
-/// Samples of the part before that a part begins with: their usual distance tells a gap from a late sample.
+/// Samples carried over from the part before: their median interval distinguishes a gap from a late sample.
 const CARRIED: usize = 9;
 
 impl Recording {
@@ -50,7 +50,9 @@ impl Recording {
         let read = head::load(&file.path, &mut timeline, Some(scan.window));
         if timeline.is_empty() && !super::is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();
-            let sealed = segments.iter().find(|it| it.sequence == file.sequence);
+            let sealed = segments
+                .iter()
+                .find(|segment| segment.sequence == file.sequence);
             return sealed.map_or((), |segment| scan.segment(segment));
         }
         scan.problems.extend(read.problems);
@@ -75,7 +77,7 @@ impl Scan<'_> {
         let host = match segment.host() {
             Ok(host) => host,
             Err(error) => {
-                return self.lost(segment, file, &error, "it is shown by the minute only");
+                return self.lost(segment, file, &error, "it is shown by the minute");
             }
         };
         let signals = std::mem::take(&mut self.signals);
@@ -89,14 +91,14 @@ impl Scan<'_> {
                 segment,
                 file,
                 &error,
-                "some peaks within its minutes are not shown",
+                "some peaks within its minutes are missing",
             );
         }
     }
 
     fn head(&mut self, from: &Timeline) {
         let signals = std::mem::take(&mut self.signals);
-        self.part(&Taken::all(from), |picks, timeline| {
+        self.part(&StoredSample::all(from), |picks, timeline| {
             part::append_host(
                 from,
                 |id| signals.binary_search(&id).is_ok(),
@@ -114,7 +116,7 @@ impl Scan<'_> {
     }
 
     /// Makes a part's timeline and passes it on.
-    fn part(&mut self, taken: &[Taken], fill: impl FnOnce(&Picks, &mut Timeline)) {
+    fn part(&mut self, taken: &[StoredSample], fill: impl FnOnce(&SamplePicks, &mut Timeline)) {
         let mut timeline = std::mem::take(&mut self.carried);
         let mut places = Vec::with_capacity(taken.len());
         for sample in taken {
@@ -124,7 +126,7 @@ impl Scan<'_> {
                 timeline.len() - 1
             }));
         }
-        let picks = Picks::new(places);
+        let picks = SamplePicks::new(places);
         if picks.places().is_empty() {
             self.carried = timeline;
             return;
@@ -145,7 +147,7 @@ mod tests {
     use units::{Bytes, Pages, Span, WallClock};
 
     use crate::tests::host;
-    use crate::{Recording, Resolution, Selection, keep};
+    use crate::{Recording, Resolution, Selection, add_timeline};
 
     const DAY: u64 = 1_700_000_000;
 
@@ -171,7 +173,7 @@ mod tests {
     fn recorded(directory: &Path) -> Recording {
         for (from, to) in [(0, 100), (100, 160), (700, 720)] {
             let every = Span::from_secs(1);
-            keep(
+            add_timeline(
                 directory,
                 &host(),
                 &watched(from, to),
@@ -244,10 +246,7 @@ mod tests {
         let (parts, problems) = scanned(&recording, Selection::default());
         assert_eq!(parts.len(), 2);
         assert_eq!(problems.len(), 1);
-        assert!(
-            problems[0].contains("shown by the minute only"),
-            "{problems:?}"
-        );
+        assert!(problems[0].contains("shown by the minute"), "{problems:?}");
         std::fs::write(&file, b"PAR1").unwrap();
         assert_eq!(scanned(&recording, Selection::default()).0.len(), 2);
     }

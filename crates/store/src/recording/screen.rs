@@ -1,7 +1,7 @@
-//! The look over roll-ups that tells which minutes of a long range are read sample by sample.
+//! Screening: roll-ups decide which minutes of a long range are read sample by sample.
 //!
-//! Whoever asks says in which minutes something could hold. Those are opened, with a minute on each side; where they are more
-//! than fit in memory, the worst ones.
+//! The caller decides in which minutes a condition could hold. Those are read in full, with a minute on each side; where
+//! they exceed the memory limit, the worst ones.
 
 use timeline::signals::{
     CGROUP_EVENTS_OOM_KILL, OOM_KILLS, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
@@ -11,30 +11,29 @@ use units::WallClock;
 
 use crate::head;
 
-/// Says of each minute of a piece of recording whether something could hold in it, where all that is known are roll-ups. A minute
-/// for which there is no answer is suspicious.
-pub struct Screen<'a> {
-    /// The signals whose roll-ups it asks for.
+/// Decides from roll-ups in which minutes a condition could hold. A minute without an answer is suspicious.
+pub struct RollUpScreen<'a> {
+    /// The signals with roll-ups that it needs.
     pub signals: &'a [SignalId],
-    /// For each minute whether something could hold in it. Called once for each part of a recording, in order.
+    /// For each minute whether a condition could hold. Called once for each part of a recording, in order.
     pub could_hold: &'a mut dyn FnMut(&RollUps) -> Vec<bool>,
 }
 
-/// What came of a look over roll-ups.
+/// The result of screening.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Screened {
-    /// How many minutes were looked over.
+    /// How many minutes were screened.
     pub minutes: usize,
     /// In how many of them something could hold.
     pub suspicious: usize,
-    /// How many were read sample by sample, those beside suspicious ones included.
+    /// How many were read sample by sample, including the neighbours of suspicious ones.
     pub opened: usize,
-    /// How many suspicious ones were not, because they were more than are held at once.
+    /// How many suspicious ones were not, to limit memory.
     pub unopened: usize,
 }
 
-/// Samples of minutes that are opened at most: two hours at one a second, the worst minutes first. With the week around them, 200 busy host signals
-/// and what is kept of entities, a load stays below 256 MiB (`cargo bench --bench read`).
+/// The most samples of opened minutes: two hours at one a second, the worst minutes first. With the week around them, 200
+/// busy host signals and the entities, a load stays below 256 MiB (`cargo bench --bench read`).
 pub(super) const MOST_SAMPLES: usize = 2 * 3_600;
 
 /// How a minute is read.
@@ -43,15 +42,15 @@ pub(super) enum Take {
     /// Its roll-up: the last reading of each signal, at its last sample.
     #[default]
     RollUp,
-    /// Its last sample, and those in which a table was read last: before a minute that is read as a whole. A roll-up does not
-    /// tell when processes were read, and a rate from there to the first sample after it would be that of a shorter time.
+    /// Its last sample, and those in which a table was read last: before a minute that is read in full. A roll-up does not
+    /// show when processes were read, and a rate from it to the next sample would cover a wrong time.
     Last,
     /// Every sample.
     All,
 }
 
 /// How bad a minute was: kills, microseconds of memory pressure, microseconds of I/O pressure.
-type Harm = (u64, u64, u64);
+type MinuteHarm = (u64, u64, u64);
 
 /// What decides how bad a minute was.
 pub(super) const HARMS: [SignalId; 6] = [
@@ -66,12 +65,12 @@ pub(super) const HARMS: [SignalId; 6] = [
 /// The minutes of a recording, part after part, and which of them are suspicious.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// For each part how many minutes were looked over.
+    /// For each part how many minutes were screened.
     parts: Vec<usize>,
     /// How many samples a minute of each part has.
     samples: Vec<usize>,
     /// For each suspicious minute its number among all, and how bad it was.
-    suspicious: Vec<(usize, Harm)>,
+    suspicious: Vec<(usize, MinuteHarm)>,
     minutes: usize,
 }
 
@@ -90,11 +89,12 @@ impl Survey {
         rolled: &RollUps,
         samples: usize,
         window: head::Window,
-        screen: &mut Screen<'_>,
+        screen: &mut RollUpScreen<'_>,
     ) {
-        let answer = match rolled.is_empty() {
-            true => Vec::new(),
-            false => (screen.could_hold)(rolled),
+        let answer = if rolled.is_empty() {
+            Vec::new()
+        } else {
+            (screen.could_hold)(rolled)
         };
         let mut harm = None;
         for (at, minute) in rolled.minutes().iter().enumerate() {
@@ -109,7 +109,7 @@ impl Survey {
         self.samples.push(samples);
     }
 
-    /// Adds a part that is not looked over.
+    /// Adds a part that is not screened.
     pub(super) fn pass(&mut self) {
         self.parts.push(0);
         self.samples.push(0);
@@ -121,14 +121,16 @@ impl Survey {
         let cost: Vec<usize> = (self.parts.iter().zip(&self.samples))
             .flat_map(|(minutes, samples)| std::iter::repeat_n(*samples, *minutes))
             .collect();
-        // Of two that are as bad the later one: what is going on now is asked for most.
+        // Of equal ones the later: recent problems matter most.
         self.suspicious
             .sort_by_key(|(at, harm)| std::cmp::Reverse((*harm, *at)));
         let mut left = most;
         for (at, _) in &self.suspicious {
             let with_margin = at.saturating_sub(1)..(at + 2).min(take.len());
-            let more = with_margin.clone().filter(|one| take[*one] != Take::All);
-            let more: usize = more.map(|one| cost[one]).sum();
+            let more = with_margin
+                .clone()
+                .filter(|minute| take[*minute] != Take::All);
+            let more: usize = more.map(|minute| cost[minute]).sum();
             if let Some(rest) = left.checked_sub(more) {
                 left = rest;
                 take[with_margin].fill(Take::All);
@@ -160,9 +162,10 @@ fn cut(take: &[Take], lengths: &[usize]) -> Vec<Vec<Take>> {
     let part = |length: &usize| {
         let (part, after) = rest.split_at(*length);
         rest = after;
-        match part.iter().all(|take| *take == Take::RollUp) {
-            true => Vec::new(),
-            false => part.to_vec(),
+        if part.iter().all(|take| *take == Take::RollUp) {
+            Vec::new()
+        } else {
+            part.to_vec()
         }
     };
     lengths.iter().map(part).collect()
@@ -193,7 +196,7 @@ fn touches((since, until): head::Window, start: Option<WallClock>, end: Option<W
 }
 
 /// How bad each minute was.
-fn harms(rolled: &RollUps) -> Vec<Harm> {
+fn harms(rolled: &RollUps) -> Vec<MinuteHarm> {
     let sum = |at: usize, signals: &[SignalId]| {
         let of = |signal: &SignalId| {
             let host = rolled.host(*signal)?;
@@ -206,7 +209,7 @@ fn harms(rolled: &RollUps) -> Vec<Harm> {
         let kills = groups.filter_map(|group| {
             group.get(CGROUP_EVENTS_OOM_KILL.id())?[at].and_then(RollUp::increase)
         });
-        // Those above a group count its kills as well.
+        // Ancestors of a cgroup count its kills as well.
         kills.max().unwrap_or(0)
     };
     let harm = |at: usize| {
@@ -222,7 +225,7 @@ fn harms(rolled: &RollUps) -> Vec<Harm> {
 mod tests {
     use super::*;
 
-    fn survey(parts: &[usize], suspicious: &[(usize, Harm)]) -> Survey {
+    fn survey(parts: &[usize], suspicious: &[(usize, MinuteHarm)]) -> Survey {
         Survey {
             parts: parts.to_vec(),
             samples: vec![60; parts.len()],

@@ -3,24 +3,26 @@
 use timeline::Timeline;
 
 use super::load::Loading;
-use super::screen::{HARMS, MOST_SAMPLES, Plan, Screen, Survey};
+use super::screen::{HARMS, MOST_SAMPLES, Plan, RollUpScreen, Survey};
 use super::{Loaded, Recording, Selection, is_there, steps};
 use crate::head::{self, HeadFile};
-use crate::minutes::{Before, Columns, Index, Signals, minutes, of_samples};
-use crate::segment::host::Taken;
+use crate::segment::host::StoredSample;
+use crate::segment::minutes::{
+    Before, RollUpColumns, RollUpIndex, WantedSignals, minutes, of_samples,
+};
 use crate::segment::{Segment, names};
 
-/// Head files that are kept in memory from the look over them until they are read: a recorder has one or two. Of more,
-/// which none has sealed, each is read twice.
+/// Head files that stay in memory from screening until they are read: a recorder has one or two. Of more, each is read
+/// twice.
 const HEADS_KEPT: usize = 2;
 
-/// Bytes of indexes of roll-ups that are kept until their segments are read; those of a week of 30 services and 200 processes take
-/// half of it. The others are read again.
+/// Bytes of roll-up indexes that stay in memory until their segments are read; those of a week of 30 services and 200
+/// processes take half of it. The others are read again.
 const INDEX_BYTES_KEPT: usize = 32 << 20;
 
 /// A part of a recording.
-enum Part<'a> {
-    Segment(&'a Segment, Option<Index>),
+enum SurveyedPart<'a> {
+    Segment(&'a Segment, Option<RollUpIndex>),
     /// What a head file has become since the recording was opened.
     Sealed(Box<Segment>),
     Head(&'a HeadFile, Option<Box<Timeline>>),
@@ -28,7 +30,7 @@ enum Part<'a> {
     Gone,
 }
 
-impl Part<'_> {
+impl SurveyedPart<'_> {
     fn segment(&self) -> Option<&Segment> {
         match self {
             Self::Segment(segment, _) => Some(segment),
@@ -39,23 +41,23 @@ impl Part<'_> {
 }
 
 impl Recording {
-    /// Reads a part as [`load`](Self::load) does, and of a range that is too long to be read sample by sample all those minutes
-    /// sample by sample in which something could hold, with one minute on each side. Where these are more than are held at once,
-    /// the worst: by kills, then memory pressure, then I/O pressure. [`Loaded::screened`] tells what came of it.
+    /// Loads a selection as [`load`](Self::load) does, and of a long range those minutes sample by sample in which a condition
+    /// could hold, with one minute on each side. Where these exceed the memory limit, the worst: by kills, then memory pressure,
+    /// then I/O pressure. [`Loaded::screened`] has the result.
     pub fn load_screened(
         &self,
         selection: Selection,
-        screen: Screen<'_>,
+        screen: RollUpScreen<'_>,
         progress: &mut dyn FnMut(f64),
     ) -> Loaded {
         self.load_within(selection, screen, MOST_SAMPLES, progress)
     }
 
-    /// The same with room for so many samples of minutes that are opened.
+    /// The same with at most this many samples of opened minutes.
     pub(super) fn load_within(
         &self,
         selection: Selection,
-        mut screen: Screen<'_>,
+        mut screen: RollUpScreen<'_>,
         most: usize,
         progress: &mut dyn FnMut(f64),
     ) -> Loaded {
@@ -65,13 +67,13 @@ impl Recording {
         }
         let mut loading = Loading::new(selection.since, selection.until, true);
         loading.problems.clone_from(&self.problems);
-        loading.make_room(segments.iter().copied());
+        loading.choose_strides(segments.iter().copied());
         let parts = self.in_order(segments);
         let mut done = steps(2 * parts.len(), progress);
         let (parts, plan) = self.survey(parts, &mut loading, &mut screen, most, &mut done);
         let of_segments = parts.iter().enumerate();
         let of_segments = of_segments.filter_map(|(number, part)| Some((number, part.segment()?)));
-        loading.make_room_for(&plan, of_segments);
+        loading.choose_opened_strides(&plan, of_segments);
         for (number, part) in parts.into_iter().enumerate() {
             self.read_part(part, plan.part(number), &mut loading);
             done();
@@ -86,45 +88,50 @@ impl Recording {
         }
     }
 
-    fn read_part(&self, part: Part<'_>, plan: &[super::screen::Take], loading: &mut Loading) {
+    fn read_part(
+        &self,
+        part: SurveyedPart<'_>,
+        plan: &[super::screen::Take],
+        loading: &mut Loading,
+    ) {
         match part {
-            Part::Head(_, Some(timeline)) => loading.part(&timeline, plan),
-            Part::Head(file, None) => {
+            SurveyedPart::Head(_, Some(timeline)) => loading.part(&timeline, plan),
+            SurveyedPart::Head(file, None) => {
                 let window = loading.window();
-                // What is wrong with it was said when it was looked over.
+                // Its problems were reported when it was screened.
                 match self.head_or_segment(file, window, &mut Vec::new()) {
                     Some(Ok(timeline)) => loading.part(&timeline, plan),
                     Some(Err(segment)) => loading.segment(&segment, None, plan),
                     None => {}
                 }
             }
-            // One that is not there was dropped since the recording was opened, as the oldest.
-            Part::Segment(segment, index) if is_there(&segment.path) => {
+            // A missing one was dropped by retention since the recording was opened.
+            SurveyedPart::Segment(segment, index) if is_there(&segment.path) => {
                 loading.segment(segment, index, plan);
             }
-            Part::Sealed(segment) if is_there(&segment.path) => {
+            SurveyedPart::Sealed(segment) if is_there(&segment.path) => {
                 loading.segment(&segment, None, plan);
             }
-            Part::Segment(..) | Part::Sealed(_) | Part::Gone => {}
+            SurveyedPart::Segment(..) | SurveyedPart::Sealed(_) | SurveyedPart::Gone => {}
         }
     }
 
-    /// Looks over all parts.
+    /// Screens all parts.
     fn survey<'a>(
         &'a self,
         parts: Vec<Result<&'a Segment, &'a HeadFile>>,
         loading: &mut Loading,
-        screen: &mut Screen<'_>,
+        screen: &mut RollUpScreen<'_>,
         most: usize,
         done: &mut dyn FnMut(),
-    ) -> (Vec<Part<'a>>, Plan) {
+    ) -> (Vec<SurveyedPart<'a>>, Plan) {
         let signals = screen.signals.iter().copied();
-        let mut looking = Looking {
-            wanted: Signals::new(signals.chain(HARMS)),
+        let mut looking = Screening {
+            wanted: WantedSignals::new(signals.chain(HARMS)),
             window: loading.window(),
             survey: Survey::default(),
             before: Before::default(),
-            columns: Columns::default(),
+            columns: RollUpColumns::default(),
             screen,
             problems: &mut loading.problems,
         };
@@ -136,23 +143,23 @@ impl Recording {
                 Ok(segment) => {
                     let index = looking.segment(segment, is_before_head);
                     let index = index.filter(|index| index.bytes() <= room);
-                    room -= index.as_ref().map_or(0, Index::bytes);
-                    Part::Segment(segment, index)
+                    room -= index.as_ref().map_or(0, RollUpIndex::bytes);
+                    SurveyedPart::Segment(segment, index)
                 }
                 Err(file) => match self.head_or_segment(file, looking.window, looking.problems) {
                     Some(Ok(timeline)) => {
                         looking.head(&timeline);
                         kept += 1;
                         let timeline = (kept <= HEADS_KEPT).then(|| Box::new(timeline));
-                        Part::Head(file, timeline)
+                        SurveyedPart::Head(file, timeline)
                     }
                     Some(Err(segment)) => {
                         looking.segment(&segment, is_before_head);
-                        Part::Sealed(Box::new(segment))
+                        SurveyedPart::Sealed(Box::new(segment))
                     }
                     None => {
                         looking.survey.pass();
-                        Part::Gone
+                        SurveyedPart::Gone
                     }
                 },
             });
@@ -162,21 +169,21 @@ impl Recording {
     }
 }
 
-/// A recording being looked over.
-struct Looking<'a, 'b> {
-    wanted: Signals,
+/// A recording being screened.
+struct Screening<'a, 'b> {
+    wanted: WantedSignals,
     window: head::Window,
     survey: Survey,
     /// How the part before ended.
     before: Before,
-    columns: Columns,
-    screen: &'a mut Screen<'b>,
+    columns: RollUpColumns,
+    screen: &'a mut RollUpScreen<'b>,
     problems: &'a mut Vec<String>,
 }
 
-impl Looking<'_, '_> {
+impl Screening<'_, '_> {
     /// Looks over a segment. Gives the index of its roll-ups.
-    fn segment(&mut self, segment: &Segment, is_before_head: bool) -> Option<Index> {
+    fn segment(&mut self, segment: &Segment, is_before_head: bool) -> Option<RollUpIndex> {
         let minutes = match segment.minutes() {
             Ok(minutes) => minutes,
             Err(error) => {
@@ -196,29 +203,30 @@ impl Looking<'_, '_> {
                 return None;
             }
         }
-        // Where what follows goes on from there, all counters are asked how they ended.
-        self.before = match is_before_head {
-            true => minutes.end(),
-            false => Before::after(minutes.taken().last().copied()),
+        // A head file that continues from here needs the last reading of each counter.
+        self.before = if is_before_head {
+            minutes.end()
+        } else {
+            Before::after(minutes.taken().last().copied())
         };
         Some(minutes.into_index())
     }
 
-    /// What cannot be looked over is told of when it is read; here that nobody looked.
+    /// What is damaged is reported when it is read; this reports that it was not screened.
     fn lost(&mut self, segment: &Segment, error: &str) {
         self.survey.pass();
         self.before = Before::default();
         if is_there(&segment.path) {
             let name = segment.name();
             self.problems.push(format!(
-                "{name}/{}: {error}; what lasted less than a minute is not seen in it",
+                "{name}/{}: {error}; problems shorter than a minute may be missed in it",
                 names::MINUTES
             ));
         }
     }
 
     fn head(&mut self, timeline: &Timeline) {
-        let taken = Taken::all(timeline);
+        let taken = StoredSample::all(timeline);
         let rolled = of_samples(timeline, &taken, &self.before, &self.wanted);
         let each = taken.len().div_ceil(minutes(&taken).len().max(1));
         self.survey.add(&rolled, each, self.window, self.screen);

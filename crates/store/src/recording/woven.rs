@@ -1,28 +1,27 @@
-//! A segment of which some minutes are read sample by sample and the others by their roll-ups: readings of both, put in one
-//! order.
+//! Merges the readings of a segment with some minutes read sample by sample and the others by their roll-ups.
 
 use std::collections::BTreeMap;
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
-use crate::segment::picks::Picks;
-use crate::segment::runs::Sink;
+use crate::segment::picks::SamplePicks;
+use crate::segment::runs::RunSink;
 
-/// Readings of one kind of entity from one table, kept until those of the other table are there.
+/// Readings of one kind of entity from one table, held until those of the other table are read.
 #[derive(Default)]
-pub(super) struct Apart {
-    rows: BTreeMap<String, Row>,
+pub(super) struct SeparateRuns {
+    rows: BTreeMap<String, WovenRow>,
 }
 
 /// Readings of one entity; of the host itself the only ones.
 #[derive(Default)]
-struct Row {
+struct WovenRow {
     label: String,
     group: String,
     signals: BTreeMap<SignalId, Vec<Run>>,
 }
 
-impl Row {
+impl WovenRow {
     fn fill(&mut self, signal: SignalId, runs: &[Run]) {
         if !runs.is_empty() {
             let column = self.signals.entry(signal).or_default();
@@ -31,7 +30,7 @@ impl Row {
     }
 }
 
-impl Sink for Apart {
+impl RunSink for SeparateRuns {
     fn host(&mut self, signal: SignalId, runs: &[Run]) {
         let row = self.rows.entry(String::new()).or_default();
         row.fill(signal, runs);
@@ -44,7 +43,7 @@ impl Sink for Apart {
         columns: impl Iterator<Item = (SignalId, &'a [Run])>,
     ) {
         if !self.rows.contains_key(key) {
-            let row = Row {
+            let row = WovenRow {
                 label: label.to_owned(),
                 group: group.to_owned(),
                 signals: BTreeMap::new(),
@@ -58,15 +57,15 @@ impl Sink for Apart {
 }
 
 /// What was read of a kind of entity in one of both ways.
-pub(super) struct Way<'a> {
-    pub(super) readings: Apart,
+pub(super) struct ReadMode<'a> {
+    pub(super) readings: SeparateRuns,
     /// Where it was read.
-    pub(super) picks: Picks,
-    /// From where to where samples lie that are read the other way, in order: none of these tells of them.
+    pub(super) picks: SamplePicks,
+    /// The ranges of samples that are read from the other table, in order.
     pub(super) others: &'a [(usize, usize)],
 }
 
-impl Way<'_> {
+impl ReadMode<'_> {
     fn cut(&self, runs: Vec<Run>) -> Vec<Run> {
         cut(runs, self.others, self.picks.places())
     }
@@ -75,8 +74,8 @@ impl Way<'_> {
 /// Appends readings of a kind of entity to a timeline.
 pub(super) fn append(
     entity: Entity,
-    mut rolled: Way<'_>,
-    mut opened: Way<'_>,
+    mut rolled: ReadMode<'_>,
+    mut opened: ReadMode<'_>,
     into: &mut Timeline,
 ) {
     let mut rows = std::mem::take(&mut opened.readings.rows);
@@ -115,8 +114,8 @@ fn put(
     }
 }
 
-/// Cuts runs of one way of reading, which are in order, at samples that are read the other way, as readings that are alike were
-/// joined across them. `places`: where it was read.
+/// Cuts runs from one table at samples that are read from the other, as equal readings were joined across them. `places`:
+/// where it was read.
 fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
     let is_crossed = |run: &Run| {
         let next = others.partition_point(|(_, last)| *last < run.first());
@@ -147,7 +146,7 @@ fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> 
     pieces
 }
 
-/// What of a run lies from a place to before another, from the first reading there to the last.
+/// The part of a run from `start` to before `end`, from the first reading there to the last.
 fn piece(run: &Run, start: usize, end: usize, places: &[usize]) -> Option<Run> {
     let from = places.partition_point(|place| *place < start);
     let to = places.partition_point(|place| *place < end);
@@ -155,7 +154,7 @@ fn piece(run: &Run, start: usize, end: usize, places: &[usize]) -> Option<Run> {
     Some(Run::new(*within.first()?, *within.last()?, run.value))
 }
 
-/// Puts runs of two lists in order, of which no two have a place in common.
+/// Merges two ordered lists of runs that do not overlap.
 fn weave(a: Vec<Run>, b: Vec<Run>) -> Vec<Run> {
     if b.is_empty() {
         return a;

@@ -1,4 +1,4 @@
-//! `about.json`: what a segment says beside its tables. Once for all of them, as metadata of Parquet is never compressed.
+//! `about.json`: what a segment has besides its tables. One file for all of them, as metadata of Parquet is not compressed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use timeline::{Absence, Entity, Facts, SignalId, Timeline};
 
 use super::names;
+use crate::directory::identity::HostIdentity;
 use crate::head::kernel_file;
-use crate::identity::Identity;
 
-/// What is known of the samples of a segment as a whole.
+/// What applies to all samples of a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct About {
@@ -21,9 +21,9 @@ pub(crate) struct About {
     pub(crate) absent: BTreeMap<String, Why>,
     /// Fields of kernel files that the catalogue did not know: file, field, last value.
     pub(crate) unknown: Vec<(String, String, u64)>,
-    /// Host signals that were rounded when they were printed: how far the true readings may lie from those given.
+    /// Host signals that were rounded when they were printed, with the largest rounding error.
     pub(crate) rounded: BTreeMap<String, u64>,
-    /// Rows of entities that were dropped before they came here.
+    /// How many rows of entities were dropped before.
     pub(crate) entities_cut: usize,
 }
 
@@ -36,14 +36,14 @@ pub(crate) enum Why {
     Failed(String),
 }
 
-/// How many entities had ended and were left out.
-fn left_out(timeline: &Timeline) -> usize {
+/// How many ended entities were evicted.
+fn evicted(timeline: &Timeline) -> usize {
     let kinds = Entity::ALL.into_iter();
     kinds.map(|kind| timeline.evicted(kind).count).sum()
 }
 
 impl About {
-    /// What a timeline says.
+    /// That of a timeline.
     pub(crate) fn of(timeline: &Timeline) -> Self {
         let absent = timeline.absent.iter().map(|(file, why)| {
             let why = match why {
@@ -66,12 +66,12 @@ impl About {
                 .map(|(file, field, value)| (file.to_owned(), field.to_owned(), value))
                 .collect(),
             rounded: rounded.collect(),
-            entities_cut: timeline.dropped_entity_rows() + left_out(timeline),
+            entities_cut: timeline.dropped_entity_rows() + evicted(timeline),
         }
     }
 
-    /// Tells a timeline.
-    pub(crate) fn tell(self, timeline: &mut Timeline) {
+    /// Adds it to a timeline.
+    pub(crate) fn add_to(self, timeline: &mut Timeline) {
         for (file, why) in self.absent {
             let why = match why {
                 Why::NotFound => Absence::NotFound,
@@ -95,13 +95,13 @@ impl About {
     }
 }
 
-/// A segment's `about.json`. Readers take [`About`] from it; the rest is for who has the tables only.
+/// The content of `about.json`. memtide reads [`About`] from it; the other fields describe the tables to other programs.
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
+pub(super) struct AboutFile {
     /// The memtide that wrote it.
     memtide: &'static str,
     host: Value,
-    /// All that was known of the host apart from samples, by name.
+    /// The facts of the host, by name.
     facts: BTreeMap<String, Value>,
     /// Names of the tables' signals by kind and unit.
     signals: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'static str>>>,
@@ -109,9 +109,9 @@ pub(super) struct Told {
     about: About,
 }
 
-impl Told {
-    /// What is told of a segment; its signals come with [`Self::signals`].
-    pub(super) fn new(host: &Identity, facts: &Facts, about: About) -> Self {
+impl AboutFile {
+    /// Without signals, which [`Self::signals`] adds.
+    pub(super) fn new(host: &HostIdentity, facts: &Facts, about: About) -> Self {
         Self {
             memtide: env!("CARGO_PKG_VERSION"),
             host: serde_json::json!({ "id": host.id, "name": host.name }),
@@ -121,7 +121,7 @@ impl Told {
         }
     }
 
-    /// Tells of a table's signals.
+    /// Adds a table's signals.
     pub(super) fn signals(&mut self, signals: impl IntoIterator<Item = SignalId>) {
         for def in signals.into_iter().map(SignalId::def) {
             let of_kind = self.signals.entry(def.kind()).or_default();
@@ -135,9 +135,4 @@ impl Told {
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_all()
     }
-}
-
-/// What is serialised here has no maps with odd keys, so it never fails.
-pub(crate) fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_default()
 }

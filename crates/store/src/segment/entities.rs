@@ -2,26 +2,26 @@
 
 use timeline::{Entity, EntitySeries, Run, SignalId, Timeline};
 
-use super::host::Taken;
+use super::host::StoredSample;
 use super::names;
-use super::picks::Picks;
-use super::runs::{Joined, Sink};
-use super::table::{Cells, Column, Opened, Part, Shape};
+use super::picks::SamplePicks;
+use super::runs::{Joined, RunSink};
+use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable, RowGroup};
 
 /// A row: the entity's place among its kind, and the samples from the first to the last in which its readings were these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
+struct EntityFileRow {
     of: u32,
     first: u32,
     last: u32,
 }
 
 /// The rows of an entity's table.
-pub(super) struct Table<'a> {
+pub(super) struct EntityTableWriter<'a> {
     series: Vec<&'a EntitySeries>,
-    rows: Vec<Row>,
+    rows: Vec<EntityFileRow>,
     signals: Vec<SignalId>,
-    taken: &'a [Taken],
+    taken: &'a [StoredSample],
 }
 
 fn place(n: usize) -> u32 {
@@ -32,7 +32,7 @@ fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// Entities of one name beside each other, as they began: what is alike then packs well, and keys that count upwards do.
+/// Entities sorted by name and start: similar rows and increasing keys compress well.
 fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
     let begins = |series: &EntitySeries| {
         let firsts = series
@@ -46,14 +46,14 @@ fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
 }
 
 /// Samples in which a table was read, numbered.
-struct Reads {
+struct TableReads {
     samples: Vec<u32>,
-    /// For each sample how many reads lie before it.
+    /// For each sample how many reads are before it.
     before: Vec<u32>,
 }
 
-impl Reads {
-    fn new(entity: Entity, taken: &[Taken]) -> Self {
+impl TableReads {
+    fn new(entity: Entity, taken: &[StoredSample]) -> Self {
         let mut reads = Self {
             samples: Vec::new(),
             before: vec![0],
@@ -73,10 +73,14 @@ impl Reads {
     }
 }
 
-impl<'a> Table<'a> {
+impl<'a> EntityTableWriter<'a> {
     /// The rows of a timeline's entities of a kind; `None` where there are none.
-    pub(super) fn of(timeline: &'a Timeline, entity: Entity, taken: &'a [Taken]) -> Option<Self> {
-        let reads = Reads::new(entity, taken);
+    pub(super) fn of(
+        timeline: &'a Timeline,
+        entity: Entity,
+        taken: &'a [StoredSample],
+    ) -> Option<Self> {
+        let reads = TableReads::new(entity, taken);
         let mut table = Self {
             series: Vec::new(),
             rows: Vec::new(),
@@ -98,7 +102,7 @@ impl<'a> Table<'a> {
     }
 
     /// Cuts an entity's time where any of its readings begins or ends.
-    fn take(&mut self, series: &EntitySeries, reads: &Reads) {
+    fn take(&mut self, series: &EntitySeries, reads: &TableReads) {
         let mut edges: Vec<(u32, i32)> = Vec::new();
         for (_, runs) in series.runs() {
             for (first, end) in runs.iter().map(|run| reads.of(run)) {
@@ -111,7 +115,7 @@ impl<'a> Table<'a> {
         let (mut running, mut since) = (0, 0);
         for (at, by) in edges {
             if running > 0 && at > since {
-                self.rows.push(Row {
+                self.rows.push(EntityFileRow {
                     of: place(self.series.len()),
                     first: reads.samples[index(since)],
                     last: reads.samples[index(at) - 1],
@@ -128,9 +132,9 @@ impl<'a> Table<'a> {
     }
 
     /// Its columns.
-    pub(super) fn columns(&'a self) -> Vec<Column<'a>> {
-        let number = |name, shape, of: fn(&Row, &[Taken]) -> Option<i64>| {
-            Column::numbers(name, shape, move |cells| {
+    pub(super) fn columns(&'a self) -> Vec<ColumnChunk<'a>> {
+        let number = |name, shape, of: fn(&EntityFileRow, &[StoredSample]) -> Option<i64>| {
+            ColumnChunk::numbers(name, shape, move |cells| {
                 self.rows
                     .iter()
                     .for_each(|row| cells.push(of(row, self.taken)));
@@ -138,25 +142,29 @@ impl<'a> Table<'a> {
         };
         let word = |name, of: fn(&EntitySeries) -> &str| {
             let words = self.series.iter().map(|series| of(series)).collect();
-            Column::words(name, words, move |out| {
+            ColumnChunk::words(name, words, move |out| {
                 self.rows.iter().for_each(|row| out(index(row.of)));
             })
         };
         let mut columns = vec![
-            number("time", Shape::Time, |row, taken| {
+            number("time", ColumnShape::Time, |row, taken| {
                 taken[index(row.first)].wall()
             }),
-            number("until", Shape::Time, |row, taken| {
+            number("until", ColumnShape::Time, |row, taken| {
                 taken[index(row.last)].wall()
             }),
-            number("first", Shape::Ordinal, |row, _| Some(i64::from(row.first))),
-            number("last", Shape::Ordinal, |row, _| Some(i64::from(row.last))),
+            number("first", ColumnShape::Ordinal, |row, _| {
+                Some(i64::from(row.first))
+            }),
+            number("last", ColumnShape::Ordinal, |row, _| {
+                Some(i64::from(row.last))
+            }),
             word("key", |series| &series.key),
             word("label", |series| &series.label),
             word("group", |series| &series.group),
         ];
         columns.extend(self.signals.iter().map(|signal| {
-            Column::numbers(signal.def().name, Shape::Reading, move |cells| {
+            ColumnChunk::numbers(signal.def().name, ColumnShape::Reading, move |cells| {
                 self.fill(*signal, cells);
             })
         }));
@@ -186,10 +194,10 @@ impl<'a> Table<'a> {
 
 /// Appends the readings of a file to a timeline.
 pub(super) fn read(
-    file: &Opened,
+    file: &OpenedTable,
     entity: Entity,
-    picks: &Picks,
-    timeline: &mut impl Sink,
+    picks: &SamplePicks,
+    timeline: &mut impl RunSink,
 ) -> Result<(), String> {
     let names = file.columns();
     let column = |name: &str| {
@@ -233,22 +241,22 @@ fn starts(keys: &[(String, usize)]) -> Vec<usize> {
     keys.iter().map(start).collect()
 }
 
-/// A row that speaks for samples that are kept.
+/// A row that covers selected samples.
 struct KeptRow {
     /// Its number in the file.
     row: usize,
     /// The place of its entity.
     of: usize,
-    /// The kept samples that it speaks for.
+    /// The ranks of the selected samples that it covers.
     ranks: (u32, u32),
 }
 
-/// The rows that speak for samples that are kept.
+/// The rows that cover selected samples.
 fn kept_rows(
-    part: &Part<'_>,
+    part: &RowGroup<'_>,
     columns: (usize, usize),
     keys: &[(String, usize)],
-    picks: &Picks,
+    picks: &SamplePicks,
 ) -> Result<Vec<KeptRow>, String> {
     let (mut firsts, mut lasts) = (Vec::new(), Vec::new());
     part.ordinals(columns.0, &mut firsts)
@@ -277,11 +285,11 @@ impl Whose {
     /// Appends one signal's readings.
     fn fill(
         &self,
-        timeline: &mut impl Sink,
+        timeline: &mut impl RunSink,
         signal: SignalId,
         cells: &Cells,
         rows: &[KeptRow],
-        picks: &Picks,
+        picks: &SamplePicks,
     ) {
         let mut runs = Vec::new();
         // Rows that were passed over, and how many of them have a value.

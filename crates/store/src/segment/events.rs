@@ -1,14 +1,14 @@
-//! `events.parquet`: what happened at a moment, and what the kernel said of it.
+//! `events.parquet`: events, with the kernel's log lines.
 
 use timeline::{Event, EventKind, Stamp, Timeline};
 use units::WallClock;
 
 use super::host::{nanos, span};
-use super::table::{Cells, Column, Opened, Shape};
+use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 
-/// An event, and the sample that shows the host as the event's report does, where there is one.
+/// An event, and the sample of its kernel report, where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct KeptEvents {
     /// The event.
     pub(crate) event: Event,
     /// Number of the sample in its segment.
@@ -16,14 +16,14 @@ pub(crate) struct Kept {
 }
 
 /// A timeline's noted events, and its kernel reports that are not among them.
-pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
-    let mut all: Vec<Kept> = Vec::new();
+pub(super) fn of(timeline: &Timeline) -> Vec<KeptEvents> {
+    let mut all: Vec<KeptEvents> = Vec::new();
     for event in timeline.recorder_events() {
         // A disk that failed in between was given it twice, the second time soon after the first.
         let mut recent = all.iter().rev().take(REPEATED_WITHIN);
         if recent.all(|kept| kept.event != *event) {
             let (event, sample) = (event.clone(), None);
-            all.push(Kept { event, sample });
+            all.push(KeptEvents { event, sample });
         }
     }
     for reported in timeline.reports() {
@@ -35,40 +35,40 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
         }
         let mut event = Event::of_report(reported.stamp, &reported.report, text.to_string());
         if reported.report.is_memory_dump() {
-            // It is here for what it shows of memory; nobody was killed.
-            "memory was shown on request (SysRq m)".clone_into(&mut event.text);
+            // A memory dump without a kill.
+            "memory dump on request (SysRq m)".clone_into(&mut event.text);
         }
         let sample = Some(sample);
-        all.push(Kept { event, sample });
+        all.push(KeptEvents { event, sample });
     }
     all
 }
 
-/// Among so many events before it an event is looked for that is the same.
+/// How many earlier events are checked for the same event.
 const REPEATED_WITHIN: usize = 64;
 
 /// The columns of a list of events.
-pub(super) fn columns(events: &[Kept]) -> Vec<Column<'_>> {
-    let number = |name, shape, of: fn(&Kept) -> Option<i64>| {
-        Column::numbers(name, shape, move |cells| {
+pub(super) fn columns(events: &[KeptEvents]) -> Vec<ColumnChunk<'_>> {
+    let number = |name, shape, of: fn(&KeptEvents) -> Option<i64>| {
+        ColumnChunk::numbers(name, shape, move |cells| {
             events.iter().for_each(|event| cells.push(of(event)));
         })
     };
     let word = |name, of: fn(&Event) -> &str| {
         let words = events.iter().map(|kept| of(&kept.event)).collect();
-        Column::words(name, words, move |out| (0..events.len()).for_each(out))
+        ColumnChunk::words(name, words, move |out| (0..events.len()).for_each(out))
     };
     vec![
-        number("time", Shape::Time, |kept| {
+        number("time", ColumnShape::Time, |kept| {
             kept.event.stamp.wall.map(WallClock::unix_nanos)
         }),
-        number("boot_ns", Shape::Reading, |kept| {
+        number("boot_ns", ColumnShape::Reading, |kept| {
             Some(nanos(kept.event.stamp.boot))
         }),
-        number("awake_ns", Shape::Reading, |kept| {
+        number("awake_ns", ColumnShape::Reading, |kept| {
             kept.event.stamp.awake.map(nanos)
         }),
-        number("sample", Shape::Reading, |kept| {
+        number("sample", ColumnShape::Reading, |kept| {
             kept.sample.and_then(|sample| i64::try_from(sample).ok())
         }),
         word("kind", |event| event.kind.name()),
@@ -79,7 +79,7 @@ pub(super) fn columns(events: &[Kept]) -> Vec<Column<'_>> {
 }
 
 /// The events of a file, and how many of kinds that are not known here were left out.
-pub(super) fn read(file: &Opened) -> Result<(Vec<Kept>, usize), String> {
+pub(super) fn read(file: &OpenedTable) -> Result<(Vec<KeptEvents>, usize), String> {
     let names = file.columns();
     let column = |name: &str| {
         let found = names.iter().position(|found| found == name);
@@ -105,7 +105,7 @@ pub(super) fn read(file: &Opened) -> Result<(Vec<Kept>, usize), String> {
     let (kinds, subjects) = (words("kind")?, words("subject")?);
     let (texts, reports) = (words("text")?, words("report")?);
     let all = rows.iter().map(|row| {
-        Some(Kept {
+        Some(KeptEvents {
             event: Event {
                 stamp: Stamp {
                     boot: span(boots[*row].unwrap_or_default()),
@@ -120,7 +120,7 @@ pub(super) fn read(file: &Opened) -> Result<(Vec<Kept>, usize), String> {
             sample: samples[*row].and_then(|sample| usize::try_from(sample).ok()),
         })
     });
-    let known: Vec<Kept> = all.flatten().collect();
+    let known: Vec<KeptEvents> = all.flatten().collect();
     let unknown = rows.len() - known.len();
     Ok((known, unknown))
 }

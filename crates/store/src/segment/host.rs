@@ -4,13 +4,13 @@ use timeline::{BreakKind, Entity, Run, SignalId, Stamp, Timeline};
 use units::{Span, WallClock};
 
 use super::names;
-use super::picks::Picks;
-use super::runs::{Joined, Sink};
-use super::table::{Cells, Column, Opened, Shape};
+use super::picks::SamplePicks;
+use super::runs::{Joined, RunSink};
+use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 
 /// When a sample was taken, how it is related to the one before, and which tables were read in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct StoredSample {
     /// Its clocks.
     pub(crate) stamp: Stamp,
     /// Whether its relation in time to the one before is not known.
@@ -19,7 +19,7 @@ pub(crate) struct Taken {
     pub(crate) read: i64,
 }
 
-impl Taken {
+impl StoredSample {
     /// All of a timeline's samples.
     pub(crate) fn all(timeline: &Timeline) -> Vec<Self> {
         let mut all: Vec<Self> = (0..timeline.len())
@@ -53,8 +53,8 @@ impl Taken {
     }
 }
 
-/// The bit of a kind of entity in the column `read`. Files on disk have them: a new kind takes the next bit, wherever it
-/// stands in [`Entity::ALL`].
+/// The bit of a kind of entity in the column `read`. Files on disk have these bits: a new kind gets the next one, whatever
+/// its position in [`Entity::ALL`].
 const fn bit_of(entity: Entity) -> u32 {
     match entity {
         Entity::Host => 0,
@@ -86,29 +86,32 @@ const CLOCKS: [&str; 5] = ["time", "boot_ns", SUSPENDED, "unrelated", "read"];
 const SUSPENDED: &str = "suspended_ns";
 
 /// The columns of a timeline.
-pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Column<'a>> {
-    let clock = |name, shape, of: fn(&Taken) -> Option<i64>| {
-        Column::numbers(name, shape, move |cells| {
+pub(super) fn columns<'a>(
+    timeline: &'a Timeline,
+    taken: &'a [StoredSample],
+) -> Vec<ColumnChunk<'a>> {
+    let clock = |name, shape, of: fn(&StoredSample) -> Option<i64>| {
+        ColumnChunk::numbers(name, shape, move |cells| {
             taken.iter().for_each(|sample| cells.push(of(sample)));
         })
     };
     let mut columns = vec![
-        clock(CLOCKS[0], Shape::Time, Taken::wall),
-        clock(CLOCKS[1], Shape::Reading, |sample| {
+        clock(CLOCKS[0], ColumnShape::Time, StoredSample::wall),
+        clock(CLOCKS[1], ColumnShape::Reading, |sample| {
             Some(nanos(sample.stamp.boot))
         }),
-        clock(CLOCKS[2], Shape::Reading, |sample| {
+        clock(CLOCKS[2], ColumnShape::Reading, |sample| {
             let awake = sample.stamp.awake.map(nanos);
             awake.map(|awake| nanos(sample.stamp.boot).wrapping_sub(awake))
         }),
-        clock(CLOCKS[3], Shape::Ordinal, |sample| {
+        clock(CLOCKS[3], ColumnShape::Ordinal, |sample| {
             Some(i64::from(sample.is_unrelated))
         }),
-        clock(CLOCKS[4], Shape::Ordinal, |sample| Some(sample.read)),
+        clock(CLOCKS[4], ColumnShape::Ordinal, |sample| Some(sample.read)),
     ];
     let rows = taken.len();
     columns.extend(timeline.host_runs().map(|(signal, runs)| {
-        Column::numbers(signal.def().name, Shape::Reading, move |cells| {
+        ColumnChunk::numbers(signal.def().name, ColumnShape::Reading, move |cells| {
             fill(runs, rows, cells);
         })
     }));
@@ -126,7 +129,7 @@ fn fill(runs: &[Run], rows: usize, cells: &mut Cells) {
 }
 
 /// The samples of a file.
-pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
+pub(super) fn read_taken(file: &OpenedTable) -> Result<Vec<StoredSample>, String> {
     let names = file.columns();
     let column = |name: &str| {
         let found = names.iter().position(|found| found == name);
@@ -152,7 +155,7 @@ pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
     let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
     let clocks = walls.into_iter().zip(boots).zip(behind);
     let taken = clocks.zip(unrelated.into_iter().zip(read));
-    let taken = taken.map(|(((wall, boot), behind), (unrelated, read))| Taken {
+    let taken = taken.map(|(((wall, boot), behind), (unrelated, read))| StoredSample {
         stamp: Stamp {
             boot: span(boot.unwrap_or_default()),
             awake: behind.map(|behind| span(boot.unwrap_or_default().wrapping_sub(behind))),
@@ -164,12 +167,12 @@ pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
     Ok(taken.collect())
 }
 
-/// Appends the readings of the signals that are wanted to a timeline.
+/// Appends the readings of the requested signals to a timeline.
 pub(super) fn read(
-    file: &Opened,
+    file: &OpenedTable,
     wanted: impl Fn(SignalId) -> bool,
-    picks: &Picks,
-    timeline: &mut impl Sink,
+    picks: &SamplePicks,
+    timeline: &mut impl RunSink,
 ) -> Result<(), String> {
     let part = file.part(0).map_err(|e| e.to_string())?;
     let mut cells = Cells::default();
@@ -193,7 +196,7 @@ pub(super) fn read(
     Ok(())
 }
 
-fn join(cells: &Cells, picks: &Picks, runs: &mut Vec<Run>) {
+fn join(cells: &Cells, picks: &SamplePicks, runs: &mut Vec<Run>) {
     let mut joined = Joined::new(picks, runs);
     let mut values = cells.values.iter();
     for (row, present) in (0..).zip(&cells.present) {

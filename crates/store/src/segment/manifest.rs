@@ -1,4 +1,4 @@
-//! `segment.json`: what a segment consists of. Small, so that weeks are looked through without opening a table.
+//! `segment.json`: the files of a segment and its time range. Small, so that weeks are searched without opening a table.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use timeline::{Entity, Timeline};
 use units::{Span, WallClock};
 
-use super::host::Taken;
+use super::host::StoredSample;
 use super::{Origin, names};
-use crate::identity::FORMAT;
-use crate::place;
+use crate::files;
+use crate::format::FORMAT;
 
 /// A longer `segment.json` is none.
 const LONGEST: u64 = 1 << 20;
-/// A byte of a table tells of so many runs at most. They are many where counts of repetitions stand for them, but a
-/// number that no file holds must not make a reader leave readings out.
+/// The most runs in a byte of a table. Repetition counts encode many runs in few bytes, but an impossible number must not
+/// make a reader skip readings.
 const RUNS_PER_BYTE: usize = 64;
 
-/// More samples are not those of an hour, even at ten a second. Equal values take no bytes however many they are, so the size
-/// of a file says nothing of how much memory its samples take.
+/// More samples than an hour has at ten a second. Equal values take no bytes, so the size of a file does not bound the memory
+/// of its samples.
 const MOST_SAMPLES: usize = 1 << 18;
 
 /// Whether the host's table has as many rows as a segment has samples, as far as that is known.
@@ -52,13 +52,12 @@ pub(crate) struct Manifest {
     from: Option<i64>,
     /// The latest.
     until: Option<i64>,
-    /// From the first sample to the last by the clock that nobody sets, in nanoseconds; `None` where an earlier
-    /// memtide wrote it.
+    /// From the first sample to the last by the boot clock, in nanoseconds; `None` where an earlier memtide wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasts: Option<u64>,
     /// Its files.
-    files: BTreeMap<String, Stored>,
-    /// Runs of each kind of entity: what it takes in memory.
+    files: BTreeMap<String, StoredTable>,
+    /// Runs of each kind of entity: their size in memory.
     runs: BTreeMap<String, usize>,
     /// Rows of each kind of entity in the roll-ups.
     minute_rows: BTreeMap<String, usize>,
@@ -72,15 +71,20 @@ pub(crate) struct Manifest {
 
 /// A file as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
+struct StoredTable {
     bytes: usize,
     /// CRC-32 (IEEE) of all of it.
     crc32: u32,
 }
 
 impl Manifest {
-    pub(super) fn of(sequence: u64, timeline: &Timeline, taken: &[Taken], origin: &Origin) -> Self {
-        let walls = || taken.iter().filter_map(Taken::wall);
+    pub(super) fn of(
+        sequence: u64,
+        timeline: &Timeline,
+        taken: &[StoredSample],
+        origin: &Origin,
+    ) -> Self {
+        let walls = || taken.iter().filter_map(StoredSample::wall);
         Self {
             format: FORMAT,
             sequence: Some(sequence),
@@ -96,7 +100,7 @@ impl Manifest {
 
     pub(super) fn add(&mut self, name: &str, path: &Path) -> std::io::Result<()> {
         let bytes = fs::read(path)?;
-        let stored = Stored {
+        let stored = StoredTable {
             bytes: bytes.len(),
             crc32: crc32fast::hash(&bytes),
         };
@@ -120,19 +124,20 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// Reads one; `None` where it is not there or damaged, or names files elsewhere.
+    /// Reads one; `None` where it is absent or damaged, or names files elsewhere.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        let bytes = place::read_regular(path, LONGEST).ok()?;
+        let bytes = files::read_regular(path, LONGEST).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
         let is_within = manifest.files().all(|name| !name.contains('/'));
         is_within.then_some(manifest)
     }
 
-    /// Whether all of a segment is in its directory: files of the lengths that are told, and of this number.
+    /// Whether the segment is complete: all listed files with their lengths, and this number.
     pub(super) fn is_whole(&self, directory: &Path, sequence: u64) -> bool {
-        let is_there = |(name, stored): (&String, &Stored)| {
+        let is_there = |(name, stored): (&String, &StoredTable)| {
             let found = fs::symlink_metadata(directory.join(name));
-            found.is_ok_and(|it| it.is_file() && usize::try_from(it.len()) == Ok(stored.bytes))
+            found
+                .is_ok_and(|meta| meta.is_file() && usize::try_from(meta.len()) == Ok(stored.bytes))
         };
         self.sequence == Some(sequence) && self.files.iter().all(is_there)
     }
@@ -153,7 +158,7 @@ impl Manifest {
             ));
         }
         if stored.crc32 != crc32fast::hash(bytes) {
-            return Err("its checksum does not hold".to_owned());
+            return Err("its checksum is wrong".to_owned());
         }
         Ok(())
     }
@@ -180,12 +185,12 @@ impl Manifest {
         ))
     }
 
-    /// How long it lasts, whatever its wall clock says.
+    /// Its duration by the boot clock.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.lasts.map(Span::from_nanos)
     }
 
-    /// How many samples it has, if it tells the truth.
+    /// How many samples it has, bounded.
     pub(super) fn samples(&self) -> usize {
         self.samples.min(MOST_SAMPLES)
     }

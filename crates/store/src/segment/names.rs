@@ -26,7 +26,7 @@ pub(crate) const fn file_of(entity: Entity) -> &'static str {
 pub(crate) const MINUTES: &str = "minutes.parquet";
 /// The events.
 pub(crate) const EVENTS: &str = "events.parquet";
-/// What the segment says beside its tables.
+/// What the segment has besides its tables.
 pub(crate) const ABOUT: &str = "about.json";
 /// What the segment consists of, with checksums.
 pub(crate) const MANIFEST: &str = "segment.json";
@@ -50,7 +50,7 @@ pub(crate) fn directory(sequence: u64, start: Option<WallClock>) -> String {
     }
 }
 
-/// The sequence number in the name of a segment's directory. Other names, however similar, are somebody else's.
+/// The sequence number in the name of a segment's directory; `None` for any other name.
 pub(crate) fn sequence(name: &str) -> Option<u64> {
     let (number, start) = name.split_once('-')?;
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,16 +1,16 @@
-//! Which samples of a segment are wanted, and where they lie in the timeline that is being made.
+//! The selected samples of a segment, and their indexes in the timeline that is loaded.
 
-/// Samples of one table that are kept, and their places.
+/// The selected samples of one table, with their indexes in the timeline.
 #[derive(Debug, Default)]
-pub(crate) struct Picks {
-    /// For each sample the rank of the first kept one that is not before it.
+pub(crate) struct SamplePicks {
+    /// For each sample the rank of the first selected one that is not before it.
     next: Vec<u32>,
     /// Places in the timeline, by rank.
     places: Vec<usize>,
 }
 
-impl Picks {
-    /// Of samples in order, those that are kept: for each its place in the timeline, or `None`.
+impl SamplePicks {
+    /// From the samples in order: for each its index in the timeline, or `None` where it is not selected.
     pub(crate) fn new(samples: impl IntoIterator<Item = Option<usize>>) -> Self {
         let mut picks = Self::default();
         for place in samples {
@@ -25,20 +25,20 @@ impl Picks {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// The ranks of kept samples from one sample to another, both included; `None` where none is kept.
+    /// The ranks of selected samples from one sample to another, both included; `None` where none is selected.
     pub(crate) fn within(&self, first: i32, last: i32) -> Option<(u32, u32)> {
         let first = self.next.get(usize::try_from(first).ok()?)?;
         let end = self.next.get(usize::try_from(last).ok()? + 1)?;
         (first < end).then(|| (*first, end - 1))
     }
 
-    /// The place in the timeline of a kept sample.
+    /// The index in the timeline of a selected sample.
     pub(crate) fn place(&self, rank: u32) -> usize {
         let at = usize::try_from(rank).unwrap_or(usize::MAX);
         self.places.get(at).copied().unwrap_or_default()
     }
 
-    /// The place of the first sample where all are kept and lie beside each other.
+    /// The index of the first sample where all are selected and consecutive.
     pub(crate) fn all_from(&self) -> Option<usize> {
         let first = *self.places.first()?;
         let is_all = self.next.len() == self.places.len() + 1;
@@ -46,7 +46,7 @@ impl Picks {
         (is_all && self.places.last() == Some(&last)).then_some(first)
     }
 
-    /// The places of all kept samples.
+    /// The indexes of all selected samples.
     pub(crate) fn places(&self) -> &[usize] {
         &self.places
     }
@@ -54,11 +54,11 @@ impl Picks {
 
 #[cfg(test)]
 mod tests {
-    use super::Picks;
+    use super::SamplePicks;
 
     #[test]
     fn ranges_find_what_is_kept_in_them() {
-        let picks = Picks::new([None, Some(10), None, Some(11), None]);
+        let picks = SamplePicks::new([None, Some(10), None, Some(11), None]);
         assert_eq!(picks.within(0, 0), None);
         assert_eq!(picks.within(0, 1), Some((0, 0)));
         assert_eq!(picks.within(1, 4), Some((0, 1)));
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(picks.within(0, 9), None, "beyond the segment");
         assert_eq!(picks.place(1), 11);
         assert_eq!(picks.all_from(), None);
-        assert_eq!(Picks::new([Some(4), Some(5)]).all_from(), Some(4));
-        assert_eq!(Picks::new([Some(4), Some(6)]).all_from(), None);
+        assert_eq!(SamplePicks::new([Some(4), Some(5)]).all_from(), Some(4));
+        assert_eq!(SamplePicks::new([Some(4), Some(6)]).all_from(), None);
     }
 }

@@ -1,13 +1,13 @@
-//! Readings row by row become runs again.
+//! Joins readings row by row to runs.
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
-use super::picks::Picks;
+use super::picks::SamplePicks;
 use super::table::Cells;
 
 impl Cells {
-    /// Appends runs of rows that lie beside each other in a timeline, the first of them at sample `first`: the same as [`Joined`]
-    /// for rows that are all kept, without a look-up for each.
+    /// Appends runs of consecutive rows of a timeline, the first at sample `first`: as [`Joined`] for rows that are all selected,
+    /// without a look-up for each.
     pub(super) fn push_runs(&self, first: usize, runs: &mut Vec<Run>) {
         let mut values = self.values.iter();
         let mut is_open = false;
@@ -25,7 +25,7 @@ impl Cells {
 }
 
 /// Takes readings run by run: a timeline, or what is put in order before.
-pub(crate) trait Sink {
+pub(crate) trait RunSink {
     /// Appends runs of a host signal, which are in order and begin after all that it has.
     fn host(&mut self, signal: SignalId, runs: &[Run]);
 
@@ -39,7 +39,7 @@ pub(crate) trait Sink {
     );
 }
 
-impl Sink for Timeline {
+impl RunSink for Timeline {
     fn host(&mut self, signal: SignalId, runs: &[Run]) {
         self.append_host_runs(signal, runs);
     }
@@ -56,16 +56,16 @@ impl Sink for Timeline {
 
 /// Joins rows of one signal of one entity to runs, which are appended to others.
 pub(crate) struct Joined<'a> {
-    picks: &'a Picks,
+    picks: &'a SamplePicks,
     runs: &'a mut Vec<Run>,
     /// The first of its own.
     start: usize,
-    /// The rank of the last kept sample so far.
+    /// The rank of the last selected sample so far.
     last: u32,
 }
 
 impl<'a> Joined<'a> {
-    pub(crate) fn new(picks: &'a Picks, runs: &'a mut Vec<Run>) -> Self {
+    pub(crate) fn new(picks: &'a SamplePicks, runs: &'a mut Vec<Run>) -> Self {
         let start = runs.len();
         Self {
             picks,
@@ -75,7 +75,7 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Takes the next row: ranks of kept samples, and the reading.
+    /// Adds the next row: ranks of selected samples, and the reading.
     pub(crate) fn push(&mut self, (first, last): (u32, u32), value: i64) {
         let value = value.cast_unsigned();
         let follows = self.last + 1 == first;
@@ -122,7 +122,7 @@ mod tests {
         for end in 0..=rows.len() {
             let mut cells = Cells::default();
             rows[..end].iter().for_each(|row| cells.push(*row));
-            let picks = Picks::new((7..7 + end).map(Some));
+            let picks = SamplePicks::new((7..7 + end).map(Some));
             let mut runs = Vec::new();
             let mut joined = Joined::new(&picks, &mut runs);
             for (rank, row) in (0..).zip(&rows[..end]) {

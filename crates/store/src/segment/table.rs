@@ -1,36 +1,35 @@
-//! Columns to a Parquet file and back, one column in memory at a time.
+//! Writes and reads columns of a Parquet file, one column in memory at a time.
 //!
-//! Knows Parquet and nothing of samples. All rows are one row group, each column one page: rows are few and metadata of
-//! Parquet is paid per column, row group and page.
+//! Knows Parquet and no samples. All rows are one row group, each column chunk one page: rows are few, and Parquet has
+//! metadata for each column, row group and page.
 
 mod pages;
+mod read;
 mod words;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{
     Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
 };
-use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::ColumnWriterImpl;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, ParquetStatisticsPolicy};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
 };
-use parquet::file::reader::{FileReader, RowGroupReader};
-use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
+pub(crate) use read::{OpenedTable, RowGroup};
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ColumnShape {
     /// A time on the wall clock, in nanoseconds; may be absent.
     Time,
     /// A reading; may be absent.
@@ -48,7 +47,7 @@ pub(crate) enum Shape {
 /// A column's values, reused from column to column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
-    /// Those that are there, in order.
+    /// The present ones, in order.
     pub(crate) values: Vec<i64>,
     /// For each row 1 where it has a value, 0 where not.
     pub(crate) present: Vec<i16>,
@@ -72,7 +71,7 @@ impl Cells {
         self.present.extend(std::iter::repeat_n(0, rows));
     }
 
-    /// Forgets all rows and keeps the room for them.
+    /// Forgets all rows and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.values.clear();
         self.present.clear();
@@ -80,34 +79,38 @@ impl Cells {
 }
 
 /// Gives a number for each row.
-type Numbers<'a> = Box<dyn Fn(&mut Cells) + 'a>;
+type NumberSource<'a> = Box<dyn Fn(&mut Cells) + 'a>;
 /// Gives for each row which of the distinct words it has.
-type Which<'a> = Box<dyn Fn(&mut dyn FnMut(usize)) + 'a>;
+type WordSource<'a> = Box<dyn Fn(&mut dyn FnMut(usize)) + 'a>;
 
 /// Where a column's values come from: called more than once.
-pub(crate) enum Fill<'a> {
+pub(crate) enum ValueSource<'a> {
     /// Numbers.
-    Numbers(Numbers<'a>),
+    Numbers(NumberSource<'a>),
     /// Words: the distinct ones, and which is where.
-    Words(Vec<&'a str>, Which<'a>),
+    Words(Vec<&'a str>, WordSource<'a>),
 }
 
 /// A column to be written.
-pub(crate) struct Column<'a> {
+pub(crate) struct ColumnChunk<'a> {
     /// Its name.
     pub(crate) name: &'a str,
     /// What it holds.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ColumnShape,
     /// Its values.
-    pub(crate) fill: Fill<'a>,
+    pub(crate) fill: ValueSource<'a>,
     /// How many rows a page has, where some of them are passed over when it is read: all where not given.
     page: Option<usize>,
 }
 
-impl<'a> Column<'a> {
+impl<'a> ColumnChunk<'a> {
     /// A column of numbers.
-    pub(crate) fn numbers(name: &'a str, shape: Shape, fill: impl Fn(&mut Cells) + 'a) -> Self {
-        let fill = Fill::Numbers(Box::new(fill));
+    pub(crate) fn numbers(
+        name: &'a str,
+        shape: ColumnShape,
+        fill: impl Fn(&mut Cells) + 'a,
+    ) -> Self {
+        let fill = ValueSource::Numbers(Box::new(fill));
         Self {
             name,
             shape,
@@ -116,14 +119,14 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// A column of words: `which` gives for each row its place among the distinct ones.
+    /// A column of words: `which` gives for each row the index of its word in `distinct`.
     pub(crate) fn words(
         name: &'a str,
         distinct: Vec<&'a str>,
         which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
-        let fill = Fill::Words(distinct, Box::new(which));
-        let shape = Shape::Word;
+        let fill = ValueSource::Words(distinct, Box::new(which));
+        let shape = ColumnShape::Word;
         Self {
             name,
             shape,
@@ -132,7 +135,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The same in pages of so many rows: of those that hold no row that is wanted none is unpacked.
+    /// The same in pages of this many rows: pages without a requested row are not decompressed.
     pub(crate) fn in_pages_of(self, rows: usize) -> Self {
         Self {
             page: Some(rows),
@@ -146,7 +149,7 @@ impl<'a> Column<'a> {
         distinct: Vec<&'a str>,
         which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
-        let shape = Shape::Name;
+        let shape = ColumnShape::Name;
         Self {
             shape,
             ..Self::words(name, distinct, which)
@@ -157,13 +160,13 @@ impl<'a> Column<'a> {
 /// Writes a file of one row group.
 pub(crate) fn write(
     path: &Path,
-    columns: &[Column<'_>],
+    columns: &[ColumnChunk<'_>],
     metadata: Vec<(String, String)>,
 ) -> io::Result<()> {
     write_parquet(path, columns, metadata).map_err(io_error)
 }
 
-/// What the operating system said, where Parquet has only wrapped it: a full disk is told of in its own words.
+/// The operating system's error where Parquet has wrapped one, so that a full disk is reported as such.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(wrapped) => match wrapped.downcast::<io::Error>() {
@@ -176,7 +179,7 @@ fn io_error(error: ParquetError) -> io::Error {
 
 fn write_parquet(
     path: &Path,
-    columns: &[Column<'_>],
+    columns: &[ColumnChunk<'_>],
     metadata: Vec<(String, String)>,
 ) -> Result<(), ParquetError> {
     let metadata = metadata
@@ -190,13 +193,15 @@ fn write_parquet(
         column.take(&mut cells);
         let path = ColumnPath::from(vec![column.name.to_owned()]);
         properties = match shortest(column, &cells) {
-            Stored::Dictionary => properties.set_column_dictionary_enabled(path.clone(), true),
-            Stored::As(encoding) => properties.set_column_encoding(path.clone(), encoding),
+            ColumnEncoding::Dictionary => {
+                properties.set_column_dictionary_enabled(path.clone(), true)
+            }
+            ColumnEncoding::As(encoding) => properties.set_column_encoding(path.clone(), encoding),
         };
         if let Some(rows) = column.page {
             properties = properties.set_column_data_page_row_count_limit(path.clone(), rows);
         }
-        if column.shape == Shape::Time {
+        if column.shape == ColumnShape::Time {
             let chunk = EnabledStatistics::Chunk;
             properties = properties.set_column_statistics_enabled(path, chunk);
         }
@@ -213,9 +218,9 @@ fn write_parquet(
 /// Writes columns to a file or to memory; `each` writes one's rows. Gives the number of bytes.
 fn put<W: Write + Send>(
     to: W,
-    columns: &[Column<'_>],
+    columns: &[ColumnChunk<'_>],
     properties: WriterProperties,
-    mut each: impl FnMut(&Column<'_>, &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>,
+    mut each: impl FnMut(&ColumnChunk<'_>, &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>,
 ) -> Result<usize, ParquetError> {
     let mut writer = SerializedFileWriter::new(to, schema(columns)?, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
@@ -231,13 +236,13 @@ fn put<W: Write + Send>(
     Ok(writer.bytes_written())
 }
 
-impl Column<'_> {
+impl ColumnChunk<'_> {
     /// Puts its rows in place of what `cells` holds.
     fn take(&self, cells: &mut Cells) {
         cells.clear();
         match &self.fill {
-            Fill::Numbers(fill) => fill(cells),
-            Fill::Words(_, which) => {
+            ValueSource::Numbers(fill) => fill(cells),
+            ValueSource::Words(_, which) => {
                 which(&mut |at| cells.values.push(i64::try_from(at).unwrap_or(i64::MAX)));
             }
         }
@@ -245,16 +250,16 @@ impl Column<'_> {
 
     /// Writes rows that were taken.
     fn put(&self, cells: &Cells, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-        if let Fill::Words(distinct, _) = &self.fill {
+        if let ValueSource::Words(distinct, _) = &self.fill {
             return write_words(out.typed::<ByteArrayType>(), distinct, &cells.values);
         }
-        if self.shape == Shape::Ordinal {
+        if self.shape == ColumnShape::Ordinal {
             let values = cells.values.iter().map(|n| ordinal(*n));
             let values = values.collect::<Result<Vec<i32>, _>>()?;
             out.typed::<Int32Type>().write_batch(&values, None, None)?;
             return Ok(());
         }
-        let is_optional = self.shape != Shape::Always;
+        let is_optional = self.shape != ColumnShape::Always;
         let present = is_optional.then_some(cells.present.as_slice());
         out.typed::<Int64Type>()
             .write_batch(&cells.values, present, None)?;
@@ -286,18 +291,18 @@ fn write_words(
     Ok(())
 }
 
-fn schema(columns: &[Column<'_>]) -> Result<Arc<Type>, ParquetError> {
-    let field = |column: &Column<'_>| {
+fn schema(columns: &[ColumnChunk<'_>]) -> Result<Arc<Type>, ParquetError> {
+    let field = |column: &ColumnChunk<'_>| {
         let (physical, repetition, logical) = match column.shape {
-            Shape::Time => (
+            ColumnShape::Time => (
                 Physical::INT64,
                 Repetition::OPTIONAL,
                 Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
             ),
-            Shape::Reading => (Physical::INT64, Repetition::OPTIONAL, None),
-            Shape::Always => (Physical::INT64, Repetition::REQUIRED, None),
-            Shape::Ordinal => (Physical::INT32, Repetition::REQUIRED, None),
-            Shape::Word | Shape::Name => (
+            ColumnShape::Reading => (Physical::INT64, Repetition::OPTIONAL, None),
+            ColumnShape::Always => (Physical::INT64, Repetition::REQUIRED, None),
+            ColumnShape::Ordinal => (Physical::INT32, Repetition::REQUIRED, None),
+            ColumnShape::Word | ColumnShape::Name => (
                 Physical::BYTE_ARRAY,
                 Repetition::REQUIRED,
                 Some(LogicalType::String),
@@ -337,36 +342,39 @@ fn base(level: i32) -> WriterPropertiesBuilder {
 
 /// How a column's values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stored {
+enum ColumnEncoding {
     /// Each by its number in a dictionary.
     Dictionary,
     /// In this encoding.
     As(Encoding),
 }
 
-/// Deltas suit counters, but a jump makes a whole block of them wide; whole values and dictionaries suit what comes again
-/// and again. `BYTE_STREAM_SPLIT` would take another 3 to 8 % off, but of integers only the latest readers know it: `DuckDB`
-/// from 2.0 and Arrow from 16 on.
-const FOR_NUMBERS: [Stored; 3] = [
-    Stored::As(Encoding::DELTA_BINARY_PACKED),
-    Stored::As(Encoding::PLAIN),
-    Stored::Dictionary,
+/// Deltas suit counters, but a jump makes a whole block of them wide; plain values and dictionaries suit repeated values.
+/// `BYTE_STREAM_SPLIT` would save another 3 to 8 %, but for integers only the latest readers support it: `DuckDB` from 2.0
+/// and Arrow from 16 on.
+const FOR_NUMBERS: [ColumnEncoding; 3] = [
+    ColumnEncoding::As(Encoding::DELTA_BINARY_PACKED),
+    ColumnEncoding::As(Encoding::PLAIN),
+    ColumnEncoding::Dictionary,
 ];
 
-/// A dictionary suits few words, whole words suit keys of which each has few rows.
-const FOR_WORDS: [Stored; 2] = [Stored::Dictionary, Stored::As(Encoding::PLAIN)];
+/// A dictionary suits few words, plain words suit keys with few rows each.
+const FOR_WORDS: [ColumnEncoding; 2] = [
+    ColumnEncoding::Dictionary,
+    ColumnEncoding::As(Encoding::PLAIN),
+];
 
-/// What stores these values in the fewest bytes: tried, as no rule by kind or unit of a signal comes close.
-fn shortest(column: &Column<'_>, cells: &Cells) -> Stored {
+/// The encoding with the fewest bytes: tried, as no rule by kind or unit of a signal comes close.
+fn shortest(column: &ColumnChunk<'_>, cells: &Cells) -> ColumnEncoding {
     let candidates = match &column.fill {
-        Fill::Words(..) => FOR_WORDS.as_slice(),
-        Fill::Numbers(_) => FOR_NUMBERS.as_slice(),
+        ValueSource::Words(..) => FOR_WORDS.as_slice(),
+        ValueSource::Numbers(_) => FOR_NUMBERS.as_slice(),
     };
     let is_one = cells.values.windows(2).all(|pair| pair[0] == pair[1]);
-    if is_one || column.shape == Shape::Name {
+    if is_one || column.shape == ColumnShape::Name {
         return candidates[0];
     }
-    let size = |stored: &&Stored| size(column, cells, **stored).unwrap_or(usize::MAX);
+    let size = |stored: &&ColumnEncoding| size(column, cells, **stored).unwrap_or(usize::MAX);
     candidates
         .iter()
         .min_by_key(size)
@@ -374,223 +382,20 @@ fn shortest(column: &Column<'_>, cells: &Cells) -> Stored {
         .unwrap_or(candidates[0])
 }
 
-/// How many bytes a file of this column alone takes.
-fn size(column: &Column<'_>, cells: &Cells, stored: Stored) -> Result<usize, ParquetError> {
+/// The size of a file of this column alone.
+fn size(
+    column: &ColumnChunk<'_>,
+    cells: &Cells,
+    stored: ColumnEncoding,
+) -> Result<usize, ParquetError> {
     let properties = match stored {
-        Stored::Dictionary => base(TRIAL).set_dictionary_enabled(true),
-        Stored::As(encoding) => base(TRIAL).set_encoding(encoding),
+        ColumnEncoding::Dictionary => base(TRIAL).set_dictionary_enabled(true),
+        ColumnEncoding::As(encoding) => base(TRIAL).set_encoding(encoding),
     };
     let only = std::slice::from_ref(column);
     put(io::sink(), only, properties.build(), |column, out| {
         column.put(cells, out)
     })
-}
-
-/// A file, read into memory and opened.
-pub(crate) struct Opened {
-    reader: SerializedFileReader<bytes::Bytes>,
-    bytes: Arc<bytes::Bytes>,
-}
-
-/// One row group of a file.
-pub(crate) struct Part<'a> {
-    group: Box<dyn RowGroupReader + 'a>,
-    /// Those of the file.
-    bytes: &'a Arc<bytes::Bytes>,
-    /// How many rows it has.
-    pub(crate) rows: usize,
-}
-
-impl Opened {
-    /// Opens a file's bytes.
-    pub(crate) fn new(bytes: Vec<u8>) -> Result<Self, ParquetError> {
-        let skip = || ParquetStatisticsPolicy::SkipAll;
-        let options = ReadOptionsBuilder::new()
-            .with_encoding_stats_policy(skip())
-            .with_column_stats_policy(skip())
-            .with_size_stats_policy(skip());
-        let bytes = bytes::Bytes::from(bytes);
-        let reader = SerializedFileReader::new_with_options(bytes.clone(), options.build())?;
-        let bytes = Arc::new(bytes);
-        Ok(Self { reader, bytes })
-    }
-
-    /// A text of its metadata.
-    pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
-        let all = self
-            .reader
-            .metadata()
-            .file_metadata()
-            .key_value_metadata()?;
-        all.iter().find(|pair| pair.key == key)?.value.as_deref()
-    }
-
-    /// Names of its columns, in order.
-    pub(crate) fn columns(&self) -> Vec<String> {
-        let schema = self.reader.metadata().file_metadata().schema_descr();
-        let names = schema.columns().iter();
-        names.map(|column| column.name().to_owned()).collect()
-    }
-
-    /// How many rows it says it has, in all row groups.
-    pub(crate) fn rows(&self) -> usize {
-        let groups = self.reader.metadata().row_groups().iter();
-        let rows = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
-        rows.fold(0, usize::saturating_add)
-    }
-
-    /// A row group.
-    pub(crate) fn part(&self, part: usize) -> Result<Part<'_>, ParquetError> {
-        let group = self.reader.get_row_group(part)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        if rows > Self::MOST_ROWS {
-            return Err(ParquetError::General(format!(
-                "{rows} rows, more than a segment has"
-            )));
-        }
-        Ok(Part {
-            group,
-            rows,
-            bytes: &self.bytes,
-        })
-    }
-
-    /// An hour of 2,000 processes that all change every second has half as many. A column of equal values takes no bytes
-    /// however long it is, so a file's size is no bound.
-    const MOST_ROWS: usize = 1 << 24;
-}
-
-impl Part<'_> {
-    /// Reads a column of readings or times.
-    pub(crate) fn numbers(&self, column: usize, into: &mut Cells) -> Result<(), ParquetError> {
-        into.clear();
-        let mut reader = self.typed::<Int64Type>(column, Physical::INT64)?;
-        read_all(&mut reader, self.rows, |reader, left| {
-            reader.read_records(left, Some(&mut into.present), None, &mut into.values)
-        })?;
-        if into.present.is_empty() {
-            into.present.resize(into.values.len(), 1);
-        }
-        Ok(())
-    }
-
-    /// Reads a column of readings at some rows only, which are in order and apart.
-    pub(crate) fn numbers_at(
-        &self,
-        column: usize,
-        rows: &[Range<usize>],
-        into: &mut Cells,
-    ) -> Result<(), ParquetError> {
-        into.clear();
-        let mut reader = self.typed::<Int64Type>(column, Physical::INT64)?;
-        each_range(&mut reader, rows, |reader, left| {
-            reader.read_records(left, Some(&mut into.present), None, &mut into.values)
-        })
-    }
-
-    /// Reads a column of ordinals at some rows only, which are in order and apart.
-    pub(crate) fn ordinals_at(
-        &self,
-        column: usize,
-        rows: &[Range<usize>],
-        into: &mut Vec<i32>,
-    ) -> Result<(), ParquetError> {
-        into.clear();
-        let mut reader = self.typed::<Int32Type>(column, Physical::INT32)?;
-        each_range(&mut reader, rows, |reader, left| {
-            reader.read_records(left, None, None, into)
-        })
-    }
-
-    /// Reads a column of ordinals.
-    pub(crate) fn ordinals(&self, column: usize, into: &mut Vec<i32>) -> Result<(), ParquetError> {
-        into.clear();
-        let mut reader = self.typed::<Int32Type>(column, Physical::INT32)?;
-        read_all(&mut reader, self.rows, |reader, left| {
-            reader.read_records(left, None, None, into)
-        })
-    }
-
-    /// Reads a column of words: each that differs from the one before it, and how many rows have it.
-    pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
-        let mut pages = self.word_pages(column)?;
-        words::all(&mut pages, self.rows)
-    }
-
-    /// Reads a column of words at some rows only, which are in order and apart.
-    pub(crate) fn words_at(
-        &self,
-        column: usize,
-        rows: &[usize],
-    ) -> Result<Vec<String>, ParquetError> {
-        let mut pages = self.word_pages(column)?;
-        words::some(&mut pages, rows)
-    }
-
-    fn typed<T: DataType>(
-        &self,
-        column: usize,
-        physical: Physical,
-    ) -> Result<ColumnReaderImpl<T>, ParquetError> {
-        let pages = self.pages(column, physical)?;
-        let described = self.group.metadata().column(column).column_descr_ptr();
-        Ok(ColumnReaderImpl::new(described, Box::new(pages)))
-    }
-
-    /// The pages of a column of words that every row has: with others, levels would lie before the words.
-    fn word_pages(&self, column: usize) -> Result<pages::Pages, ParquetError> {
-        let pages = self.pages(column, Physical::BYTE_ARRAY)?;
-        let described = self.group.metadata().column(column).column_descr();
-        if described.max_def_level() > 0 || described.max_rep_level() > 0 {
-            return Err(ParquetError::General("its words may be missing".to_owned()));
-        }
-        Ok(pages)
-    }
-
-    /// The pages of a column of this type.
-    fn pages(&self, column: usize, physical: Physical) -> Result<pages::Pages, ParquetError> {
-        let found = self.group.metadata().columns().get(column);
-        if found.map(|found| found.column_type()) != Some(physical) {
-            return Err(ParquetError::General(format!(
-                "column {column} is not of type {physical}"
-            )));
-        }
-        pages::Pages::new(self.bytes, self.group.metadata().column(column), self.rows)
-    }
-}
-
-/// Reads some rows of a column and passes over the others.
-fn each_range<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    rows: &[Range<usize>],
-    mut read: impl FnMut(&mut ColumnReaderImpl<T>, usize) -> Result<(usize, usize, usize), ParquetError>,
-) -> Result<(), ParquetError> {
-    let mut at = 0;
-    for range in rows {
-        reader.skip_records(range.start - at)?;
-        read_all(reader, range.len(), &mut read)?;
-        at = range.end;
-    }
-    Ok(())
-}
-
-/// Reads until all rows are there: one call stops at the end of a page. Few at once, as the library makes room for as many
-/// as are asked for and a header claims.
-fn read_all<R>(
-    reader: &mut R,
-    rows: usize,
-    mut read: impl FnMut(&mut R, usize) -> Result<(usize, usize, usize), ParquetError>,
-) -> Result<(), ParquetError> {
-    const AT_ONCE: usize = 1 << 16;
-    let mut left = rows;
-    while left > 0 {
-        let (records, _, _) = read(reader, left.min(AT_ONCE))?;
-        if records == 0 {
-            return Err(too_short());
-        }
-        left -= records.min(left);
-    }
-    Ok(())
 }
 
 fn too_short() -> ParquetError {
@@ -603,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_of_in_its_own_words() {
-        let column = Column::numbers("n", Shape::Ordinal, |cells| cells.push(Some(7)));
+        let column = ColumnChunk::numbers("n", ColumnShape::Ordinal, |cells| cells.push(Some(7)));
         let error = write(Path::new("/dev/full"), &[column], Vec::new()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("No space left"), "{error}");

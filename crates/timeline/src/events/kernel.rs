@@ -134,7 +134,7 @@ pub(super) fn merge(
 ) {
     let reports: Vec<&WrittenReport<'_>> = reports
         .iter()
-        .filter(|it| !it.report.is_memory_dump())
+        .filter(|written| !written.report.is_memory_dump())
         .collect();
     let mut is_taken = vec![false; reports.len()];
     noted.retain(|note| {

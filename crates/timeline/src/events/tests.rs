@@ -432,7 +432,7 @@ fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
     let all = events(&timeline, &Facts::default());
     let told: Vec<_> = all
         .iter()
-        .map(|it| (it.event.text.as_str(), it.dated))
+        .map(|dated_event| (dated_event.event.text.as_str(), dated_event.dated))
         .collect();
     assert_eq!(
         told,

@@ -212,7 +212,8 @@ mod tests {
             let signals = group.map_or(vec![MEM_FREE.id()], |_| group_signals.to_vec());
             let tracks = |signal| {
                 let levels = timeline.levels(group, signal);
-                [levels, timeline.increases(group, signal)].map(|it| Some(it?.values().to_vec()))
+                [levels, timeline.increases(group, signal)]
+                    .map(|track| Some(track?.values().to_vec()))
             };
             signals.into_iter().map(tracks).collect::<Vec<_>>()
         };

@@ -41,7 +41,7 @@ pub(crate) fn write(
         .with_context(context)?;
     let recording = draft.path().join("recording");
     let bar = output.busy("writing");
-    let kept = store::keep(&recording, &host, &opened.timeline, &opened.facts, every);
+    let kept = store::add_timeline(&recording, &host, &opened.timeline, &opened.facts, every);
     bar.finish_and_clear();
     for problem in kept.with_context(context)?.problems {
         output.warn(&problem);

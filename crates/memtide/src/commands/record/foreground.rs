@@ -13,7 +13,7 @@ use probe::{Root, TaskSource, host_facts};
 use sampler::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use store::{Cut, Identity, Options, Writer};
+use store::{Cut, HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::{Quantity, Span};
 
@@ -72,7 +72,7 @@ fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
         )
     });
     format!(
-        "{}: the recorder before was killed, or the machine went down{after}",
+        "{}: the previous recorder was killed or the machine went down{after}",
         directory.display()
     )
 }
@@ -106,14 +106,14 @@ fn listen(control: &Control) -> std::io::Result<()> {
 }
 
 /// Who this host is, and what is known of it.
-fn host(root: &Root) -> (Identity, Facts) {
+fn host(root: &Root) -> (HostIdentity, Facts) {
     let mut facts = Facts::default();
     host_facts::read(root, probe::now().boot, &mut facts);
     facts.hostname = host_facts::hostname(root);
     (answers::this_host::identity(root), facts)
 }
 
-fn options(args: &Record) -> Options {
+fn options(args: &Record) -> WriterOptions {
     // A program that is replaced while it runs has its path all the same, and an old head is sealed by the new one.
     let sealer = std::env::current_exe().ok();
     let sealer = sealer.map(|program| {
@@ -122,13 +122,13 @@ fn options(args: &Record) -> Options {
             .chain(options)
             .collect()
     });
-    Options {
+    WriterOptions {
         keep: args.keep,
         keep_size: args.keep_size,
         sync_every: args.sync,
         every: args.every,
         sealer,
-        ..Options::default()
+        ..WriterOptions::default()
     }
 }
 

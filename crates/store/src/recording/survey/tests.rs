@@ -12,7 +12,9 @@ use units::{Bytes, Count, Micros, Pages, Span, WallClock};
 
 use super::super::screen::{MOST_SAMPLES, Screened};
 use crate::tests::host;
-use crate::{Loaded, Options, Recording, Resolution, Screen, Selection, Writer, keep};
+use crate::{
+    Loaded, Recording, Resolution, RollUpScreen, Selection, Writer, WriterOptions, add_timeline,
+};
 
 const DAY: i64 = 1_700_000_000;
 
@@ -149,14 +151,14 @@ fn recorded(directory: &Path, made: &Made) -> Recording {
             .iter()
             .for_each(|sample| timeline.push(sample).unwrap());
         let every = Span::from_secs(made.every);
-        keep(directory, &host(), &timeline, &known(), every).unwrap();
+        add_timeline(directory, &host(), &timeline, &known(), every).unwrap();
     }
     if made.has_head {
-        let options = Options {
+        let options = WriterOptions {
             patient: true,
             segment: Span::from_hours(1_000),
             sealer: Some(vec!["true".into()]),
-            ..Options::default()
+            ..WriterOptions::default()
         };
         let mut writer = Writer::open(directory, &host(), &known(), options).unwrap();
         for sample in &parts[sealed] {
@@ -182,7 +184,7 @@ fn is_suspicious(end: Stamp, seed: u64) -> bool {
 }
 
 fn screened(recording: &Recording, selection: Selection, seed: u64, most: usize) -> Loaded {
-    let screen = Screen {
+    let screen = RollUpScreen {
         signals: &[PSWPIN.id(), CGROUP_EVENTS_MAX.id()],
         could_hold: &mut |rolled| {
             let minutes = rolled.minutes().iter();
@@ -265,8 +267,8 @@ proptest! {
         let opened = opened_minutes(mixed, &minutes, &in_full);
         let ends = (0..by_minute.len()).map(|at| by_minute.stamp(at).unwrap());
         let suspicious: Vec<bool> = ends.map(|end| is_suspicious(end, made.seed)).collect();
-        prop_assert_eq!(told.suspicious, suspicious.iter().filter(|it| **it).count());
-        prop_assert_eq!(told.opened, opened.iter().filter(|it| **it).count());
+        prop_assert_eq!(told.suspicious, suspicious.iter().filter(|minute| **minute).count());
+        prop_assert_eq!(told.opened, opened.iter().filter(|minute| **minute).count());
         let closed = suspicious.iter().zip(&opened).filter(|(is, opened)| **is && !**opened);
         prop_assert_eq!(told.unopened, closed.count());
         if !is_tight {
@@ -300,7 +302,7 @@ fn opened_minutes(
             all.last().is_some_and(Option::is_some),
             "its last sample is there"
         );
-        let exact = all.iter().filter(|it| **it == Some(true)).count();
+        let exact = all.iter().filter(|minute| **minute == Some(true)).count();
         assert!(
             exact == 0 || exact == all.len(),
             "opened as a whole: {all:?}"
@@ -360,7 +362,7 @@ fn a_part_of_the_time_is_opened_as_far_as_it_is_wanted() {
 fn a_short_range_is_read_whole_and_a_screen_is_not_asked() {
     let directory = tempfile::tempdir().unwrap();
     let recording = recorded(directory.path(), &an_hour());
-    let screen = Screen {
+    let screen = RollUpScreen {
         signals: &[],
         could_hold: &mut |_| unreachable!("not asked"),
     };
@@ -376,24 +378,26 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
     let directory = tempfile::tempdir().unwrap();
     let recording = recorded(directory.path(), &an_hour());
     let (mut swapped, mut lasts, mut groups, mut least) = (0, Span::ZERO, 0, u64::MAX);
-    let screen = Screen {
+    let screen = RollUpScreen {
         signals: &[PSWPIN.id(), MEM_FREE.id(), CGROUP_EVENTS_MAX.id()],
         could_hold: &mut |rolled: &RollUps| {
             let increases = rolled.host(PSWPIN.id()).unwrap().iter().flatten();
-            swapped += increases.filter_map(|it| it.increase()).sum::<u64>();
+            swapped += increases
+                .filter_map(|roll_up| roll_up.increase())
+                .sum::<u64>();
             lasts = rolled
                 .minutes()
                 .iter()
                 .fold(lasts, |all, minute| all.plus(minute.duration));
             let free = rolled.host(MEM_FREE.id()).unwrap().iter().flatten();
-            least = least.min(free.filter_map(|it| it.min()).min().unwrap());
+            least = least.min(free.filter_map(|roll_up| roll_up.min()).min().unwrap());
             assert!(rolled.host(TCP_MEM.id()).is_none(), "not asked for");
             assert!(
                 rolled
                     .host(PSWPIN.id())
                     .unwrap()
                     .iter()
-                    .all(|it| matches!(it, Some(RollUp::Increase { .. })))
+                    .all(|roll_up| matches!(roll_up, Some(RollUp::Increase { .. })))
             );
             groups = groups.max(rolled.entities(Entity::Cgroup).len());
             vec![false; rolled.len()]
@@ -424,7 +428,7 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
 #[test]
 fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
     let suspicious = |recording: &Recording| {
-        let screen = Screen {
+        let screen = RollUpScreen {
             signals: &[PSWPIN.id()],
             could_hold: &mut |rolled| vec![true; rolled.len()],
         };
@@ -435,7 +439,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
         ("cgroup.parquet", "one sample a minute is read instead", 51),
         (
             "minutes.parquet",
-            "what lasted less than a minute is not seen in it",
+            "problems shorter than a minute may be missed in it",
             28,
         ),
     ] {
@@ -450,7 +454,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
         std::fs::write(&path, bytes).unwrap();
         let loaded = suspicious(&recording);
         assert!(
-            loaded.problems.iter().any(|it| it.contains(said)),
+            loaded.problems.iter().any(|text| text.contains(said)),
             "{:?}",
             loaded.problems
         );

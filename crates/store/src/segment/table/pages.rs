@@ -1,7 +1,7 @@
-//! Pages of a column, unpacked.
+//! Decompressed pages of a column.
 //!
-//! The library makes two contexts of zstd for each column that is read, which takes as long as reading a short one. Here it is
-//! told that pages are not packed, and one context unpacks those of all columns.
+//! The library creates two zstd contexts for each column that is read, which takes as long as reading a short one. Here the
+//! pages are declared uncompressed, and one context decompresses those of all columns.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -35,14 +35,13 @@ impl Pages {
         rows: usize,
     ) -> Result<Self, ParquetError> {
         let is_zstd = matches!(column.compression(), Compression::ZSTD(_));
-        let as_it_is = match is_zstd {
-            true => {
-                let column = column.clone().into_builder();
-                column.set_compression(Compression::UNCOMPRESSED).build()?
-            }
-            false => column.clone(),
+        let uncompressed = if is_zstd {
+            let column = column.clone().into_builder();
+            column.set_compression(Compression::UNCOMPRESSED).build()?
+        } else {
+            column.clone()
         };
-        let packed = SerializedPageReader::new(Arc::clone(file), &as_it_is, rows, None)?;
+        let packed = SerializedPageReader::new(Arc::clone(file), &uncompressed, rows, None)?;
         Ok(Self { packed, is_zstd })
     }
 
@@ -109,7 +108,7 @@ fn failed(why: impl ToString) -> ParquetError {
     ParquetError::General(why.to_string())
 }
 
-/// A dictionary has no more words than bytes: the library makes room for as many as a header claims.
+/// A dictionary has no more words than bytes: the library allocates as many as a header claims.
 fn checked(page: Page) -> Result<Page, ParquetError> {
     match &page {
         Page::DictionaryPage {

@@ -1,7 +1,7 @@
-//! Columns of words: which rows have the same one.
+//! Columns of words: which rows have the same word.
 //!
-//! The library gives each row a word of its own, each of which counts a reference to its page, and rows are many and words few. Here
-//! rows are compared, and passed over, by the numbers that they have in the dictionary.
+//! The library returns a word for each row, each with a reference count on its page; rows are many and words few. Here rows
+//! are compared, and skipped, by their numbers in the dictionary.
 
 use std::ops::Range;
 
@@ -55,19 +55,19 @@ fn text(word: &[u8]) -> String {
     String::from_utf8_lossy(word).into_owned()
 }
 
-/// Calls for each page until so many rows were there, with how many of them it holds.
+/// Calls for each page until all rows were read, with how many of them it has.
 fn each_page(
     pages: &mut Pages,
     rows: usize,
-    mut each: impl FnMut(&mut Rows<'_>, usize) -> Result<(), ParquetError>,
+    mut each: impl FnMut(&mut WordRows<'_>, usize) -> Result<(), ParquetError>,
 ) -> Result<(), ParquetError> {
-    let mut dictionary = Dictionary::default();
+    let mut dictionary = WordDictionary::default();
     let mut left = rows;
     while left > 0 {
         match pages.get_next_page()?.ok_or_else(too_short)? {
             Page::DictionaryPage {
                 buf, num_values, ..
-            } => dictionary = Dictionary::new(buf, num_values)?,
+            } => dictionary = WordDictionary::new(buf, num_values)?,
             Page::DataPage {
                 buf,
                 num_values,
@@ -76,9 +76,9 @@ fn each_page(
             } => {
                 let here = left.min(usize::try_from(num_values).unwrap_or(usize::MAX));
                 let mut page = match encoding {
-                    Encoding::PLAIN => Rows::Plain(&buf),
+                    Encoding::PLAIN => WordRows::Plain(&buf),
                     Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                        Rows::Numbered(Hybrid::new(&buf)?, &dictionary)
+                        WordRows::Numbered(Hybrid::new(&buf)?, &dictionary)
                     }
                     other => return Err(wrong(format!("its words are encoded as {other}"))),
                 };
@@ -95,7 +95,7 @@ fn wrong(why: impl Into<String>) -> ParquetError {
     ParquetError::General(why.into())
 }
 
-/// The next word of those that lie one after another, each after its length.
+/// The next of consecutive words, each after its length.
 fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(too_short)?;
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
@@ -106,13 +106,13 @@ fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
 
 /// The distinct words of a column, which rows have by their numbers.
 #[derive(Default)]
-struct Dictionary {
+struct WordDictionary {
     page: Bytes,
-    /// Where each lies in the page, which is shorter than [`LONGEST`](super::pages::LONGEST).
+    /// The range of each in the page, which is shorter than [`LONGEST`](super::pages::LONGEST).
     words: Vec<Range<u32>>,
 }
 
-impl Dictionary {
+impl WordDictionary {
     fn new(page: Bytes, words: u32) -> Result<Self, ParquetError> {
         let length = page.len();
         let mut rest: &[u8] = &page;
@@ -136,14 +136,14 @@ impl Dictionary {
 }
 
 /// Rows of a page that were not passed yet.
-enum Rows<'a> {
+enum WordRows<'a> {
     /// Each has its word.
     Plain(&'a [u8]),
     /// Each has the number of its word.
-    Numbered(Hybrid<'a>, &'a Dictionary),
+    Numbered(Hybrid<'a>, &'a WordDictionary),
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WordRows<'a> {
     /// The next word, and in how many of the next rows it is: one at least, `most` at most.
     fn next_run(&mut self, most: usize) -> Result<(&'a [u8], usize), ParquetError> {
         match self {
@@ -177,12 +177,12 @@ struct Hybrid<'a> {
     /// How wide a number is: 32 at most.
     bits: usize,
     rest: &'a [u8],
-    run: Run<'a>,
+    run: WordRun<'a>,
 }
 
-/// Numbers that are stored in one way, and how many of them are left.
+/// Numbers of one encoding, and how many of them are left.
 #[derive(Clone, Copy)]
-enum Run<'a> {
+enum WordRun<'a> {
     Rle {
         number: u64,
         left: usize,
@@ -204,7 +204,7 @@ impl<'a> Hybrid<'a> {
         Ok(Self {
             bits: usize::from(*bits),
             rest,
-            run: Run::Rle { number: 0, left: 0 },
+            run: WordRun::Rle { number: 0, left: 0 },
         })
     }
 
@@ -212,8 +212,8 @@ impl<'a> Hybrid<'a> {
     fn next_run(&mut self, most: usize) -> Result<(u64, usize), ParquetError> {
         self.refill()?;
         let (number, same) = match self.run {
-            Run::Rle { number, left } => (number, left.min(most)),
-            Run::BitPacked { bytes, at, left } => {
+            WordRun::Rle { number, left } => (number, left.min(most)),
+            WordRun::BitPacked { bytes, at, left } => {
                 let number = self.unpacked(bytes, at);
                 let is_same = |n: &usize| self.unpacked(bytes, at + n) == number;
                 let others = (1..left.min(most)).take_while(is_same);
@@ -229,12 +229,12 @@ impl<'a> Hybrid<'a> {
         while rows > 0 {
             self.refill()?;
             let here = match &mut self.run {
-                Run::Rle { left, .. } => {
+                WordRun::Rle { left, .. } => {
                     let here = rows.min(*left);
                     *left -= here;
                     here
                 }
-                Run::BitPacked { at, left, .. } => {
+                WordRun::BitPacked { at, left, .. } => {
                     let here = rows.min(*left);
                     (*at, *left) = (*at + here, *left - here);
                     here
@@ -247,7 +247,7 @@ impl<'a> Hybrid<'a> {
 
     /// Goes on to the next run where nothing is left of this one.
     fn refill(&mut self) -> Result<(), ParquetError> {
-        if let Run::Rle { left: 1.., .. } | Run::BitPacked { left: 1.., .. } = self.run {
+        if let WordRun::Rle { left: 1.., .. } | WordRun::BitPacked { left: 1.., .. } = self.run {
             return Ok(());
         }
         let header = self.varint()?;
@@ -258,27 +258,27 @@ impl<'a> Hybrid<'a> {
                 let (number, rest) = number.ok_or_else(too_short)?;
                 self.rest = rest;
                 let number = little_endian(number);
-                Run::Rle {
+                WordRun::Rle {
                     number,
                     left: count,
                 }
             }
             // Of no bits all are the first word.
-            false if self.bits == 0 => Run::Rle {
+            false if self.bits == 0 => WordRun::Rle {
                 number: 0,
                 left: count.saturating_mul(8),
             },
             false => {
-                // Groups of eight. A writer may leave out what lies behind the last row.
+                // Groups of eight. A writer may omit what is behind the last row.
                 let length = count.saturating_mul(self.bits).min(self.rest.len());
                 let (bytes, rest) = self.rest.split_at(length);
                 self.rest = rest;
                 let left = bytes.len() * 8 / self.bits;
-                Run::BitPacked { bytes, at: 0, left }
+                WordRun::BitPacked { bytes, at: 0, left }
             }
         };
         match self.run {
-            Run::Rle { left: 0, .. } | Run::BitPacked { left: 0, .. } => Err(too_short()),
+            WordRun::Rle { left: 0, .. } | WordRun::BitPacked { left: 0, .. } => Err(too_short()),
             _ => Ok(()),
         }
     }
@@ -313,22 +313,23 @@ fn little_endian(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::table::{Column, Opened, write};
+    use crate::segment::table::{ColumnChunk, OpenedTable, write};
     use parquet::basic::Type as Physical;
     use proptest::prelude::*;
 
     /// A file of one column, opened.
-    fn file(words: &[String], rows: &[usize], is_name: bool) -> Opened {
+    fn file(words: &[String], rows: &[usize], is_name: bool) -> OpenedTable {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("words.parquet");
         let distinct = words.iter().map(String::as_str).collect();
         let which = |out: &mut dyn FnMut(usize)| rows.iter().for_each(|row| out(*row));
-        let column = match is_name {
-            true => Column::names("word", distinct, which),
-            false => Column::words("word", distinct, which),
+        let column = if is_name {
+            ColumnChunk::names("word", distinct, which)
+        } else {
+            ColumnChunk::words("word", distinct, which)
         };
         write(&path, &[column], Vec::new()).unwrap();
-        Opened::new(std::fs::read(path).unwrap()).unwrap()
+        OpenedTable::new(std::fs::read(path).unwrap()).unwrap()
     }
 
     proptest! {
@@ -357,9 +358,9 @@ mod tests {
         #[test]
         fn no_bytes_are_too_strange(page: Vec<u8>, most in 1_usize..1_000, skip in 0_usize..100) {
             let words = b"\x01\0\0\0a\x01\0\0\0b";
-            let dictionary = Dictionary::new(Bytes::from_static(words), 2).unwrap();
-            let numbered = Hybrid::new(&page).map(|numbers| Rows::Numbered(numbers, &dictionary));
-            for mut rows in numbered.into_iter().chain([Rows::Plain(&page)]) {
+            let dictionary = WordDictionary::new(Bytes::from_static(words), 2).unwrap();
+            let numbered = Hybrid::new(&page).map(|numbers| WordRows::Numbered(numbers, &dictionary));
+            for mut rows in numbered.into_iter().chain([WordRows::Plain(&page)]) {
                 // A run may claim more rows than any test can pass.
                 for _ in 0..1_000 {
                     let Ok((_, same)) = rows.next_run(most) else {
@@ -372,7 +373,7 @@ mod tests {
                 }
             }
             let length = u32::try_from(page.len()).unwrap();
-            let _ = Dictionary::new(Bytes::from(page), length);
+            let _ = WordDictionary::new(Bytes::from(page), length);
         }
     }
 

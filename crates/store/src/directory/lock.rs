@@ -1,4 +1,4 @@
-//! One recorder for each recording: `lock` is held as long as one writes, and holds its PID.
+//! The lock file of a recording: one recorder at a time. It is locked while a recorder writes, and contains its PID.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,12 +10,13 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::{StoreError, place};
+use crate::StoreError;
+use crate::files;
 
-/// A recording that nobody else writes to, until this is dropped.
+/// The exclusive right to write to a recording, until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _held: OwnedFd,
+    _locked: OwnedFd,
 }
 
 /// The file in a recording.
@@ -43,11 +44,13 @@ impl Lock {
             Err(error) => return Err(failed(error.into())),
         }
         write_pid(&path).map_err(failed)?;
-        Ok(Self { _held: file.into() })
+        Ok(Self {
+            _locked: file.into(),
+        })
     }
 }
 
-/// A reader that asks whether somebody writes holds the lock for a moment.
+/// Tries several times, as a reader that checks for a writer locks the file for a moment.
 fn exclusively(file: &File) -> Result<(), Errno> {
     const TRIES: u32 = 5;
     for _ in 1..TRIES {
@@ -59,67 +62,67 @@ fn exclusively(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Opened for reading, made where it is not there. A file that holds anything but a PID is somebody else's, and stays.
+/// Opens the file for reading and creates it if absent. A file that contains anything but a PID is refused and not changed.
 fn open(path: &Path) -> io::Result<File> {
-    let open_it = || place::open_own(OpenOptions::new().read(true), path);
-    let file = match open_it() {
+    let open_existing = || files::open_own(OpenOptions::new().read(true), path);
+    let file = match open_existing() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o640);
-            match place::open_own(&mut options, path) {
+            match files::open_own(&mut options, path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => open_it()?,
+                _ => open_existing()?,
             }
         }
         opened => opened?,
     };
-    let is_ours = place::read_regular(path, LONGEST).is_ok_and(|text| {
+    let is_ours = files::read_regular(path, LONGEST).is_ok_and(|text| {
         let mut bytes = text.trim_ascii().iter();
         bytes.all(u8::is_ascii_digit)
     });
     if is_ours {
         Ok(file)
     } else {
-        Err(io::Error::other("it holds something else than a PID"))
+        Err(io::Error::other("it contains something other than a PID"))
     }
 }
 
-/// A PID and a line feed, with room to spare.
+/// More than a PID and a line feed.
 const LONGEST: u64 = 32;
 
 fn write_pid(path: &Path) -> io::Result<()> {
-    let mut file = place::open_own(OpenOptions::new().write(true), path)?;
+    let mut file = files::open_own(OpenOptions::new().write(true), path)?;
     file.set_len(0)?;
     file.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
 fn holder(path: &Path) -> Option<u32> {
-    let text = place::read_regular(path, LONGEST).ok()?;
+    let text = files::read_regular(path, LONGEST).ok()?;
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// Who writes to a recording: `Some(None)` where the PID is not known.
+/// The PID of a recording's writer: `Some(None)` where it is unknown, `None` without a writer.
 pub(crate) fn writer(recording: &Path) -> Option<Option<u32>> {
-    is_held(recording).then(|| holder(&path_of(recording)))
+    is_locked(recording).then(|| holder(&path_of(recording)))
 }
 
-/// Whether somebody writes to a recording.
-pub(crate) fn is_held(recording: &Path) -> bool {
-    let Ok(file) = place::open_regular(&path_of(recording)) else {
+/// Whether a recording has a writer.
+pub(crate) fn is_locked(recording: &Path) -> bool {
+    let Ok(file) = files::open_regular(&path_of(recording)) else {
         return false;
     };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
-/// Keeps sealers out until this is dropped; `None` where one is at work.
+/// Locks out other sealers until dropped; `None` where one is running.
 pub(crate) fn try_sealing(heads: &Path) -> Option<OwnedFd> {
     let directory = File::open(heads).ok()?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(directory.into())
 }
 
-/// Waits until nobody else seals a recording, and keeps others out until this is dropped. The sealer of a recorder that was
-/// killed may be at work when the next begins. `None` where there is no head to seal.
+/// Waits for other sealers and locks them out until dropped. The sealer of a killed recorder may be running when the next
+/// recorder starts. `None` where there is no head to seal.
 pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {
     let directory = match File::open(heads) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 use timeline::{Entity, Run, SignalId, Timeline};
 
 use super::breaks;
-use crate::segment::host::Taken;
+use crate::segment::host::StoredSample;
 
 /// The last sample of a segment, and what its counters were at last.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
-    last: Option<Taken>,
+    last: Option<StoredSample>,
     readings: HashMap<(Entity, String), HashMap<SignalId, u64>>,
 }
 
 impl Before {
     /// Nothing but the last sample.
-    pub(crate) fn after(last: Option<Taken>) -> Self {
+    pub(crate) fn after(last: Option<StoredSample>) -> Self {
         Self {
             last,
             ..Self::default()
@@ -25,7 +25,7 @@ impl Before {
     }
 
     /// How samples ended that are in memory.
-    pub(crate) fn of(timeline: &Timeline, taken: &[Taken]) -> Self {
+    pub(crate) fn of(timeline: &Timeline, taken: &[StoredSample]) -> Self {
         let mut before = Self::after(taken.last().copied());
         for (signal, runs) in timeline.host_runs() {
             before.note_last(Entity::Host, "", signal, runs);
@@ -47,7 +47,7 @@ impl Before {
     }
 
     /// The last sample.
-    pub(crate) fn last(&self) -> Option<&Taken> {
+    pub(crate) fn last(&self) -> Option<&StoredSample> {
         self.last.as_ref()
     }
 
@@ -60,7 +60,7 @@ impl Before {
     }
 
     /// Whether counters go on at a segment's first sample.
-    pub(super) fn goes_on(&self, first: &Taken) -> bool {
+    pub(super) fn goes_on(&self, first: &StoredSample) -> bool {
         self.last.is_some_and(|last| !breaks(&last, first))
     }
 

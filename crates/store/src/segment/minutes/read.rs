@@ -6,49 +6,49 @@ use timeline::{Entity, Run, SignalId, Stamp};
 use units::WallClock;
 
 use super::{
-    Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, SIGNAL, SIGNAL_NUMBER, TOLD, Told, VALUE,
-    index,
+    Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, MINUTES_KEY, MinuteRow, SIGNAL,
+    SIGNAL_NUMBER, VALUE, index,
 };
-use crate::segment::host::{Taken, span};
+use crate::segment::host::{StoredSample, span};
 use crate::segment::names;
-use crate::segment::picks::Picks;
-use crate::segment::runs::{Joined, Sink};
-use crate::segment::table::{Cells, Opened};
+use crate::segment::picks::SamplePicks;
+use crate::segment::runs::{Joined, RunSink};
+use crate::segment::table::{Cells, OpenedTable};
 
 /// The roll-ups of a segment, opened.
-pub(crate) struct Minutes {
-    file: Opened,
-    index: Index,
+pub(crate) struct MinutesFile {
+    file: OpenedTable,
+    index: RollUpIndex,
 }
 
-/// Which entity and signal each row of a file is of. Finding that out takes longer than reading most columns, so the index is kept
-/// where a file is opened again.
-pub(crate) struct Index {
+/// The entity and signal of each row of a file. Building it takes longer than reading most columns, so it is reused where a
+/// file is opened again.
+pub(crate) struct RollUpIndex {
     /// The last sample of each minute.
-    taken: Vec<Taken>,
-    names: Vec<Names>,
-    kinds: Vec<Kind>,
+    taken: Vec<StoredSample>,
+    names: Vec<SeriesNames>,
+    kinds: Vec<EntityKindRows>,
 }
 
 /// What the file has of a kind of entity.
-pub(crate) struct Kind {
+pub(crate) struct EntityKindRows {
     pub(super) entity: Entity,
-    /// Those of one entity beside each other.
-    pub(super) series: Vec<Series>,
+    /// Those of one entity are adjacent.
+    pub(super) series: Vec<SeriesRows>,
 }
 
 /// Key, label and group of an entity.
-type Names = (String, String, String);
+type SeriesNames = (String, String, String);
 
 /// One signal of one entity.
-pub(super) struct Series {
+pub(super) struct SeriesRows {
     of: u32,
     pub(super) signal: SignalId,
     rows: Range<u32>,
 }
 
-impl Series {
-    /// Rows of an entity of which the names have this place.
+impl SeriesRows {
+    /// Rows of the entity with this index of names.
     fn new(of: usize, signal: SignalId, rows: Range<usize>) -> Self {
         let [of, start, end] = [of, rows.start, rows.end].map(place);
         let rows = start..end;
@@ -66,12 +66,12 @@ impl Series {
     }
 }
 
-/// What does not fit is the place of nothing: reading it fails as [`ASTRAY`].
+/// What does not fit is the place of nothing: reading it fails as [`NO_SERIES`].
 fn place(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Buffers for columns, kept from segment to segment.
+/// Buffers for columns, reused from segment to segment.
 #[derive(Default)]
 pub(crate) struct Buffers {
     /// Whether they hold the columns of the file that is read.
@@ -85,38 +85,38 @@ pub(crate) struct Buffers {
     columns: Vec<(SignalId, Range<usize>)>,
 }
 
-impl Minutes {
+impl MinutesFile {
     /// Opens a file; with its index, where that was read before.
-    pub(crate) fn open(file: Opened, index: Option<Index>) -> Result<Self, String> {
+    pub(crate) fn open(file: OpenedTable, index: Option<RollUpIndex>) -> Result<Self, String> {
         let index = match index {
             Some(index) => index,
-            None => Index::read(&file)?,
+            None => RollUpIndex::read(&file)?,
         };
         Ok(Self { file, index })
     }
 
-    /// What it says of its rows, for when it is opened again.
-    pub(crate) fn into_index(self) -> Index {
+    /// The index of its rows, for opening it again.
+    pub(crate) fn into_index(self) -> RollUpIndex {
         self.index
     }
 
-    /// The file, for what it says beside its table.
-    pub(crate) fn file(&self) -> &Opened {
+    /// The file, for its metadata.
+    pub(crate) fn file(&self) -> &OpenedTable {
         &self.file
     }
 
     /// The last sample of each minute.
-    pub(crate) fn taken(&self) -> &[Taken] {
+    pub(crate) fn taken(&self) -> &[StoredSample] {
         &self.index.taken
     }
 
     /// What it has of each kind of entity.
-    pub(super) fn kinds(&self) -> &[Kind] {
+    pub(super) fn kinds(&self) -> &[EntityKindRows] {
         &self.index.kinds
     }
 
     /// The key of the entity that a series is of.
-    pub(super) fn key(&self, series: &Series) -> Option<&str> {
+    pub(super) fn key(&self, series: &SeriesRows) -> Option<&str> {
         self.index
             .names
             .get(series.of())
@@ -124,7 +124,7 @@ impl Minutes {
     }
 
     /// What it has of a kind of entity.
-    pub(crate) fn kind(&self, entity: Entity) -> Option<&Kind> {
+    pub(crate) fn kind(&self, entity: Entity) -> Option<&EntityKindRows> {
         let mut kinds = self.index.kinds.iter();
         kinds.find(|kind| kind.entity == entity)
     }
@@ -151,9 +151,9 @@ impl Minutes {
     /// Appends the readings of a kind of entity to a timeline. The buffers are of this file, or were cleared.
     pub(crate) fn read(
         &self,
-        kind: &Kind,
-        picks: &Picks,
-        timeline: &mut impl Sink,
+        kind: &EntityKindRows,
+        picks: &SamplePicks,
+        timeline: &mut impl RunSink,
         buffers: &mut Buffers,
     ) -> Result<(), String> {
         self.check(buffers)?;
@@ -164,7 +164,7 @@ impl Minutes {
                 buffers.join(series, picks)?;
             }
             let names = self.index.names.get(its[0].of());
-            let (key, label, group) = names.ok_or(ASTRAY)?;
+            let (key, label, group) = names.ok_or(NO_SERIES)?;
             let columns = buffers.columns.iter();
             let columns = columns.map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
             if kind.entity == Entity::Host {
@@ -176,8 +176,7 @@ impl Minutes {
         Ok(())
     }
 
-    /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
-    /// whole. The buffers keep it.
+    /// Reads the columns of minutes into the buffers before use, so that a damaged file is replaced as a whole by another.
     pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
         if buffers.are_read {
             return Ok(());
@@ -196,8 +195,8 @@ impl Minutes {
     }
 }
 
-impl Index {
-    /// How much memory it takes, nearly.
+impl RollUpIndex {
+    /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let words = self
             .names
@@ -205,15 +204,15 @@ impl Index {
             .map(|(key, label, group)| key.len() + label.len() + group.len());
         let series: usize = self.kinds.iter().map(|kind| kind.series.len()).sum();
         words.sum::<usize>()
-            + self.names.len() * size_of::<Names>()
-            + series * size_of::<Series>()
-            + self.taken.len() * size_of::<Taken>()
+            + self.names.len() * size_of::<SeriesNames>()
+            + series * size_of::<SeriesRows>()
+            + self.taken.len() * size_of::<StoredSample>()
     }
 
-    /// What a file says.
-    fn read(file: &Opened) -> Result<Self, String> {
-        let told: Vec<Told> = metadata(file, TOLD)?;
-        let taken = told.into_iter().map(|told| Taken {
+    /// The index of a file.
+    fn read(file: &OpenedTable) -> Result<Self, String> {
+        let told: Vec<MinuteRow> = metadata(file, MINUTES_KEY)?;
+        let taken = told.into_iter().map(|told| StoredSample {
             stamp: Stamp {
                 boot: span(told.0),
                 awake: told.1.map(span),
@@ -232,10 +231,10 @@ impl Index {
 }
 
 /// A series is of rows, or of an entity, that the file does not have.
-pub(super) const ASTRAY: &str = "it does not say whose its rows are";
+pub(super) const NO_SERIES: &str = "its rows have no valid key or signal";
 
 /// The entities that rows are of. Keys and signals have numbers, as words are slow to read: each word is read once.
-fn entities(file: &Opened) -> Result<(Vec<Names>, Vec<Kind>), String> {
+fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>), String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
         let mut numbers = Vec::with_capacity(part.rows);
@@ -248,7 +247,7 @@ fn entities(file: &Opened) -> Result<(Vec<Names>, Vec<Kind>), String> {
     }
     let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
     let (mut all, mut from) = (Vec::new(), 0);
-    // Rows of a series lie together: its end is where another key or another signal begins.
+    // Rows of a series are adjacent: it ends where another key or signal begins.
     for of_signal in signal_of.chunk_by(|a, b| a == b) {
         let of_keys = &key_of[from..from + of_signal.len()];
         for of_key in of_keys.chunk_by(|a, b| a == b) {
@@ -268,7 +267,7 @@ fn entities(file: &Opened) -> Result<(Vec<Names>, Vec<Kind>), String> {
     let mut kinds = Vec::new();
     for (of, signal, rows) in all {
         if let Some(signal) = signals.get(signal).copied().flatten() {
-            add(&mut kinds, Series::new(of, signal, rows));
+            add(&mut kinds, SeriesRows::new(of, signal, rows));
         }
     }
     for kind in &mut kinds {
@@ -291,9 +290,9 @@ struct Firsts {
 impl Firsts {
     /// The place of a number among those seen so far.
     fn place(&mut self, number: i32, row: usize) -> Result<usize, String> {
-        // No segment has more; a number that no file holds must not take memory.
+        // No segment has more; an impossible number must not allocate memory.
         const MOST: usize = 1 << 20;
-        let number = usize::try_from(number).ok().filter(|it| *it < MOST);
+        let number = usize::try_from(number).ok().filter(|number| *number < MOST);
         let number = number.ok_or("its keys and signals are not numbered")?;
         if self.places.len() <= number {
             self.places.resize(number + 1, None);
@@ -306,11 +305,11 @@ impl Firsts {
 }
 
 /// Adds rows to those of their kind of entity.
-fn add(kinds: &mut Vec<Kind>, series: Series) {
+fn add(kinds: &mut Vec<EntityKindRows>, series: SeriesRows) {
     let entity = series.signal.def().entity;
     match kinds.iter_mut().find(|kind| kind.entity == entity) {
         Some(kind) => kind.series.push(series),
-        None => kinds.push(Kind {
+        None => kinds.push(EntityKindRows {
             entity,
             series: vec![series],
         }),
@@ -323,7 +322,7 @@ impl Buffers {
         self.are_read = false;
     }
 
-    /// Whether each row has a value, and speaks for minutes that there are.
+    /// Whether each row has a value and covers existing minutes.
     fn are_whole(&self, minutes: usize) -> Result<(), String> {
         let values = &self.value;
         let missing = values.present.len() - values.values.len().min(values.present.len());
@@ -337,17 +336,18 @@ impl Buffers {
             let last_of_all = usize::try_from(*last).is_ok_and(|last| last < minutes);
             0 <= *first && first <= last && last_of_all
         };
-        match self.first.iter().zip(&self.last).all(is_there) {
-            true => Ok(()),
-            false => Err("its rows are of minutes that it does not have".to_owned()),
+        if self.first.iter().zip(&self.last).all(is_there) {
+            Ok(())
+        } else {
+            Err("its rows are of minutes that it lacks".to_owned())
         }
     }
 
-    fn join(&mut self, series: &Series, picks: &Picks) -> Result<(), String> {
+    fn join(&mut self, series: &SeriesRows, picks: &SamplePicks) -> Result<(), String> {
         let rows = || series.rows();
-        let firsts = self.first.get(rows()).ok_or(ASTRAY)?;
-        let lasts = self.last.get(rows()).ok_or(ASTRAY)?;
-        let values = self.value.values.get(rows()).ok_or(ASTRAY)?;
+        let firsts = self.first.get(rows()).ok_or(NO_SERIES)?;
+        let lasts = self.last.get(rows()).ok_or(NO_SERIES)?;
+        let values = self.value.values.get(rows()).ok_or(NO_SERIES)?;
         let start = self.runs.len();
         let mut joined = Joined::new(picks, &mut self.runs);
         for ((first, last), value) in firsts.iter().zip(lasts).zip(values) {
@@ -360,7 +360,7 @@ impl Buffers {
     }
 }
 
-pub(super) fn column(file: &Opened, name: &str) -> Result<usize, String> {
+pub(super) fn column(file: &OpenedTable, name: &str) -> Result<usize, String> {
     let found = file.columns().iter().position(|found| found == name);
     found.ok_or_else(|| format!("it has no column `{name}`"))
 }
@@ -369,7 +369,7 @@ pub(super) fn text(error: parquet::errors::ParquetError) -> String {
     error.to_string()
 }
 
-fn metadata<T: serde::de::DeserializeOwned>(file: &Opened, key: &str) -> Result<T, String> {
+fn metadata<T: serde::de::DeserializeOwned>(file: &OpenedTable, key: &str) -> Result<T, String> {
     let text = file.metadata(key);
     let text = text.ok_or_else(|| format!("it has no metadata `{key}`"))?;
     serde_json::from_str(text).map_err(|error| format!("metadata `{key}`: {error}"))
@@ -378,7 +378,7 @@ fn metadata<T: serde::de::DeserializeOwned>(file: &Opened, key: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::table::{self, Column, Shape};
+    use crate::segment::table::{self, ColumnChunk, ColumnShape};
 
     /// The first minute, the last, and the value.
     type Row = (i64, i64, Option<i64>);
@@ -388,30 +388,30 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("minutes.parquet");
         let number = |name, shape, of: fn(&Row) -> Option<i64>| {
-            Column::numbers(name, shape, move |cells| {
+            ColumnChunk::numbers(name, shape, move |cells| {
                 rows.iter().for_each(|row| cells.push(of(row)));
             })
         };
         let word = |name, word| {
-            Column::names(name, vec![word], move |out| {
+            ColumnChunk::names(name, vec![word], move |out| {
                 rows.iter().for_each(|_| out(0));
             })
         };
         let columns = [
-            number(FIRST, Shape::Ordinal, |row| Some(row.0)),
-            number(LAST, Shape::Ordinal, |row| Some(row.1)),
-            number(KEY_NUMBER, Shape::Ordinal, |_| Some(0)),
-            number(SIGNAL_NUMBER, Shape::Ordinal, |_| Some(0)),
+            number(FIRST, ColumnShape::Ordinal, |row| Some(row.0)),
+            number(LAST, ColumnShape::Ordinal, |row| Some(row.1)),
+            number(KEY_NUMBER, ColumnShape::Ordinal, |_| Some(0)),
+            number(SIGNAL_NUMBER, ColumnShape::Ordinal, |_| Some(0)),
             word(KEY, ""),
             word(LABEL, ""),
             word(GROUP, ""),
             word(SIGNAL, timeline::signals::MEM_FREE.id().def().name),
-            number(VALUE, Shape::Reading, |row| row.2),
+            number(VALUE, ColumnShape::Reading, |row| row.2),
         ];
-        let told = (TOLD.to_owned(), "[[1,null,null,0,1]]".to_owned());
+        let told = (MINUTES_KEY.to_owned(), "[[1,null,null,0,1]]".to_owned());
         table::write(&path, &columns, vec![told]).unwrap();
-        let file = Opened::new(std::fs::read(path).unwrap()).unwrap();
-        let minutes = Minutes::open(file, None)?;
+        let file = OpenedTable::new(std::fs::read(path).unwrap()).unwrap();
+        let minutes = MinutesFile::open(file, None)?;
         assert!(minutes.kind(Entity::Host).is_some());
         minutes.check(&mut Buffers::default())
     }
@@ -421,9 +421,9 @@ mod tests {
         assert_eq!(checked(&[(0, 0, Some(7))]), Ok(()));
         for (row, said) in [
             ((0, 0, None), "in 1 of its 3 rows `last` is missing"),
-            ((0, 1, Some(7)), "minutes that it does not have"),
-            ((-1, 0, Some(7)), "minutes that it does not have"),
-            ((0, -1, Some(7)), "minutes that it does not have"),
+            ((0, 1, Some(7)), "minutes that it lacks"),
+            ((-1, 0, Some(7)), "minutes that it lacks"),
+            ((0, -1, Some(7)), "minutes that it lacks"),
         ] {
             let refused = checked(&[(0, 0, Some(7)), row, (0, 0, Some(9))]).unwrap_err();
             assert!(refused.contains(said), "{row:?}: {refused}");

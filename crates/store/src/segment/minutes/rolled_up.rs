@@ -5,19 +5,19 @@ use std::ops::Range;
 use timeline::{Entity, Minute as Rolled, RollUp, RollUps, SignalId, Timeline};
 use units::Span;
 
-use super::read::{ASTRAY, Minutes, Series, column, text};
-use super::roll::{Counted, Grid};
+use super::read::{MinutesFile, NO_SERIES, SeriesRows, column, text};
+use super::roll::{CounterStart, Grid};
 use super::{Before, FIRST, INCREASE, LAST, MAX, MIN, breaks, minutes};
-use crate::segment::host::Taken;
+use crate::segment::host::StoredSample;
 use crate::segment::table::Cells;
 
 /// Some signals of the catalogue.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct WantedSignals {
     is_wanted: Vec<bool>,
 }
 
-impl Signals {
+impl WantedSignals {
     pub(crate) fn new(signals: impl IntoIterator<Item = SignalId>) -> Self {
         let mut is_wanted = vec![false; timeline::signals::ALL.len()];
         for signal in signals {
@@ -31,8 +31,8 @@ impl Signals {
     }
 }
 
-/// Minutes of which these are the last samples, after a part that ended with `before`.
-fn minutes_of(ends: &[Taken], before: Option<&Taken>) -> Vec<Rolled> {
+/// The minutes with these last samples, after a part that ended with `before`.
+fn minutes_of(ends: &[StoredSample], before: Option<&StoredSample>) -> Vec<Rolled> {
     const UNKNOWN: Span = Span::from_mins(1);
     let mut before = before;
     let mut minutes = Vec::with_capacity(ends.len());
@@ -50,12 +50,12 @@ fn minutes_of(ends: &[Taken], before: Option<&Taken>) -> Vec<Rolled> {
     minutes
 }
 
-/// Some rows of a file, kept from file to file.
+/// Selected rows of a file, reused from file to file.
 #[derive(Default)]
-pub(crate) struct Columns {
+pub(crate) struct RollUpColumns {
     /// Which rows they are, in order and apart.
     rows: Vec<Range<usize>>,
-    /// For each of these ranges how many rows lie before it.
+    /// For each range how many rows are before it.
     before: Vec<usize>,
     first: Vec<i32>,
     last: Vec<i32>,
@@ -64,11 +64,11 @@ pub(crate) struct Columns {
     increase: Sparse,
 }
 
-/// A column of which some rows have a value.
+/// A column with values in some rows.
 #[derive(Default)]
 struct Sparse {
     cells: Cells,
-    /// For each row how many values lie before it.
+    /// For each row how many values are before it.
     before: Vec<u32>,
 }
 
@@ -95,19 +95,22 @@ impl Sparse {
     }
 }
 
-impl Minutes {
-    /// What it says of some signals, after a part that ended with `before`.
+impl MinutesFile {
+    /// The roll-ups of some signals, after a part that ended with `before`.
     pub(crate) fn roll_ups(
         &self,
-        wanted: &Signals,
-        before: Option<&Taken>,
-        columns: &mut Columns,
+        wanted: &WantedSignals,
+        before: Option<&StoredSample>,
+        columns: &mut RollUpColumns,
     ) -> Result<RollUps, String> {
         let mut rolled = RollUps::new(minutes_of(self.taken(), before));
         for kind in self.kinds() {
-            let wanted = kind.series.iter().filter(|it| wanted.has(it.signal));
-            // Of counters there are increases, of gauges least levels: what is not there need not be unpacked.
-            let (counters, gauges): (Vec<&Series>, Vec<&Series>) =
+            let wanted = kind
+                .series
+                .iter()
+                .filter(|series| wanted.has(series.signal));
+            // Counters have increases, gauges have minima: the other column is not decompressed.
+            let (counters, gauges): (Vec<&SeriesRows>, Vec<&SeriesRows>) =
                 wanted.partition(|series| series.signal.def().is_counter);
             for (series, are_counters) in [(counters, true), (gauges, false)] {
                 if series.is_empty() {
@@ -124,7 +127,7 @@ impl Minutes {
     }
 
     /// Reads the rows that were chosen.
-    fn fill(&self, are_counters: bool, columns: &mut Columns) -> Result<(), String> {
+    fn fill(&self, are_counters: bool, columns: &mut RollUpColumns) -> Result<(), String> {
         let file = self.file();
         let read = file.part(0).map_err(text)?;
         let rows = &columns.rows;
@@ -149,10 +152,10 @@ impl Minutes {
     }
 }
 
-impl Columns {
+impl RollUpColumns {
     /// Chooses the rows of some series.
-    fn choose(&mut self, series: &[&Series]) {
-        let mut rows: Vec<Range<usize>> = series.iter().map(|it| it.rows()).collect();
+    fn choose(&mut self, series: &[&SeriesRows]) {
+        let mut rows: Vec<Range<usize>> = series.iter().map(|series| series.rows()).collect();
         rows.sort_unstable_by_key(|range| range.start);
         self.rows.clear();
         self.before.clear();
@@ -170,30 +173,30 @@ impl Columns {
         }
     }
 
-    /// Where a row lies among those that were chosen.
+    /// The index of a row among the selected ones.
     fn place(&self, row: usize) -> Option<usize> {
         let at = self.rows.partition_point(|range| range.start <= row);
         let at = at.checked_sub(1)?;
         Some(self.before.get(at)? + row - self.rows.get(at)?.start)
     }
 
-    /// Puts what rows say of a signal of an entity in its place.
+    /// Stores the rows of a signal of an entity.
     fn put(
         &self,
-        from: &Minutes,
+        from: &MinutesFile,
         entity: Entity,
-        series: &Series,
+        series: &SeriesRows,
         into: &mut RollUps,
     ) -> Result<(), String> {
-        let key = from.key(series).ok_or(ASTRAY)?;
-        let start = self.place(series.rows().start).ok_or(ASTRAY)?;
+        let key = from.key(series).ok_or(NO_SERIES)?;
+        let start = self.place(series.rows().start).ok_or(NO_SERIES)?;
         let is_counter = series.signal.def().is_counter;
         let cells = into.entry(entity, key, series.signal);
         for row in start..start + series.rows().len() {
             let ends = self.first.get(row).zip(self.last.get(row));
             let ends = ends.map(|(first, last)| (usize::try_from(*first), usize::try_from(*last)));
             let Some((Ok(first), Ok(last))) = ends else {
-                return Err("its rows are of minutes that it does not have".to_owned());
+                return Err("its rows are of minutes that it lacks".to_owned());
             };
             let levels = self.min.at(row).zip(self.max.at(row));
             let roll_up = match levels.filter(|_| !is_counter) {
@@ -213,12 +216,12 @@ impl Columns {
 fn put(
     minutes: Range<usize>,
     roll_up: RollUp,
-    taken: &[Taken],
+    taken: &[StoredSample],
     entity: Entity,
     cells: &mut [Option<RollUp>],
 ) -> Result<(), String> {
     let its = taken.get(minutes.clone()).zip(cells.get_mut(minutes));
-    let (taken, cells) = its.ok_or("its rows are of minutes that it does not have")?;
+    let (taken, cells) = its.ok_or("its rows are of minutes that it lacks")?;
     for (at, (taken, cell)) in taken.iter().zip(cells).enumerate() {
         // A row may reach over minutes in which the table was not read; it begins and ends with one.
         if at == 0 || taken.was_read(entity) {
@@ -228,15 +231,15 @@ fn put(
     Ok(())
 }
 
-/// What samples say of some signals by the minute, after a part that ended with `before`.
+/// Roll-ups of some signals computed from samples, after a part that ended with `before`.
 pub(crate) fn of_samples(
     timeline: &Timeline,
-    taken: &[Taken],
+    taken: &[StoredSample],
     before: &Before,
-    wanted: &Signals,
+    wanted: &WantedSignals,
 ) -> RollUps {
     let ranges = minutes(taken);
-    let ends: Vec<Taken> = ranges.iter().map(|minute| minute.end(taken)).collect();
+    let ends: Vec<StoredSample> = ranges.iter().map(|minute| minute.end(taken)).collect();
     let mut rolled = RollUps::new(minutes_of(&ends, before.last()));
     let goes_on = taken.first().is_some_and(|first| before.goes_on(first));
     let before = goes_on.then_some(before);
@@ -244,16 +247,18 @@ pub(crate) fn of_samples(
     for entity in Entity::ALL {
         let last = before.and_then(Before::last);
         let grid = Grid::new(&ranges, taken, entity, last);
-        let host = (entity == Entity::Host).then(|| timeline.host_runs().map(|it| ("", it)));
+        let host = (entity == Entity::Host).then(|| timeline.host_runs().map(|runs| ("", runs)));
         let entities = timeline.entities(entity);
-        let others = entities.flat_map(|it| it.runs().map(|runs| (it.key.as_str(), runs)));
+        let others =
+            entities.flat_map(|series| series.runs().map(|runs| (series.key.as_str(), runs)));
         for (key, (signal, runs)) in host.into_iter().flatten().chain(others) {
             if !wanted.has(signal) {
                 continue;
             }
-            let counted = match signal.def().is_counter {
-                true => Counted::From(before.and_then(|it| it.reading(entity, key, signal))),
-                false => Counted::Not,
+            let counted = if signal.def().is_counter {
+                CounterStart::From(before.and_then(|before| before.reading(entity, key, signal)))
+            } else {
+                CounterStart::Not
             };
             rows.clear();
             grid.roll(runs, counted, &mut rows);
@@ -261,7 +266,7 @@ pub(crate) fn of_samples(
             for row in &rows {
                 let _ = put(
                     row.first_minute()..row.last_minute() + 1,
-                    row.told(),
+                    row.roll_up(),
                     &ends,
                     entity,
                     cells,

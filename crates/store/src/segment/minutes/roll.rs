@@ -1,14 +1,14 @@
 //! Runs of one signal become rows of minutes.
 
-use timeline::{Entity, RollUp as Known, Run};
+use timeline::{Entity, RollUp, Run};
 use units::Span;
 
-use super::{Minute, breaks, index};
-use crate::segment::host::Taken;
+use super::{MinuteRange, breaks, index};
+use crate::segment::host::StoredSample;
 
 /// One signal in one minute, or in several in which it did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RollUp {
+pub(super) struct RollUpRow {
     /// The first minute's number in its segment.
     pub(super) first: u32,
     /// The last minute's.
@@ -25,7 +25,7 @@ pub(super) struct RollUp {
     pub(super) increase: Option<i64>,
 }
 
-impl RollUp {
+impl RollUpRow {
     pub(super) fn first_minute(&self) -> usize {
         index(self.first)
     }
@@ -34,14 +34,14 @@ impl RollUp {
         index(self.last)
     }
 
-    /// What it says beside its last reading.
-    pub(super) fn told(&self) -> Known {
+    /// The roll-up, without the last reading.
+    pub(super) fn roll_up(&self) -> RollUp {
         match self.min.zip(self.max) {
-            Some((min, max)) => Known::Level {
+            Some((min, max)) => RollUp::Level {
                 min: min.cast_unsigned(),
                 max: max.cast_unsigned(),
             },
-            None => Known::Increase {
+            None => RollUp::Increase {
                 by: self.increase.map(i64::cast_unsigned),
                 fastest: self.max.map(i64::cast_unsigned),
             },
@@ -58,25 +58,25 @@ impl RollUp {
 
 /// The minutes of a segment, for one kind of entity.
 pub(super) struct Grid<'a> {
-    minutes: &'a [Minute],
+    minutes: &'a [MinuteRange],
     /// The minute of each sample.
     minute_of: Vec<u32>,
-    /// For each sample how many reads lie before it.
+    /// For each sample how many reads are before it.
     reads_before: Vec<u32>,
-    /// For each sample how many breaks of counters lie at it or before.
+    /// For each sample how many counter resets are at or before it.
     breaks_until: Vec<u32>,
-    /// For each minute how many minutes with reads lie before it.
+    /// For each minute how many minutes with reads are before it.
     rank: Vec<u32>,
     /// For each sample the boot clock, and that of the last sample before.
     boots: Vec<Span>,
     before: Option<Span>,
-    /// Whether it is told how fast counters grew at most: of those kinds of which rules ask it, as it takes room.
-    tells_fastest: bool,
+    /// Whether the highest rate is stored: for the kinds that rules need it of, as it takes space.
+    has_fastest: bool,
 }
 
 /// Whether a signal counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum CounterStart {
     /// It is a gauge.
     Not,
     /// It is a counter, and how far it was where the segment before ended, if that is known.
@@ -84,7 +84,7 @@ pub(super) enum Counted {
 }
 
 /// One minute's readings so far.
-struct Sum {
+struct LevelSum {
     minute: u32,
     min: u64,
     max: u64,
@@ -103,7 +103,7 @@ struct Grown {
 }
 
 impl Grown {
-    /// In such a time, of which a part may not be known.
+    /// An increase over a time that may be unknown.
     fn within(by: u64, time: Option<Span>) -> Self {
         const SECOND: u128 = 1_000_000_000;
         let nanos = time.map_or(0, Span::as_nanos);
@@ -127,15 +127,15 @@ impl Grown {
 impl<'a> Grid<'a> {
     /// `before`: the last sample before these, where they go on from it.
     pub(super) fn new(
-        minutes: &'a [Minute],
-        taken: &[Taken],
+        minutes: &'a [MinuteRange],
+        taken: &[StoredSample],
         entity: Entity,
-        before: Option<&Taken>,
+        before: Option<&StoredSample>,
     ) -> Self {
         let mut grid = Self {
             boots: taken.iter().map(|sample| sample.stamp.boot).collect(),
             before: before.map(|before| before.stamp.boot),
-            tells_fastest: matches!(entity, Entity::Host | Entity::Node | Entity::Cgroup),
+            has_fastest: matches!(entity, Entity::Host | Entity::Node | Entity::Cgroup),
             minutes,
             minute_of: Vec::with_capacity(taken.len()),
             reads_before: vec![0],
@@ -167,15 +167,15 @@ impl<'a> Grid<'a> {
     }
 
     /// Appends one signal's rows.
-    pub(super) fn roll(&self, runs: &[Run], counted: Counted, rows: &mut Vec<RollUp>) {
+    pub(super) fn roll(&self, runs: &[Run], counted: CounterStart, rows: &mut Vec<RollUpRow>) {
         let start = rows.len();
-        let is_counter = counted != Counted::Not;
-        let mut sum: Option<Sum> = None;
+        let is_counter = counted != CounterStart::Not;
+        let mut sum: Option<LevelSum> = None;
         let mut before: Option<&Run> = None;
         for run in runs {
             let mut grown = match (before, counted) {
                 (Some(before), _) => self.grown(before, run),
-                (None, Counted::From(Some(end))) if self.breaks_until[run.first()] == 0 => {
+                (None, CounterStart::From(Some(end))) if self.breaks_until[run.first()] == 0 => {
                     // It was read in the last sample before these or earlier.
                     let time = self.before.map(|before| self.boots[run.first()] - before);
                     Grown::within(run.value.saturating_sub(end), time)
@@ -192,7 +192,7 @@ impl<'a> Grid<'a> {
                 if let Some(full) = sum.take_if(|sum| sum.minute != number) {
                     self.put(&full, is_counter, start, rows);
                 }
-                sum.get_or_insert(Sum::of(number, run.value)).add(
+                sum.get_or_insert(LevelSum::of(number, run.value)).add(
                     run.value,
                     count,
                     std::mem::take(&mut grown),
@@ -215,9 +215,9 @@ impl<'a> Grid<'a> {
         )
     }
 
-    fn put(&self, sum: &Sum, is_counter: bool, start: usize, rows: &mut Vec<RollUp>) {
+    fn put(&self, sum: &LevelSum, is_counter: bool, start: usize, rows: &mut Vec<RollUpRow>) {
         let mut row = sum.row(is_counter);
-        if is_counter && !self.tells_fastest {
+        if is_counter && !self.has_fastest {
             row.max = None;
         }
         let is_next = |last: u32| self.rank[index(last) + 1] == self.rank[index(row.first)];
@@ -234,7 +234,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-impl Sum {
+impl LevelSum {
     fn of(minute: u32, value: u64) -> Self {
         Self {
             minute,
@@ -256,12 +256,12 @@ impl Sum {
         self.grown = self.grown.plus(grown);
     }
 
-    fn row(&self, is_counter: bool) -> RollUp {
+    fn row(&self, is_counter: bool) -> RollUpRow {
         let count = u128::from(self.count.max(1));
         let mean = u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX);
         let gauge = |value: u64| (!is_counter).then(|| value.cast_signed());
         let counter = |value: u64| is_counter.then(|| i64::try_from(value).unwrap_or(i64::MAX));
-        RollUp {
+        RollUpRow {
             first: self.minute,
             last: self.minute,
             value: self.value.cast_signed(),
@@ -281,8 +281,8 @@ mod tests {
     use units::WallClock;
 
     /// Samples every 20 s from the start of a minute; `boots` are the boot clock's seconds.
-    fn taken(boots: &[u64]) -> Vec<Taken> {
-        let sample = |(at, boot): (usize, &u64)| Taken {
+    fn taken(boots: &[u64]) -> Vec<StoredSample> {
+        let sample = |(at, boot): (usize, &u64)| StoredSample {
             stamp: Stamp {
                 boot: Span::from_secs(*boot),
                 awake: None,
@@ -296,15 +296,16 @@ mod tests {
         boots.iter().enumerate().map(sample).collect()
     }
 
-    fn roll(boots: &[u64], values: &[u64], is_counter: bool) -> Vec<RollUp> {
+    fn roll(boots: &[u64], values: &[u64], is_counter: bool) -> Vec<RollUpRow> {
         let taken = taken(boots);
         let minutes = minutes(&taken);
         let grid = Grid::new(&minutes, &taken, Entity::Host, None);
         let run = |(at, value): (usize, &u64)| Run::at(at, *value);
         let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
-        let counted = match is_counter {
-            true => Counted::From(None),
-            false => Counted::Not,
+        let counted = if is_counter {
+            CounterStart::From(None)
+        } else {
+            CounterStart::Not
         };
         let mut rows = Vec::new();
         grid.roll(&runs, counted, &mut rows);
@@ -330,7 +331,7 @@ mod tests {
         let run = |at, value| Run::at(at, value);
         // Read in every other sample of the second minute, and 10 s after the last sample before these.
         let runs = [run(0, 50), run(1, 50), run(2, 91), run(4, 91 + 801)];
-        let before = Taken {
+        let before = StoredSample {
             stamp: Stamp {
                 boot: Span::from_secs(10),
                 ..taken[0].stamp
@@ -340,7 +341,7 @@ mod tests {
         let fastest = |entity| {
             let grid = Grid::new(&minutes, &taken, entity, Some(&before));
             let mut rows = Vec::new();
-            grid.roll(&runs, Counted::From(Some(0)), &mut rows);
+            grid.roll(&runs, CounterStart::From(Some(0)), &mut rows);
             rows.iter().map(|row| row.max).collect::<Vec<_>>()
         };
         assert_eq!(fastest(Entity::Host), [Some(5), Some(21)]);
@@ -348,7 +349,7 @@ mod tests {
 
     #[test]
     fn increases_add_up_over_minutes_and_are_never_negative() {
-        let total = |rows: &[RollUp]| rows.iter().filter_map(|row| row.increase).sum::<i64>();
+        let total = |rows: &[RollUpRow]| rows.iter().filter_map(|row| row.increase).sum::<i64>();
         let rising = roll(&STEADY, &[10, 11, 12, 20, 21, 30, 30, 30, 31], true);
         assert_eq!(total(&rising), 21);
         assert_eq!(rising[0].min, None);

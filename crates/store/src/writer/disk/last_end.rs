@@ -1,4 +1,4 @@
-//! What the recorder before left behind: whether it ended in good order, or was killed.
+//! How the previous recorder ended: cleanly, or killed.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use units::WallClock;
 
 use crate::{head, segment};
 
-/// A recorder that ended without a word: it was killed, or the machine went down.
+/// An end without a final frame: the recorder was killed, or the machine went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// When the last sample was taken that it left; `None` where it had no wall clock.
@@ -21,7 +21,7 @@ pub(super) fn cut(recording: &Path) -> Option<Cut> {
     if segments.iter().any(|known| known.sequence >= last.sequence) {
         return None;
     }
-    // A window that nothing lies in keeps the readings out.
+    // An empty window skips the readings.
     let nothing = (Some(WallClock::from_unix_nanos(i64::MAX)), None);
     let read = head::load(&last.path, &mut Timeline::default(), Some(nothing));
     (!read.ended && read.last.is_some()).then_some(Cut { last: read.last })

@@ -1,5 +1,5 @@
-//! How long a selection lasts, which decides how finely it is read. The clock of the samples tells, not the wall clock: a
-//! host without a battery begins in 1970, and its first half minute is not half a century.
+//! The duration of a selection, which decides its resolution. By the boot clock of the samples, not the wall clock: a host
+//! without an RTC battery boots in 1970, and its first half minute is not half a century.
 
 use timeline::CLOCK_TOLERANCE;
 use units::{Span, WallClock};
@@ -8,9 +8,9 @@ use super::{Recording, Resolution, Selection, ends};
 use crate::segment::Segment;
 
 /// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB; twelve
-/// would leave no room for processes in 256 MiB (`cargo bench --bench read`).
+/// hours would leave no memory for processes within 256 MiB (`cargo bench --bench read`).
 const EVERY_SAMPLE_UP_TO: Span = Span::from_hours(6);
-/// What a part lasts at most where it does not say: a recorder ends it then.
+/// The duration of a part without a manifest: the longest that a recorder writes.
 const PART: Span = Span::from_hours(1);
 
 impl Recording {
@@ -20,8 +20,7 @@ impl Recording {
         self.is_by_minute(all, &self.wanted(all))
     }
 
-    /// Whether its wall clock was set, as far as its parts tell: then it does not tell which samples lie between two
-    /// moments.
+    /// Whether its wall clock was set, as far as the parts show: then two wall-clock times do not select one range of samples.
     pub fn clock_was_set(&self) -> bool {
         let heads = self.heads.iter().filter_map(|file| ends::of(&file.path));
         let heads: Vec<_> = heads.collect();
@@ -41,7 +40,11 @@ impl Recording {
             Resolution::Auto => {}
         }
         let Selection { since, until, .. } = selection;
-        let Some(from) = segments.iter().filter_map(|it| Some(it.span()?.0)).min() else {
+        let Some(from) = segments
+            .iter()
+            .filter_map(|segment| Some(segment.span()?.0))
+            .min()
+        else {
             return false;
         };
         let lasts = segments.iter().map(|segment| within(segment, since, until));
@@ -54,7 +57,7 @@ impl Recording {
     }
 }
 
-/// How much of a segment lies in a selection, at most.
+/// An upper bound of the part of a segment within a selection.
 fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>) -> Span {
     let lasts = segment.duration().unwrap_or(PART);
     let Some((first, last)) = segment.span() else {
@@ -65,7 +68,7 @@ fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>)
     between(from, to).min(lasts)
 }
 
-/// Whether the wall clock of a segment's samples went further than their own.
+/// Whether the wall clock of a segment's samples advanced by another time than the boot clock.
 fn is_set_within(segment: &Segment) -> bool {
     let told = segment.duration().zip(segment.span());
     told.is_some_and(|(lasts, (from, to))| {
@@ -74,7 +77,7 @@ fn is_set_within(segment: &Segment) -> bool {
     })
 }
 
-/// From one moment to a later one; none where they are not in order.
+/// From one time to a later one; zero where they are not in order.
 fn between(from: WallClock, to: WallClock) -> Span {
     let nanos = to.unix_nanos().saturating_sub(from.unix_nanos());
     Span::from_nanos(u64::try_from(nanos).unwrap_or_default())
@@ -87,11 +90,11 @@ mod tests {
     use units::{Bytes, Span, WallClock};
 
     use crate::tests::host;
-    use crate::{Recording, Selection, keep};
+    use crate::{Recording, Selection, add_timeline};
 
     const YEARS: i64 = 50 * 365 * 86_400;
 
-    /// Samples so many seconds apart, whose wall clock is set by so many seconds before some of them.
+    /// Samples `every` seconds apart; `steps`: before which of them the wall clock is set, and by how many seconds.
     fn recorded(samples: u64, every: u64, steps: &[(u64, i64)]) -> (tempfile::TempDir, Recording) {
         let mut timeline = Timeline::default();
         let mut wall = 39;
@@ -109,7 +112,7 @@ mod tests {
         }
         let directory = tempfile::tempdir().unwrap();
         let every = Span::from_secs(every);
-        keep(
+        add_timeline(
             directory.path(),
             &host(),
             &timeline,
@@ -128,7 +131,7 @@ mod tests {
             (40, 1, vec![(10, YEARS)], false, true),
             (40, 1, vec![(10, -3600)], false, true),
             (40, 1, vec![(10, 3600), (20, -3600)], false, true),
-            // The parts' ends alone tell.
+            // Only the ends of the parts show it.
             (100, 60, vec![(60, -7200)], false, true),
             (30, 1_200, vec![], true, false),
             (30, 1_200, vec![(10, YEARS)], true, true),

@@ -1,6 +1,6 @@
-//! A whole timeline, of whatever source, becomes a recording.
+//! Writes a whole timeline, from any source, as a recording.
 //!
-//! It is made beside its place and renamed, so a kill leaves no half recording.
+//! A new recording is written under a temporary name and renamed, so a kill leaves no half recording.
 
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
@@ -10,55 +10,57 @@ use std::path::{Path, PathBuf};
 use timeline::{Facts, Timeline};
 use units::{Span, WallClock};
 
-use crate::identity::{self, Identity};
-use crate::place::{Place, sync};
+use crate::directory::RecordingDirectory;
+use crate::directory::identity::{self, HostIdentity};
+use crate::directory::lock;
+use crate::files::sync;
 use crate::segment::{Origin, names};
-use crate::{Recording, StoreError, head, lock, segment};
+use crate::{Recording, StoreError, head, segment};
 
-/// As a recorder's directory: what processes are called is not for everybody's eyes.
+/// As a recorder's directory: names of processes are not for all users.
 const MODE: u32 = 0o750;
-/// A segment reaches this far at most: as far as a recorder's.
+/// The longest time of a segment, as a recorder's.
 const SEGMENT: Span = Span::from_hours(1);
-/// A segment of unrelated looks, which lie at no distance that means anything.
+/// The most samples of a segment: snapshots of unknown order have no meaningful times.
 const MOST_SAMPLES: usize = 20_000;
 
-/// What was kept.
+/// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// How many segments it became.
+pub struct AddedTimeline {
+    /// How many segments were written.
     pub segments: usize,
-    /// What could not be kept, in words.
+    /// What could not be stored.
     pub problems: Vec<String>,
 }
 
-/// Makes a recording of a timeline. An existing recording of the same host is added to where the timeline is later.
+/// Writes a timeline as a recording, or adds it to a recording of the same host that ends before it.
 ///
 /// # Errors
-/// [`StoreError`]: the directory holds something else, or another host's recording, is being recorded into, has what is
-/// not earlier, or cannot be written.
-pub fn keep(
+/// [`StoreError`]: the directory contains something else or another host's recording, has a writer, ends after the timeline
+/// begins, or cannot be written.
+pub fn add_timeline(
     directory: &Path,
-    host: &Identity,
+    host: &HostIdentity,
     timeline: &Timeline,
     facts: &Facts,
     every: Span,
-) -> Result<Kept, StoreError> {
-    keep_telling(directory, host, timeline, facts, every, &mut |_| ())
+) -> Result<AddedTimeline, StoreError> {
+    add_timeline_with_progress(directory, host, timeline, facts, every, &mut |_| ())
 }
 
-/// [`keep`]; `progress` is told what share of it is done.
+/// [`add_timeline`]; `progress` gets the share that is done.
 ///
 /// # Errors
-/// As [`keep`].
-pub fn keep_telling(
+/// As [`add_timeline`].
+pub fn add_timeline_with_progress(
     directory: &Path,
-    host: &Identity,
+    host: &HostIdentity,
     timeline: &Timeline,
     facts: &Facts,
     every: Span,
     progress: &mut dyn FnMut(f64),
-) -> Result<Kept, StoreError> {
-    let place = Place {
+) -> Result<AddedTimeline, StoreError> {
+    let place = RecordingDirectory {
         directory: directory.to_owned(),
         identity: host.clone(),
         every,
@@ -74,7 +76,7 @@ pub fn keep_telling(
         is_later(directory, timeline)?;
         return fill(&place, timeline, facts, progress);
     }
-    let draft = Place {
+    let draft = RecordingDirectory {
         directory: beside(directory)?,
         ..place
     };
@@ -95,11 +97,11 @@ pub fn keep_telling(
 
 /// Makes a recording that is not in its place yet.
 fn fill_draft(
-    draft: &Place,
+    draft: &RecordingDirectory,
     timeline: &Timeline,
     facts: &Facts,
     progress: &mut dyn FnMut(f64),
-) -> Result<Kept, StoreError> {
+) -> Result<AddedTimeline, StoreError> {
     let segments = draft.directory.join(segment::SEGMENTS);
     fs::create_dir(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
     identity::write(&draft.directory, &draft.identity, draft.every)?;
@@ -131,12 +133,12 @@ fn is_later(directory: &Path, timeline: &Timeline) -> Result<(), StoreError> {
 
 /// Appends a timeline to a recording, segment by segment.
 fn fill(
-    place: &Place,
+    place: &RecordingDirectory,
     timeline: &Timeline,
     facts: &Facts,
     progress: &mut dyn FnMut(f64),
-) -> Result<Kept, StoreError> {
-    let mut kept = Kept::default();
+) -> Result<AddedTimeline, StoreError> {
+    let mut kept = AddedTimeline::default();
     let directory = &place.directory;
     let next = place.next_sequence();
     let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
@@ -166,13 +168,13 @@ fn fill(
         .count();
     if lost > 0 {
         kept.problems.push(format!(
-            "kernel reports whose text was too long to be kept: {lost}; what they show of memory is"
+            "kernel reports with a text too long to store: {lost}; their memory readings are"
         ));
     }
     Ok(kept)
 }
 
-/// Makes a directory beside a place, of a name that nobody else has: what is there already is never touched.
+/// Creates a directory with a new name next to `directory`; nothing that exists is changed.
 fn beside(directory: &Path) -> Result<PathBuf, StoreError> {
     const TRIES: u32 = 1000;
     let parent = parent_of(directory);
@@ -190,9 +192,11 @@ fn beside(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// A relative name without a directory lies in the one that this runs in.
+/// The parent of a relative name without a directory is the current directory.
 fn parent_of(directory: &Path) -> &Path {
-    let parent = directory.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = directory
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 

@@ -1,20 +1,21 @@
-//! What is too old, or too much, goes: the oldest first, and only whole segments.
+//! Retention: drops what is too old or too much, the oldest first, whole segments only.
 //!
-//! Only a recording's own files count and go; what else lies in its directory is nobody's business here.
+//! Only a recording's own files are counted and dropped; other files in its directory are ignored.
 //!
-//! A part is too old if two clocks say so: the wall clock, which may have been wrong then or be wrong now, and its place
-//! in the sequence of parts. By that one it is as old as all the steps from part to part since then together; steps of more
-//! than a day and a half do not count, as nobody knows whether the host was off or its clock was set. So a clock that jumps
-//! makes nothing old, and a host that was off for long keeps its history longer, as far as there is room.
+//! A part is too old if two clocks agree: the wall clock, which may have been wrong then or be wrong now, and its position
+//! in the sequence of parts. By the sequence it is as old as the sum of all steps from part to part since then; steps of
+//! more than a day and a half do not count, as the host may have been off or its clock set. So a clock that jumps makes
+//! nothing old, and a host that was off for long keeps its history longer, as far as the size allows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use units::{Bytes, Span, WallClock};
 
+use super::{identity, lock};
 use crate::recording::damaged;
 use crate::segment::{self, DROPPED, UNFINISHED};
-use crate::{StoreError, facts, head, identity, lock};
+use crate::{StoreError, facts, head};
 
 /// What was dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub struct Dropped {
     pub left: Bytes,
 }
 
-/// A part of a recording that may be dropped.
-struct Part {
+/// A part of a recording: a segment or a head file.
+struct RecordingPart {
     sequence: u64,
     path: PathBuf,
     bytes: u64,
@@ -36,7 +37,7 @@ struct Part {
     until: Option<WallClock>,
 }
 
-/// Drops what is older than `keep`, and of the rest so much that `keep_size` holds. The last head file stays.
+/// Drops what is older than `keep`, and further parts until at most `keep_size` is left. The last head file stays.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -65,11 +66,11 @@ pub fn enforce(
 }
 
 /// Which parts are too old, by both clocks.
-fn too_old(parts: &[Part], keep: Span, now: WallClock) -> Vec<bool> {
+fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
     let keep = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
     let now = now.unix_nanos();
-    // What is later in the sequence than a part is later in time: a part is no younger than it, and one that does not
-    // tell its time is as old.
+    // A later number is a later time: a part is at least as old as the parts after it, and a part without a time is as
+    // old as the next one.
     let (mut earliest, mut last, mut by_sequence) = (now, now, 0i64);
     let mut is_old: Vec<bool> = Vec::with_capacity(parts.len());
     for part in parts.iter().rev() {
@@ -102,18 +103,18 @@ pub fn drop_oldest(directory: &Path) -> Result<bool, StoreError> {
 }
 
 /// All parts but the last head file, the oldest first.
-fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
+fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
     let fail = |error: std::io::Error| StoreError::io("read", directory, &error);
     let (segments, _) = segment::list(directory).map_err(fail)?;
     let mut heads = head::files(directory).map_err(fail)?;
     heads.pop();
-    let sealed = segments.into_iter().map(|segment| Part {
+    let sealed = segments.into_iter().map(|segment| RecordingPart {
         sequence: segment.sequence,
         bytes: segment.bytes(),
         until: segment.span().map(|(_, until)| until),
         path: segment.path,
     });
-    let heads = heads.into_iter().map(|head| Part {
+    let heads = heads.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
         bytes: length(&head.path),
         until: None,
@@ -121,13 +122,13 @@ fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
     });
     let damaged = damaged::files(directory).map_err(fail)?;
     // Nothing in them can be read; the file system knows when they were written.
-    let damaged = damaged.into_iter().map(|head| Part {
+    let damaged = damaged.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
         bytes: length(&head.path),
         until: written(&head.path),
         path: head.path,
     });
-    let mut parts: Vec<Part> = sealed.chain(heads).chain(damaged).collect();
+    let mut parts: Vec<RecordingPart> = sealed.chain(heads).chain(damaged).collect();
     parts.sort_by_key(|part| part.sequence);
     Ok(parts)
 }
@@ -140,7 +141,7 @@ fn written(path: &Path) -> Option<WallClock> {
     ))
 }
 
-impl Part {
+impl RecordingPart {
     fn remove(&self) -> Result<(), StoreError> {
         let remove = || {
             if !fs::symlink_metadata(&self.path)?.is_dir() {
@@ -161,8 +162,8 @@ impl Part {
     }
 }
 
-/// How many bytes a recording takes: its parts, the head that is written, and what is kept beside them.
-fn size(directory: &Path, parts: &[Part]) -> u64 {
+/// The size of a recording: its parts, the head file that is written, and its other files.
+fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // More of these is not history, and dropping history would not make them smaller.
     const MOST_EACH: u64 = 1 << 20;
     let beside = [facts::FILE, identity::FILE, lock::FILE, "status.json"];
@@ -184,15 +185,18 @@ mod tests {
 
     const HOUR: i64 = 3_600_000_000_000;
 
-    /// Which of parts that end at these hours are too old for so many hours.
+    /// How many of the parts that end at these hours are older than `keep` hours.
     fn old(until: &[Option<i64>], keep: u64, now: i64) -> usize {
-        let parts = until.iter().zip(0..).map(|(until, sequence)| Part {
-            sequence,
-            path: PathBuf::new(),
-            bytes: 1,
-            until: until.map(|hour| WallClock::from_unix_nanos(hour * HOUR)),
-        });
-        let parts: Vec<Part> = parts.collect();
+        let parts = until
+            .iter()
+            .zip(0..)
+            .map(|(until, sequence)| RecordingPart {
+                sequence,
+                path: PathBuf::new(),
+                bytes: 1,
+                until: until.map(|hour| WallClock::from_unix_nanos(hour * HOUR)),
+            });
+        let parts: Vec<RecordingPart> = parts.collect();
         let now = WallClock::from_unix_nanos(now * HOUR);
         let is_old = too_old(&parts, Span::from_hours(keep), now);
         assert!(is_old.is_sorted_by(|a, b| a >= b), "the oldest first");
@@ -228,7 +232,7 @@ mod tests {
         assert_eq!(
             old(&undated, 48, now),
             52,
-            "its neighbour tells the time of one without"
+            "a part without a time has its neighbour's"
         );
         assert_eq!(old(&[None; 9], 48, now), 0, "nobody knows how old they are");
         let off_at_night: Vec<_> = (0..20).rev().map(|day| Some(now - 24 * day)).collect();

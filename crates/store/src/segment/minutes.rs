@@ -1,6 +1,6 @@
-//! `minutes.parquet`: roll-ups, one row for each signal and minute, or for as many minutes as it did not change.
+//! `minutes.parquet`: roll-ups, one row for each signal and minute, or for several minutes without a change.
 //!
-//! For people a tall table; for memtide the fast way through weeks: columns of numbers, and each name once.
+//! A table in long format for other tools; for memtide the fast way through weeks: columns of numbers, and each name once.
 
 mod before;
 mod read;
@@ -10,16 +10,16 @@ mod rolled_up;
 use serde::{Deserialize, Serialize};
 use timeline::{Entity, EntitySeries, Facts, Run, SignalId, Timeline, signals};
 
-use crate::segment::about::json;
-use crate::segment::host::{Taken, nanos};
-use crate::segment::table::{Column, Shape};
+use crate::format::json;
+use crate::segment::host::{StoredSample, nanos};
+use crate::segment::table::{ColumnChunk, ColumnShape};
 
 pub(crate) use before::Before;
-pub(crate) use read::{Buffers, Index, Minutes};
-use roll::{Counted, Grid, RollUp};
-pub(crate) use rolled_up::{Columns, Signals, of_samples};
+pub(crate) use read::{Buffers, MinutesFile, RollUpIndex};
+use roll::{CounterStart, Grid, RollUpRow};
+pub(crate) use rolled_up::{RollUpColumns, WantedSignals, of_samples};
 
-/// Kinds of entities by how much is lost without them: the order in which the file has them.
+/// Kinds of entities by importance: their order in the file.
 pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
     Entity::Host,
     Entity::Zone,
@@ -33,21 +33,21 @@ pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
     Entity::Slab,
 ];
 
-/// Processes and slab caches come and go by the thousand; the largest tell where memory went.
+/// How many processes and slab caches are stored: the largest ones show where memory went.
 const LARGEST: usize = 64;
 
 /// Samples of one minute, from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Minute {
+pub(crate) struct MinuteRange {
     pub(crate) first: usize,
     pub(crate) last: usize,
 }
 
-impl Minute {
-    /// Its last sample as one that stands for all of it.
-    pub(crate) fn end(self, taken: &[Taken]) -> Taken {
+impl MinuteRange {
+    /// A sample that stands for the minute: its last one.
+    pub(crate) fn end(self, taken: &[StoredSample]) -> StoredSample {
         let within = &taken[self.first..=self.last];
-        Taken {
+        StoredSample {
             is_unrelated: taken[self.first].is_unrelated,
             read: within.iter().fold(0, |read, sample| read | sample.read),
             ..taken[self.last]
@@ -55,22 +55,21 @@ impl Minute {
     }
 }
 
-/// The minutes of the wall clock that samples lie in, or of the boot clock where they have no other. None reaches across a
-/// reboot or an unrelated break.
-pub(crate) fn minutes(taken: &[Taken]) -> Vec<Minute> {
+/// The minutes of the wall clock, or of the boot clock without one. No minute crosses a reboot or the border of a segment.
+pub(crate) fn minutes(taken: &[StoredSample]) -> Vec<MinuteRange> {
     const MINUTE: i64 = 60_000_000_000;
-    let number = |sample: &Taken| {
+    let number = |sample: &StoredSample| {
         let nanos = sample.wall().unwrap_or(nanos(sample.stamp.boot));
         nanos.div_euclid(MINUTE)
     };
-    let mut minutes: Vec<Minute> = Vec::new();
+    let mut minutes: Vec<MinuteRange> = Vec::new();
     for (index, sample) in taken.iter().enumerate() {
         let before = index.checked_sub(1).map(|at| &taken[at]);
         let goes_on = before
             .is_some_and(|before| !breaks(before, sample) && number(before) == number(sample));
         match minutes.last_mut().filter(|_| goes_on) {
             Some(minute) => minute.last = index,
-            None => minutes.push(Minute {
+            None => minutes.push(MinuteRange {
                 first: index,
                 last: index,
             }),
@@ -79,28 +78,28 @@ pub(crate) fn minutes(taken: &[Taken]) -> Vec<Minute> {
     minutes
 }
 
-/// Whether counters began anew between two samples, or nobody knows.
-fn breaks(before: &Taken, after: &Taken) -> bool {
+/// Whether counters were reset between two samples, or may have been.
+fn breaks(before: &StoredSample, after: &StoredSample) -> bool {
     after.is_unrelated || after.stamp.boot <= before.stamp.boot
 }
 
-/// A minute as the file's metadata tells it: boot clock, awake clock, wall clock, unrelated, which tables were read.
+/// A minute in the file's metadata: boot clock, awake clock, wall clock, starts a segment, which tables were read.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Told(i64, Option<i64>, Option<i64>, u8, i64);
+struct MinuteRow(i64, Option<i64>, Option<i64>, u8, i64);
 
 /// The roll-ups of a segment, to be written.
 pub(crate) struct Rolled<'a> {
-    rows: Vec<RollUp>,
-    series: Vec<Series>,
+    rows: Vec<RollUpRow>,
+    series: Vec<RollUpSeries>,
     /// Key, label and group of each entity.
     names: Vec<[&'a str; 3]>,
-    taken: &'a [Taken],
-    minutes: Vec<Minute>,
+    taken: &'a [StoredSample],
+    minutes: Vec<MinuteRange>,
 }
 
-/// One signal of one entity: the number of its names, and how many rows it has.
+/// One signal of one entity: the index of its names, and how many rows it has.
 #[derive(Debug, Clone, Copy)]
-struct Series {
+struct RollUpSeries {
     of: usize,
     signal: SignalId,
     rows: usize,
@@ -110,7 +109,7 @@ impl<'a> Rolled<'a> {
     /// The roll-ups of a timeline.
     pub(crate) fn of(
         timeline: &'a Timeline,
-        taken: &'a [Taken],
+        taken: &'a [StoredSample],
         before: &Before,
         facts: &Facts,
     ) -> Self {
@@ -126,19 +125,20 @@ impl<'a> Rolled<'a> {
         for entity in BY_IMPORTANCE {
             let last = before.and_then(Before::last);
             let grid = Grid::new(&rolled.minutes, taken, entity, last);
-            // Signal by signal: what is alike then lies together, for people and for packing.
+            // Signal by signal: similar rows are adjacent, for readers and for compression.
             for (of, signal, runs) in by_signal(&mut rolled.names, timeline, entity, facts) {
-                let counted = match signal.def().is_counter {
-                    true => {
-                        let key = rolled.names[of][0];
-                        Counted::From(before.and_then(|it| it.reading(entity, key, signal)))
-                    }
-                    false => Counted::Not,
+                let counted = if signal.def().is_counter {
+                    let key = rolled.names[of][0];
+                    CounterStart::From(
+                        before.and_then(|before| before.reading(entity, key, signal)),
+                    )
+                } else {
+                    CounterStart::Not
                 };
                 let start = rolled.rows.len();
                 grid.roll(runs, counted, &mut rolled.rows);
                 let rows = rolled.rows.len() - start;
-                rolled.series.push(Series { of, signal, rows });
+                rolled.series.push(RollUpSeries { of, signal, rows });
             }
         }
         rolled.series.retain(|series| series.rows > 0);
@@ -156,11 +156,11 @@ impl<'a> Rolled<'a> {
         })
     }
 
-    /// What memtide reads beside the columns: the minutes.
+    /// The metadata that memtide reads: the minutes.
     pub(crate) fn metadata(&self) -> (String, String) {
-        let tell = |minute: &Minute| {
+        let tell = |minute: &MinuteRange| {
             let end = minute.end(self.taken);
-            Told(
+            MinuteRow(
                 nanos(end.stamp.boot),
                 end.stamp.awake.map(nanos),
                 end.wall(),
@@ -168,20 +168,20 @@ impl<'a> Rolled<'a> {
                 end.read,
             )
         };
-        let told: Vec<Told> = self.minutes.iter().map(tell).collect();
-        (TOLD.to_owned(), json(&told))
+        let told: Vec<MinuteRow> = self.minutes.iter().map(tell).collect();
+        (MINUTES_KEY.to_owned(), json(&told))
     }
 
     /// The columns.
-    pub(crate) fn columns(&'a self) -> Vec<Column<'a>> {
-        let number = |name, shape, of: fn(&RollUp) -> Option<i64>| {
-            Column::numbers(name, shape, move |cells| {
+    pub(crate) fn columns(&'a self) -> Vec<ColumnChunk<'a>> {
+        let number = |name, shape, of: fn(&RollUpRow) -> Option<i64>| {
+            ColumnChunk::numbers(name, shape, move |cells| {
                 self.rows.iter().for_each(|row| cells.push(of(row)));
             })
         };
         let paged = |name, shape, of| number(name, shape, of).in_pages_of(PAGE);
-        let time = |name, of: fn(&RollUp, &[Minute]) -> usize| {
-            Column::numbers(name, Shape::Time, move |cells| {
+        let time = |name, of: fn(&RollUpRow, &[MinuteRange]) -> usize| {
+            ColumnChunk::numbers(name, ColumnShape::Time, move |cells| {
                 for row in &self.rows {
                     cells.push(self.taken[of(row, &self.minutes)].wall());
                 }
@@ -196,8 +196,10 @@ impl<'a> Rolled<'a> {
         vec![
             time("time", |row, minutes| minutes[row.first_minute()].first),
             time("until", |row, minutes| minutes[row.last_minute()].last),
-            number(FIRST, Shape::Ordinal, |row| Some(i64::from(row.first))),
-            number(LAST, Shape::Ordinal, |row| Some(i64::from(row.last))),
+            number(FIRST, ColumnShape::Ordinal, |row| {
+                Some(i64::from(row.first))
+            }),
+            number(LAST, ColumnShape::Ordinal, |row| Some(i64::from(row.last))),
             self.numbers(KEY_NUMBER, |series| series.of),
             self.numbers(SIGNAL_NUMBER, |series| series.signal.index()),
             self.words("entity", kinds, |series| series.entity() as usize),
@@ -205,17 +207,17 @@ impl<'a> Rolled<'a> {
             name(LABEL, 1),
             name(GROUP, 2),
             self.words(SIGNAL, signals, |series| series.signal.index()),
-            paged(MIN, Shape::Reading, |row| row.min),
-            paged(MAX, Shape::Reading, |row| row.max),
-            number("mean", Shape::Reading, |row| row.mean),
-            number(VALUE, Shape::Always, |row| Some(row.value)),
-            paged(INCREASE, Shape::Reading, |row| row.increase),
+            paged(MIN, ColumnShape::Reading, |row| row.min),
+            paged(MAX, ColumnShape::Reading, |row| row.max),
+            number("mean", ColumnShape::Reading, |row| row.mean),
+            number(VALUE, ColumnShape::Always, |row| Some(row.value)),
+            paged(INCREASE, ColumnShape::Reading, |row| row.increase),
         ]
     }
 
     /// A column of numbers, the same in all rows of a series.
-    fn numbers(&'a self, name: &'a str, of: fn(&Series) -> usize) -> Column<'a> {
-        Column::numbers(name, Shape::Ordinal, move |cells| {
+    fn numbers(&'a self, name: &'a str, of: fn(&RollUpSeries) -> usize) -> ColumnChunk<'a> {
+        ColumnChunk::numbers(name, ColumnShape::Ordinal, move |cells| {
             for series in &self.series {
                 cells.repeat(i64::try_from(of(series)).unwrap_or(i64::MAX), series.rows);
             }
@@ -227,9 +229,9 @@ impl<'a> Rolled<'a> {
         &'a self,
         name: &'a str,
         distinct: Vec<&'a str>,
-        which: fn(&Series) -> usize,
-    ) -> Column<'a> {
-        Column::names(name, distinct, move |out| {
+        which: fn(&RollUpSeries) -> usize,
+    ) -> ColumnChunk<'a> {
+        ColumnChunk::names(name, distinct, move |out| {
             for series in &self.series {
                 (0..series.rows).for_each(|_| out(which(series)));
             }
@@ -237,13 +239,13 @@ impl<'a> Rolled<'a> {
     }
 }
 
-impl Series {
+impl RollUpSeries {
     fn entity(&self) -> Entity {
         self.signal.def().entity
     }
 }
 
-const TOLD: &str = "memtide.minutes";
+const MINUTES_KEY: &str = "memtide.minutes";
 const FIRST: &str = "first_minute";
 const LAST: &str = "last_minute";
 const KEY_NUMBER: &str = "key_number";
@@ -257,15 +259,15 @@ const MIN: &str = "min";
 const MAX: &str = "max";
 const INCREASE: &str = "increase";
 
-/// Rows of a page of the columns that a look over a long range asks for: some signals of the host and of control groups.
+/// Rows of a page of the columns that screening reads: some signals of the host and of cgroups.
 const PAGE: usize = 1_024;
 
 fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The readings of a kind of entity by signal, of each entity in turn: the place of its names, which are added, the signal
-/// and its runs.
+/// The readings of a kind of entity by signal, for each entity: the index of its names, which are added, the signal and its
+/// runs.
 fn by_signal<'a>(
     names: &mut Vec<[&'a str; 3]>,
     timeline: &'a Timeline,
@@ -273,7 +275,7 @@ fn by_signal<'a>(
     facts: &Facts,
 ) -> Vec<(usize, SignalId, &'a [Run])> {
     let mut all: Vec<_> = match entity {
-        // The host has no name: its place is the first.
+        // The host has no name: its index is the first.
         Entity::Host => timeline
             .host_runs()
             .map(|(id, runs)| (0, id, runs))
@@ -290,7 +292,7 @@ fn by_signal<'a>(
     all
 }
 
-/// A kind's entities, the largest first; of those that come by the thousand the largest only.
+/// The entities of a kind, the largest first; of processes and slab caches only the largest.
 fn largest<'a>(timeline: &'a Timeline, entity: Entity, facts: &Facts) -> Vec<&'a EntitySeries> {
     let page = facts.page_size.map_or(4096, |size| size.bytes().get());
     let scale: &[(SignalId, u64)] = match entity {
@@ -304,7 +306,7 @@ fn largest<'a>(timeline: &'a Timeline, entity: Entity, facts: &Facts) -> Vec<&'a
         let columns = series.runs().filter_map(|(id, runs)| {
             let (_, scale) = scale.iter().find(|(signal, _)| *signal == id)?;
             let peak = runs.iter().map(|run| run.value).max()?;
-            // A limit that is not set is no size.
+            // An unlimited limit is not a size.
             Some(peak.saturating_mul(*scale)).filter(|peak| *peak < u64::MAX)
         });
         columns.fold(0, u64::saturating_add)

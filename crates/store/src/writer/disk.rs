@@ -1,9 +1,9 @@
 //! The disk thread: writes full buffers to the head, syncs them, begins the next file when one ends, has it sealed, and
-//! drops what is too old. Whatever the disk does, it tries again, and says meanwhile what is wrong.
+//! drops what is too old. On any error it reports the state of the disk and tries again.
 
-mod before;
+mod disk_space;
+mod last_end;
 mod log;
-mod room;
 mod sealer;
 
 use std::path::Path;
@@ -17,15 +17,15 @@ use rustix::io::Errno;
 use timeline::{Facts, Stamp};
 use units::{Bytes, Span, WallClock};
 
-use crate::lock::Lock;
-use crate::place::{self, Place};
-use crate::state::{DiskState, Shared};
-use crate::{StoreError, facts, head, retention};
+use crate::directory::lock::Lock;
+use crate::directory::{self, RecordingDirectory, retention};
+use crate::writer::state::{DiskState, Shared};
+use crate::{StoreError, facts, head};
+use disk_space::DiskSpace;
 use log::Log;
-use room::Room;
 use sealer::Sealer;
 
-pub use before::Cut;
+pub use last_end::Cut;
 
 /// Frames on their way to the disk.
 #[derive(Debug, Default)]
@@ -43,25 +43,25 @@ pub(crate) struct Batch {
 
 /// What the disk thread is given.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum DiskWork {
     /// To be written; the emptied buffer is given back.
     Batch(Batch),
-    /// To be kept as far as they are new.
+    /// Facts, of which the new ones are written.
     Facts(Stamp, Box<Facts>),
     /// There is no more.
     Close,
 }
 
-/// How long to wait before a disk that refused is asked again.
+/// The pause before a failed write is tried again.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// How long the end waits for the last head file to be sealed: whoever told us to end, ends us after a while.
+/// How long closing waits for the last head file to be sealed: a service manager kills the process after a while.
 const LAST_SEAL: Duration = Duration::from_millis(800);
 
 /// The disk thread's own.
 #[derive(Debug)]
-pub(crate) struct Disk {
-    place: Place,
+pub(crate) struct DiskWriter {
+    place: RecordingDirectory,
     keep: Span,
     keep_size: Bytes,
     shared: Arc<Shared>,
@@ -69,20 +69,20 @@ pub(crate) struct Disk {
     log: Option<Log>,
     sealer: Sealer,
     facts: Option<Box<Facts>>,
-    /// How the recorder before ended, if it was not in good order.
+    /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
     /// When the file before ended.
     rotated: Option<WallClock>,
-    room: Room,
+    room: DiskSpace,
     given_up: Option<String>,
 }
 
-impl Disk {
+impl DiskWriter {
     /// Begins a file in a place that is locked.
     pub(crate) fn begin(
-        place: Place,
+        place: RecordingDirectory,
         lock: Lock,
-        options: &crate::Options,
+        options: &crate::WriterOptions,
         shared: Arc<Shared>,
     ) -> Result<Self, StoreError> {
         let mut disk = Self {
@@ -96,12 +96,12 @@ impl Disk {
             facts: None,
             before: None,
             rotated: None,
-            room: Room::default(),
+            room: DiskSpace::default(),
             given_up: None,
         };
         let heads = head::directory_of(&disk.place.directory);
         let begun = disk.place.clear_empty_head().and_then(|()| {
-            disk.before = before::cut(&disk.place.directory);
+            disk.before = last_end::cut(&disk.place.directory);
             disk.begin_log()
         });
         begun.map_err(|error| StoreError::io("write to", &heads, &error))?;
@@ -116,19 +116,19 @@ impl Disk {
         Ok(())
     }
 
-    /// Works until there is no more. Gives what could not be done, in words.
+    /// Works until the channel is closed. Returns what could not be done.
     pub(crate) fn run(
         mut self,
-        work: &Receiver<Work>,
+        work: &Receiver<DiskWork>,
         empty: &SyncSender<Vec<u8>>,
     ) -> Option<String> {
         // What a recorder left that was killed.
         self.seal();
         while let Ok(work) = work.recv() {
             match work {
-                Work::Batch(batch) => self.batch(batch, empty),
-                Work::Facts(stamp, facts) => self.keep_facts(stamp, facts),
-                Work::Close => break,
+                DiskWork::Batch(batch) => self.batch(batch, empty),
+                DiskWork::Facts(stamp, facts) => self.keep_facts(stamp, facts),
+                DiskWork::Close => break,
             }
             if let Some(failure) = self.sealer.look() {
                 self.shared.note_error(failure);
@@ -138,7 +138,7 @@ impl Disk {
         self.given_up
     }
 
-    /// What was recorded last is sealed as well, unless the disk does not take it.
+    /// Seals the last file as well, unless the disk cannot be written.
     fn finish(&mut self) {
         if self.given_up.is_some() {
             return;
@@ -157,14 +157,14 @@ impl Disk {
         self.shared.lost.fetch_add(batch.samples - written, Relaxed);
         self.shared.flushing.store(0, Relaxed);
         batch.bytes.clear();
-        // Given back first: sealing takes its time.
+        // Returned first, as sealing takes long.
         let _ = empty.send(batch.bytes);
         if batch.ends_file {
             self.rotate(batch.wall);
         }
     }
 
-    /// Writes until it is done, or the writer ends and the disk does not take it. Gives how many samples were written.
+    /// Writes until it succeeds, or fails after the writer has ended. Returns how many samples were written.
     fn save(&mut self, batch: &Batch) -> u64 {
         let mut may_be_back = true;
         loop {
@@ -176,7 +176,7 @@ impl Disk {
                 }
                 Err(error) => error,
             };
-            if self.has_made_room(&error) {
+            if self.dropped_oldest(&error) {
                 continue;
             }
             if std::mem::replace(&mut may_be_back, false) && self.is_back(&error) {
@@ -217,8 +217,8 @@ impl Disk {
         Ok(batch.samples - before)
     }
 
-    /// Drops the oldest part of the recording for a disk that is full, and says so.
-    fn has_made_room(&mut self, error: &io::Error) -> bool {
+    /// Drops the oldest part of the recording from a full disk, and reports it.
+    fn dropped_oldest(&mut self, error: &io::Error) -> bool {
         let directory = &self.place.directory;
         let is_made = is_full(error) && self.room.make(directory, self.keep_size);
         if is_made {
@@ -235,12 +235,12 @@ impl Disk {
         is_made
     }
 
-    /// Whether the directory is there and only the file was taken away, or both were and the directory is back.
+    /// Whether the directory exists: only the file was removed, or the directory is back.
     fn is_back(&mut self, error: &io::Error) -> bool {
-        if !is_gone(error) || !place::is_there(&self.place.directory) {
+        if !is_gone(error) || !directory::is_there(&self.place.directory) {
             return false;
         }
-        // Our own lock of what was there before would be in the way.
+        // Our own lock of the removed directory would be in the way.
         self.lock = None;
         match self.place.take() {
             Ok(lock) => {
@@ -248,7 +248,7 @@ impl Disk {
                 self.log = None;
                 self.shared.begin_anew.store(true, Relaxed);
                 self.shared.note_error(format!(
-                    "the head of {} was taken away; recording goes on in a new one",
+                    "the head file of {} was removed; recording continues in a new one",
                     self.place.directory.display()
                 ));
                 true
@@ -263,7 +263,7 @@ impl Disk {
     /// Begins the next file, has the last one sealed and drops what is too old.
     fn rotate(&mut self, wall: Option<WallClock>) {
         self.log = None;
-        // Where that fails it is tried again with the next frames.
+        // A failure is retried with the next frames.
         if let Err(error) = self.begin_log() {
             self.shared.note_error(error.to_string());
         }
@@ -289,13 +289,13 @@ impl Disk {
         }
     }
 
-    /// Facts that could not be kept come again with the next.
+    /// Facts that could not be written come again with the next.
     fn keep_facts(&mut self, stamp: Stamp, facts: Box<Facts>) {
         match facts::append(&self.place.directory, stamp, &facts, self.facts.as_deref()) {
             Ok(_) => self.facts = Some(facts),
             Err(error) => self.shared.note_error(error.to_string()),
         }
-        self.shared.facts_on_their_way.store(false, Relaxed);
+        self.shared.facts_pending.store(false, Relaxed);
     }
 }
 
@@ -318,7 +318,7 @@ fn state_of(error: &io::Error, directory: &Path) -> DiskState {
         DiskState::Full
     } else if Errno::from_io_error(error) == Some(Errno::ROFS) {
         DiskState::ReadOnly
-    } else if !place::is_there(directory) {
+    } else if !directory::is_there(directory) {
         DiskState::Vanished
     } else {
         DiskState::Failed(error.to_string())

@@ -1,5 +1,4 @@
-//! Has finished head files sealed: by a command, which gives way to others by itself, or where there is none
-//! at once.
+//! Seals finished head files: with a command, which runs at low priority, or in place without one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -47,15 +46,15 @@ impl Sealer {
                 None
             }
             Err(error) => Some(format!(
-                "cannot start `{}` to seal the head: {error}; the head file stays as it is",
+                "cannot start `{}` to seal the head file: {error}; the head file stays",
                 program.to_string_lossy()
             )),
         }
     }
 
-    /// Has the last file sealed too, with the directory unlocked, so that a recording that has ended is in files that
-    /// anything can read. Waits for that so long, no longer: the command goes on by itself, and where it is killed the next
-    /// recorder has it done. Without a command the file stays a head, as sealing in place has no bound.
+    /// Seals the last file too, with the directory unlocked, so that a finished recording is in files that any Parquet reader
+    /// opens. Waits that long at most: the command continues by itself, and if it is killed the next recorder seals the file.
+    /// Without a command the file stays a head file, as sealing in place has no bound in time.
     pub(super) fn finish(&mut self, within: Duration) -> Option<String> {
         self.command.as_ref()?;
         let until = Instant::now() + within;
@@ -74,7 +73,7 @@ impl Sealer {
         let failure = match status {
             Ok(status) if status.success() => None,
             Ok(status) => Some(format!(
-                "the head was not sealed ({status}): the head file stays, and is tried again with the next"
+                "sealing the head file failed ({status}): it stays, and is sealed with the next one"
             )),
             Err(error) => Some(format!("cannot wait for the sealer: {error}")),
         };

@@ -1,4 +1,4 @@
-//! Whose recording a directory is: `recording.json`. It is written when the recording begins, and moved into place whole.
+//! `recording.json`: which host a recording is of. It is written when the recording begins, and renamed into place.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -9,36 +9,35 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
-use crate::{StoreError, place};
+use crate::StoreError;
+use crate::files;
+use crate::format::FORMAT;
 
 /// The host that a recording is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// What tells it from all others: the machine's ID, or a text that stands for the source of an import.
+pub struct HostIdentity {
+    /// Its unique ID: the machine's ID, or a text for the source of an import.
     pub id: String,
-    /// What people call it: the host's name.
+    /// Its display name: the host name.
     pub name: String,
 }
 
 /// The file in a recording that makes it one.
 pub(crate) const FILE: &str = "recording.json";
 
-/// What it is written as, before it is moved into its place.
+/// The temporary name under which it is written.
 const DRAFT: &str = ".recording.json";
 
-/// The format that is written and read here.
-pub(crate) const FORMAT: u32 = 2;
-
-/// A file of this name that is longer is something else.
+/// A longer file of this name is not a recording's.
 const LONGEST: u64 = 64 << 10;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Content {
+struct RecordingFile {
     format: u32,
     /// The memtide that began it.
     #[serde(default)]
     memtide: String,
-    host: Host,
+    host: HostEntry,
     /// When it was begun, in seconds since 1970.
     #[serde(default)]
     created_unix_s: Option<u64>,
@@ -48,25 +47,25 @@ struct Content {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Host {
+struct HostEntry {
     id: String,
     name: String,
 }
 
-/// The format is looked at first: another may look different otherwise.
+/// The format is read first: other formats may have other fields.
 #[derive(Debug, Deserialize)]
 struct OnlyFormat {
     format: u32,
 }
 
-/// Whose a recording is.
-pub(crate) fn read(directory: &Path) -> Result<Identity, StoreError> {
+/// The host of a recording.
+pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     let path = directory.join(FILE);
-    let text = place::read_regular(&path, LONGEST)
+    let text = files::read_regular(&path, LONGEST)
         .map_err(|error| StoreError::io("read", &path, &error))?;
     let strange = |error: serde_json::Error| StoreError::NotARecording {
         path: directory.to_owned(),
-        found: format!("{FILE}, which is no recording's ({error})"),
+        found: format!("a {FILE} that is not a recording's ({error})"),
     };
     let OnlyFormat { format } = serde_json::from_slice(&text).map_err(strange)?;
     if format != FORMAT {
@@ -76,23 +75,23 @@ pub(crate) fn read(directory: &Path) -> Result<Identity, StoreError> {
             known: FORMAT,
         });
     }
-    let content: Content = serde_json::from_slice(&text).map_err(strange)?;
-    let Host { id, name } = content.host;
-    Ok(Identity { id, name })
+    let content: RecordingFile = serde_json::from_slice(&text).map_err(strange)?;
+    let HostEntry { id, name } = content.host;
+    Ok(HostIdentity { id, name })
 }
 
-/// Whether a directory is still to become a recording: it is not there, or empty. False where it is one of this host.
+/// Whether a directory is not a recording yet: absent or empty. False for a recording of this host.
 ///
 /// # Errors
-/// It holds something else, another host's recording, or one of another format. Nothing is touched.
-pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreError> {
+/// It contains something else, another host's recording, or one of another format. Nothing is changed.
+pub(crate) fn is_new(directory: &Path, host: &HostIdentity) -> Result<bool, StoreError> {
     match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(StoreError::io("read", directory, &error)),
         Ok(meta) if !meta.is_dir() => {
             return Err(StoreError::NotARecording {
                 path: directory.to_owned(),
-                found: "no files, it is a file itself".to_owned(),
+                found: "nothing, as it is a file".to_owned(),
             });
         }
         Ok(_) => {}
@@ -118,18 +117,18 @@ pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreErr
     Ok(false)
 }
 
-/// Refuses a recording of another user's, who could not read any more what root adds to it. The file system is asked whom a
-/// new file belongs to: over NFS or in a container it may be somebody else than we are.
+/// Refuses a recording of another user, who could not read what root adds to it. A new file shows the effective owner, which
+/// over NFS or in a container may differ from the process's user.
 fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     let Ok(theirs) = fs::symlink_metadata(directory.join(FILE)) else {
-        // Removed meanwhile: whoever writes meets that.
+        // Removed meanwhile: the next write reports it.
         return Ok(());
     };
     if theirs.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     let draft = directory.join(DRAFT);
-    let ours = place::create_draft(&draft).and_then(|file| file.metadata());
+    let ours = files::create_draft(&draft).and_then(|file| file.metadata());
     let _ = fs::remove_file(&draft);
     match ours {
         Ok(ours) if ours.uid() == theirs.uid() => Ok(()),
@@ -141,9 +140,9 @@ fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// What a user is called, where this host's own list knows.
+/// The name of a user, from /etc/passwd.
 fn user(id: u32) -> String {
-    let text = place::read_regular(Path::new("/etc/passwd"), 1 << 20).unwrap_or_default();
+    let text = files::read_regular(Path::new("/etc/passwd"), 1 << 20).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut users = text.lines().map(|line| line.split(':'));
     let name = users.find_map(|mut fields| {
@@ -153,8 +152,8 @@ fn user(id: u32) -> String {
     name.unwrap_or_else(|| format!("the user of ID {id}"))
 }
 
-/// Hosts that share a name are told apart by their IDs.
-fn named(host: &Identity, other: &Identity) -> String {
+/// The name of a host, with its ID where both have the same name.
+fn named(host: &HostIdentity, other: &HostIdentity) -> String {
     if host.name == other.name {
         format!("{} (ID {})", host.name, host.id)
     } else {
@@ -162,17 +161,17 @@ fn named(host: &Identity, other: &Identity) -> String {
     }
 }
 
-/// What a directory without a recording holds, in words; `None` where it is as good as empty: a recorder that was killed
-/// as it began leaves a lock and a draft, a new file system has `lost+found`.
+/// The entries of a directory that is not a recording; `None` where it is practically empty: a recorder that was killed at its
+/// start leaves a lock and a draft, a new file system has `lost+found`.
 fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
     const SHOWN: usize = 3;
     let failed = |error: std::io::Error| StoreError::io("read", directory, &error);
     let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        if ![DRAFT, crate::lock::FILE, "lost+found"]
+        if ![DRAFT, crate::directory::lock::FILE, "lost+found"]
             .iter()
-            .any(|own| name == *own)
+            .any(|known| name == *known)
         {
             names.push(format!("`{}`", name.to_string_lossy().escape_debug()));
         }
@@ -193,31 +192,35 @@ fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
 }
 
 /// Makes a directory a recording.
-pub(crate) fn write(directory: &Path, identity: &Identity, every: Span) -> Result<(), StoreError> {
+pub(crate) fn write(
+    directory: &Path,
+    identity: &HostIdentity,
+    every: Span,
+) -> Result<(), StoreError> {
     let path = directory.join(FILE);
     write_whole(directory, identity, every).map_err(|error| StoreError::io("write", &path, &error))
 }
 
-/// Writes the file beside its place and moves it there.
-fn write_whole(directory: &Path, identity: &Identity, every: Span) -> io::Result<()> {
+/// Writes the file under a temporary name and renames it.
+fn write_whole(directory: &Path, identity: &HostIdentity, every: Span) -> io::Result<()> {
     let draft = directory.join(DRAFT);
-    let mut file = place::create_draft(&draft)?;
+    let mut file = files::create_draft(&draft)?;
     let mut text = serde_json::to_vec_pretty(&content(&file, identity, every)?)?;
     text.push(b'\n');
     file.write_all(&text)?;
     file.sync_all()?;
     fs::rename(draft, directory.join(FILE))?;
-    place::sync(directory)
+    files::sync(directory)
 }
 
-/// What a new recording says.
-fn content(file: &File, identity: &Identity, every: Span) -> io::Result<Content> {
+/// The content of a new recording's file.
+fn content(file: &File, identity: &HostIdentity, every: Span) -> io::Result<RecordingFile> {
     // The file system's clock will do: nothing depends on it.
     let age = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
-    Ok(Content {
+    Ok(RecordingFile {
         format: FORMAT,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
-        host: Host {
+        host: HostEntry {
             id: identity.id.clone(),
             name: identity.name.clone(),
         },
@@ -241,7 +244,7 @@ mod tests {
             return;
         }
         let directory = tempfile::tempdir().unwrap();
-        let host = Identity {
+        let host = HostIdentity {
             id: "1".to_owned(),
             name: "host".to_owned(),
         };

@@ -1,27 +1,28 @@
-//! Room on a disk that is full, perhaps of what others wrote: the oldest part goes, so that recording goes on. But a disk
-//! that somebody else fills for hours must not cost the whole history.
+//! Disk space on a full disk: the oldest part is dropped, so that recording continues. But a disk that another program
+//! fills for hours must not cost the whole history.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use units::Bytes;
 
-use crate::{head, retention, segment};
+use crate::directory::retention;
+use crate::{head, segment};
 
-/// One part in so much time: whoever fills the disk faster than that, takes the room of all of them. What is sampled
-/// meanwhile waits in memory.
+/// One part is dropped in this time at most: what fills the disk faster would consume all of them. Samples wait in memory
+/// meanwhile.
 const PAUSE: Duration = Duration::from_secs(60);
-/// This share of what may be kept stays in any case, or of the disk, where that is smaller.
+/// This share of the retention size is never dropped, or of the disk where that is smaller.
 const STAYS: u64 = 10;
 
-/// When room was made last.
+/// When a part was dropped last.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct DiskSpace {
     made: Option<Instant>,
 }
 
-impl Room {
-    /// Drops the oldest part, if it is time and enough is left. Says whether it did.
+impl DiskSpace {
+    /// Drops the oldest part, if it is time and enough is left. Returns whether it did.
     pub(super) fn make(&mut self, recording: &Path, keep_size: Bytes) -> bool {
         let is_due = self.made.is_none_or(|made| made.elapsed() >= PAUSE);
         if !is_due || size(recording) <= least(recording, keep_size) {
@@ -35,14 +36,14 @@ impl Room {
     }
 }
 
-/// What stays.
+/// The size that is never dropped.
 fn least(recording: &Path, keep_size: Bytes) -> u64 {
     let disk = rustix::fs::statvfs(recording);
     let disk = disk.map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
     keep_size.get().min(disk) / STAYS
 }
 
-/// What all parts take.
+/// The size of all parts.
 fn size(recording: &Path) -> u64 {
     let segments = segment::list(recording).unwrap_or_default().0;
     let heads = head::files(recording).unwrap_or_default();
@@ -65,14 +66,14 @@ mod tests {
             fs::write(head::path_of(recording.path(), number), vec![0; 1000]).unwrap();
         }
         let count = || fs::read_dir(&heads).unwrap().count();
-        let mut room = Room::default();
+        let mut room = DiskSpace::default();
         let keep = Bytes::new(25_000);
         assert!(room.make(recording.path(), keep));
         assert!(!room.make(recording.path(), keep), "so soon");
         assert_eq!(count(), 3);
         // 3,000 and 2,000 bytes: below 2,500 nothing goes.
-        assert!(Room::default().make(recording.path(), keep));
-        assert!(!Room::default().make(recording.path(), keep));
+        assert!(DiskSpace::default().make(recording.path(), keep));
+        assert!(!DiskSpace::default().make(recording.path(), keep));
         assert_eq!(count(), 2);
     }
 }

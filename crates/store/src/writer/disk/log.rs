@@ -1,14 +1,14 @@
-//! The head file that is being written. It is opened for each write: so a directory that is gone, or may only be read, is
-//! met where it can be told, and no file keeps its disk from being unmounted or made read-only.
+//! The head file that is being written. It is opened for each write: a directory that is gone or read-only is noticed where
+//! it can be reported, and no open file keeps its disk from being unmounted or remounted read-only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::{head, place};
+use crate::{files, head};
 
-/// A head file: what is whole of it is known, what lies behind is not.
+/// A head file and the length that was written completely.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) path: PathBuf,
@@ -26,15 +26,15 @@ impl Log {
         let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o640);
-            place::open_own(&mut options, &path)
+            files::open_own(&mut options, &path)
         };
-        // What is there already is not this call's: it stays.
+        // An existing file is not replaced.
         let mut file = create()?;
         let mut write = || {
             file.write_all(&bytes)?;
             file.sync_all()
         };
-        match write().and_then(|()| place::sync(&head::directory_of(recording))) {
+        match write().and_then(|()| files::sync(&head::directory_of(recording))) {
             Ok(()) => Ok(Self {
                 path,
                 len: bytes.len() as u64,
@@ -51,7 +51,7 @@ impl Log {
     /// Appends whole frames and syncs them. Where that fails nothing is counted as written, and the next try writes to the
     /// same place: the file is never torn but at its end.
     pub(super) fn append(&mut self, frames: &[u8]) -> io::Result<()> {
-        let file = place::open_own(OpenOptions::new().write(true), &self.path)?;
+        let file = files::open_own(OpenOptions::new().write(true), &self.path)?;
         let found = file.metadata()?.len();
         if found < self.len {
             // Somebody cut it, or it is another file.

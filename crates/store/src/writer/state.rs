@@ -1,5 +1,5 @@
-//! How a writer is doing: read by whoever wants to know while it writes. The sampler counts without a lock; only the text
-//! of the last error lies behind one, which no sampler ever waits for.
+//! The state of a writer, readable while it writes. The sampler counts without a lock; only the text of the last error has
+//! one, which no sampler waits for.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -9,16 +9,16 @@ use units::{Bytes, WallClock};
 /// How a recording's disk is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DiskState {
-    /// It takes what it is given.
+    /// Writes succeed.
     #[default]
     Ok,
-    /// There is no room, and what may be dropped for it was dropped. Tried again by itself.
+    /// The disk is full, and what may be dropped was dropped. Writes are retried.
     Full,
-    /// It may only be read. Tried again by itself.
+    /// The file system is read-only. Writes are retried.
     ReadOnly,
-    /// The directory is gone. Tried again by itself.
+    /// The directory is gone. Writes are retried.
     Vanished,
-    /// It failed otherwise; in words. Tried again by itself.
+    /// Another error. Writes are retried.
     Failed(String),
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for DiskState {
         f.write_str(match self {
             Self::Ok => "nothing is wrong",
             Self::Full => "the disk is full",
-            Self::ReadOnly => "the file system may only be read",
+            Self::ReadOnly => "the file system is read-only",
             Self::Vanished => "the directory is gone",
             Self::Failed(why) => why,
         })
@@ -37,14 +37,14 @@ impl std::fmt::Display for DiskState {
 
 /// How a writer is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
+pub struct WriterState {
     /// Samples that are on disk, synced.
     pub samples_written: u64,
-    /// Samples that could not be kept because the disk did not take them.
+    /// Samples lost because the disk could not be written.
     pub samples_lost: u64,
     /// Parts of the recording, the oldest first, that were dropped because the disk was full.
     pub parts_dropped: u64,
-    /// Since when samples are being lost; `None` while they are kept.
+    /// Since when samples are lost; `None` while they are written.
     pub lost_since: Option<WallClock>,
     /// How the disk is doing.
     pub disk: DiskState,
@@ -56,12 +56,12 @@ pub struct State {
     pub sequence: u64,
 }
 
-/// What the sampler and the disk thread tell each other and everyone else.
+/// State shared by the sampler, the disk thread and observers.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) written: AtomicU64,
     pub(crate) lost: AtomicU64,
-    /// Parts that were dropped for want of room.
+    /// Parts that were dropped from a full disk.
     pub(crate) dropped: AtomicU64,
     /// Nanoseconds of the wall clock; `i64::MIN` where the source has none.
     lost_since: AtomicI64,
@@ -73,10 +73,10 @@ pub(crate) struct Shared {
     disk: AtomicU8,
     /// The writer ends: the disk thread is to try once more and no longer.
     pub(crate) closing: AtomicBool,
-    /// What was written before is not there any more: the next sample must stand by itself.
+    /// Earlier frames are gone: the next sample must be complete.
     pub(crate) begin_anew: AtomicBool,
-    /// The disk thread has facts that it has not kept yet.
-    pub(crate) facts_on_their_way: AtomicBool,
+    /// The disk thread has facts that are not written yet.
+    pub(crate) facts_pending: AtomicBool,
     last_error: Mutex<Option<String>>,
 }
 
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> WriterState {
         let last_error = self
             .last_error
             .try_lock()
@@ -133,7 +133,7 @@ impl Shared {
         };
         let since = self.lost_since.load(Relaxed);
         let losing = self.losing.load(Relaxed) && since != i64::MIN;
-        State {
+        WriterState {
             samples_written: self.written.load(Relaxed),
             samples_lost: self.lost.load(Relaxed),
             parts_dropped: self.dropped.load(Relaxed),

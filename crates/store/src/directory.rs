@@ -1,0 +1,98 @@
+//! The directory of a recording that is written: prepared when a writer starts, and again when it reappears after it was
+//! removed.
+
+pub(crate) mod identity;
+pub(crate) mod lock;
+pub(crate) mod retention;
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use units::Span;
+
+use crate::files::sync;
+use crate::{StoreError, head, segment};
+use identity::HostIdentity;
+use lock::Lock;
+
+/// The directory that a writer writes to, and the host that it records.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordingDirectory {
+    pub(crate) directory: PathBuf,
+    pub(crate) identity: HostIdentity,
+    pub(crate) every: Span,
+}
+
+/// No recording reaches this number of parts: a part with a larger number was named by hand.
+const LARGEST: u64 = 999_999_999_999;
+
+/// For the owner and the group only: names of processes and cgroups show what a host does.
+const MODE: u32 = 0o750;
+
+impl RecordingDirectory {
+    /// Creates the directory if absent and makes it a recording; refuses what belongs to another host or user.
+    pub(crate) fn make(&self) -> Result<Lock, StoreError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(MODE);
+        // Checked before anything is changed.
+        identity::is_new(&self.directory, &self.identity)?;
+        builder
+            .create(&self.directory)
+            .map_err(|error| StoreError::io("create", &self.directory, &error))?;
+        self.take()
+    }
+
+    /// Locks an existing directory, and makes it a recording if it is none.
+    pub(crate) fn take(&self) -> Result<Lock, StoreError> {
+        let is_new = identity::is_new(&self.directory, &self.identity)?;
+        let lock = Lock::take(&self.directory)?;
+        if is_new {
+            identity::write(&self.directory, &self.identity, self.every)?;
+        }
+        let heads = head::directory_of(&self.directory);
+        match DirBuilder::new().mode(MODE).create(&heads) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(StoreError::io("create", &heads, &error));
+            }
+            _ => {}
+        }
+        // So that a power failure does not lose the directory of new head files.
+        sync(&self.directory).map_err(|error| StoreError::io("sync", &self.directory, &error))?;
+        Ok(lock)
+    }
+
+    /// The number after all existing parts, sealed or not.
+    pub(crate) fn next_sequence(&self) -> std::io::Result<u64> {
+        let heads = head::files(&self.directory)?;
+        let (segments, _) = segment::list(&self.directory)?;
+        let sealed = segments.iter().map(|segment| segment.sequence);
+        let all = sealed.chain(heads.iter().map(|head| head.sequence));
+        match all.max() {
+            None => Ok(1),
+            Some(last) if last < LARGEST => Ok(last + 1),
+            Some(last) => Err(io::Error::other(format!(
+                "its last part has the number {last}, so there is no number for the next one; move that part elsewhere"
+            ))),
+        }
+    }
+
+    /// Removes an empty last head file, of a recorder that was killed at its start, to reuse its number; otherwise the number
+    /// would be missing for good. Not during sealing, which may be about to remove it.
+    pub(crate) fn clear_empty_head(&self) -> io::Result<()> {
+        let heads = head::files(&self.directory)?;
+        let Some(last) = heads.last().filter(|last| head::is_empty(&last.path)) else {
+            return Ok(());
+        };
+        match lock::try_sealing(&head::directory_of(&self.directory)) {
+            Some(_alone) => fs::remove_file(&last.path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether the directory exists.
+pub(crate) fn is_there(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|meta| meta.is_dir())
+}

@@ -1,0 +1,117 @@
+//! Files of a recording: opened only if they are regular files, and never through a symbolic link when written.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Syncs a directory, so that new entries are durable.
+pub(crate) fn sync(directory: &Path) -> std::io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Opens a file for reading, if it is a regular one: a pipe or a device in its place neither blocks nor is read.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    regular(OpenOptions::new().read(true), path, OFlags::empty())
+}
+
+/// Opens a file with these options, if it is a regular one and no symbolic link: write access to a recording's directory
+/// must not redirect what its recorder writes. Never with `truncate`: the type is checked after opening.
+pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    regular(options, path, OFlags::NOFOLLOW)
+}
+
+fn regular(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY | more).bits();
+    let file = options.custom_flags(flags.cast_signed()).open(path);
+    let file = file.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+        Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
+        // A pipe without a reader, opened for writing.
+        Some(rustix::io::Errno::NXIO) => io::Error::other("it is not a regular file"),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
+}
+
+/// Reads a regular file of at most `longest` bytes.
+pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let length = file.metadata()?.len();
+    if length > longest {
+        return Err(io::Error::other("it is too long"));
+    }
+    // One byte more, so that the end is found without growing the buffer.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
+    // It may be growing.
+    file.take(longest).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Creates a file. An existing one, left by a killed writer or another program, is removed first.
+pub(crate) fn create_draft(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    open_own(
+        OpenOptions::new().write(true).create_new(true).mode(0o640),
+        path,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened_and_nothing_else_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        fs::create_dir(at("directory")).unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("pipe"),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )
+        .unwrap();
+        let write = |name: &str| open_own(OpenOptions::new().write(true), &at(name)).map(drop);
+        assert_eq!(read_regular(&at("file"), 4).unwrap(), b"text");
+        assert!(read_regular(&at("file"), 3).is_err());
+        assert!(open_regular(&at("link")).is_ok());
+        assert!(write("file").is_ok());
+        for name in ["directory", "pipe", "/dev/zero"] {
+            let error = open_regular(&at(name)).unwrap_err();
+            assert_eq!(error.to_string(), "it is not a regular file", "{name}");
+            assert!(write(name).is_err(), "{name}");
+        }
+        assert_eq!(
+            write("link").unwrap_err().to_string(),
+            "it is a symbolic link"
+        );
+    }
+
+    #[test]
+    fn a_draft_takes_the_place_of_a_link_and_leaves_its_target_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, draft) = (
+            directory.path().join("target"),
+            directory.path().join("draft"),
+        );
+        fs::write(&target, "somebody's").unwrap();
+        std::os::unix::fs::symlink(&target, &draft).unwrap();
+        drop(create_draft(&draft).unwrap());
+        assert_eq!(fs::read(&target).unwrap(), b"somebody's");
+        assert!(fs::symlink_metadata(&draft).unwrap().is_file());
+    }
+}
