@@ -231,10 +231,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     // Without a machine id a host goes by the name of its file.
     let other = std::fs::read(case("healthy--idle")).unwrap();
     let other = file(&directory, "other.jsonl.gz", other);
-    for (source, says) in [
-        (source, "cannot add to"),
-        (other, "is the recording of"),
-    ] {
+    for (source, says) in [(source, "cannot add to"), (other, "is the recording of")] {
         let refused = memtide(&["record", "--from", &source, "--to", to]);
         assert_eq!(refused.status.code(), Some(3), "{source}");
         assert!(
