@@ -98,7 +98,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
         .counts_as("the setting")
-        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("allocating tasks scanned {scan} with allocation stalls of {stalls}: node reclaim, not a shortage"))
+        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("allocating tasks scanned {scan}, but allocation stalls are at {stalls}: node reclaim, not a shortage"))
         .counts_as("reclaim without allocation stalls")
         .shows_from(NODE_FREE, *idle, much, None, format!("at least {idle} free on node {other} throughout, down to {left} on node {full}"))
         .counts_as("free memory on another node")

@@ -1,4 +1,4 @@
-//! Page-cache thrash: file pages are dropped and read again.
+//! Page-cache thrash: file pages are evicted and read again.
 
 use timeline::facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE};
 use timeline::signals::{
@@ -10,36 +10,36 @@ use crate::measures::refaults::{OF_READS, evicted_by_another, rereading};
 use crate::prelude::*;
 
 declare_rule! {
-    /// The page cache is too small for the files in use: their pages are dropped and read again.
+    /// The page cache is too small for the files in use: their pages are evicted and read again (refaults).
     ///
     /// ## What it means
-    /// The files that programs keep using do not fit into the memory that is left for the page cache. The kernel drops
-    /// pages that are wanted again a moment later, and a read that should come from memory waits for a disk. Swap can
-    /// be quiet all the while, and free memory looks like some.
+    /// The working set of files does not fit into the memory left for the page cache. The kernel evicts pages that are
+    /// needed again a moment later, and a read that should come from memory waits for a disk. Swap can be quiet all the
+    /// while, and some memory looks free.
     /// ## How it is recognised
-    /// File pages come back after eviction (the kernel calls it a refault) at 1 MiB/s or more, they are at least a third
-    /// of all that is read from disks, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time.
-    /// Memory stalls may stay near zero where files are read in turn and each page is used once per turn; I/O stalls
-    /// then show the wait. Where nothing waits it is only worth a note, and where the cache is so large that what comes back
-    /// in the worst 10 s would take longer than 20 s to read all of it again, unless nothing ran for want of memory for a quarter
-    /// of the time: a backup passes through for the second time.
+    /// File pages refault (are read again after eviction) at 1 MiB/s or more, and refaults are at least a third of all
+    /// disk reads, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time. Memory stalls may stay
+    /// near zero when files are read in turn and each page is used once per turn; I/O stalls then show the wait. It is
+    /// informational if nothing waits, or if the cache is so large that reading all of it again takes more than 20 s at
+    /// the refault rate of the worst 10 s (a backup that passes through a second time), unless nothing ran for lack of
+    /// memory for a quarter of the time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
-    /// - A file that is read once more after it was evicted: while it comes back the host evicts nothing.
-    /// - `cgroup-cache-starved`: a control group's limit evicts, not the host.
+    /// - A file that is read once more after it was evicted: the host evicts nothing while it is read.
+    /// - `cgroup-cache-starved`: a cgroup limit evicts, not the host.
     /// - `node-reclaim-on`: one NUMA node evicts while another has free memory.
-    /// - `exec-pages-evicted`: the pages are program text, and anonymous memory cannot be swapped instead.
+    /// - `exec-pages-evicted`: the pages are program text, and anonymous memory cannot be swapped out instead.
     /// ## What to do
-    /// Now: give the cache room (cap or stop what grew last), or protect the victim with MemoryLow. For good: fewer or
-    /// smaller programs beside it, a job that reads once, or more RAM. Verify: what comes back after eviction is below
-    /// 2 % of what is read.
+    /// Now: free memory for the cache (cap or stop what grew last), or protect the victim with MemoryLow. For good:
+    /// fewer or smaller programs next to it, a job that reads once, or more RAM. Verify: refaults are below 2 % of disk
+    /// reads.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault, and activation as its near miss
     /// - kernel mm/filemap.c, folio_wait_bit_common: why reading files may cause no memory pressure
     pub(crate) RULE = {
         id: "page-cache-thrash", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: what comes back after eviction is below 2 % of what is read",
+        verify: "memtide check --for 1m under the same load: refaults are below 2 % of disk reads",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swappiness-misfit", "no-swap-risk", "direct-reclaim-stall",
             "kswapd-saturated",
@@ -48,24 +48,24 @@ declare_rule! {
     }
 }
 
-/// Activations per refault from which a little more cache helps, and below which only room for all files does; an
+/// Activations per refault above which a little more cache helps, and below which only cache for all files does; an
 /// engineering choice.
 const NEAR_MISS: Ratio = Ratio::from_percent(50.0);
 const FAR_MISS: Ratio = Ratio::from_percent(10.0);
-/// Shared memory that takes this share of RAM crowds the cache out and looks like it.
+/// Shared memory of this share of RAM displaces the cache and looks like it.
 const MUCH_SHARED: Ratio = Ratio::from_percent(25.0);
 
-/// What is thrashed comes back while it is still in use. Labelled captures read all of their page cache again within 0.5 to 5 s;
-/// streams through a cache that is large enough, on guests with busy healthy work, within 77 s and more (November 2026).
+/// Labelled captures of thrashing read all of their page cache again within 0.5 to 5 s; streams through a cache that is large
+/// enough, on busy healthy guests, within 77 s and more (November 2026).
 const TURN: Span = Span::from_secs(20);
 
 fn trigger() -> Trigger {
     Trigger::on_host(STALL, rereading())
 }
 
-/// How long it takes to read all of the page cache again.
-fn turn(cache: Bytes, again: BytesPerSecond) -> Option<Span> {
-    (again.get() > 0.0).then(|| Span::from_secs_f64(cache.as_f64() / again.get()))
+/// The time to read all of the page cache again.
+fn turn(cache: Bytes, rate: BytesPerSecond) -> Option<Span> {
+    (rate.get() > 0.0).then(|| Span::from_secs_f64(cache.as_f64() / rate.get()))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -74,25 +74,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(why) = evicted_by_another(cx, stretch, &pages) {
         return Ok(Outcome::Clear(why));
     }
-    let again = pages.to_bytes(cx.page_size()?);
-    let came_back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let refaults = pages.to_bytes(cx.page_size()?);
+    let refaulted = cx.mean_in(stretch, REFAULT_FILE, &refaults)?;
     let stalls = Stalls::during(cx, stretch);
     let cache = cx.page_cache().ok();
     let least = cache.and_then(|cache| cache.min_in(stretch));
     let left = least.map_or_else(String::new, |(cache, _)| {
-        format!(": {cache} of page cache is too little for those in use")
+        format!(": {cache} of page cache is too small for the files in use")
     });
     let title = format!(
-        "Files are read again and again ({came_back} came back after eviction){left}.{}",
+        "Files are read again and again (refaults: {refaulted}){left}.{}",
         stalls.sentence()
     );
-    let text = format!("{came_back} of files came back after eviction (refaults)");
-    let fastest = pressure::worst(&again, stretch).unwrap_or(came_back);
+    let text = format!("{refaulted} of files read again after eviction (refaults)");
+    let fastest = pressure::worst(&refaults, stretch).unwrap_or(refaulted);
     let is_slow = least
         .and_then(|(cache, _)| turn(cache, fastest))
         .is_some_and(|turn| turn > TURN);
-    // A large cache takes its time to be read again although it thrashes: then work stands still for memory, not for the disk
-    // of one stream.
+    // A large cache that thrashes takes long to read again, too; but then tasks stand still for memory, not for the disk.
     let stands_still = stalls
         .memory_full
         .is_some_and(|full| full >= Stalls::STANDSTILL);
@@ -106,41 +105,46 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(RULE
         .found(severity, title)
-        .graph("read again after eviction", &again)
-        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
+        .graph("file refaults", &refaults)
+        .shows_from(REFAULT_FILE, refaulted, READ_AGAIN, None, text)
         .counts_as("refaults")
-        .with(of_reads(cx, stretch, came_back), |finding, share| {
-            let text = format!("that is {share} of all that was read from disks");
+        .with(share_of_reads(cx, stretch, refaulted), |finding, share| {
+            let text = format!("that is {share} of all disk reads");
             finding.shows_from(Computed(PGPGIN), share, OF_READS, None, text).counts_as("their share of disk reads")
         })
         .shows_stalls(&stalls)
-        .with(least, |finding, (cache, index)| finding.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache down to {cache}")))
-        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}, cache in use included"))
+        .with(least, |finding, (cache, index)| finding.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache fell to {cache}")))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}, including cache in use"))
         .with(near, |finding, (share, is_near)| {
-            let text = match is_near {
-                true => format!("{share} of it had been evicted only just before: a little more cache helps"),
-                false => format!("hardly any of it ({share}) had been evicted only just before: only room for all of the files helps"),
+            let text = if is_near {
+                format!("{share} of the refaults were near misses (activations): a little more cache helps")
+            } else {
+                format!("hardly any refaults ({share}) were near misses (activations): only cache for all of the files helps")
             };
             finding.shows(Computed(ACTIVATE_FILE), share, None, text)
         })
-        .and(|finding| excluded(cx, stretch, finding))
+        .and(|finding| rule_out(cx, stretch, finding))
         .cause(cause(cx, stretch, near.map(|(_, is_near)| is_near)))
-        .fix(Fix::cap(cx, worst, "Give the cache room: stop what grew last, or cap the group it belongs to."))
-        .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as much as the files that it reads again."))
-        .fix(Fix::say("Keep a batch job that only passes through (a backup, an index run) from pushing it out: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
+        .fix(Fix::cap(cx, worst, "Free memory for the cache: stop what grew last, or cap its cgroup."))
+        .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as large as the files that it uses."))
+        .fix(Fix::say("Stop a batch job that reads once (a backup, an index run) from displacing the cache: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
-/// What part of the disk reads came back after eviction.
-fn of_reads(cx: &Evidence<'_>, stretch: &Stretch, came_back: BytesPerSecond) -> Option<Ratio> {
+/// The share of disk reads that are refaults.
+fn share_of_reads(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    refaulted: BytesPerSecond,
+) -> Option<Ratio> {
     let read = cx.mean_rate(PGPGIN, stretch)?;
-    (read.get() > 0.0).then(|| Ratio::new((came_back.get() / read.get()).min(1.0)))
+    (read.get() > 0.0).then(|| Ratio::new((refaulted.get() / read.get()).min(1.0)))
 }
 
-/// Whether little is missing: what came back had been evicted recently, or long ago. The multi-generational LRU counts
-/// activations in another way.
+/// The share of refaults that are activations, and whether that is much: those pages were evicted recently, so little cache
+/// is missing. The multi-generational LRU counts activations in another way.
 fn near(
     cx: &Evidence<'_>,
     stretch: &Stretch,
@@ -156,25 +160,26 @@ fn near(
     (is_near || share < FAR_MISS).then_some((share, is_near))
 }
 
-fn excluded(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
+fn rule_out(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
     let scanned = cx.mean_rate(PGSCAN_KSWAPD, stretch);
     let swapped_in = cx.swapped_in().ok();
-    let swapped_in = swapped_in.and_then(|it| it.mean_in(stretch));
+    let swapped_in = swapped_in.and_then(|swapped_in| swapped_in.mean_in(stretch));
     finding
         .not("streaming-read", "the same pages were read more than once")
-        .when(scanned.is_some_and(|it| it.get() > 0.0), |finding| {
-            let why = "the host itself evicts, not a control group's limit";
+        .when(scanned.is_some_and(|rate| rate.get() > 0.0), |finding| {
+            let why = "the host itself evicts, not a cgroup limit";
             finding.not("cgroup-cache-starved", why)
         })
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
-        .with(swapped_in.filter(|it| it.get() < 10.0), |finding, mean| {
-            finding.not("swap-thrash", format!("{mean} came back from swap"))
-        })
+        .with(
+            swapped_in.filter(|rate| rate.get() < 10.0),
+            |finding, mean| finding.not("swap-thrash", format!("only {mean} swapped in")),
+        )
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
     let mut cause = match near {
-        Some(true) => "The files in use are a little larger than the page cache that is left",
+        Some(true) => "The files in use are slightly larger than the page cache that is left",
         Some(false) => {
             "The files are read in turn and are far larger than the page cache that is left"
         }
@@ -190,7 +195,7 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
         ));
     }
     if cx.timeline.at(SWAP_TOTAL, stretch.last) == Some(Bytes::ZERO) {
-        cause.push_str("; without swap, cold anonymous memory cannot make room");
+        cause.push_str("; without swap, cold anonymous memory cannot leave RAM");
     }
     cause.push('.');
     cause
@@ -210,7 +215,7 @@ mod tests {
     };
     use units::Limit;
 
-    /// `again` of `read` KiB a second are read a second time, on a host whose reclaim is at work.
+    /// Disk reads of `read` KiB per second, `again` of them refaults, on a host that reclaims.
     fn reading(read: u64, again: u64) -> Case {
         Case::over(60)
             .gauge(MEM_TOTAL, Bytes::from_mib(4000))
@@ -232,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_come_back_are_found_although_memory_hardly_stalls() {
+    fn refaults_are_found_although_memory_hardly_stalls() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 1, 15));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -240,20 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn work_that_stands_still_is_critical() {
+    fn a_standstill_is_critical() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 40, 15));
         assert_eq!(finding.severity, Severity::Critical);
         assert!(finding.title.contains("stood still up to 40 %"));
     }
 
     #[test]
-    fn a_fast_disk_that_nobody_waits_for_is_a_note() {
+    fn informational_when_no_task_waits() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 0, 2));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn a_stream_through_a_large_cache_is_a_note_unless_work_stands_still_for_memory() {
+    fn a_stream_through_a_large_cache_is_informational_unless_work_stands_still() {
         let large = |memory, io| {
             let cached = Bytes::from_mib(2_000);
             found(
@@ -267,19 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn without_pressure_files_it_is_found_all_the_same() {
+    fn found_without_pressure_files() {
         let finding = found(RULE, &reading(30_000, 29_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.confidence.why.contains("PSI"));
     }
 
     #[test]
-    fn a_stream_is_clear_and_so_is_a_cold_start() {
+    fn clear_on_a_stream_and_a_cold_start() {
         assert!(clear(RULE, &reading(60_000, 0)).contains("read again after eviction"));
         clear(RULE, &waiting(reading(60_000, 3_000), 1, 60));
     }
 
-    /// An hour of `read` KiB a second: for half a minute `again` KiB of it come back and `evicted` pages are scanned.
+    /// An hour of `read` KiB per second, for 30 s with `again` KiB of refaults and `evicted` scanned pages.
     fn in_an_hour(read: u64, again: u64, evicted: u64) -> Case {
         Case::over(3600)
             .gauge(MEM_TOTAL, Bytes::from_mib(4000))
@@ -293,21 +298,21 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone() {
+    fn finds_30_s_within_an_hour() {
         let finding = found(RULE, &in_an_hour(30_000, 29_000, 7_000));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(times(&finding), [(1800, 1830)]);
     }
 
     #[test]
-    fn a_stream_in_an_hour_is_clear_and_so_is_one_of_what_was_evicted_before() {
+    fn clear_on_a_stream_of_new_or_formerly_evicted_files() {
         clear(RULE, &in_an_hour(60_000, 0, 15_000));
         let again = clear(RULE, &in_an_hour(30_000, 29_000, 0));
         assert!(again.contains("evicts nothing"), "{again}");
     }
 
     #[test]
-    fn a_burst_of_three_seconds_is_clear() {
+    fn clear_after_a_burst_of_3_s() {
         let mut rates = vec![0; 60];
         rates[10..13].fill(7000);
         clear(
@@ -317,13 +322,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_a_group_is_not_a_shortage_of_the_host() {
-        // By the host's counters: reclaim under a limit is not in them.
+    fn clear_when_a_cgroup_limit_evicts() {
+        // By the host's counters, which do not count reclaim under a limit.
         let case = reading(50_000, 49_000)
             .counter(PGSCAN_KSWAPD, 0)
             .gauge(MEM_FREE, Bytes::from_mib(3000));
         assert!(clear(RULE, &case).contains("cgroup-cache-starved"));
-        // By the groups' own.
+        // By the cgroup's own counters.
         let web = |limit| {
             reading(50_000, 49_000)
                 .gauge(MEM_FREE, Bytes::from_mib(3000))
@@ -336,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_reclaims_beside_a_free_one_is_left_to_its_rule() {
+    fn clear_on_node_reclaim() {
         let mut case = reading(50_000, 49_000)
             .gauge(MEM_FREE, Bytes::from_mib(1800))
             .fact(ZONE_RECLAIM_MODE, "1");
@@ -350,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn old_kernels_count_both_kinds_of_refault_in_one() {
+    fn found_on_old_kernels_with_one_refault_counter() {
         use timeline::signals::REFAULT_BOTH;
         let old = |swapped_in| {
             Case::over(60)
@@ -363,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn without_refaults_it_says_what_it_lacks() {
+    fn not_evaluated_without_refaults() {
         let case = Case::over(60).counter(PGPGIN, 1);
         assert_eq!(
             not_evaluated(RULE, &case).names,

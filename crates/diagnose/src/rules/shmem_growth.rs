@@ -1,4 +1,4 @@
-//! Shared memory and tmpfs take a large part of RAM, or grow.
+//! Shared memory and tmpfs take a large part of RAM or grow.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_RSS_SHMEM, SWAP_TOTAL};
 
@@ -10,21 +10,21 @@ declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
     ///
     /// ## What it means
-    /// Shared memory segments, memfds and files in tmpfs (/dev/shm, /run, often /tmp) are in `Cached` and in the
-    /// "buff/cache" of free(1), yet nothing but deleting them or swap gives their memory back. MemAvailable leaves them
-    /// out. A database's buffer pool is meant to be there; a forgotten file is not.
+    /// Shared memory segments, memfds and files in tmpfs (/dev/shm, /run, often /tmp) are part of `Cached` and of
+    /// "buff/cache" in free(1), but only deleting or swapping them frees their memory. MemAvailable excludes them. A
+    /// database's buffer pool is there on purpose; a forgotten file is not.
     /// ## How it is recognised
-    /// Shmem is 25 % of RAM or more for 10 s, or rises by 5 % of RAM (at least 16 MiB) and half of that stays for 10 s. A
-    /// rise ends when it is given back by half, or stands still for longer than it took so far (a minute at least). A climb
-    /// to 25 % or more is a warning: it takes 10 s and several steps. So is half of RAM that leaves less than 10 %
-    /// available; what stands still, and a single jump, is information. Seconds prove a climb, not a leak: that needs a
+    /// Shmem is 25 % of RAM or more for 10 s, or rises by 5 % of RAM (at least 16 MiB) and half of that stays for 10 s.
+    /// A rise ends when half of it is freed, or when Shmem is level for longer than the rise took (a minute at least).
+    /// A climb to 25 % or more, in 10 s or longer and several steps, is a warning. So is half of RAM with less than 10
+    /// % available. A level and a single jump are informational. Seconds show a climb, not a leak: that needs a
     /// recording over hours.
     /// ## Not this
-    /// - `cache-full-harmless`: page cache of files on disks, which is given back.
+    /// - `cache-full-harmless`: page cache of files on disks, which is reclaimed on demand.
     /// - A database's buffers (shared_buffers, SGA): large, and level from its start on.
     /// ## What to do
-    /// Now: see what is there (`df -h -t tmpfs`, `ipcs -m`), remove what is not needed, shrink a mount with
-    /// `mount -o remount,size=…`. For good: `size=` in /etc/fstab. Verify: Shmem stays level over a day.
+    /// Now: see what is there (`df -h -t tmpfs`, `ipcs -m`), remove what is not needed, shrink a mount with `mount -o
+    /// remount,size=…`. For good: `size=` in /etc/fstab. Verify: Shmem stays level over a day.
     /// ## References
     /// - kernel Documentation/filesystems/tmpfs.rst
     /// - ipcs(1), ipcrm(1)
@@ -41,9 +41,9 @@ declare_rule! {
 const LARGE: Ratio = Ratio::from_percent(25.0);
 /// Labelled captures: 0.2 % on hosts without such a load, 61 % with a growing tmpfs.
 const RISE: Ratio = Ratio::from_percent(5.0);
-/// More than everything else together.
+/// An engineering choice: more than everything else together.
 const MOST: Ratio = Ratio::from_percent(50.0);
-/// Segments that processes map explain this share of Shmem: then it is not files.
+/// Mapped segments of this share of Shmem explain it; otherwise it is files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
@@ -81,8 +81,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));
     let mappers = mappers(cx, at);
-    let mapped = mappers.first().map(|m| m.1);
-    let mapped = mapped.is_some_and(|m| m >= peak.share(MAPPED));
+    let mapped = mappers
+        .first()
+        .is_some_and(|(_, most)| *most >= peak.share(MAPPED));
     let owner = owner(&mappers, mapped);
     let left = available.filter(|_| little).map(|(left, _)| left);
     let title = title(rise.as_ref(), (peak, share), left, &owner);
@@ -108,45 +109,48 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             cx.time(at),
             format!("{peak} of shared memory and tmpfs ({share} of RAM)"),
         )
-        .with(available, |it, (left, index)| {
+        .with(available, |finding, (left, index)| {
             let text = format!(
-                "down to {left} available{}; shared memory is no part of it",
+                "available fell to {left}{}; it excludes shared memory",
                 cx.remark_of_ram(left)
             );
-            it.shows(MEM_AVAILABLE, left, cx.time(index), text)
+            finding.shows(MEM_AVAILABLE, left, cx.time(index), text)
         })
         .not(
             "cache-full-harmless",
-            "shared memory is not given back on demand",
+            "the kernel cannot drop shared memory on demand",
         )
-        .when(cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO), |it| {
-            it.tells("there is no swap: nothing but deleting gives the memory back")
-        })
+        .when(
+            cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO),
+            |finding| finding.tells("there is no swap: only deleting frees the memory"),
+        )
         .and(|finding| advised(finding, mapped))
         .affects(affected(cx, mappers))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// What would settle the rest.
+/// What a longer recording would settle.
 fn open(climbs: bool, watched: Span) -> &'static str {
-    match (climbs, watched >= LONG) {
-        (true, false) => "a recording over hours would tell a leak from a load",
-        (false, false) => "whether it grows, a longer recording would tell",
-        (_, true) => "",
+    if watched >= LONG {
+        ""
+    } else if climbs {
+        "a recording over hours would distinguish a leak from a load"
+    } else {
+        "a longer recording would show whether it grows"
     }
 }
 
-/// Who has it, as far as the source tells.
+/// The owner, as far as the source reports it.
 fn owner(mappers: &[(&str, Bytes)], mapped: bool) -> String {
     match mappers.first() {
         Some((name, bytes)) if mapped => format!("{name} maps {bytes}"),
-        Some(_) => "files in tmpfs, or segments that nobody maps".to_owned(),
-        None => "who holds it, this source does not tell".to_owned(),
+        Some(_) => "files in tmpfs, or unmapped segments".to_owned(),
+        None => "this source does not show the owner".to_owned(),
     }
 }
 
-/// What happened; `left` is what little is available for the rest.
+/// `left` is available memory, where it is little.
 fn title(
     rise: Option<&Rise>,
     (peak, share): (Bytes, Ratio),
@@ -166,29 +170,29 @@ fn title(
             rise.to,
         ),
         (_, Some(left)) => format!(
-            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; {left} are left for the rest ({owner})."
+            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; only {left} is available ({owner})."
         ),
         _ => format!(
-            "{peak} of what counts as cache ({share} of RAM) is shared memory and cannot be dropped ({owner})."
+            "{peak} of the memory counted as cache ({share} of RAM) is shared memory, which cannot be dropped ({owner})."
         ),
     }
 }
 
-/// With cause and fixes: segments that processes map are another matter than files.
+/// Adds cause and fixes, for mapped segments or for files.
 fn advised(finding: Finding, mapped: bool) -> Finding {
     if mapped {
         finding
-            .cause("Processes share segments of this size. A database's buffer pool is meant to be there; segments without a user are left over.")
-            .fix(Fix::say("See who maps it; size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove segments that nobody uses (ipcrm, where nattch is 0).").look("ipcs -m"))
+            .cause("Processes share segments of this size. A database's buffer pool is there on purpose; segments without a user are left over.")
+            .fix(Fix::say("Find out which processes map it. Size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove unused segments (ipcrm, where nattch is 0).").look("ipcs -m"))
     } else {
         finding
-            .cause("Files were written to a file system that lives in RAM, or segments were left over by a program that ended.")
-            .fix(Fix::say("See which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses more instead of filling RAM.").look("df -h -t tmpfs\nipcs -m"))
+            .cause("Files were written to a file system in RAM, or a program left segments behind when it ended.")
+            .fix(Fix::say("Find out which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses writes instead of filling RAM.").look("df -h -t tmpfs\nipcs -m"))
     }
 }
 
-/// Programs by the largest mapping of shared memory among their processes: a segment counts in full for each who maps
-/// it, so their sum would say nothing.
+/// Programs by the largest shared memory among their processes: a segment counts in full for each process that maps it, so a
+/// sum would mean nothing.
 fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     let mapped = |process: &EntitySeries, at| {
         let mapped = cx.timeline.at_of(process, PROC_RSS_SHMEM, at)?;
@@ -197,21 +201,25 @@ fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     processes::programs(cx, index, mapped, Bytes::max)
 }
 
-/// Who maps most, and where files may lie.
+/// The programs that map most, and mounts that may hold files.
 fn affected(cx: &Evidence<'_>, mappers: Vec<(&str, Bytes)>) -> Vec<Affected> {
     let programs = mappers
         .into_iter()
         .filter(|(_, bytes)| *bytes >= Bytes::from_mib(1))
         .take(3)
         .map(|(name, bytes)| Affected::new("process", name, format!("maps {bytes}")));
-    let mounts = cx.facts.memory_mounts.iter();
-    let mounts = mounts.filter(|mount| mount.kind != "devtmpfs").take(5);
-    let mounts = mounts.map(|mount| {
-        let most = mount
-            .size
-            .map_or_else(String::new, |size| format!(", at most {size}"));
-        Affected::new("mount", &mount.point, format!("{}{most}", mount.kind))
-    });
+    let mounts = cx
+        .facts
+        .memory_mounts
+        .iter()
+        .filter(|mount| mount.kind != "devtmpfs")
+        .take(5)
+        .map(|mount| {
+            let limit = mount
+                .size
+                .map_or_else(String::new, |size| format!(", at most {size}"));
+            Affected::new("mount", &mount.point, format!("{}{limit}", mount.kind))
+        });
     programs.chain(mounts).collect()
 }
 
@@ -247,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_of_a_database_that_stands_still_is_information() {
+    fn a_level_database_segment_is_informational() {
         let case = host(25, 400)
             .gauge(MEM_SHMEM, MIB(300))
             .gauge_of(Entity::Process, "9@1", PROC_RSS_SHMEM, MIB(290))
@@ -262,26 +270,26 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_is_information() {
+    fn a_jump_is_informational() {
         let mut jump = vec![MIB(10); 10];
         jump.extend([MIB(200); 16]);
         let finding = found(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &jump));
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("jumped"), "{}", finding.title);
-        // Also to a quarter of RAM and more: something was started.
+        // Also to a quarter of RAM and more: a program was started.
         jump[10..].fill(MIB(280));
         let finding = found(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &jump));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn half_of_ram_that_leaves_nothing_is_a_warning() {
+    fn half_of_ram_with_little_available_is_a_warning() {
         let case = host(25, 40).gauge(MEM_SHMEM, MIB(700));
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 
     #[test]
-    fn one_look_shows_the_level_and_claims_no_growth() {
+    fn a_single_sample_shows_the_level_only() {
         let case = host(0, 200).gauge(MEM_SHMEM, MIB(420));
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
@@ -290,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn little_shared_memory_is_clear() {
+    fn clear_with_little_shared_memory() {
         clear(RULE, &host(25, 400).gauge(MEM_SHMEM, MIB(240)));
         clear(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &ramp(10, 40)));
     }
 
-    /// 30 s of a tmpfs that fills and is emptied, from second 1,800 of an hour on.
+    /// An hour with a tmpfs that fills for 30 s from second 1,800 and is emptied.
     fn within_an_hour(from: u64, to: u64) -> Case {
         let fills: Vec<Bytes> = (0..=30).map(|i| MIB(from + (to - from) * i / 30)).collect();
         let steps = [vec![MIB(from); 1800], fills, vec![MIB(from); 1]].concat();
@@ -303,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found_with_its_own_times() {
+    fn finds_30_s_within_an_hour() {
         let finding = found(RULE, &within_an_hour(10, 500));
         assert_eq!(finding.severity, Severity::Warning);
         let when = finding.when.unwrap();
@@ -316,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_twice_is_two_incidents() {
+    fn two_climbs_are_two_incidents() {
         let fill = |n| [ramp(10, 200), vec![MIB(200); n], vec![MIB(10); 200]].concat();
         let steps = [fill(100), fill(40)].concat();
         let finding = found(RULE, &host(600, 400).gauge_steps(MEM_SHMEM, &steps));
@@ -324,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn without_shmem_it_says_what_it_lacks() {
+    fn not_evaluated_without_shmem() {
         assert_eq!(not_evaluated(RULE, &host(25, 400)).names, ["mem.shmem"]);
     }
 }

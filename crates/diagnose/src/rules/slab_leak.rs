@@ -1,4 +1,4 @@
-//! Kernel objects pile up that nobody can reclaim.
+//! Unreclaimable kernel objects (slab) pile up.
 
 use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
@@ -9,46 +9,46 @@ use crate::measures::slab;
 use crate::prelude::*;
 
 declare_rule! {
-    /// The kernel holds more and more objects that it cannot reclaim.
+    /// Kernel memory that cannot be reclaimed (unreclaimable slab) grows or is large.
     ///
     /// ## What it means
     /// A driver, a file system or a program that keeps kernel objects open (sockets, epoll, watches, cgroups) makes the
-    /// kernel allocate small objects that are never freed. No process shows them, dropping caches does not help, and one
-    /// day memory is gone.
+    /// kernel allocate small objects that are never freed. No process shows them, dropping caches does not help, and
+    /// one day memory is gone.
     /// ## How it is recognised
     /// Unreclaimable slab (SUnreclaim) climbs by 4 % of RAM or more (at least 16 MiB), in 10 s or longer and in several
-    /// steps, or it is at 10 % of RAM (at least 256 MiB) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when it
-    /// is given back by half, or stands still for longer than it took so far (a minute at least). A fifth of RAM, or a
-    /// climb over an hour, or one that leaves less than 10 % available is a warning. Where RAM is not known, 4 GiB and
-    /// 16 GiB take the place of the shares. Seconds prove a climb, not a leak: that needs a recording over hours.
+    /// steps, or is at 10 % of RAM (at least 256 MiB) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when half
+    /// of it is freed, or when the level is flat for longer than the climb took (a minute at least). A fifth of RAM, a
+    /// climb over an hour, or one with less than 10 % available is a warning. Where RAM is unknown, 4 GiB and 16 GiB
+    /// replace the shares. Seconds show a climb, not a leak: that needs a recording over hours.
     /// ## Not this
-    /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is wanted.
-    /// - A jump that does not go on: something was started.
+    /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is needed.
+    /// - A jump that does not continue: a program was started.
     /// ## What to do
-    /// Now: find the cache that grows (`slabtop`) and stop what makes it grow. For good: update the kernel or the driver,
-    /// or fix the program. Verify: a recording over a day shows SUnreclaim level.
+    /// Now: find the cache that grows (`slabtop`) and stop what makes it grow. For good: update the kernel or the
+    /// driver, or fix the program. Verify: a recording over a day shows SUnreclaim level.
     /// ## References
     /// - kernel Documentation/mm/slab.rst (slub_debug, alloc_traces)
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
     pub(crate) RULE = {
         id: "slab-leak", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Something in the kernel allocates objects and does not free them: a driver, a file system, or a program that keeps kernel objects open.",
+        cause: "A driver or a file system allocates kernel objects and does not free them, or a program keeps them open.",
         verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level",
         brings_about: WANT_AND_THRASH,
         explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
     }
 }
 
-/// Labelled captures: the largest rise of SUnreclaim that is no leak takes 1.4 % of RAM (swap in full use).
+/// Labelled captures: the largest rise of SUnreclaim without a leak is 1.4 % of RAM (swap in full use).
 const CLIMB: Ratio = Ratio::from_percent(4.0);
-/// Real hosts in question-and-answer threads: 0.3 % to 5.4 %; the least that was a leak 15 %.
+/// Real hosts in question-and-answer threads: 0.3 % to 5.4 %; the smallest leak 15 %.
 const HIGH: Ratio = Ratio::from_percent(10.0);
-/// Below this a small machine's base of kernel objects is a large share.
+/// On small machines the basic kernel objects alone are a large share.
 const HIGH_AT_LEAST: Bytes = Bytes::from_mib(256);
-/// Where RAM is not known: 10 % of 40 GiB.
+/// Where RAM is unknown: 10 % of 40 GiB.
 const HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(4);
-/// No healthy load is known that holds so much; a leak of SELinux objects was found at 45 GiB.
+/// No healthy load is known to use this much; a leak of SELinux objects was found at 45 GiB.
 const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
 
@@ -63,17 +63,21 @@ fn trigger() -> Trigger {
     rise::trigger(find, any![is_high(), climbs])
 }
 
-/// SUnreclaim, or Slab − SReclaimable, or where slabtop alone was kept what its caches take.
+/// SUnreclaim, or Slab − SReclaimable; with slabtop only, the size of its caches.
 fn unreclaimable() -> Reading<Bytes> {
-    let rest = gauge(MEM_SLAB).minus(gauge(MEM_SLAB_RECLAIMABLE));
+    let difference = gauge(MEM_SLAB).minus(gauge(MEM_SLAB_RECLAIMABLE));
     let caches = computed("unreclaimable_slab_caches", |cx| {
-        let is_meant = |cache: &slab::Cache| !cache.is_reclaimable();
-        slab::sizes(cx, is_meant).ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
+        slab::sizes(cx, is_unreclaimable)
+            .ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
     });
-    gauge(MEM_SLAB_UNRECLAIMABLE).or(rest).or(caches)
+    gauge(MEM_SLAB_UNRECLAIMABLE).or(difference).or(caches)
 }
 
-/// This share of RAM, or so much where RAM is not known.
+fn is_unreclaimable(cache: &slab::Cache) -> bool {
+    !cache.is_reclaimable()
+}
+
+/// This share of RAM, or `otherwise` where RAM is unknown.
 fn edge(share: Ratio, otherwise: Bytes) -> Reading<Bytes> {
     let of_ram = ram().share(share).or(Reading::constant(otherwise));
     of_ram.max(HIGH_AT_LEAST)
@@ -85,7 +89,7 @@ fn is_high() -> Predicate {
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let mut rises = Rise::of_size(&unreclaimable().track(cx)?, Rise::at_least(cx, CLIMB));
-    // A jump that does not go on: something was started.
+    // A jump that does not continue: a program was started.
     rises.retain(|rise| rise.climbs);
     with_levels(cx, is_high(), rises)
 }
@@ -94,20 +98,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let track = unreclaimable().track(cx)?;
     let Some((level, at)) = track.max_in(stretch) else {
-        return clear!("kernel objects were not measured");
+        return clear!("unreclaimable slab was not measured");
     };
-    let is_meant = |cache: &slab::Cache| !cache.is_reclaimable();
-    let caches = slab::caches(cx, stretch.last).into_iter();
-    let caches: Vec<_> = caches.filter(is_meant).collect();
+    let caches: Vec<_> = slab::caches(cx, stretch.last)
+        .into_iter()
+        .filter(is_unreclaimable)
+        .collect();
     let least = Rise::at_least(cx, CLIMB);
-    let climbs = Rise::seen(&track, least).filter(|rise| rise.climbs);
-    let climb = climbs.max_by_key(Rise::by);
+    let climb = Rise::seen(&track, least)
+        .filter(|rise| rise.climbs)
+        .max_by_key(Rise::by);
     let edge = |share, otherwise| Ok(edge(share, otherwise).track(cx)?.at(at).unwrap_or_default());
     let high: Bytes = edge(HIGH, HIGH_UNKNOWN_RAM)?;
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
     let severity = severity(cx, stretch, climb.as_ref(), too_high);
-    let grown = climb.as_ref().and_then(|it| slab::grown(cx, &it.stretch));
-    let grown = grown.filter(is_meant);
+    let grown = climb
+        .as_ref()
+        .and_then(|climb| slab::grown(cx, &climb.stretch))
+        .filter(is_unreclaimable);
     let of_ram = cx.remark_of_ram(level);
     let title = title(
         climb.as_ref(),
@@ -125,28 +133,30 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
             finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
         })
-        .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} unreclaimable{of_ram}")))
-        // Seconds of growth are one observation, however it is looked at.
+        .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} of unreclaimable slab{of_ram}")))
+        // Seconds of growth are one kind of evidence only.
         .counts_once_if(!is_long && !too_high)
         .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
         .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
-        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
-        .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when the growth began.").look("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Update the kernel or the driver that owns the cache; a reboot frees the memory."))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// What would settle the rest.
+/// What would settle the cause.
 fn open(is_long: bool, no_caches: bool) -> &'static str {
-    match (is_long, no_caches) {
-        (true, false) => "",
-        (true, true) => "slab caches (root) would name the owner",
-        (false, _) => "a recording over hours would tell a leak from a load",
+    if !is_long {
+        "a recording over hours would distinguish a leak from a load"
+    } else if no_caches {
+        "slab caches (root) would name the owner"
+    } else {
+        ""
     }
 }
 
-/// A level that is absurd, a climb that leaves little or took long.
+/// A warning for an extreme level, or a climb that took long or leaves little available.
 fn severity(
     cx: &Evidence<'_>,
     stretch: &Stretch,
@@ -155,13 +165,16 @@ fn severity(
 ) -> Severity {
     let available = available::available(cx).ok();
     let least = available.and_then(|(track, _)| track.min_in(stretch));
-    let little = cx.ram().ok().zip(least);
-    let little = little.is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
+    let little = cx
+        .ram()
+        .ok()
+        .zip(least)
+        .is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
     let matters = |rise: &Rise| little || rise.stretch.duration() >= LONG;
     Severity::warning_if(too_high || climb.is_some_and(matters))
 }
 
-/// What happened, and in which cache most of it is.
+/// The growth or the level, and the cache with most of it.
 fn title(
     climb: Option<&Rise>,
     (level, of_ram): (Bytes, &str),
@@ -175,12 +188,12 @@ fn title(
     };
     match climb {
         Some(rise) => format!(
-            "Kernel objects that cannot be reclaimed grew by {} to {}{of_ram} in {}{mostly}.",
+            "Unreclaimable kernel memory (slab) grew by {} to {}{of_ram} in {}{mostly}.",
             rise.by(),
             rise.to,
             rise.stretch.elapsed()
         ),
-        None => format!("{level} of kernel objects{of_ram} cannot be reclaimed{mostly}."),
+        None => format!("The kernel cannot reclaim {level} of slab{of_ram}{mostly}."),
     }
 }
 
@@ -209,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_climb_of_seconds_is_information_and_not_yet_a_leak() {
+    fn a_climb_of_seconds_is_informational() {
         let case = host(20).gauge_steps(MEM_SLAB_UNRECLAIMABLE, &ramp(20, 120, 20));
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Info);
@@ -223,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_climb_that_leaves_little_available_is_a_warning() {
+    fn a_climb_with_little_available_is_a_warning() {
         let case = host(20)
             .gauge(MEM_AVAILABLE, MIB(50))
             .gauge_steps(MEM_SLAB_UNRECLAIMABLE, &ramp(20, 120, 20));
@@ -237,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_level_needs_no_second_look_nor_the_size_of_ram() {
+    fn an_extreme_level_needs_one_sample_and_no_memtotal() {
         let case = Case::once()
             .gauge_of(
                 Entity::Slab,
@@ -257,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_that_grew_is_named() {
+    fn the_title_names_the_cache_that_grew() {
         let pages: Vec<Pages> = (0..=20).map(|i| Pages::new(i * 1280)).collect();
         let case = host(20)
             .gauge_steps(MEM_SLAB_UNRECLAIMABLE, &ramp(20, 120, 20))
@@ -267,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_or_a_small_base_is_clear() {
+    fn clear_on_a_jump_or_a_small_level() {
         let mut jump = vec![MIB(20); 10];
         jump.extend([MIB(80); 11]);
         clear(RULE, &host(20).gauge_steps(MEM_SLAB_UNRECLAIMABLE, &jump));
@@ -279,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inode_cache_is_not_a_leak() {
+    fn clear_when_the_inode_cache_grows() {
         let case = Case::once().gauge_of(
             Entity::Slab,
             "ext4_inode_cache",
@@ -296,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found_and_a_jump_is_not() {
+    fn finds_30_s_within_an_hour_but_not_a_jump() {
         let climb = [vec![MIB(20); 1800], ramp(20, 120, 30), vec![MIB(120); 60]].concat();
         let hour = |steps: &[Bytes]| host(3600).gauge_steps(MEM_SLAB_UNRECLAIMABLE, steps);
         let finding = found(RULE, &hour(&climb));
@@ -308,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn without_slab_figures_it_says_what_it_lacks() {
+    fn not_evaluated_without_slab() {
         assert_eq!(
             not_evaluated(RULE, &host(20)).names,
             ["mem.slab_unreclaimable"]

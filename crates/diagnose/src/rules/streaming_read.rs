@@ -7,51 +7,50 @@ use crate::measures::readings::refaults_file;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Much is read from disk, but hardly anything twice: a stream, not a cache that is too small.
+    /// Much is read from disk, but hardly anything twice: a stream, not a page cache that is too small.
     ///
     /// ## What it means
     /// A backup, a copy or a scan reads each file once. The disk is busy, free memory falls to its floor and kswapd
-    /// works, all because the page cache is filled with pages that are dropped again unused. More memory would change
-    /// nothing; what is read for the first time must come from the disk.
+    /// works, only because the page cache fills with pages that are evicted unused. More memory would change nothing;
+    /// the first read of a file must come from the disk.
     /// ## How it is recognised
-    /// At least 10 MiB/s are read from block devices without swap, for 10 s or longer, 10 % of RAM in all, and fewer than
-    /// 100 pages a second and less than 5 % of what is read come back after eviction. Nobody waits for memory meanwhile.
+    /// At least 10 MiB/s are read from block devices without swap, for 10 s or longer, 10 % of RAM in all, and refaults
+    /// are fewer than 100 pages per second and less than 5 % of the reads. No task waits for memory at that time.
     /// ## Not this
-    /// - `page-cache-thrash`: a third or more of what is read had been in memory before.
+    /// - `page-cache-thrash`: a third or more of the reads had been in memory before.
     /// - Direct I/O (databases with their own buffers): it counts as reading too, and bypasses the page cache.
     /// ## What to do
-    /// Mostly nothing. If the stream drops others' pages, run it with a limit of its own (`systemd-run -p MemoryHigh=`)
-    /// or let it drop what it has read (POSIX_FADV_DONTNEED). Verify: refaults stay at 0 for the others.
+    /// Usually nothing. If the stream evicts pages of other programs, run it with a limit of its own (`systemd-run -p
+    /// MemoryHigh=`) or let it drop what it has read (POSIX_FADV_DONTNEED). Verify: refaults of the other programs stay
+    /// at 0.
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault
     /// - posix_fadvise(2)
     pub(crate) RULE = {
         id: "streaming-read", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "A program reads each file once (backup, copy, scan), or reads past the page cache (direct I/O).",
+        cause: "A program reads each file once (backup, copy, scan), or bypasses the page cache (direct I/O).",
         verify: "memtide check while it runs: refaults stay near 0",
     }
 }
 
 /// A tenth of an old disk's speed; a labelled stream reads 60 MiB/s, healthy hosts below 0.1 MiB/s outside of streams.
 const READS: BytesPerSecond = BytesPerSecond::from_mib(10.0);
-/// Less in all would not have filled anything.
+/// Smaller reads do not fill the cache.
 const IN_ALL: Ratio = Ratio::from_percent(10.0);
-/// Less of what is read than this was read before. Labelled streams show 0; page-cache-thrash starts at a third, and what
-/// lies between is neither.
+/// Refaults as a share of reads. Labelled streams show 0; page-cache-thrash starts at a third, and values between are
+/// neither.
 const HARDLY_TWICE: Ratio = Ratio::from_percent(5.0);
 
 fn trigger() -> Trigger {
-    let again = refaults_file();
+    let refaults = refaults_file();
     Trigger::on_host(
         LEVEL,
         all![
             read_from_disks().at_least("read from disks", READS),
-            again
-                .clone()
-                .at_most("files read again after eviction", Calm::REFAULTS),
-            again.bytes().at_most(
-                "files read again, of all reads",
+            refaults.clone().at_most("file refaults", Calm::REFAULTS),
+            refaults.bytes().at_most(
+                "file refaults, of all reads",
                 read_from_disks().share(HARDLY_TWICE)
             ),
         ],
@@ -71,19 +70,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let in_all = Bytes::from_f64(read.integral_in(stretch));
     let ram = cx.ram().ok();
     if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
-        return clear!("{in_all} were read in all");
+        return clear!("only {in_all} was read in all");
     }
     let calm = match Calm::during(cx, stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
     };
-    let again = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
-    let again = again.to_bytes(cx.page_size()?);
+    let refaulted = cx
+        .mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?
+        .to_bytes(cx.page_size()?);
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
     let title = format!(
-        "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
+        "{in_all} was read in {} ({rate}{of_ram}), hardly anything twice: a stream, which more memory would not speed up.",
         stretch.duration()
     );
     let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
@@ -92,10 +92,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("read", &read)
         .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
         .counts_as("disk reads")
-        .shows_below(REFAULT_FILE, again, most, None, format!("{again} of it had been in memory before"))
+        .shows_below(REFAULT_FILE, refaulted, most, None, format!("{refaulted} of it had been in memory before (refaults)"))
         .counts_as_all(calm.kinds())
-        .not("page-cache-thrash", "what was dropped was not wanted again")
-        .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
+        .not("page-cache-thrash", "evicted pages were not needed again")
+        .fix(Fix::say("Usually nothing. If the stream evicts pages of other programs, give it a limit of its own: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -114,18 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_read_once_is_a_stream() {
+    fn a_file_read_once_is_found() {
         let finding = found(RULE, &reading(60, 0));
         assert_eq!(finding.severity, Severity::Info);
         assert!(
-            finding.title.starts_with("1.2 GiB were read in 20 s"),
+            finding.title.starts_with("1.2 GiB was read in 20 s"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn each_stream_is_told() {
+    fn each_stream_is_an_occurrence() {
         let case = Case::over(240)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .counter_steps(PGPGIN, &three_times([60 << 20; 3], 0))
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_in_an_hour_is_found_and_files_read_again_there_are_none() {
+    fn finds_a_stream_within_an_hour_but_not_refaults() {
         let in_an_hour = |pages_again| {
             Case::over(3600)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -149,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn files_read_again_are_no_stream() {
+    fn clear_on_refaults() {
         clear(RULE, &reading(60, 5_000));
         clear(RULE, &reading(60, 150));
     }
 
     #[test]
-    fn a_stall_or_swapping_is_no_stream() {
+    fn clear_on_stalls_or_swap_in() {
         clear(RULE, &reading(60, 0).counter(PSI_MEMORY_SOME, 200_000));
         clear(RULE, &reading(12, 0).counter(PSWPIN, 2_500));
     }
 
     #[test]
-    fn little_or_short_reading_is_clear() {
+    fn clear_on_little_or_short_reading() {
         clear(RULE, &reading(1, 0));
         let mut burst = vec![0; 20];
         burst[3..5].fill(60 << 20);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn without_refaults_a_stream_cannot_be_told_from_thrash() {
+    fn not_evaluated_without_refaults() {
         let case = Case::over(20).counter(PGPGIN, 60 << 20);
         assert_eq!(
             not_evaluated(RULE, &case).names,

@@ -1,4 +1,4 @@
-//! Swap is used, but nothing moves.
+//! Swap is used, but there is no swap-in.
 
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
 
@@ -10,38 +10,39 @@ use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Swap is used, but nobody asks for what lies in it: no shortage.
+    /// Swap is used, but there is hardly any swap-in: no shortage.
     ///
     /// ## What it means
-    /// Pages that nobody had touched for long were written to swap at some time, and RAM serves something better since.
-    /// Used swap is a stock; only swap that moves is a shortage.
+    /// The kernel wrote pages to swap that had been idle for long, and uses the RAM for something better. Used swap is
+    /// harmless; only swap-in hurts, because a task waits for it.
     /// ## How it is recognised
-    /// For 10 s or longer, at least 1 MiB of swap is used, and at most 10 pages a second come back. Where nothing tells
-    /// what moves (one sample, `free` alone), at most a quarter of swap is used and at least a quarter of RAM is available;
-    /// then this is no more than possible.
+    /// For 10 s or longer, at least 1 MiB of swap is used, and at most 10 pages per second are swapped in. If the
+    /// source cannot show swap-in (one sample, `free` alone), at most a quarter of swap is used and at least a quarter
+    /// of RAM is available; then the finding is only possible.
     /// ## Not this
-    /// - `swap-thrash`: pages come back as fast as they leave.
+    /// - `swap-thrash`: pages are swapped in as fast as out.
     /// - `swap-full`: nearly all of it is used and little is available.
     /// ## What to do
-    /// Nothing. Alert on pages swapped in, not on swap used. Verify: a recording over a day stays below 10 pages a second.
+    /// Nothing. Alert on pages swapped in, not on swap used. Verify: a recording over a day stays below 10 pages per
+    /// second.
     /// ## References
     /// - kernel mm/vmscan.c: cold anonymous pages leave so that page cache can stay
     pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "The kernel wrote out pages that nobody had touched for long, to keep others in RAM.",
+        cause: "The kernel swapped out pages that had been idle for long, to keep others in RAM.",
     }
 }
 
-/// An engineering choice: of swap that was once in demand, as far as levels can tell, more is used.
+/// An engineering choice: after a shortage, more swap than this is used.
 const SOME: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
-    let comes_back = swapped_in().at_most("swapped in", SWAP_TRAFFIC);
+    let hardly_any = swapped_in().at_most("swapped in", SWAP_TRAFFIC);
     Trigger::on_host(
         LEVEL,
         all![
             swap_used().at_least("swap used", USED),
-            comes_back.if_measured(),
+            hardly_any.if_measured(),
         ],
     )
 }
@@ -51,7 +52,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let used = used.at(incident.stretch.last).unwrap_or_default();
     let stretch = match oom::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
-        Err(why) => return clear!("{used} lie in swap, and {why}"),
+        Err(why) => return clear!("{used} is in swap, and {why}"),
     };
     let swapped_in = match cx.swapped_in() {
         Ok(track) => track,
@@ -59,12 +60,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let mean = cx.mean_in(&stretch, PSWPIN, &swapped_in)?;
     if mean > SWAP_TRAFFIC {
-        return clear!("{mean} came back from swap on average");
+        return clear!("{mean} swapped in on average");
     }
     let title = match disk_wait::tell(cx) {
-        None => format!("{used} lie in swap and nobody asks for them: {mean} came back."),
+        None => format!("{used} is in swap and hardly any of it is needed: {mean} swapped in."),
         Some(_) => format!(
-            "{used} lie in swap, and {mean} came back: tasks wait for the disk, but hardly for these pages."
+            "{used} is in swap, and {mean} swapped in: tasks wait for the disk, but hardly for these pages."
         ),
     };
     Ok(RULE
@@ -75,30 +76,34 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("no swap traffic")
         .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
-        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
+        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s swapped in")
         .sure_by_kinds(cx, "a day's recording would settle it")
         .into())
 }
 
-/// Levels show no movement, but little swap used beside much available memory is what idle pages leave behind.
+/// Levels show no swap-in, but little used swap with much available memory is typical of idle pages.
 fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
     let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
-    let of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
-    let (available, told) = available::available_at_most(cx).ok()?;
+    let share_of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
+    let (available, is_reported) = available::available_at_most(cx).ok()?;
     let (least, _) = available.min_in(stretch)?;
-    let room = cx.ram().ok()?.share(ROOM);
-    if least < room {
+    let much = cx.ram().ok()?.share(ROOM);
+    if least < much {
         return None;
     }
     let share = cx.of_ram(least).ok()?;
-    let kind = if told { "available" } else { "free or cache" };
+    let kind = if is_reported {
+        "available"
+    } else {
+        "free or cache"
+    };
     let source = if cx.is_single_look() {
-        "one look"
+        "a single sample"
     } else {
         "this source"
     };
     let title = format!(
-        "{used} lie in swap while {least} are {kind}, as idle pages do that left long ago; whether any come back, {source} cannot tell."
+        "{used} is in swap while {least} is {kind}, which is typical of idle pages; {source} cannot show whether pages are swapped in."
     );
     let finding = RULE
         .found(Severity::Info, title)
@@ -106,21 +111,21 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
             SWAP_USED,
             used,
             None,
-            format!("{used} of swap used ({of_swap} of {total})"),
+            format!("{used} of swap used ({share_of_swap} of {total})"),
         )
         .shows_from(
             MEM_AVAILABLE,
             least,
-            room,
+            much,
             None,
             format!("{least} {kind} ({share} of RAM)"),
         )
         .fix(
-            Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.")
+            Fix::say("Nothing yet. Check swap-in and swap-out: the columns si and so stay near 0.")
                 .look("vmstat 5 12"),
         )
-        .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
-        .sure_by_kinds(cx, "what moves was not measured");
+        .verify("memtide check --for 1m on that host: below 10 pages/s swapped in")
+        .sure_by_kinds(cx, "swap-in was not measured");
     Some(finding.into())
 }
 
@@ -137,23 +142,23 @@ mod tests {
     }
 
     #[test]
-    fn explains_used_swap_that_does_not_move() {
+    fn found_when_used_swap_is_idle() {
         found(RULE, &used(107).counter(PSWPIN, 1));
     }
 
     #[test]
-    fn tasks_that_wait_for_the_disk_are_not_denied() {
+    fn the_title_says_when_tasks_wait_for_the_disk() {
         let case = used(107).counter(PSWPIN, 1).counter(CPU_IOWAIT, 84);
         assert!(found(RULE, &case).title.contains("wait for the disk"));
     }
 
     #[test]
-    fn says_nothing_of_swap_that_moves_or_is_empty() {
+    fn clear_with_swap_in_or_empty_swap() {
         clear(RULE, &used(107).counter(PSWPIN, 500));
         clear(RULE, &used(0).counter(PSWPIN, 0));
     }
 
-    /// One look at a host of 4000 MiB.
+    /// One sample of a host of 4000 MiB.
     fn one_look(used: u64, available: u64) -> Case {
         Case::once()
             .gauge(MEM_TOTAL, Bytes::from_mib(4000))
@@ -163,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn one_look_at_little_swap_and_much_room_makes_it_possible() {
+    fn a_single_sample_with_little_swap_used_is_possible() {
         let finding = found(RULE, &one_look(57, 2000));
         assert_eq!(finding.confidence.word(), "possible");
-        assert!(finding.title.contains("one look cannot tell"));
+        assert!(finding.title.contains("a single sample cannot show"));
     }
 
     #[test]
-    fn one_look_at_much_swap_or_little_room_says_nothing() {
+    fn a_single_sample_with_much_swap_used_or_little_available_is_not_enough() {
         assert_eq!(
             not_evaluated(RULE, &one_look(300, 2000)).names,
             ["vm.pswpin"]
@@ -179,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_swap_counters() {
+    fn not_evaluated_without_swap_counters() {
         assert_eq!(not_evaluated(RULE, &used(107)).names, ["vm.pswpin"]);
     }
 
     #[test]
-    fn it_speaks_of_quiet_times_and_of_no_others() {
+    fn only_quiet_times_are_reported() {
         let an_hour = |calm: u64, then: u64| {
             let mut back = vec![calm; 3600];
             back[1800..1830].fill(then);

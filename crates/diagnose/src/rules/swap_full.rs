@@ -1,4 +1,4 @@
-//! Swap is full and little is available: what grows next is killed.
+//! Swap is full and little memory is available: an OOM kill is next.
 
 use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
@@ -9,19 +9,20 @@ use crate::trigger;
 use crate::trigger::While;
 
 declare_rule! {
-    /// Swap is nearly full and hardly any memory is available: the next growth ends in an OOM kill.
+    /// Swap is nearly full and hardly any memory is available: further growth ends in an OOM kill.
     ///
     /// ## What it means
-    /// RAM and swap together are nearly used up. The kernel can no longer move anonymous memory away, so it drops the
+    /// RAM and swap together are nearly used up. The kernel can no longer swap anonymous memory out, so it evicts the
     /// last file pages and then kills a process.
     /// ## How it is recognised
     /// At most 10 % of swap is free and 10 % of RAM is available, for 10 s or longer. It is critical when less than 2 %
-    /// of swap is free and tasks stall or files are read again and again. A kernel report of a kill shows both at once.
+    /// of swap is free and tasks stall or files refault (are read again after eviction). A kernel report of a kill
+    /// shows both at once.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
-    /// - `swap-thrash`: pages move in and out; both may hold.
+    /// - `swap-thrash`: pages move in and out; both may be found.
     /// ## What to do
-    /// Now: find what lies in swap (VmSwap of each process, tmpfs) and stop or cap it; a further swap file buys time.
+    /// Now: find out what is in swap (VmSwap of each process, tmpfs) and stop or cap it; another swap file buys time.
     /// For good: less demand or more RAM. Verify: more than 30 % of swap stays free over a work cycle.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/concepts.rst, reclaim
@@ -36,12 +37,12 @@ declare_rule! {
 
 /// An engineering choice.
 const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
-/// An engineering choice: nothing more finds room.
+/// An engineering choice: swap takes nothing more.
 const FULL: Ratio = Ratio::from_percent(2.0);
-/// With more than this available, full swap is a stock of cold pages.
+/// With more than this available, full swap holds cold pages.
 const LITTLE: Ratio = LITTLE_AVAILABLE;
 
-/// A kernel report shows in one moment what otherwise must last.
+/// A kernel report proves it at once; levels must last.
 fn trigger() -> Trigger {
     Trigger::Found(Found {
         find,
@@ -71,30 +72,36 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     if reports.is_empty() {
         return levels;
     }
-    let is_known = levels.is_ok() || !reports.iter().any(|one| one.cause.is_shortage());
+    let is_shortage = reports
+        .iter()
+        .any(|explained| explained.cause.is_shortage());
     let mut found: Vec<Occurrence> = levels.as_ref().cloned().unwrap_or_default();
-    for one in reports.iter().filter(|one| is_reported(one)) {
-        let at = one.index;
-        if !found.iter().any(|it| (it.first..=it.last).contains(&at)) {
+    for explained in reports.iter().filter(|explained| is_reported(explained)) {
+        let at = explained.index;
+        if !found
+            .iter()
+            .any(|known| (known.first..=known.last).contains(&at))
+        {
             found.push(Occurrence::on_host(at, at));
         }
     }
     match levels {
-        Err(missing) if found.is_empty() && !is_known => Err(missing),
+        Err(missing) if found.is_empty() && is_shortage => Err(missing),
         _ => Ok(found),
     }
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let is_of_it = |one: &Explained<'_>| is_reported(one) && one.index == stretch.first;
+    let is_of_incident =
+        |explained: &Explained<'_>| is_reported(explained) && explained.index == stretch.first;
     if stretch.first == stretch.last
-        && let Some(one) = oom::last(cx, is_of_it)
+        && let Some(explained) = oom::last(cx, is_of_incident)
     {
-        return Ok(reported(cx, &one).into());
+        return Ok(reported(cx, &explained).into());
     }
     if oom::only_others(cx) {
-        return clear!("the kernel's report is not about RAM and swap of the host");
+        return clear!("the kernel report is not about RAM and swap of the host");
     }
     let free = cx.gauge(SWAP_FREE)?;
     let Some((left, _)) = free.min_in(stretch) else {
@@ -104,18 +111,18 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let total = total.unwrap_or_default();
     let little = cx.ram()?.share(LITTLE);
     let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
-        return clear!("what was available was not measured");
+        return clear!("available memory was not measured");
     };
     let stalls = Stalls::during(cx, stretch);
-    let again = refaults_file().bytes().track(cx).ok();
-    let again = again.and_then(|again| pressure::worst(&again, stretch));
-    let again = again.filter(|again| *again >= READ_AGAIN);
-    let is_wanted = again.is_some() || stalls.for_memory();
-    let severity =
-        Severity::critical_if(left < total.share(FULL) && !cx.is_single_look() && is_wanted);
+    let refaults = refaults_file().bytes().track(cx).ok();
+    let refaulted = refaults
+        .and_then(|refaults| pressure::worst(&refaults, stretch))
+        .filter(|refaulted| *refaulted >= READ_AGAIN);
+    let hurts = refaulted.is_some() || stalls.for_memory();
+    let severity = Severity::critical_if(left < total.share(FULL) && !cx.is_single_look() && hurts);
     let at = cx.time(index);
     let title = format!(
-        "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
+        "RAM and swap are nearly used up: {left} of {total} swap is free and {least} of RAM is available, so further growth ends in an OOM kill."
     );
     Ok(RULE
         .found(severity, title)
@@ -135,11 +142,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("available fell to {least}"),
         )
         .counts_as("swap and RAM both used up")
-        .shows_refaults(again)
+        .shows_refaults(refaulted)
         .shows_stalls(&stalls)
         .not(
             "swap-cold-harmless",
-            format!("only {least} of RAM are available"),
+            format!("only {least} of RAM is available"),
         )
         .and(|finding| remedy(cx, finding, index, total))
         .affects(processes::largest(cx, index, 3))
@@ -149,23 +156,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Finding {
     let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
-    let what = "Stop or cap what lies in swap; restart what leaks.";
+    let what = "Stop or cap the programs in swap; restart those that leak.";
     let more = Fix::swap_file("Buy time with another swap file.", "/swapfile2", size);
     finding.fix(Fix::cap(cx, index, what)).fix(more)
 }
 
-/// Whether a kernel report says that nothing was left, in swap either.
-fn is_reported(one: &Explained<'_>) -> bool {
+/// Whether a kernel report shows that both RAM and swap were used up.
+fn is_reported(explained: &Explained<'_>) -> bool {
     let full = SwapState::Full;
-    matches!(one.cause, Cause::UsedUp { swap, .. } if swap == full)
+    matches!(explained.cause, Cause::UsedUp { swap, .. } if swap == full)
 }
 
-/// What a kernel report shows: RAM is used up by its own account, so what swap had left tells the rest.
+/// The finding of a kernel report.
 fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let at = |signal| cx.timeline.at(signal, one.index).unwrap_or_default();
     let (left, total) = (at(SWAP_FREE), at(SWAP_TOTAL));
     let title = format!(
-        "RAM and swap were used up: {left} of {total} swap were free when an allocation failed."
+        "RAM and swap were used up: {left} of {total} swap was free when an allocation failed."
     );
     let text = format!("{left} of {total} swap free");
     let mut swapped: Vec<_> = one.holders.programs.iter().collect();
@@ -192,7 +199,7 @@ mod tests {
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::signals::{ALLOCSTALL, MEM_TOTAL};
 
-    /// A host of 1,000 MiB with 500 MiB of swap, of which `free` MiB are free and `available` of RAM.
+    /// A host of 1,000 MiB RAM and 500 MiB swap, with `free` MiB of swap free and `available` MiB of RAM available.
     fn host(case: Case, free: u64, available: u64) -> Case {
         case.gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .gauge(SWAP_TOTAL, Bytes::from_mib(500))
@@ -201,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn both_used_up_is_a_warning_and_with_stalls_critical() {
+    fn a_warning_and_critical_with_stalls() {
         let case = || host(Case::over(60), 5, 40);
         assert_eq!(found(RULE, &case()).severity, Severity::Warning);
         let stalled = case().counter(ALLOCSTALL, 50);
@@ -211,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn full_swap_beside_available_memory_is_a_stock() {
+    fn clear_when_memory_is_available() {
         clear(RULE, &host(Case::over(60), 5, 300));
         clear(RULE, &host(Case::over(60), 100, 40));
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_cold_pages_are_not() {
+    fn finds_30_s_within_an_hour_but_not_cold_pages() {
         let in_an_hour = |available| {
             let steps = |mib, calm| amid_calm(Bytes::from_mib(mib), Bytes::from_mib(calm));
             host(Case::over(3600), 0, 0)
@@ -232,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn two_seconds_are_not_long() {
+    fn clear_after_2_s() {
         let mut free = vec![Bytes::from_mib(300); 61];
         free[20] = Bytes::ZERO;
         free[21] = Bytes::ZERO;
@@ -243,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn one_look_shows_it_but_does_not_confirm_it() {
+    fn a_single_sample_is_not_confirmed() {
         let finding = found(RULE, &host(Case::once(), 5, 40));
         assert_eq!(finding.severity, Severity::Warning);
         assert_ne!(finding.confidence.word(), "confirmed");
     }
 
     #[test]
-    fn a_report_of_a_kill_shows_swap_used_up() {
+    fn a_kernel_report_of_a_kill_is_found() {
         let finding = found(RULE, &Case::of_report(Report::of_a_host()));
         assert_eq!(finding.confidence.word(), "confirmed");
         let room = Report::of_a_host().swap(8_000_000, 3_000_000);
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_about_a_limit_or_by_hand_says_nothing_of_it() {
+    fn clear_on_reports_of_cgroup_limits_or_kills_by_hand() {
         let limit = Report::of_a_group(100, 100).swap(8_000_000, 0);
         clear(RULE, &Case::of_report(limit));
         clear(
@@ -268,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn without_swap_it_is_clear_and_without_meminfo_not_evaluated() {
+    fn clear_without_swap_and_not_evaluated_without_meminfo() {
         clear(RULE, &Case::over(60).gauge(SWAP_TOTAL, Bytes::ZERO));
         assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["swap.total"]);
     }

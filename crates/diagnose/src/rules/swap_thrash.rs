@@ -1,4 +1,4 @@
-//! Swap thrash: pages leave for swap and are wanted back at once.
+//! Swap thrash: pages are swapped out and needed again at once.
 
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
@@ -8,23 +8,23 @@ use crate::measures::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
 use crate::prelude::*;
 
 declare_rule! {
-    /// Anonymous memory does not fit into RAM: pages are swapped out and wanted back at once.
+    /// Anonymous memory does not fit into RAM: pages are swapped out and needed again at once.
     ///
     /// ## What it means
-    /// The processes together touch more anonymous memory than RAM can hold. The kernel writes pages to swap that are
-    /// needed again a moment later, and every such page makes a task wait. How much swap is *used* says nothing; that
-    /// it *moves*, both ways and for long, is the shortage.
+    /// The processes together touch more anonymous memory than RAM can hold. The kernel swaps out pages that are needed
+    /// again a moment later, and a task waits for every such page. Used swap says nothing; sustained traffic in both
+    /// directions is the shortage.
     /// ## How it is recognised
-    /// Pages come back from swap at 1 MiB/s or more, at least 200 of them a second are known to have been evicted
-    /// before (anonymous refaults), and this is sustained. Kernels before 5.9 do not count anonymous refaults: there
-    /// pages must move both ways at once. Stalls for memory (5 % of the time or more) confirm it. It is critical when work
-    /// stands still: nothing runs for a quarter of the time, or, where pressure is not measured, as many tasks wait in
-    /// uninterruptible sleep as there are CPUs. Otherwise it is a warning.
+    /// Pages are swapped in at 1 MiB/s or more, at least 200 of them per second are anonymous refaults (known to have
+    /// been evicted before), and this is sustained. Kernels before 5.9 do not count anonymous refaults: there, pages
+    /// must move both ways at once. Memory stalls (5 % of the time or more) confirm it. It is critical when work stands
+    /// still: nothing runs for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are
+    /// in uninterruptible sleep. Otherwise it is a warning.
     /// ## Not this
-    /// - `swap-cold-harmless`: swap is used, but nothing moves.
-    /// - Swap-in after a job has ended or a suspend, or in a control group at its own limit: a quarter of RAM or more
+    /// - `swap-cold-harmless`: swap is used, but nothing is swapped in.
+    /// - Swap-in after a job has ended, after a suspend, or in a cgroup at its own limit: a quarter of RAM or more
     ///   stays available.
-    /// - zram or zswap in good order: the same counters, but hardly a stall; then this is a warning.
+    /// - Healthy zram or zswap: the same counters, but hardly any stalls; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
     /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below 0.1 MiB/s and stalls
@@ -45,20 +45,20 @@ declare_rule! {
     }
 }
 
-/// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most where swap moved by the way.
+/// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most with incidental swap-in.
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// A group at its limit that wants this share of the pages back explains them: an engineering choice.
-const IN_A_GROUP: Ratio = Ratio::from_percent(60.0);
+/// A cgroup at its limit with this share of the refaults explains them: an engineering choice.
+const IN_A_CGROUP: Ratio = Ratio::from_percent(60.0);
 
 fn trigger() -> Trigger {
-    let comes_back = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
-    // Kernels before 5.9 do not count them: there pages must move both ways at once.
-    let goes_out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
+    let refaults = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
+    // Kernels before 5.9 do not count them: there, pages must move both ways at once.
+    let out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
     Trigger::on_host(
         STALL,
         all![
             swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
-            comes_back.or_without(goes_out),
+            refaults.or_without(out),
         ],
     )
 }
@@ -67,73 +67,71 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let swapped_in = swapped_in().bytes().track(cx)?;
     let swapped_out = swapped_out().bytes().track(cx)?;
-    let came_in = cx.mean_in(stretch, PSWPIN, &swapped_in)?;
-    let went_out = cx.mean_in(stretch, PSWPOUT, &swapped_out)?;
+    let rate_in = cx.mean_in(stretch, PSWPIN, &swapped_in)?;
+    let rate_out = cx.mean_in(stretch, PSWPOUT, &swapped_out)?;
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let room = cx.ram().ok().map(|ram| ram.share(ROOM));
-    if let (Some((least, _)), Some(room)) = (available, room)
-        && least >= room
+    let much = cx.ram().ok().map(|ram| ram.share(ROOM));
+    if let (Some((least, _)), Some(much)) = (available, much)
+        && least >= much
     {
         return clear!(
-            "{came_in} came back from swap, but {least} stayed available: the host is not short; a job ended, or a control group is at its own limit"
+            "{rate_in} swapped in, but {least} stayed available: the host is not short of memory; a job ended, or a cgroup is at its own limit"
         );
     }
-    if let Some(group) = in_a_group(cx, incident) {
-        return clear!(
-            "{came_in} came back from swap, into control group {group} at its own limit"
-        );
+    if let Some(cgroup) = in_a_cgroup(cx, incident) {
+        return clear!("{rate_in} swapped in, into cgroup {cgroup} at its own limit");
     }
     let stalls = Stalls::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let title = format!(
-        "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
+        "This host needs more memory than it has: pages are swapped out and needed again at once ({rate_in} swapped in for {}).{}",
         stretch.duration(),
         stalls.sentence()
     );
     Ok(RULE
         .found(severity, title)
         .graph("swapped in", &swapped_in)
-        .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"))
+        .shows_from(PSWPIN, rate_in, SWAPPED_IN, None, format!("{rate_in} swapped in, {rate_out} out"))
         .counts_as("swap traffic")
-        .and(|finding| with_what_came_back(finding, cx, stretch, went_out))
+        .and(|finding| show_refaults(finding, cx, stretch, rate_out))
         .and(|finding| stalls.shown_in(finding))
         .counts_if(stalls.for_memory(), "memory stalls")
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}"))
-        .not("swap-cold-harmless", "what went out came back")
-        .fix(Fix::cap(cx, worst, "Stop what grew last, or cap the group it belongs to."))
-        .fix(Fix::say("Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills."))
+        .not("swap-cold-harmless", "the pages that were swapped out are swapped in again")
+        .fix(Fix::cap(cx, worst, "Stop what grew last, or cap its cgroup."))
+        .fix(Fix::say("Use fewer workers or smaller pools, or add RAM. More swap would not help, and swapoff would end in OOM kills."))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
-/// The control group at its own limit that most of what came back belongs to: then the limit is short, not the host.
-fn in_a_group<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
-    let of_host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
+/// The cgroup at its own limit with most of the refaults: then the limit is too small, not the host.
+fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
+    let host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
     let groups = cgroups::with(cx, CGROUP_REFAULT_ANON).ok()?;
     let explains = groups.into_iter().find(|group| {
-        let own = cx.rate_of(group, CGROUP_REFAULT_ANON).ok();
-        let own = own.and_then(|own| own.mean_in(&incident.stretch));
-        own.is_some_and(|own| own.get() >= of_host.get() * IN_A_GROUP.get())
+        let refaults = cx.rate_of(group, CGROUP_REFAULT_ANON).ok();
+        let mean = refaults.and_then(|refaults| refaults.mean_in(&incident.stretch));
+        mean.is_some_and(|mean| mean.get() >= host.get() * IN_A_CGROUP.get())
             && cgroups::is_at_limit(cx, group, &incident.stretch)
     });
     explains.map(|group| group.label.as_str())
 }
 
-/// With what the kernel itself counts as back too soon; older kernels do not, then what went out speaks.
-fn with_what_came_back(
+/// Adds anonymous refaults, or swap-out on kernels that do not count them.
+fn show_refaults(
     finding: Finding,
     cx: &Evidence<'_>,
     stretch: &Stretch,
-    went_out: BytesPerSecond,
+    rate_out: BytesPerSecond,
 ) -> Finding {
-    if let Some(back) = cx.mean_rate(REFAULT_ANON, stretch) {
-        let text = format!("{back} of anonymous memory came back after eviction");
-        return finding.shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, text);
+    if let Some(refaults) = cx.mean_rate(REFAULT_ANON, stretch) {
+        let text = format!("{refaults} of anonymous refaults (evicted and needed again)");
+        return finding.shows_from(REFAULT_ANON, refaults, SWAPPED_AGAIN, None, text);
     }
-    let text = format!("{went_out} went out at the same time");
-    finding.shows_from(PSWPOUT, went_out, SWAPPED_IN, None, text)
+    let text = format!("{rate_out} swapped out at the same time");
+    finding.shows_from(PSWPOUT, rate_out, SWAPPED_IN, None, text)
 }
 
 #[cfg(test)]
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_go_both_ways_with_stalls_are_critical() {
+    fn traffic_both_ways_with_stalls_is_critical() {
         let case = moving(30, 2500, 2500)
             .counter(PSI_MEMORY_SOME, 600_000)
             .counter(PSI_MEMORY_FULL, 500_000);
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_is_told_each_time_and_a_moment_of_it_is_not() {
+    fn each_occurrence_is_reported_but_not_a_moment() {
         let again = |lengths: &[usize]| {
             let mut steps = vec![0; 10];
             for length in lengths {
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_swap_that_stalls_nobody_is_a_warning() {
+    fn compressed_swap_without_stalls_is_a_warning() {
         let case = moving(30, 2500, 2500)
             .counter(PSI_MEMORY_SOME, 20_000)
             .counter(PSI_MEMORY_FULL, 1_000);
@@ -193,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn without_pressure_files_it_is_only_probable_and_no_standstill() {
+    fn probable_without_pressure_files() {
         let finding = found(RULE, &moving(30, 2500, 2500));
         assert_eq!(finding.confidence.word(), "probable");
         assert_eq!(finding.severity, Severity::Warning);
     }
 
     #[test]
-    fn without_pressure_files_as_many_blocked_tasks_as_cpus_are_a_standstill() {
+    fn without_pressure_files_blocked_tasks_on_all_cpus_are_critical() {
         let blocked = |tasks| {
             let mut case = moving(30, 2500, 2500).gauge(TASKS_BLOCKED, Count::new(tasks));
             case.facts.cpus = Some(4);
@@ -219,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn swap_that_only_fills_is_not_thrash() {
+    fn clear_when_swap_only_fills() {
         clear(RULE, &moving(30, 0, 5000));
     }
 
     #[test]
-    fn pages_that_come_back_into_a_roomy_host_are_not_thrash() {
+    fn clear_when_much_memory_is_available() {
         let roomy = moving(30, 5000, 0)
             .gauge(timeline::signals::MEM_TOTAL, units::Bytes::from_gib(64))
             .gauge(MEM_AVAILABLE, units::Bytes::from_gib(50));
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_two_seconds_is_not_thrash() {
+    fn clear_after_a_burst_of_2_s() {
         let mut rates = vec![0; 30];
         rates[10..12].fill(5000);
         let case = Case::over(30)
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_before_5_9_must_show_both_directions() {
+    fn kernels_before_5_9_need_traffic_both_ways() {
         found(
             RULE,
             &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 2500),
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn without_vmstat_it_says_what_it_lacks() {
+    fn not_evaluated_without_vmstat() {
         let missing = not_evaluated(RULE, &Case::over(30));
         assert_eq!(missing.names, ["vm.pswpin"]);
     }

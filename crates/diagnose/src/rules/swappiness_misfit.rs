@@ -1,4 +1,4 @@
-//! vm.swappiness does not fit: it drops files that are in use to keep cold anonymous memory, or the other way round.
+//! vm.swappiness does not fit: the kernel evicts files in use and keeps cold anonymous memory, or the other way round.
 
 use timeline::facts::{MGLRU, SWAPPINESS};
 use timeline::signals::{
@@ -11,24 +11,26 @@ use crate::measures::refaults::{evicted_by_another, rereading};
 use crate::prelude::*;
 
 declare_rule! {
-    /// vm.swappiness makes the kernel drop the pages that are in use and keep the ones that are not.
+    /// vm.swappiness does not fit the load: the kernel evicts pages in use and keeps cold ones.
     ///
     /// ## What it means
     /// When memory is short, `vm.swappiness` weighs anonymous memory against page cache: 0 spares anonymous memory to
-    /// the end, 100 treats both alike, 200 (since 5.8) spares the cache. Set too low, cold anonymous memory stays and
-    /// files in use are read again and again; set too high, a copy or backup pushes program data out to swap.
+    /// the end, 100 treats both alike, 200 (since 5.8) spares the cache. If it is too low, cold anonymous memory stays
+    /// and files in use are read again and again; if it is too high, a copy or backup pushes program data out to swap.
     /// ## How it is recognised
-    /// For 4 s or longer. Too low: vm.swappiness is 10 or less, a fifth of swap is free, file pages come back after eviction at 1 MiB/s or
-    /// more and are a third of all that is read, and cold anonymous memory (the inactive list, or half of all where the kernel keeps generations)
-    /// is 10 % of RAM. Too high: vm.swappiness is 60 or more, 200 anonymous pages a second come back from swap while
-    /// hardly any file page does, and page cache is above 30 % of RAM. Where nothing waits it is only worth a note.
+    /// For 4 s or longer. Too low: vm.swappiness is 10 or less, a fifth of swap is free, file pages refault at 1 MiB/s
+    /// or more and refaults are a third of all disk reads, and cold anonymous memory (the inactive list, or half of it
+    /// all with the multi-generational LRU) is 10 % of RAM. Too high: vm.swappiness is 60 or more, 200 anonymous pages
+    /// per second refault while hardly any file page does, and page cache is above 30 % of RAM. It is informational if
+    /// no task waits.
     /// ## Not this
     /// - `swap-thrash`: anonymous memory does not fit, whatever the setting.
-    /// - `page-cache-thrash` at a fitting setting, or without swap (`no-swap-risk`): there is nothing to turn.
-    /// - A control group's own setting (v1 memory.swappiness) or limit.
+    /// - `page-cache-thrash` at a fitting setting, or without swap (`no-swap-risk`): changing the setting would not
+    ///   help.
+    /// - A cgroup's own setting (v1 memory.swappiness) or limit.
     /// ## What to do
-    /// Now: `sysctl -w vm.swappiness=60`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or installer that
-    /// sets it back. Verify: file and anonymous pages that come back, together, become fewer under the same load.
+    /// Now: `sysctl -w vm.swappiness=60`. For good: a file under `/etc/sysctl.d/`, and no tuned profile or installer
+    /// that resets it. Verify: file and anonymous refaults together fall under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, swappiness
     /// - kernel mm/vmscan.c, get_scan_count
@@ -38,49 +40,49 @@ declare_rule! {
     }
 }
 
-/// Room to swap to; an engineering choice.
+/// Enough free swap; an engineering choice.
 const SWAP_FREE_SHARE: Ratio = Ratio::from_percent(20.0);
 /// Anonymous memory worth swapping; an engineering choice.
 const COLD: Ratio = Ratio::from_percent(10.0);
-/// Generations do not tell active from inactive as two lists do; half of all anonymous memory stands for the cold part.
+/// The multi-generational LRU has no inactive list as such; half of all anonymous memory stands for the cold part.
 const COLD_OF_GENERATIONS: f64 = 0.5;
-/// The kernel's default, from which on the setting can be too high (mm/vmscan.c, vm_swappiness).
+/// The kernel's default; lower settings cannot be too high (mm/vmscan.c, vm_swappiness).
 const DEFAULT: u64 = 60;
-/// Beside 200 anonymous pages a second, this many file pages are hardly any.
-const FILE_BACK: PerSecond<Pages> = PerSecond::new(20.0);
-/// Cache that could give way instead; an engineering choice.
+/// Hardly any file refaults, compared with 200 anonymous pages per second.
+const FEW_FILE_REFAULTS: PerSecond<Pages> = PerSecond::new(20.0);
+/// Cache that could be evicted instead; an engineering choice.
 const MUCH_CACHE: Ratio = Ratio::from_percent(30.0);
 
 fn trigger() -> Trigger {
-    // Without refaults neither is known.
-    let is_measured = refaults_file().at_least("files read again", PerSecond::new(0.0));
+    // Both cases need file refaults.
+    let is_measured = refaults_file().at_least("file refaults", PerSecond::new(0.0));
     Trigger::on_host(STALL, all![any![is_too_low(), is_too_high()], is_measured])
 }
 
-/// Files in use are dropped, cold memory stays.
+/// Files in use are evicted, cold memory stays.
 fn is_too_low() -> Predicate {
     let low = Count::new(LOW_SWAPPINESS);
-    let room = gauge(SWAP_TOTAL).share(SWAP_FREE_SHARE);
+    let much = gauge(SWAP_TOTAL).share(SWAP_FREE_SHARE);
     all![
         fact(SWAPPINESS).at_most("vm.swappiness", low),
         rereading(),
         gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
-        gauge(SWAP_FREE).at_least("free swap", room),
+        gauge(SWAP_FREE).at_least("free swap", much),
         cold().at_least("cold anonymous memory", ram().share(COLD)),
     ]
 }
 
-/// Program data goes to swap for the sake of idle cache.
+/// Program data is swapped out, idle cache stays.
 fn is_too_high() -> Predicate {
     all![
         fact(SWAPPINESS).at_least("vm.swappiness", Count::new(DEFAULT)),
         rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN),
-        refaults_file().at_most("files read again", FILE_BACK),
+        refaults_file().at_most("file refaults", FEW_FILE_REFAULTS),
         page_cache().at_least("page cache", ram().share(MUCH_CACHE)),
     ]
 }
 
-/// Anonymous and shared memory that nobody touched lately.
+/// Anonymous and shared memory that has not been touched recently.
 fn cold() -> Reading<Bytes> {
     computed("cold anonymous memory", |cx| {
         let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
@@ -122,26 +124,26 @@ fn too_low(
     swappiness: u64,
     severity: Severity,
 ) -> Result<Finding, Missing> {
-    let again = refaults_file().bytes().track(cx)?;
-    let came_back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let refaults = refaults_file().bytes().track(cx)?;
+    let refaulted = cx.mean_in(stretch, REFAULT_FILE, &refaults)?;
     let left = cx.mean_in(stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
     let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
     let cold = cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold().track(cx)?)?;
     let ram = cx.ram()?;
     let title = format!(
-        "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
+        "Files are read again and again ({refaulted}) while {cold} of cold memory stays in RAM and {left} of swap is free: vm.swappiness is {swappiness}."
     );
     Ok(RULE
         .found(severity, title)
-        .graph("read again after eviction", &again)
+        .graph("file refaults", &refaults)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, format!("{came_back} of files came back after eviction (refaults)"))
-        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
-        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"))
-        .not("no-swap-risk", format!("{left} of swap are free"))
-        .cause("At this setting the kernel drops file pages to the end before it swaps anonymous memory that nobody touches.")
-        .fix(Fix::tunable(cx, format!("Let cold memory go to swap (the setting was {swappiness})."), SWAPPINESS, 60))
-        .verify("memtide check --for 1m under the same load: fewer file pages come back, and few from swap"))
+        .shows_from(REFAULT_FILE, refaulted, READ_AGAIN, None, format!("{refaulted} of files read again after eviction (refaults)"))
+        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory is cold"))
+        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap is free"))
+        .not("no-swap-risk", format!("{left} of swap is free"))
+        .cause("At this setting the kernel evicts file pages to the end before it swaps out cold anonymous memory.")
+        .fix(Fix::tunable(cx, format!("Let the kernel swap out cold memory (vm.swappiness was {swappiness})."), SWAPPINESS, 60))
+        .verify("memtide check --for 1m under the same load: fewer file refaults and little swap-in"))
 }
 
 fn too_high(
@@ -151,26 +153,26 @@ fn too_high(
     severity: Severity,
 ) -> Result<Finding, Missing> {
     let anon = cx.refaults_anon()?;
-    let back = cx.mean_in(stretch, REFAULT_ANON, &anon)?;
-    let kept = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
+    let refaulted = cx.mean_in(stretch, REFAULT_ANON, &anon)?;
+    let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let much = cx.ram()?.share(MUCH_CACHE);
     let title = format!(
-        "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
+        "Program data is swapped out and needed again ({refaulted}) while {cache} of page cache is hardly used: vm.swappiness is {swappiness}."
     );
     Ok(RULE
         .found(severity, title)
-        .graph("swapped in again", &anon)
+        .graph("anonymous refaults", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, format!("{back} of anonymous memory came back after eviction"))
-        .shows_from(PAGE_CACHE, kept, much, None, format!("{kept} of page cache, of which nothing was read again"))
-        .not("swap-thrash", format!("{kept} of page cache could give way"))
-        .cause("Much reading or writing fills the cache with pages that are used once, and at this setting the kernel makes room by swapping.")
-        .fix(Fix::tunable(cx, format!("Spare program data more (the setting was {swappiness}; 100 and more suit zram only)."), SWAPPINESS, 30))
-        .fix(Fix::say("Or keep the job that fills the cache to itself: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .verify("memtide check --for 1m under the same load: below 10 pages/s come back from swap"))
+        .shows_from(REFAULT_ANON, refaulted, SWAPPED_AGAIN, None, format!("{refaulted} of anonymous refaults (evicted and needed again)"))
+        .shows_from(PAGE_CACHE, cache, much, None, format!("{cache} of page cache with hardly any refaults"))
+        .not("swap-thrash", format!("{cache} of page cache could be evicted instead"))
+        .cause("Much reading or writing fills the cache with pages that are used once, and at this setting the kernel swaps program data out for them.")
+        .fix(Fix::tunable(cx, format!("Keep program data in RAM (vm.swappiness was {swappiness}; values of 100 and more suit zram only)."), SWAPPINESS, 30))
+        .fix(Fix::say("Or limit the job that fills the cache: systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in its unit file."))
+        .verify("memtide check --for 1m under the same load: below 10 pages/s swapped in"))
 }
 
-/// A setting modifies a shortage; it never is the emergency itself.
+/// Never critical: the setting makes a shortage worse, but is not the shortage.
 fn severity(stalls: &Stalls) -> Severity {
     Severity::warning_if(stalls.any() || !stalls.measured())
 }
@@ -183,7 +185,7 @@ mod tests {
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
 
-    /// A host of 1,000 MiB with 500 MiB of swap, to which `files` and `anon` pages a second come back.
+    /// A host of 1,000 MiB with 500 MiB of swap and `files` and `anon` refaults per second.
     fn host(swappiness: &str, files: u64, anon: u64) -> Case {
         Case::over(60)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -220,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_misfit_that_nobody_waits_for_is_a_note() {
+    fn informational_when_no_task_waits() {
         let finding = found(RULE, &stalling(host("1", 10_000, 0), 0));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn a_fitting_or_idle_setting_is_clear() {
+    fn clear_at_a_fitting_setting_or_without_reclaim() {
         clear(RULE, &host("30", 10_000, 0));
         clear(RULE, &host("0", 10, 0));
         clear(RULE, &host("60", 10_000, 2000));
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_turned_without_free_swap_or_cold_memory() {
+    fn clear_without_free_swap_or_cold_memory() {
         clear(RULE, &host("0", 10_000, 0).gauge(SWAP_TOTAL, Bytes::ZERO));
         clear(
             RULE,
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_do_not_tell_what_is_inactive() {
+    fn half_of_anonymous_memory_is_cold_with_mglru() {
         let case = host("0", 10_000, 0)
             .gauge(MEM_INACTIVE_ANON, Bytes::from_mib(5))
             .gauge(MEM_ANON, Bytes::from_mib(600))
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_setting_is_not_evaluated() {
+    fn not_evaluated_when_the_setting_is_unknown() {
         assert_eq!(
             not_evaluated(RULE, &Case::over(60)).names,
             ["vm.swappiness"]
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+    fn finds_30_s_within_an_hour_with_the_same_severity() {
         let an_hour = |free_swap: u64| {
             let steps = |then: u64| {
                 let mut all = vec![0; 3600];
@@ -284,7 +286,7 @@ mod tests {
         let finding = found(RULE, &an_hour(400));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(times(&finding), [(1800, 1830)]);
-        // Swap is full: anonymous memory has nowhere to go.
+        // Swap is full.
         clear(RULE, &an_hour(20));
     }
 }

@@ -1,4 +1,4 @@
-//! Transparent huge pages: memory that programs hold and may never have touched.
+//! Transparent huge pages: resident memory that programs may never have touched.
 
 use timeline::facts::{THP_ENABLED, THP_MAX_PTES_NONE};
 use timeline::signals::{
@@ -9,32 +9,32 @@ use timeline::signals::{
 use crate::prelude::*;
 
 declare_rule! {
-    /// Much anonymous memory is in huge pages that were given unasked; part of it may never have been touched.
+    /// Much anonymous memory is in transparent huge pages that programs did not request; part of it may never have been touched.
     ///
     /// ## What it means
     /// With transparent huge pages on `always`, touching one byte of a fresh region brings 2 MiB into memory. Programs
-    /// that use their memory sparsely then hold far more than they need. Dense users (most JVM heaps, databases with
-    /// modern allocators) lose nothing and run faster: the counters alone cannot tell the two apart.
+    /// that use their memory sparsely then have far more resident memory than they need. Dense users (most JVM heaps,
+    /// databases with modern allocators) lose nothing and run faster; the counters alone cannot distinguish the two.
     /// ## How it is recognised
     /// The mode is `always`, for 10 s huge pages make up half of anonymous memory or more and 20 % of RAM or more, and
-    /// page faults or khugepaged made them. That makes it possible, no more. Huge pages that the kernel splits because most
-    /// of them is empty (`thp_underused_split_page`, 6.12 and later) prove it.
+    /// page faults or khugepaged created them. That alone is only possible bloat. Huge pages that the kernel splits
+    /// because they are mostly empty (`thp_underused_split_page`, 6.12 and later) prove it.
     /// ## Not this
-    /// - Mode `madvise`: the program asked for them.
+    /// - Mode `madvise`: the program requested them.
     /// - A dense heap: resident memory is the same with small pages.
-    /// - `hugetlb-unused`: pages that were reserved by the administrator.
+    /// - `hugetlb-unused`: pages that the administrator reserved.
     /// ## What to do
-    /// Try: start the program with `madvise` and compare its RSS at the same load. Now:
-    /// `echo madvise > /sys/kernel/mm/transparent_hugepage/enabled`; for good: `transparent_hugepage=madvise` on the
-    /// kernel command line. Redis and Oracle want it off; MongoDB from 8.0 wants `always`. Verify: RSS falls and the
-    /// work is not slower.
+    /// Try: start the program with `madvise` and compare its RSS at the same load. Now: `echo madvise >
+    /// /sys/kernel/mm/transparent_hugepage/enabled`; for good: `transparent_hugepage=madvise` on the kernel command
+    /// line. Redis and Oracle require it off; MongoDB from 8.0 recommends `always`. Verify: RSS falls and the work is
+    /// not slower.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/transhuge.rst
     pub(crate) RULE = {
         id: "thp-bloat", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
         cause: "With transparent huge pages on always, touching one byte of a fresh region brings a whole huge page into memory.",
-        verify: "restart the program and compare: its RSS falls clearly at the same load, or nothing was wasted",
+        verify: "restart the program and compare: if memory was wasted, its RSS at the same load is clearly lower",
         explained_by: &[Explains::Surely(THP_ENABLED), Explains::Maybe(THP_MAX_PTES_NONE)],
     }
 }
@@ -62,7 +62,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let mode = cx.choice(THP_ENABLED).ok();
     if let Some(mode) = mode.filter(|mode| *mode != "always") {
-        return clear!("transparent huge pages are on {mode}: nobody gets them unasked");
+        return clear!(
+            "transparent huge pages are on {mode}: only programs that request them get them"
+        );
     }
     let huge = cx.gauge(MEM_ANON_HUGE)?;
     let same_time = || Missing::same_time(MEM_ANON.def());
@@ -70,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let faulted = cx.last(THP_FAULT_ALLOC)?;
     let collapsed = cx.last(THP_COLLAPSE_ALLOC).ok();
     if faulted == Count::ZERO && collapsed.is_none_or(|n| n == Count::ZERO) {
-        return clear!("no page fault and no collapse made a huge page");
+        return clear!("no page fault and no collapse created a huge page");
     }
     let (ram, of_ram) = (cx.ram()?, cx.of_ram(most)?);
     let anon = cx.gauge(MEM_ANON)?.at(index).ok_or_else(same_time)?;
@@ -78,39 +80,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let split = increase(cx, THP_UNDERUSED_SPLIT, stretch);
     let stalls = Stalls::during(cx, stretch);
     let severity = Severity::warning_if(split.is_some() && stalls.for_memory());
-    let used = match split {
-        Some(_) => "the kernel found some of them nearly empty",
-        None => "how much of it is in use, counters cannot tell",
+    let used = if split.is_some() {
+        "the kernel found some of them nearly empty"
+    } else {
+        "counters cannot show how much of it is in use"
     };
     let always = mode.map_or("", |_| " (transparent huge pages are on always)");
     let title = format!(
-        "Huge pages hold {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
+        "Huge pages take {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
     );
     let text = format!("{most} in huge pages, {of_anon} of anonymous memory");
     let filled = cx.number(THP_MAX_PTES_NONE).ok();
-    let open = "a look into the pages, or a run of the program with madvise, would settle it";
+    let open = "a scan of the pages, or a run of the program with madvise, would settle it";
     Ok(RULE
         .found(severity, title)
         .graph("anonymous memory in huge pages", &huge)
         .shows_from(MEM_ANON_HUGE, most, ram.share(OF_RAM), cx.time(index), text)
-        .and(|finding| faults_shown_in(finding, cx, stretch, faulted))
-        .with(split, |it, pages| {
-            let text = format!("the kernel split {pages} huge pages because most of them was empty");
-            stalls.shown_in(it.shows(THP_UNDERUSED_SPLIT, pages, None, text)).counts_as("huge pages split as nearly empty")
+        .and(|finding| show_faults(finding, cx, stretch, faulted))
+        .with(split, |finding, pages| {
+            let text = format!("the kernel split {pages} huge pages because they were mostly empty");
+            let finding = finding.shows(THP_UNDERUSED_SPLIT, pages, None, text);
+            stalls.shown_in(finding).counts_as("huge pages split as nearly empty")
         })
         .with(filled, |finding, none| {
-            let text = format!("khugepaged fills in up to {none} untouched pages of a huge page");
+            let text = format!("khugepaged adds up to {none} untouched pages to complete a huge page");
             finding.shows_fact(THP_MAX_PTES_NONE, none, text)
         })
-        .not("hugetlb-unused", "these pages come from ordinary memory, none is reserved")
+        .not("hugetlb-unused", "these pages come from ordinary memory and are not reserved")
         .fix(Fix::file(
-            "Give huge pages only to those that ask. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+            "Give huge pages only to programs that request them. If the kernel command line sets the mode: transparent_hugepage=madvise.",
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "madvise",
             mode,
         ))
         .fix(Fix::file(
-            "Or keep them, but let khugepaged not fill in what is untouched (the kernel's default is 511).",
+            "Or keep them, but stop khugepaged from adding untouched pages (the kernel's default is 511).",
             "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
             64,
             filled,
@@ -120,33 +124,30 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// How much a counter rose meanwhile; `None` where it did not, or was not measured.
+/// The increase of a counter; `None` if it did not rise, or was not measured.
 fn increase(
     cx: &Evidence<'_>,
     counter: Signal<Counter<Count>>,
     stretch: &Stretch,
 ) -> Option<Count> {
-    let more = cx.rate(counter).ok()?.integral_in(stretch);
-    (more > 0.0).then(|| Count::from_f64(more))
+    let increase = cx.rate(counter).ok()?.integral_in(stretch);
+    (increase > 0.0).then(|| Count::from_f64(increase))
 }
 
-/// With what page faults made.
-fn faults_shown_in(
-    finding: Finding,
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-    faulted: Count,
-) -> Finding {
+/// Adds the huge pages that page faults created.
+fn show_faults(finding: Finding, cx: &Evidence<'_>, stretch: &Stretch, faulted: Count) -> Finding {
     let size = cx.timeline.last(HUGEPAGE_SIZE);
     let size = size.unwrap_or(Bytes::from_mib(2));
     let (count, text) = match increase(cx, THP_FAULT_ALLOC, stretch) {
         Some(made) => {
             let bytes = Bytes::from_f64(made.as_f64() * size.as_f64());
-            let text = format!("page faults made {made} huge pages ({bytes}) meanwhile");
+            let text = format!("page faults created {made} huge pages ({bytes})");
             (made, text)
         }
         None => {
-            let text = format!("page faults made {faulted} huge pages since boot, none meanwhile");
+            let text = format!(
+                "page faults created {faulted} huge pages since boot, none during this time"
+            );
             (faulted, text)
         }
     };
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_huge_pages_are_possible_bloat_and_no_more() {
+    fn dense_huge_pages_are_only_possible_bloat() {
         let finding = found(
             RULE,
             &dense(600, 610)
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_huge_pages_are_proof_and_a_warning_where_memory_is_missed() {
+    fn split_huge_pages_confirm_it_and_stalls_make_it_a_warning() {
         let case = || {
             dense(600, 610)
                 .counter(THP_FAULT_ALLOC, 15)
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn few_huge_pages_or_none_unasked_are_clear() {
+    fn clear_with_few_huge_pages_or_madvise() {
         clear(RULE, &dense(150, 200).counter(THP_FAULT_ALLOC, 15));
         clear(RULE, &dense(300, 700).counter(THP_FAULT_ALLOC, 15));
         let asked = dense(600, 610)
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found() {
+    fn finds_30_s_within_an_hour() {
         let hour = |huge: u64| {
             let steps = |high| {
                 let mib = [vec![50; 1800], vec![high; 30], vec![50]].concat();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_to_know_that_page_faults_made_them() {
+    fn not_evaluated_without_thp_counters() {
         assert_eq!(
             not_evaluated(RULE, &dense(600, 610)).names,
             ["vm.thp_fault_alloc"]

@@ -1,4 +1,4 @@
-//! Memory that no counter of the kernel explains.
+//! Memory that no kernel counter covers.
 
 use timeline::signals::{
     MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES,
@@ -16,28 +16,28 @@ declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
     ///
     /// ## What it means
-    /// Whoever takes pages straight from the allocator appears in no line of /proc/meminfo: network rings, GPU and DMA
-    /// buffers, a VMware balloon, ZFS's ARC in part, file-system modules. All processes, caches and kernel objects
+    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: network rings, GPU and DMA
+    /// buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
     /// together do not explain where that memory is.
     /// ## How it is recognised
-    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more for 10 s; of five samples
-    /// the middle one counts. If it rises by as much, is 15 % of RAM, or leaves less than 10 % available, it is a
-    /// warning; else information. Kernels that do not count per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 % unexplained;
-    /// there 10 % counts.
+    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more for 10 s; each value
+    /// is the median of five samples. If it rises by as much, is 15 % of RAM, or leaves less than 10 % available, it is
+    /// a warning; otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1
+    /// % to 4 % unexplained; there the threshold is 10 %.
     /// ## Not this
-    /// - `accounting-mismatch`: MemTotal itself is faked, or set up lazily.
+    /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
     /// - A zram or zswap pool: it is counted too.
     /// ## What to do
-    /// Now: see which driver it is: network rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller
-    /// rings, `zfs_arc_max`, a newer driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
+    /// Now: find the driver: network rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller rings,
+    /// `zfs_arc_max`, a newer driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
     /// ## References
     /// - kernel Documentation/mm/page_owner.rst
     /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Pages taken straight from the allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, ZFS's ARC.",
+        cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, the ZFS ARC.",
         verify: "memtide where: unaccounted falls below 5 %",
         brings_about: WANT_AND_THRASH,
     }
@@ -45,20 +45,20 @@ declare_rule! {
 
 /// Measured: 0.5 % to 4.3 % on healthy hosts, old kernels included.
 const LARGE: Ratio = Ratio::from_percent(5.0);
-/// Where the source lacks terms that hold memory on any host; per-CPU lists alone may take some percent.
+/// Where the source lacks terms that are present on any host; per-CPU lists alone may take some percent.
 const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice.
 const AT_LEAST: Bytes = Bytes::from_gib(1);
-/// Three times what counts at all: no driver in order takes so much.
+/// Three times the threshold: no healthy driver takes this much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
-/// Samples before and after one whose middle value counts.
+/// Samples before and after one, for the median.
 const AROUND: usize = 2;
 
 fn trigger() -> Trigger {
     rise::trigger(find, all![could(), is_large()])
 }
 
-/// An upper bound that needs no more than arithmetic: what the counters that hold most leave.
+/// A cheap upper bound: RAM minus the largest counters.
 fn could() -> Predicate {
     let slab = gauge(MEM_SLAB_RECLAIMABLE).plus([gauge(MEM_SLAB_UNRECLAIMABLE)]);
     let counted = gauge(MEM_FREE).plus([
@@ -72,21 +72,21 @@ fn could() -> Predicate {
         gauge(MEM_HUGETLB),
     ]);
     let large = ram().share(LARGE).max(AT_LEAST);
-    let rest = ram().minus(counted);
-    rest.at_least("memory in none of the counters that hold most", large)
+    let uncounted = ram().minus(counted);
+    uncounted.at_least("memory in none of the largest counters", large)
 }
 
 fn is_large() -> Predicate {
-    let rest: Reading<Bytes> = computed("unaccounted", |cx| Ok(unaccounted(cx)?.cast()));
+    let unaccounted: Reading<Bytes> = computed("unaccounted", |cx| Ok(unaccounted(cx)?.cast()));
     let large = computed("unaccounted_threshold", |cx| {
         Ok(cx.timeline.constant(large(cx, &last(cx)?)?).cast())
     });
-    rest.at_least("memory in no counter", large)
+    unaccounted.at_least("unaccounted memory", large)
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let large = large(cx, &last(cx)?)?;
-    // Most hosts are done here, without an accounting of each sample.
+    // Most hosts are done here, without accounting for each sample.
     if !could().holds(Subject { cx, of: None })?.could_hold() {
         return Ok(Vec::new());
     }
@@ -97,75 +97,78 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 /// The last accounting that breaks RAM down.
 fn last(cx: &Evidence<'_>) -> Result<Accounting, Missing> {
     cx.ram()?;
-    // Without these the remainder is not a riddle, but simply not broken down.
+    // Without these, memory is not broken down, so the remainder means nothing.
     for signal in [MEM_FREE, MEM_ANON, MEM_CACHED, MEM_PAGE_TABLES] {
         cx.gauge(signal)?;
     }
-    let last = (0..cx.timeline.len()).rev().find_map(|index| of(cx, index));
-    last.ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
+    (0..cx.timeline.len())
+        .rev()
+        .find_map(|index| accounting_at(cx, index))
+        .ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
 }
 
-fn of(cx: &Evidence<'_>, index: usize) -> Option<Accounting> {
+fn accounting_at(cx: &Evidence<'_>, index: usize) -> Option<Accounting> {
     let accounting = account(cx, index).ok();
     accounting.filter(Accounting::is_broken_down)
 }
 
-/// From where on it is much, for a source that has such terms.
+/// The threshold for a source with these terms.
 fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
-    let share = match terms.missing.as_slice() {
-        [] => LARGE,
-        _ => LARGE_INCOMPLETE,
+    let share = if terms.missing.is_empty() {
+        LARGE
+    } else {
+        LARGE_INCOMPLETE
     };
     Ok(cx.ram()?.share(share).max(AT_LEAST))
 }
 
-/// What no counter explains at each sample: of a few samples the middle one, for files of one sample are not read at one
+/// Unaccounted memory at each sample: the median of a few samples, because the files of one sample are not read at one
 /// instant.
 fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     last(cx)?;
-    // Terms that exceed MemTotal by drift leave nothing to explain.
-    let rest = |index| {
-        let rest = of(cx, index)?.unaccounted_bytes;
-        Some(Bytes::new(u64::try_from(rest).unwrap_or(0)).as_f64())
+    // It is negative if terms exceed MemTotal by drift.
+    let at = |index| {
+        let bytes = accounting_at(cx, index)?.unaccounted_bytes;
+        Some(Bytes::new(u64::try_from(bytes).unwrap_or(0)).as_f64())
     };
     let len = cx.timeline.len();
-    let raw: Vec<Option<f64>> = (0..len).map(rest).collect();
-    let middle = |index: usize| {
+    let raw: Vec<Option<f64>> = (0..len).map(at).collect();
+    let median = |index: usize| {
         let around = AROUND.min(index).min(len - 1 - index);
-        let mut few: Vec<f64> = raw[index - around..=index + around]
+        let mut values: Vec<f64> = raw[index - around..=index + around]
             .iter()
             .flatten()
             .copied()
             .collect();
-        few.sort_by(f64::total_cmp);
-        raw[index].and(few.get(few.len() / 2).copied())
+        values.sort_by(f64::total_cmp);
+        raw[index].and(values.get(values.len() / 2).copied())
     };
-    Ok(cx.timeline.track((0..len).map(middle).collect()))
+    Ok(cx.timeline.track((0..len).map(median).collect()))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
     if Checks::of(cx).disagree() {
-        return clear!("MemTotal cannot be trusted on this host, so nothing can be missed in it");
+        return clear!("MemTotal is unreliable on this host, so unaccounted memory is unknown");
     }
     let track = unaccounted(cx)?;
     let Some((most, at)) = track.max_in(stretch) else {
         return clear!("memory was not broken down");
     };
-    let terms = of(cx, at).map_or_else(|| last(cx), Ok)?;
+    let terms = accounting_at(cx, at).map_or_else(|| last(cx), Ok)?;
     let large = large(cx, &terms)?;
     let growth = Rise::seen(&track, large).max_by_key(Rise::by);
     let level = growth.as_ref().map_or(most, |rise| rise.to);
     let of_ram = cx.of_ram(level)?;
     let least = available::available(cx)
         .ok()
-        .and_then(|(t, _)| t.min_in(stretch));
+        .and_then(|(track, _)| track.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
     let title = title(growth.as_ref(), level, of_ram);
     let text = format!(
-        "{level} of MemTotal ({ram}) in none of {} terms",
+        "{level} of MemTotal ({ram}) is in none of {} terms",
         terms.terms.len()
     );
     let incomplete = !terms.missing.is_empty();
@@ -173,13 +176,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let open = if incomplete {
         format!("this source lacks {}", terms.missing.join(", "))
     } else if stretch.elapsed() < LONG {
-        "whether it grows, a recording over hours would tell".to_owned()
+        "a recording over hours would show whether it grows".to_owned()
     } else {
         String::new()
     };
     Ok(RULE
         .found(severity, title)
-        .graph("memory in no counter", &track)
+        .graph("unaccounted memory", &track)
         .shows_from(MEM_UNACCOUNTED, level, large, None, text)
         .counts_as("the level")
         .with(growth, |finding, rise| {
@@ -188,12 +191,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
         })
         .counts_once_if(incomplete)
-        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not tell them; they take a few percent at most"))
-        .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
+        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not have them; they take a few percent at most"))
+        .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
-        .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
+        .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
-        .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
+        .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
         .sure_by_kinds(cx, &open)
         .into())
 }
@@ -201,11 +204,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio) -> String {
     match growth {
         Some(rise) => format!(
-            "Memory that no counter explains grew by {} to {level} ({of_ram} of RAM): a driver or a hypervisor takes it.",
+            "Unaccounted memory grew by {} to {level} ({of_ram} of RAM): a driver or a hypervisor takes it.",
             rise.by()
         ),
         None => format!(
-            "{level} ({of_ram} of RAM) are in no counter of the kernel: a driver or a hypervisor holds them."
+            "{level} of RAM ({of_ram}) is in no kernel counter: a driver or a hypervisor holds it."
         ),
     }
 }
@@ -223,7 +226,7 @@ mod tests {
 
     const GIB: fn(u64) -> Bytes = Bytes::from_gib;
 
-    /// 32 GiB, of which `missing` are nowhere.
+    /// A host of 32 GiB with so much free; the rest of the counters is constant.
     fn host(seconds: u64, free: &[u64]) -> Case {
         let mut case = Case::over(seconds)
             .fact(KERNEL_VERSION, "Linux version 6.1.0")
@@ -251,18 +254,18 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_stands_still_is_information() {
+    fn a_constant_level_is_informational() {
         let finding = found(RULE, &host(30, &[13]));
         assert_eq!(finding.severity, Severity::Info);
         assert!(
-            finding.title.starts_with("3 GiB (9.4 % of RAM)"),
+            finding.title.starts_with("3 GiB of RAM (9.4 %)"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn what_grows_or_is_absurd_is_a_warning() {
+    fn growth_or_an_extreme_level_is_a_warning() {
         let mut free = vec![16; 11];
         free.extend([15, 14, 13, 12]);
         let finding = found(RULE, &host(30, &free));
@@ -272,9 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn a_percent_or_a_moment_is_clear() {
+    fn clear_at_a_percent_or_for_one_sample() {
         clear(RULE, &host(30, &[15]));
-        // One sample whose files were read far apart.
+        // One sample with files that were read far apart.
         let mut free = vec![16; 10];
         free.push(10);
         free.extend([16; 5]);
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found() {
+    fn finds_30_s_within_an_hour() {
         let hour = |free: u64| {
             let steps = [vec![16; 1800], vec![free; 30], vec![16]].concat();
             host(3600, &steps)
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_host_is_clear() {
+    fn clear_on_a_small_host() {
         let mut case = host(30, &[0]);
         for (signal, mib) in [(MEM_TOTAL, 700), (MEM_ANON, 300), (MEM_CACHED, 100)] {
             case = case.gauge(signal, Bytes::from_mib(mib));
@@ -304,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_breaks_nothing_down_is_not_judged() {
+    fn not_evaluated_when_memory_is_not_broken_down() {
         let case = Case::over(3)
             .gauge(MEM_TOTAL, GIB(32))
             .gauge(MEM_FREE, GIB(2))

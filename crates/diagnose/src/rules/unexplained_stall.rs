@@ -1,4 +1,4 @@
-//! Tasks waited for memory, and no other rule says why.
+//! Tasks waited for memory, and no other rule explains why.
 
 use timeline::signals::{
     ALLOCSTALL, MEM_AVAILABLE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_CPU_SOME, PSI_MEMORY_FULL,
@@ -10,39 +10,39 @@ use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Tasks waited for memory, and nothing else in the source says why.
+    /// Tasks waited for memory, and nothing in the source explains why.
     ///
     /// ## What it means
-    /// The kernel counts the time in which tasks wait for memory: in reclaim, for pages to come back, or because a
-    /// control group is slowed down. Each of these has a rule of its own. Where none of them fires at that time, the
-    /// source lacks what would name the cause, as the files of control groups.
+    /// The kernel counts the time in which tasks wait for memory: in reclaim, for refaults, or because a cgroup is
+    /// throttled. Each of these has its own rule. If none of them fires at that time, the source lacks the data that
+    /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
-    /// Memory stalls of 10 % of the time or more for 10 s, while no other rule has an incident. It is a warning when
-    /// nothing ran for a quarter of that time, else information.
+    /// Memory stalls of 10 % of the time or more for 10 s, while no other rule has an incident. It is a warning if
+    /// nothing ran for a quarter of that time, otherwise informational.
     /// ## Not this
-    /// - Any incident at the same time: it is the cause then.
-    /// - Files in use that a backup or a build pushed out, and that come back while 15 % of RAM and more is available.
-    /// - A host short of CPUs (a stolen or throttled one) on which kswapd or khugepaged reclaims: the kernel counts them as
-    ///   waiting for memory while they wait for a CPU.
+    /// - Any incident at the same time: that is the cause.
+    /// - Files in use that a backup or a build evicted, and that are read again while 15 % of RAM or more is available.
+    /// - A host short of CPU time (stolen or throttled) on which kswapd or khugepaged reclaims: the kernel counts these
+    ///   threads as waiting for memory while they wait for a CPU.
     /// ## What to do
-    /// Record control groups and `/proc/vmstat` too (`memtide record` as root). Verify: the next such stall has a cause.
+    /// Record cgroups and `/proc/vmstat` too (`memtide record` as root). Verify: the next such stall has a cause.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = {
         id: "unexplained-stall", since: "0.1.0", class: Unexplained,
         trigger: trigger, waits: Memory, story: story,
-        cause: "Nothing in this source says why: reclaim and refaults were quiet or not measured, and control groups were not read or not at a limit.",
+        cause: "Unknown: reclaim and refaults were low or not measured, and cgroups were not read or not at a limit.",
         verify: "the next such stall has a cause in memtide check",
     }
 }
 
-/// Seen on guests with a fifth of a CPU each: 90 % and more while kswapd made room for streamed files; 10 % and less on calm ones.
+/// Guests with a fifth of a CPU each: 90 % and more while kswapd reclaimed for streamed files; 10 % and less on calm ones.
 const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
 
-/// Rarer samples show a stall and seldom its cause, which need not last as long: an engineering choice.
+/// Rarer samples show a stall but seldom its cause, which may be shorter: an engineering choice.
 const RARE: Span = Span::from_secs(15);
 
-/// From here on what comes back explains a wait: an engineering choice, a disk's seek each tenth of a second.
+/// This many restored pages explain a wait: an engineering choice, a disk seek each tenth of a second.
 const RESTORED: PerSecond<Pages> = PerSecond::new(10.0);
 
 fn trigger() -> Trigger {
@@ -54,7 +54,7 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    // Where a minute has one sample, what names the cause was not watched.
+    // Rare samples do not show the cause.
     let every = stretch.interval();
     if every > RARE {
         let names = vec![PSI_MEMORY_SOME.def().name];
@@ -62,12 +62,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     if let Some(cpu) = of_kernel_threads(cx, stretch) {
         return clear!(
-            "only kernel threads reclaimed, and waited for a CPU themselves (CPU stalls {cpu} of the time): PSI counts that as a wait for memory"
+            "only kernel threads reclaimed, and they waited for a CPU (CPU stalls {cpu} of the time): PSI counts that as waiting for memory"
         );
     }
-    if let Some((back, left)) = came_back(cx, stretch) {
+    if let Some((restored, left)) = restored(cx, stretch) {
         return clear!(
-            "files in use that had been evicted came back ({back}) with {left} available: what a backup or a build leaves behind, no shortage"
+            "evicted files in use were read again ({restored}) with {left} available: the aftermath of a backup or a build, no shortage"
         );
     }
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
@@ -76,51 +76,54 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let full = cx.stall(PSI_MEMORY_FULL).ok();
     let full = full.and_then(|full| pressure::worst(&full, stretch));
     let over = Over::of(stretch);
-    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
+    let stands_still = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let (waited, share) = match full.filter(|full| *full >= Stalls::MEMORY) {
         Some(full) => ("stood still", full),
         None => ("waited", some),
     };
     let title = format!(
-        "For {} tasks {waited} for memory, {}, and nothing in this source says why.",
+        "Tasks {waited} for memory for {}, {}, and nothing in this source explains why.",
         stretch.duration(),
         over.time(share)
     );
     let text = format!("memory stalls: some {some}{}", over.remark());
     let look = "grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head";
     Ok(RULE
-        .found(Severity::warning_if(is_grave), title)
+        .found(Severity::warning_if(stands_still), title)
         .graph("memory stalls", &stalled)
         .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
         .counts_as("memory stalls")
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available")
         })
-        .fix(Fix::say("See which control group waits while it lasts.").look(look))
-        .sure_by_kinds(cx, "the files of the control groups would settle it")
+        .fix(Fix::say("Find the waiting cgroup while it lasts.").look(look))
+        .sure_by_kinds(
+            cx,
+            "the memory.pressure files of the cgroups would settle it",
+        )
         .into())
 }
 
-/// How fast files come back that had been in use when they were evicted, and what is available, where that is enough: the
-/// kernel counts the wait for them as one for memory (mm/workingset.c).
-fn came_back(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, Bytes)> {
-    let back = cx.mean_rate(RESTORE_FILE, stretch)?;
+/// The rate at which files are read again that were in use when evicted, and available memory, where that is enough: the
+/// kernel counts this wait as a memory stall (mm/workingset.c).
+fn restored(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, Bytes)> {
+    let restored = cx.mean_rate(RESTORE_FILE, stretch)?;
     let (left, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
     let is_enough = left >= cx.ram().ok()?.share(AVAILABLE);
-    (back >= RESTORED && is_enough).then_some((back, left))
+    (restored >= RESTORED && is_enough).then_some((restored, left))
 }
 
-/// How much of the time tasks waited for a CPU, where only kernel threads reclaimed: kswapd alone, or khugepaged and the like
-/// while work went on. They count as stalled for as long as they are at it (mm/vmscan.c, balance_pgdat), also while they wait
-/// for their turn.
+/// The share of time for which tasks waited for a CPU, where only kernel threads reclaimed: kswapd alone, or khugepaged and
+/// the like while work continued. PSI counts them as stalled for as long as they reclaim (mm/vmscan.c, balance_pgdat), even
+/// while they wait for a CPU.
 fn of_kernel_threads(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
     let is_kswapd = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
     let full = pressure::worst(&cx.stall(PSI_MEMORY_FULL).ok()?, stretch)?;
-    let goes_on =
+    let work_continues =
         full < Stalls::MEMORY && cx.mean_rate(ALLOCSTALL, stretch)? < Stalls::ALLOCATION_STALLS;
     let cpu = cx.stall(PSI_CPU_SOME).ok()?.mean_in(stretch)?;
-    ((is_kswapd || goes_on) && cpu >= SHORT_OF_CPU).then_some(cpu)
+    ((is_kswapd || work_continues) && cpu >= SHORT_OF_CPU).then_some(cpu)
 }
 
 #[cfg(test)]
@@ -131,7 +134,7 @@ mod tests {
     use timeline::{Facts, Sample, Timeline};
     use units::Micros;
 
-    /// An hour of calm with `seconds` of stalls in the middle.
+    /// A calm hour with `seconds` of stalls in the middle.
     fn stalled(seconds: usize, some: u64, full: u64) -> Case {
         let steps = |micros| {
             let mut steps = vec![0; 3600];
@@ -144,15 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn a_standstill_that_no_rule_explains_is_a_warning_within_an_hour_of_calm() {
+    fn an_unexplained_standstill_is_a_warning() {
         let finding = found(RULE, &stalled(22, 900_000, 600_000));
         assert_eq!(finding.severity, Severity::Warning);
-        let when = finding.when.expect("it has a time");
+        let when = finding.when.expect("a time");
         assert_eq!((when.first, when.last), (1800, 1822));
     }
 
     #[test]
-    fn files_that_come_back_to_a_host_with_memory_are_no_riddle() {
+    fn clear_when_files_are_restored_and_memory_is_available() {
         let case = |available, pages| {
             stalled(22, 300_000, 260_000)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1_000))
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_too_rare_to_show_a_cause_blame_nothing() {
+    fn not_evaluated_when_samples_are_too_rare() {
         let each_minute: Vec<Sample> = (0..10)
             .map(|minute| {
                 let mut sample = Sample::at(Span::from_secs(minute * 60));
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn kswapd_that_waits_for_a_cpu_is_no_stall_of_tasks() {
+    fn clear_when_kswapd_waits_for_a_cpu() {
         let reclaiming = |kswapd, direct, cpu| {
             stalled(22, 900_000, 600_000)
                 .counter(PGSCAN_KSWAPD, kswapd)
@@ -203,7 +206,7 @@ mod tests {
         for other in [(1_000, 0, 100_000), (1_000, 200, 900_000), (0, 0, 900_000)] {
             found(RULE, &reclaiming(other.0, other.1, other.2));
         }
-        // khugepaged reclaims a little itself, and work goes on.
+        // khugepaged reclaims a little itself, and work continues.
         let khugepaged = |stalls, full| {
             stalled(22, 900_000, full)
                 .counter(PGSCAN_KSWAPD, 100)
@@ -217,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn waits_without_a_standstill_are_worth_knowing() {
+    fn waits_without_a_standstill_are_informational() {
         let finding = found(RULE, &stalled(22, 300_000, 10_000));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn a_burst_is_clear_and_without_pressure_files_nothing_is_said() {
+    fn clear_after_a_burst_and_not_evaluated_without_pressure_files() {
         clear(RULE, &stalled(3, 900_000, 600_000));
         let missing = not_evaluated(RULE, &Case::over(30));
         assert_eq!(missing.names, ["psi.memory.some"]);

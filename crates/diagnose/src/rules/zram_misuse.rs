@@ -1,4 +1,4 @@
-//! zram that costs more memory than it gives, or that stands in the wrong place.
+//! zram that saves little memory, or that is used in the wrong order.
 
 use timeline::signals::{
     PSI_MEMORY_SOME, SWAP_AREA_RANK, SWAP_AREA_USED, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT,
@@ -12,20 +12,21 @@ declare_rule! {
     /// zram holds data that hardly compresses, has reached its limit, takes too much RAM, or is used after a disk.
     ///
     /// ## What it means
-    /// zram is swap in RAM: it pays only as far as its data compress. Encrypted, compressed or random data take as much
-    /// RAM as before and cost CPU on top. A zram that is filled after a disk leaves fast memory idle while pages go to the
-    /// slow device.
+    /// zram is swap in RAM: it pays only as far as its data compresses. Encrypted, compressed or random data takes as
+    /// much RAM as before and costs CPU on top. If a zram is filled after a disk, fast memory stays unused while pages
+    /// go to the slow device.
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample, one of: RAM used is 70 % or more of the data stored, with 5 % of the host's RAM stored; half of the data is kept
-    /// uncompressed; RAM used is at 95 % of the device's limit, or writes failed; zram takes 30 % of RAM while tasks stall
-    /// for memory 5 % of the time; a disk's swap area is filled before it. A full device and writes that fail meanwhile are
-    /// a warning, the rest is one where tasks stall so for 4 s or longer.
+    /// For 10 s or longer, or in a single sample, one of: RAM used is 70 % or more of the data stored, with 5 % of the
+    /// host's RAM stored; half of the data is stored uncompressed; RAM used is at 95 % of the device's limit, or writes
+    /// failed; zram takes 30 % of RAM while tasks stall for memory 5 % of the time; a disk's swap area is filled before
+    /// it. A full device and failing writes are a warning; the other faults are one only if tasks stall like this for 4
+    /// s or longer.
     /// ## Not this
-    /// - A ratio of 2 to 4: zram in good order.
-    /// - `swap-thrash` on a good zram: the load does not fit, compressed or not.
+    /// - A ratio of 2 to 4: healthy zram.
+    /// - `swap-thrash` on a healthy zram: the load does not fit, compressed or not.
     /// ## What to do
-    /// By fault: after a disk, `swapon -p 100` for zram; at its limit, a larger one; too large, a smaller one with a disk
-    /// behind it; data that hardly compress, zstd, else a swap disk or more RAM. For good: the same in
+    /// By fault: after a disk, `swapon -p 100` for zram; at its limit, a larger limit; too large, a smaller zram with a
+    /// disk behind it; data that hardly compresses, zstd, otherwise a swap disk or more RAM. For good: the same in
     /// zram-generator.conf. Verify: RAM used is below half of the data stored.
     /// ## References
     /// - kernel Documentation/admin-guide/blockdev/zram.rst, mm_stat
@@ -35,20 +36,20 @@ declare_rule! {
     }
 }
 
-/// lz4 reaches about 0.4 on programs' memory, zstd 0.3; measured, random data 1.0 and one random byte a page 0.01.
+/// Measured: lz4 reaches about 0.4 on program memory, zstd 0.3; random data 1.0, one random byte per page 0.01.
 const POOR: Ratio = Ratio::from_percent(70.0);
-/// Less stored data than this proves nothing; an engineering choice.
+/// With less stored data than this the ratio means little; an engineering choice.
 const WORTH_IT: Ratio = Ratio::from_percent(5.0);
-/// Kept as they are (drivers/block/zram, huge_pages), pages gain nothing; an engineering choice: most of them.
+/// Pages stored uncompressed (drivers/block/zram, huge_pages) save nothing; an engineering choice: most of them.
 const UNCOMPRESSED: Ratio = Ratio::from_percent(50.0);
 /// Writes fail at the limit itself (drivers/block/zram, zram_write_page); an engineering choice: just before.
 const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 /// An engineering choice.
 const MUCH_RAM: Ratio = Ratio::from_percent(30.0);
-const YES: Count = Count::new(1);
+const TRUE: Count = Count::new(1);
 
-/// What is wrong with a device, the worst first.
-enum Fault {
+/// Faults of a device, the worst first.
+enum ZramFault {
     Full {
         used: Bytes,
         limit: Bytes,
@@ -79,32 +80,32 @@ fn trigger() -> Trigger {
     let full = gauge(ZRAM_USED).at_least("RAM used by zram", limit(ZRAM_LIMIT).share(AT_LIMIT));
     let failed = total(ZRAM_FAILED_WRITES).at_least("failed writes", Count::new(1));
     let large = gauge(ZRAM_USED).at_least("RAM used by zram", ram().share(MUCH_RAM));
-    let behind = computed_of("used after a disk", is_behind).at_least("used after a disk", YES);
+    let behind = computed_of("used after a disk", is_behind).at_least("used after a disk", TRUE);
     Trigger::on(
         Scope::Each(Entity::Zram, |_, _| true),
         LEVEL,
-        any![gains_little(), full, failed, large, behind],
+        any![saves_little(), full, failed, large, behind],
     )
 }
 
-/// Holds where much is stored and takes hardly less RAM.
-fn gains_little() -> Predicate {
+/// Much data is stored and takes hardly less RAM.
+fn saves_little() -> Predicate {
     let stored = || gauge(ZRAM_ORIG);
     let huge = gauge(ZRAM_HUGE).bytes();
     all![
         stored().at_least("data in zram", ram().share(WORTH_IT)),
         any![
             gauge(ZRAM_USED).at_least("RAM used by zram", stored().share(POOR)),
-            huge.at_least("kept uncompressed", stored().share(UNCOMPRESSED)),
+            huge.at_least("stored uncompressed", stored().share(UNCOMPRESSED)),
         ],
     ]
 }
 
-/// 1 where a disk's swap area in use is filled before a zram.
+/// 1 while a disk's swap area is in use and filled before the zram.
 fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missing> {
     let lacks = || cx.lacks_signal(SWAP_AREA_RANK.id());
-    let mine = area_of(cx, device).ok_or_else(lacks)?;
-    let rank = cx.gauge_of(mine, SWAP_AREA_RANK)?;
+    let area = area_of(cx, device).ok_or_else(lacks)?;
+    let rank = cx.gauge_of(area, SWAP_AREA_RANK)?;
     let mut behind: Numbers = cx.timeline.constant(Ratio::new(0.0));
     for disk in disks(cx) {
         let (Ok(above), Ok(used)) = (
@@ -141,42 +142,48 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_stalled = stalling.is_some();
     let stalls = Stalls::during(cx, &stalling.unwrap_or(*stretch));
     let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
-        return clear!("{}", good_order(cx, device, stretch));
+        return clear!("{}", usage(cx, device, stretch));
     };
-    let fails = matches!(fault, Fault::Full { .. } | Fault::Failed { now: true, .. });
+    let fails = matches!(
+        fault,
+        ZramFault::Full { .. } | ZramFault::Failed { now: true, .. }
+    );
     let severity = Severity::warning_if(fails || is_stalled);
-    let order = good_order(cx, device, stretch);
+    let usage = usage(cx, device, stretch);
     Ok(described(&device.key, fault, severity)
         .counts_as("zram's own figures")
         .and(|finding| stalls.shown_in(finding))
         .counts_if(is_stalled, "memory stalls")
-        .affects([Affected::new("zram", &device.key, order)])
+        .affects([Affected::new("zram", &device.key, usage)])
         .sure_by_kinds(cx, "")
         .into())
 }
 
-/// The longest part of a stretch in which tasks stall for memory; where one sample tells no more, the minute before it.
+/// The longest part of a stretch in which tasks stall for memory; all of it where only pressure averages are known.
 fn stalling(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Stretch> {
     let Ok(share) = cx.stall(PSI_MEMORY_SOME) else {
         let some = Stalls::during(cx, stretch).memory_some;
         return (some? >= Stalls::MEMORY).then_some(*stretch);
     };
-    let runs = share.at_least(Stalls::MEMORY).bridged_runs().into_iter();
-    let within = runs.filter_map(|run| {
-        let (first, last) = (run.first.max(stretch.first), run.last.min(stretch.last));
-        cx.timeline.stretch(first, last)
-    });
-    let lasting = within.filter(|run| run.duration() >= STALL);
-    lasting.max_by_key(Stretch::duration)
+    share
+        .at_least(Stalls::MEMORY)
+        .bridged_runs()
+        .into_iter()
+        .filter_map(|run| {
+            let (first, last) = (run.first.max(stretch.first), run.last.min(stretch.last));
+            cx.timeline.stretch(first, last)
+        })
+        .filter(|run| run.duration() >= STALL)
+        .max_by_key(Stretch::duration)
 }
 
-/// The worst of an incident's faults, from when the device took most RAM.
+/// The worst fault of an incident, at the time at which the device took most RAM.
 fn fault(
     cx: &Evidence<'_>,
     device: &EntitySeries,
     stretch: &Stretch,
     is_stalled: bool,
-) -> Result<Option<Fault>, Missing> {
+) -> Result<Option<ZramFault>, Missing> {
     let timeline = cx.timeline;
     let used = cx.gauge_of(device, ZRAM_USED)?.max_in(stretch);
     let (used, at) = used.unwrap_or_default();
@@ -184,39 +191,39 @@ fn fault(
     let limit = cx.gauge_of(device, ZRAM_LIMIT).ok();
     let limit = limit.and_then(|limit| limit.at(at)?.limited());
     if let Some(limit) = limit.filter(|limit| used >= limit.share(AT_LIMIT)) {
-        return Ok(Some(Fault::Full { used, limit }));
+        return Ok(Some(ZramFault::Full { used, limit }));
     }
     let failed = timeline.latest_of(device, ZRAM_FAILED_WRITES, stretch.last);
     if let Some(writes) = failed.filter(|writes| *writes > Count::ZERO) {
         let failing = timeline.rate_of(device, ZRAM_FAILED_WRITES);
         let most = failing.and_then(|failing| failing.max_in(stretch));
         let now = most.is_some_and(|(most, _)| most.get() > 0.0);
-        return Ok(Some(Fault::Failed { writes, now }));
+        return Ok(Some(ZramFault::Failed { writes, now }));
     }
     let ram = cx.ram()?;
     if stored >= ram.share(WORTH_IT)
-        && let Some(fault) = gain(cx, device, (used, stored), at)
+        && let Some(fault) = poor_compression(cx, device, (used, stored), at)
     {
         return Ok(Some(fault));
     }
     let share = cx.of_ram(used)?;
     if share >= MUCH_RAM && is_stalled {
-        return Ok(Some(Fault::Large { used, share }));
+        return Ok(Some(ZramFault::Large { used, share }));
     }
     let disk = behind(cx, device, stretch.last);
-    Ok(disk.map(|disk| Fault::Behind { disk }))
+    Ok(disk.map(|disk| ZramFault::Behind { disk }))
 }
 
-/// Whether it gains too little at a sample.
-fn gain(
+/// Whether the device saves too little RAM at a sample.
+fn poor_compression(
     cx: &Evidence<'_>,
     device: &EntitySeries,
     (used, stored): (Bytes, Bytes),
     at: usize,
-) -> Option<Fault> {
+) -> Option<ZramFault> {
     let ratio = used.ratio_of(stored)?;
     if ratio >= POOR {
-        return Some(Fault::Poor {
+        return Some(ZramFault::Poor {
             used,
             stored,
             ratio,
@@ -224,10 +231,10 @@ fn gain(
     }
     let huge = cx.gauge_of(device, ZRAM_HUGE).ok()?;
     let huge = huge.to_bytes(cx.page_size().ok()?).at(at)?;
-    (huge >= stored.share(UNCOMPRESSED)).then_some(Fault::Uncompressed { huge, stored })
+    (huge >= stored.share(UNCOMPRESSED)).then_some(ZramFault::Uncompressed { huge, stored })
 }
 
-/// A disk's swap area in use that is filled before this zram.
+/// The disk's swap area in use that is filled before this zram.
 fn behind(cx: &Evidence<'_>, device: &EntitySeries, at: usize) -> Option<String> {
     let level = |area, signal| cx.timeline.latest_of(area, signal, at);
     let rank = level(area_of(cx, device)?, SWAP_AREA_RANK)?;
@@ -238,7 +245,7 @@ fn behind(cx: &Evidence<'_>, device: &EntitySeries, at: usize) -> Option<String>
     first.map(|disk| disk.key.clone())
 }
 
-fn good_order(cx: &Evidence<'_>, device: &EntitySeries, stretch: &Stretch) -> String {
+fn usage(cx: &Evidence<'_>, device: &EntitySeries, stretch: &Stretch) -> String {
     let level = |signal| cx.timeline.latest_of(device, signal, stretch.last);
     match (level(ZRAM_ORIG), level(ZRAM_USED)) {
         (Some(stored), Some(used)) => format!("{stored} in {used} of RAM"),
@@ -246,12 +253,13 @@ fn good_order(cx: &Evidence<'_>, device: &EntitySeries, stretch: &Stretch) -> St
     }
 }
 
-/// Zram before any disk; a capture's text may be anything, and a command must not be.
+/// Orders zram before any disk. The name comes from a file that may contain anything, so it is checked before use in a
+/// command.
 fn swap_order(name: &str) -> Fix {
     let number = name.strip_prefix("zram").unwrap_or_default();
     let is_device = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let what = format!(
-        "Let zram fill before any disk: swap-priority = 100 below [{name}] in /etc/systemd/zram-generator.conf. swapoff only while available memory exceeds what lies in it."
+        "Fill zram before any disk: swap-priority = 100 below [{name}] in /etc/systemd/zram-generator.conf. Run swapoff only while available memory exceeds its contents."
     );
     if is_device {
         Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"))
@@ -260,64 +268,64 @@ fn swap_order(name: &str) -> Fix {
     }
 }
 
-/// Why data that do not compress gain nothing, and what helps.
+/// Adds cause and fixes for data that does not compress.
 fn hardly_compresses(finding: Finding, name: &str) -> Finding {
     finding
-        .cause("The data hardly compress: they are encrypted, compressed or random already.")
-        .fix(Fix::say(format!("Try the strongest algorithm, zstd: compression-algorithm = zstd below [{name}] in /etc/systemd/zram-generator.conf; it takes effect when the device is set up anew.")))
-        .fix(Fix::say("Where that gains nothing, a swap area on a disk or more RAM instead of zram."))
+        .cause("The data hardly compresses: it is encrypted, compressed or random already.")
+        .fix(Fix::say(format!("Try the strongest algorithm, zstd: compression-algorithm = zstd below [{name}] in /etc/systemd/zram-generator.conf; it takes effect when the device is set up again.")))
+        .fix(Fix::say("If that does not help, use a swap area on a disk or more RAM instead of zram."))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below half of the first"
         ))
 }
 
-fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
+fn described(device: &str, fault: ZramFault, severity: Severity) -> Finding {
     let name = device;
     let found = |title: String| RULE.found(severity, title);
     match fault {
-        Fault::Full { used, limit } => found(format!(
-            "{device} is full: it uses {used} of the {limit} of RAM it may, and swapping to it fails."
+        ZramFault::Full { used, limit } => found(format!(
+            "{device} is full: it uses {used} of its limit of {limit}, and swapping to it fails."
         ))
         .shows_from(ZRAM_USED, used, limit.share(AT_LIMIT), None, format!("{used} of RAM used"))
         .cause("The device's mem_limit is reached before its size.")
-        .fix(Fix::say(format!("Raise the limit while RAM is to spare (/sys/block/{name}/mem_limit, 0 is none; zram-resident-limit in /etc/systemd/zram-generator.conf), or add a swap area on a disk behind it.")))
+        .fix(Fix::say(format!("Raise the limit if RAM is available (/sys/block/{name}/mem_limit, 0 is none; zram-resident-limit in /etc/systemd/zram-generator.conf), or add a swap area on a disk behind it.")))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below the fourth"
         )),
-        Fault::Failed { writes, .. } => found(format!(
-            "Swapping to {device} failed {writes} times since boot: its data found no RAM."
+        ZramFault::Failed { writes, .. } => found(format!(
+            "Swapping to {device} failed {writes} times since boot: no RAM was left for its data."
         ))
         .shows(ZRAM_FAILED_WRITES, writes, None, format!("{writes} writes failed"))
-        .cause("Compressed data need RAM too, and there was none left for them.")
-        .fix(Fix::say("Less demand or more RAM; a swap area on a disk behind zram takes what finds no RAM."))
+        .cause("Compressed data needs RAM too, and none was left.")
+        .fix(Fix::say("Reduce demand or add RAM; a swap area on a disk behind zram takes the data that does not fit."))
         .verify(format!(
-            "cat /sys/block/{name}/io_stat: the second number, failed writes, stands still"
+            "cat /sys/block/{name}/io_stat: the second number, failed writes, does not rise"
         )),
-        Fault::Poor { used, stored, ratio } => hardly_compresses(found(format!(
-            "{device} gains little: {stored} of swapped data take {used} of RAM ({ratio})."
+        ZramFault::Poor { used, stored, ratio } => hardly_compresses(found(format!(
+            "{device} saves little RAM: {stored} of swapped data takes {used} ({ratio})."
         ))
         .shows_from(ZRAM_USED, used, stored.share(POOR), None, format!("{used} of RAM for {stored} of data"))
 , name),
-        Fault::Uncompressed { huge, stored } => hardly_compresses(found(format!(
-            "{device} gains little: {huge} of its {stored} are kept uncompressed."
+        ZramFault::Uncompressed { huge, stored } => hardly_compresses(found(format!(
+            "{device} saves little RAM: {huge} of its {stored} is stored uncompressed."
         ))
-        .shows_from(ZRAM_HUGE, huge, stored.share(UNCOMPRESSED), None, format!("{huge} are kept uncompressed"))
+        .shows_from(ZRAM_HUGE, huge, stored.share(UNCOMPRESSED), None, format!("{huge} is stored uncompressed"))
 , name),
-        Fault::Large { used, share } => found(format!(
+        ZramFault::Large { used, share } => found(format!(
             "{device} takes {used} of RAM ({share}) while tasks stall for memory."
         ))
         .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
         .shows_from(Computed(ZRAM_USED), share, MUCH_RAM, None, format!("that is {share} of RAM"))
-        .cause("What zram stores is taken from the memory that programs and cache would use.")
-        .fix(Fix::say(format!("A smaller zram with a swap area on a disk behind it, less demand, or more RAM: zram-size = ram / 4 below [{name}] in /etc/systemd/zram-generator.conf.")))
+        .cause("zram stores its data in RAM that programs and page cache could use.")
+        .fix(Fix::say(format!("Use a smaller zram with a swap area on a disk behind it (zram-size = ram / 4 below [{name}] in /etc/systemd/zram-generator.conf), reduce demand, or add RAM.")))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below {MUCH_RAM} of RAM"
         )),
-        Fault::Behind { disk } => found(format!(
-            "{device} is used after {disk}: pages go to the disk first and to compressed RAM last."
+        ZramFault::Behind { disk } => found(format!(
+            "{device} is used after {disk}: pages go to the disk first and to zram last."
         ))
         .tells(format!("{disk} has the higher priority"))
-        .cause("Swap areas fill in the order of their priority.")
+        .cause("The kernel fills swap areas in the order of their priority.")
         .fix(swap_order(name))
         .verify("swapon --show: zram has the highest priority"),
     }
@@ -330,7 +338,7 @@ mod tests {
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_FULL};
     use units::{Limit, Pages};
 
-    /// A host of 1,000 MiB with a zram that keeps `stored` MiB in `used`.
+    /// A host of 1,000 MiB with a zram that stores `stored` MiB in `used`.
     fn zram(stored: u64, used: u64) -> Case {
         let key = "zram0";
         Case::over(20)
@@ -345,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_do_not_compress_are_a_note_and_with_stalls_a_warning() {
+    fn incompressible_data_is_informational_and_with_stalls_a_warning() {
         assert_eq!(found(RULE, &zram(200, 195)).severity, Severity::Info);
         let finding = found(RULE, &stalling(zram(200, 195)));
         assert_eq!(finding.severity, Severity::Warning);
@@ -355,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_ratio_and_a_small_device_are_clear() {
+    fn clear_with_a_good_ratio_or_a_small_device() {
         clear(RULE, &stalling(zram(200, 60)));
         clear(RULE, &zram(20, 20));
         clear(RULE, &Case::over(20));
@@ -379,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fills_first_is_the_wrong_order() {
+    fn a_disk_that_fills_first_is_found() {
         let order = |disk: u64| {
             zram(200, 60)
                 .gauge_of(
@@ -406,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_on_a_zram_without_figures_is_not_evaluated() {
+    fn not_evaluated_without_figures_of_the_zram() {
         let case = Case::over(20).gauge_of(
             Entity::SwapArea,
             "/dev/zram0",
@@ -417,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+    fn finds_30_s_within_an_hour_with_the_same_severity() {
         let an_hour = |stored: u64, then: u64| {
             let mut used = vec![Bytes::from_mib(10); 3600];
             used[1800..1830].fill(Bytes::from_mib(then));
