@@ -9,6 +9,7 @@ mod charts;
 mod cli;
 mod clocks;
 mod compare;
+mod conventions;
 mod convert;
 mod corpus;
 mod events;

@@ -8,19 +8,27 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 12] = [
-    ("cache-starved-floor", "no case is labelled with it yet"),
-    ("swap-full", "no case is labelled with it yet"),
-    ("no-swap-risk", "no case is labelled with it yet"),
-    ("zram-misuse", "no case is labelled with it yet"),
-    ("direct-reclaim-stall", "no case is labelled with it yet"),
-    ("kswapd-saturated", "no case is labelled with it yet"),
-    ("numa-imbalance", "no case is labelled with it yet"),
-    ("compaction-stall", "no case is labelled with it yet"),
-    ("locked-memory-large", "no case is labelled with it yet"),
-    ("unexplained-stall", "no case is labelled with it yet"),
-    ("streaming-read", "no case is labelled with it yet"),
-    ("monitoring-gap", "no case is labelled with it yet"),
+const WITHOUT_A_CASE: [(&str, &str); 5] = [
+    (
+        "zram-misuse",
+        "in the captures with zram the pages compress well; it takes pages that do not",
+    ),
+    (
+        "kswapd-saturated",
+        "kswapd takes less than half a CPU in every capture, or frees most of what it scans",
+    ),
+    (
+        "numa-imbalance",
+        "captures with two nodes spill to the other one, or zone_reclaim_mode explains the shortage of one",
+    ),
+    (
+        "compaction-stall",
+        "no capture is of a host whose free memory is in small pieces while huge pages are requested",
+    ),
+    (
+        "unexplained-stall",
+        "each stall of a capture has a cause among the findings",
+    ),
 ];
 
 #[test]

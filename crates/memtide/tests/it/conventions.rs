@@ -1,0 +1,332 @@
+//! Conventions of the source that no lint checks: names of types, words, chains of iterators, and sentences of findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use crate::cases;
+use crate::support::root;
+
+/// A source file without its inline tests.
+struct SourceFile {
+    /// Its path below `crates`, without `src`.
+    path: String,
+    code: String,
+}
+
+/// All sources of the workspace but tests and fixtures.
+static SOURCES: LazyLock<Vec<SourceFile>> = LazyLock::new(|| {
+    let crates = root().join("crates");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(&crates).unwrap() {
+        collect(&entry.unwrap().path().join("src"), &mut paths);
+    }
+    paths.sort();
+    let read = |path: &PathBuf| SourceFile {
+        path: path
+            .strip_prefix(&crates)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replace("/src/", "/"),
+        code: without_tests(&std::fs::read_to_string(path).unwrap()),
+    };
+    let is_test = |file: &SourceFile| {
+        ["/tests", "testing", "fixtures"]
+            .iter()
+            .any(|part| file.path.contains(part))
+    };
+    paths
+        .iter()
+        .map(read)
+        .filter(|file| !is_test(file))
+        .collect()
+});
+
+fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, paths);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            paths.push(path);
+        }
+    }
+}
+
+fn without_tests(code: &str) -> String {
+    let end = code.find("#[cfg(test)]\nmod tests").unwrap_or(code.len());
+    code.get(..end).unwrap().to_owned()
+}
+
+/// The name of the type that a line defines; associated types of a trait or an `impl` are none.
+fn defined_type(line: &str) -> Option<&str> {
+    let indent = line.len() - line.trim_start().len();
+    let mut words = line
+        .split_whitespace()
+        .skip_while(|word| word.starts_with("pub"));
+    let keyword = words.next()?;
+    let is_type = ["struct", "enum", "trait", "union"].contains(&keyword)
+        || (keyword == "type" && indent == 0);
+    let name = words.next().filter(|_| is_type)?;
+    let end = name
+        .find(|c: char| !c.is_alphanumeric())
+        .unwrap_or(name.len());
+    name.get(..end)
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// Names that two files still share. Whoever makes one unique removes it here.
+const SHARED_NAMES: [&str; 85] = [
+    "Answer",
+    "Ask",
+    "Bounds",
+    "Cache",
+    "Capture",
+    "Cause",
+    "Clocks",
+    "Column",
+    "Columns",
+    "Comparison",
+    "Computed",
+    "Cost",
+    "Counted",
+    "Cursor",
+    "Demand",
+    "Dictionary",
+    "Disk",
+    "Event",
+    "Facts",
+    "Found",
+    "Group",
+    "Harm",
+    "Headroom",
+    "HostFile",
+    "How",
+    "Identity",
+    "Incident",
+    "Input",
+    "Kept",
+    "KernelLog",
+    "Killed",
+    "Kills",
+    "Kind",
+    "Level",
+    "Limit",
+    "Line",
+    "Measure",
+    "Memory",
+    "Minute",
+    "Minutes",
+    "Names",
+    "Node",
+    "Numbers",
+    "Origin",
+    "Owner",
+    "Page",
+    "Part",
+    "Picks",
+    "Place",
+    "Reader",
+    "Reading",
+    "Record",
+    "RollUp",
+    "Room",
+    "Row",
+    "Rows",
+    "Run",
+    "Scale",
+    "Scope",
+    "Screen",
+    "Seen",
+    "Series",
+    "Service",
+    "Settings",
+    "Shape",
+    "Signals",
+    "Sink",
+    "Size",
+    "State",
+    "Step",
+    "Stored",
+    "Sum",
+    "Table",
+    "Taken",
+    "Target",
+    "Task",
+    "Tasks",
+    "Time",
+    "Told",
+    "Turn",
+    "Unit",
+    "Unknown",
+    "Waiting",
+    "Way",
+    "Work",
+];
+
+/// One name is one thing. The JSON contract alone, `report::model`, repeats names of what it shows.
+#[test]
+fn names_of_types_are_unique_in_the_workspace() {
+    let mut places: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in SOURCES
+        .iter()
+        .filter(|file| !file.path.starts_with("report/model"))
+    {
+        for name in file.code.lines().filter_map(defined_type) {
+            places.entry(name).or_default().insert(&file.path);
+        }
+    }
+    let shared = places
+        .into_iter()
+        .filter(|(name, places)| places.len() > 1 && !SHARED_NAMES.contains(name));
+    let shared: Vec<String> = shared
+        .map(|(name, places)| format!("{name}: {places:?}"))
+        .collect();
+    assert!(
+        shared.is_empty(),
+        "\n{}\nrename the narrower one",
+        shared.join("\n")
+    );
+}
+
+/// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
+/// become smaller.
+const WORDS: [(&str, usize); 25] = [
+    ("told", 270),
+    ("tells", 194),
+    ("whose", 113),
+    ("dear", 0),
+    ("dearer", 2),
+    ("grave", 5),
+    ("graver", 0),
+    ("gravest", 1),
+    ("milder", 10),
+    ("lately", 30),
+    ("of which nobody", 3),
+    ("nobody knows", 18),
+    ("for want of", 11),
+    ("came back", 34),
+    ("comes back", 12),
+    ("crowd", 4),
+    ("without a word", 3),
+    ("no secret", 0),
+    ("the former", 1),
+    ("the latter", 3),
+    ("downwards", 5),
+    ("be it", 3),
+    ("a look", 23),
+    ("looks at", 5),
+    ("said", 96),
+];
+
+/// How many lines have a word or a phrase, whatever its case.
+fn lines_with(phrase: &str) -> usize {
+    let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let has = |line: &str| {
+        let line = line.to_lowercase();
+        line.match_indices(phrase).any(|(start, found)| {
+            let (before, after) = (
+                line.get(..start).unwrap(),
+                line.get(start + found.len()..).unwrap(),
+            );
+            !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
+        })
+    };
+    let lines = SOURCES.iter().flat_map(|file| file.code.lines());
+    lines.filter(|line| has(line)).count()
+}
+
+#[test]
+fn words_of_no_standard_become_fewer() {
+    let counts = WORDS.map(|(word, most)| (word, most, lines_with(word)));
+    let more: Vec<_> = counts
+        .into_iter()
+        .filter(|(_, most, found)| found > most)
+        .collect();
+    assert!(
+        more.is_empty(),
+        "(word, allowed, found): {more:?}: docs/glossary.md has the standard words"
+    );
+}
+
+/// How many chains may still be bound again under their own name: `let rows = x.iter(); let rows = rows.map(…);`.
+const REBOUND: usize = 86;
+
+#[test]
+fn chains_that_are_bound_again_become_fewer() {
+    let is_rebound = |line: &&str| {
+        let Some((name, value)) = line
+            .trim_start()
+            .strip_prefix("let ")
+            .and_then(|rest| rest.split_once(" = "))
+        else {
+            return false;
+        };
+        let adapters = [
+            ".map(",
+            ".filter(",
+            ".filter_map(",
+            ".flat_map(",
+            ".zip(",
+            ".rev(",
+            ".skip(",
+            ".chain(",
+        ];
+        let chain = value.strip_prefix(name.trim_start_matches("mut "));
+        chain.is_some_and(|chain| adapters.iter().any(|adapter| chain.starts_with(adapter)))
+    };
+    let count = SOURCES
+        .iter()
+        .flat_map(|file| file.code.lines())
+        .filter(is_rebound)
+        .count();
+    assert!(
+        count <= REBOUND,
+        "{count} chains are bound again under their own name, {REBOUND} are allowed: write one chain"
+    );
+}
+
+/// What no sentence may hold: typing errors, numbers that are none, and what was left to be filled in.
+const NEVER: [&str; 8] = ["  ", " ; ", " ,", " .", "..", "NaN", "TODO", "{}"];
+
+#[test]
+fn sentences_of_findings_follow_the_convention() {
+    let mut wrong = BTreeSet::new();
+    for finding in cases::all()
+        .iter()
+        .flat_map(|case| case.judged().reported())
+    {
+        let id = finding.id;
+        let sentences = [("title", &finding.title), ("cause", &finding.cause)];
+        for (part, text) in sentences {
+            if !text.ends_with(['.', '?']) {
+                wrong.insert(format!("{id}: {part} ends without a full stop: {text}"));
+            }
+            // A name, a path or a setting is written as it is.
+            let first = text.split_whitespace().next().unwrap_or_default();
+            let is_plain_word = first.chars().all(|c| c.is_ascii_lowercase());
+            if first.is_empty() || (is_plain_word && part == "cause") {
+                wrong.insert(format!(
+                    "{id}: {part} begins with a lower-case word: {text}"
+                ));
+            }
+            if text.chars().count() > 400 {
+                wrong.insert(format!(
+                    "{id}: {part} is longer than 400 characters: {text}"
+                ));
+            }
+        }
+        let others = finding.evidence.iter().map(|line| &line.text);
+        for text in others
+            .chain(sentences.map(|(_, text)| text))
+            .chain([&finding.verify])
+        {
+            for never in NEVER.iter().filter(|never| text.contains(**never)) {
+                wrong.insert(format!("{id}: `{never}` in: {text}"));
+            }
+        }
+    }
+    let wrong: Vec<String> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
