@@ -12,11 +12,11 @@ import { pack, random, type Table } from "../unit/pack";
 
 const corpus = fileURLToPath(new URL("../../../corpus/", import.meta.url));
 
-export const THRASH = `${corpus}swap-thrash--512m-swapdisk.jsonl.gz`;
-export const DIRTY = `${corpus}dirty-throttling--1g-20mbps.jsonl.gz`;
-export const HEALTHY = `${corpus}healthy--idle.jsonl.gz`;
-export const OOM = `${corpus}cgroup-oom--96m.jsonl.gz`;
-export const NODES = `${corpus}node-reclaim--dist21.jsonl.gz`;
+export const THRASH = `${corpus}captures/swap-thrash--512m-swapdisk/capture.jsonl.gz`;
+export const DIRTY = `${corpus}captures/dirty-throttling--1g-20mbps/capture.jsonl.gz`;
+export const HEALTHY = `${corpus}captures/healthy--idle/capture.jsonl.gz`;
+export const OOM = `${corpus}captures/cgroup-oom--96m/capture.jsonl.gz`;
+export const NODES = `${corpus}captures/node-reclaim--dist21/capture.jsonl.gz`;
 
 export const HOSTILE = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'\u202e`;
 
