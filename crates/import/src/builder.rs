@@ -192,7 +192,7 @@ impl TimelineBuilder {
                 SnapshotTime::Unknown => None,
             },
         };
-        // A push fails only on a clock that stands still, and `after` is not zero.
+        // A push fails only if the clock did not advance, and `after` is not zero.
         let is_related = after.is_some() && self.timeline.push(&snapshot.sample).is_ok();
         if !is_related {
             self.timeline.push_new_segment(&snapshot.sample);

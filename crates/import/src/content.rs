@@ -1,11 +1,11 @@
-//! What a file holds, recognised by its first bytes.
+//! Recognises the content of a file by its first bytes.
 
 use std::io::{BufRead, Cursor};
 
 use crate::decompress::Packing;
 use crate::{capture, sar};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileContent {
     Capture,

@@ -1,4 +1,4 @@
-//! Recognises what a file is, by content, and reads it.
+//! Opens a source: recognises it by content and reads it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -14,7 +14,7 @@ use crate::{bundle, capture, recording, sar};
 use store::Resolution;
 use timeline::{OutOfRange, Source, SourceKind, TimeRange};
 
-/// Why a source gives nothing at all.
+/// Why a source cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// It cannot be read.
@@ -22,33 +22,33 @@ pub enum OpenError {
     Read {
         /// The file.
         name: String,
-        /// The operating system's reason; in words, as an error's source would be shown a second time.
+        /// The reason of the operating system, as text: as the source of the error it would be printed twice.
         reason: String,
-        /// Whether it may be read by others.
+        /// Whether permission was denied.
         is_denied: bool,
     },
-    /// It is a directory or an archive without anything that memtide knows.
-    #[error("{name} holds no file that memtide knows{}", first_of(problems))]
+    /// It is a directory or an archive without a file that memtide reads.
+    #[error("{name} has no file that memtide reads{}", first_of(problems))]
     EmptyBundle {
         /// The directory or archive.
         name: String,
-        /// What was wrong with it.
+        /// Problems of it.
         problems: Vec<String>,
     },
     /// It is a long log without a kernel report.
-    #[error("{name} was searched for kernel reports: there is none in its {searched}")]
+    #[error("{name} was searched for kernel reports: none in {searched}")]
     NoReport {
         /// The log.
         name: String,
-        /// How long it is.
+        /// Its length.
         searched: Bytes,
     },
-    /// It is a binary file of sysstat that cannot be read here.
+    /// It is a binary file of sysstat that cannot be read.
     #[error("cannot read {name}: {reason}")]
     Sar {
         /// The file.
         name: String,
-        /// Why, in words.
+        /// Why, human-readable.
         reason: String,
         /// What to do about it.
         help: &'static str,
@@ -58,40 +58,40 @@ pub enum OpenError {
     Recording {
         /// The recording.
         name: String,
-        /// Why, in words.
+        /// Why, human-readable.
         reason: String,
     },
-    /// It is a recording without a sample so far.
+    /// It is a recording without a sample.
     #[error("{name} is a recording without a sample so far")]
     EmptyRecording {
         /// The recording.
         name: String,
     },
-    /// It has nothing in the range that was asked for.
+    /// It has no sample in the requested range.
     #[error("{name} has no sample in that range")]
     OutOfRange {
         /// The source.
         name: String,
-        /// What it has instead.
+        /// The range that it has.
         why: OutOfRange,
     },
     /// It has no bytes.
     #[error("{0} is empty")]
     Empty(String),
-    /// It is nothing that memtide knows.
-    #[error("{name} holds nothing that memtide knows: it starts with {start}")]
+    /// Its content was not recognised.
+    #[error("{name} has nothing that memtide reads: it starts with {start}")]
     NotRecognised {
         /// The file.
         name: String,
-        /// Its first bytes, printable, and what they look like.
+        /// Its first bytes, printable, and a guess what it is.
         start: String,
     },
-    /// It is a capture without one good sample.
-    #[error("{name} has no sample that can be used{}", first_of(problems))]
+    /// It has no usable sample.
+    #[error("{name} has no usable sample{}", first_of(problems))]
     NoSample {
         /// The file.
         name: String,
-        /// What was wrong with it.
+        /// Problems of it.
         problems: Vec<String>,
     },
 }
@@ -110,24 +110,22 @@ impl OpenError {
         match self {
             Self::Read {
                 is_denied: true, ..
-            } => Some("its owner and root may: run memtide with sudo"),
-            // What a source covers is for whoever knows in which zone people read clocks.
+            } => Some("run memtide as the owner of the file or as root (sudo)"),
+            // The range that a source has is printed with the time zone of the user.
             Self::Read { .. } | Self::Recording { .. } | Self::OutOfRange { .. } => None,
             Self::EmptyRecording { .. } => {
-                Some("memtide record --status says whether it is running")
+                Some("memtide record --status shows whether the recorder runs")
             }
             Self::Sar { help, .. } => Some(help),
             Self::Empty(_) | Self::NoSample { .. } => {
-                Some("take another: memtide capture --for 60s -o FILE.jsonl.zst")
+                Some("take a new capture: memtide capture --for 60s -o FILE.jsonl.zst")
             }
-            Self::NoReport { .. } => {
-                Some("cut what is to be read out of it: output of free, vmstat, sar …")
-            }
+            Self::NoReport { .. } => Some("extract the output of free, vmstat, sar … from it"),
             Self::EmptyBundle { .. } => Some(
-                "it looks for proc/meminfo and its kin below any directory, for logs and output of tools",
+                "it should have files such as proc/meminfo below any directory, logs, or output of tools",
             ),
             Self::NotRecognised { .. } => Some(
-                "it reads captures (memtide capture -o FILE.jsonl.zst), and text of /proc/meminfo, free, vmstat, sar, OOM reports …",
+                "memtide reads captures (memtide capture -o FILE.jsonl.zst) and text of /proc/meminfo, free, vmstat, sar, OOM reports …",
             ),
         }
     }
@@ -139,42 +137,42 @@ fn first_of(problems: &[String]) -> String {
         .map_or_else(String::new, |first| format!(": {first}"))
 }
 
-/// What is wanted of a source.
+/// Which part of a source is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenOptions {
-    /// Which part; all where not said. Of a recording, only this part is read.
+    /// The range; by default all.
     pub range: TimeRange,
-    /// How finely a recording is read; other sources are read whole.
+    /// The resolution of a recording; other sources are read at full resolution.
     pub resolution: Resolution,
-    /// What tells in which minutes of a long recording every sample is read; `None`: in none.
+    /// Selects the minutes of a long recording that are read at full resolution; `None`: none.
     pub screen: Option<Screen>,
 }
 
-/// Tells in which minutes something could hold, where all that is known of them are roll-ups.
+/// Selects minutes by their roll-ups: those in which a rule could hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// The signals whose roll-ups it asks for.
+    /// The signals that it needs roll-ups of.
     pub signals: &'static [SignalId],
-    /// For each minute whether something could hold in it; facts are those that held last.
+    /// For each minute whether a rule could hold in it; with the latest facts.
     pub could_hold: fn(&RollUps, &Facts) -> Vec<bool>,
 }
 
-/// Whether a directory is what `memtide record` wrote.
+/// Whether a directory is a recording.
 pub fn is_recording(path: &Path) -> bool {
     store::Recording::is_at(path)
 }
 
-/// Reads a part of a source; `progress` is told what share of it was read.
+/// Reads a part of a source; `progress` gets the share that was read.
 ///
 /// # Errors
-/// As [`open`], and where the source has nothing in the range.
+/// As [`open`], and if the source has no sample in the range.
 pub fn open_part(
     path: &Path,
-    wanted: OpenOptions,
+    options: OpenOptions,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Source, OpenError> {
     if is_recording(path) {
-        return recording::read(path, wanted, progress);
+        return recording::read(path, options, progress);
     }
     let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
     #[allow(clippy::cast_precision_loss)] // a share is drawn to a percent
@@ -183,15 +181,16 @@ pub fn open_part(
         progress(share(read));
     })?;
     let name = opened.origin.name.clone();
-    let within = opened.within(wanted.range);
-    within.map_err(|why| OpenError::OutOfRange { name, why })
+    opened
+        .within(options.range)
+        .map_err(|why| OpenError::OutOfRange { name, why })
 }
 
-/// Passes over every sample of some host signals of a part of a recording, however long it is: each part of it is given once,
-/// in order, as a timeline of its own, which begins with the last samples of the one before. Gives what was wrong, in words.
+/// Visits every sample of some host signals in a part of a recording of any length. `each` gets the parts in order, each as a
+/// timeline that begins with the last samples of the part before. Returns problems, human-readable.
 ///
 /// # Errors
-/// [`OpenError`] where it is no recording that can be read.
+/// [`OpenError`] if the recording cannot be read.
 pub fn scan(
     recording: &Path,
     range: TimeRange,
@@ -201,23 +200,23 @@ pub fn scan(
     recording::scan(recording, range, signals, each)
 }
 
-/// Reads a file or directory; `progress` is told how many bytes of a file were read.
+/// Reads a file or directory; `progress` gets the number of bytes read of a file.
 ///
 /// # Errors
-/// [`OpenError`] where it gives nothing at all; lesser faults are among the problems of what is returned.
+/// [`OpenError`] if nothing can be read. Lesser faults are problems of the source.
 pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Source, OpenError> {
     let name = path.display().to_string();
     let fail = |source| OpenError::read(&name, source);
     if is_recording(path) {
-        let wanted = OpenOptions::default();
-        return recording::read(path, wanted, &mut |_| ());
+        let options = OpenOptions::default();
+        return recording::read(path, options, &mut |_| ());
     }
     if path.is_dir() {
         let read = bundle::read_directory(path).map_err(fail)?;
         return with_a_sample(&name, read);
     }
     let file = File::open(path).map_err(fail)?;
-    let counted = Counted {
+    let counted = CountingReader {
         inner: file,
         read: 0,
         progress,
@@ -233,7 +232,7 @@ pub fn open_stdin() -> Result<Source, OpenError> {
     read("standard input", std::io::stdin().lock())
 }
 
-/// Reads bytes that are in memory already.
+/// Reads bytes in memory.
 ///
 /// # Errors
 /// As [`open`].
@@ -241,14 +240,14 @@ pub fn open_bytes(name: &str, bytes: &[u8]) -> Result<Source, OpenError> {
     read(name, bytes)
 }
 
-/// Tells how much was read.
-struct Counted<'a> {
+/// Reports how much was read.
+struct CountingReader<'a> {
     inner: File,
     read: u64,
     progress: &'a mut dyn FnMut(u64),
 }
 
-impl Read for Counted<'_> {
+impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.read += n as u64;
@@ -263,7 +262,6 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
         return Err(OpenError::Empty(name.to_owned()));
     }
     let (packing, unpacked) = unpack(input).map_err(fail)?;
-    // A packed file that cannot even begin to unpack has nothing to keep.
     let mut started = Started::read(unpacked).map_err(fail)?;
     if started.start.is_empty() {
         return Err(OpenError::Empty(name.to_owned()));
@@ -276,14 +274,14 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
     let read = match FileContent::recognise(&start) {
         FileContent::Capture => capture::read(&mut started.input, packing.name()),
         FileContent::Tar => bundle::read_archive(&mut started.input, packing),
-        FileContent::Sar(stored) => {
+        FileContent::Sar(format) => {
             let cannot = |why: sar::SadfError| OpenError::Sar {
                 name: name.to_owned(),
                 reason: why.to_string(),
                 help: why.help(),
             };
             let mut paste = Paste::default();
-            paste.document(stored.read(&mut started.input).map_err(cannot)?, "");
+            paste.document(format.read(&mut started.input).map_err(cannot)?, "");
             paste.finish(SourceKind::Text)
         }
         FileContent::Text => return text(name, packing, started)?.ok_or_else(nothing),
@@ -292,7 +290,7 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
     with_a_sample(name, read)
 }
 
-/// What was read, if anything of it can be used.
+/// The source, if it has a sample.
 fn with_a_sample(name: &str, read: Source) -> Result<Source, OpenError> {
     let read = read.named(name);
     let name = name.to_owned();

@@ -1,7 +1,6 @@
-//! A recording as a source: its samples, and what the kernel said while they were taken.
+//! A recording as a source: its samples and kernel reports.
 //!
-//! The store keeps a kernel's report as the text of an event; here the parser that reads captures and logs makes a report
-//! of it again.
+//! The store has kernel reports as text of events; the parser of captures and logs reads them.
 
 use std::path::Path;
 
@@ -13,10 +12,10 @@ use units::{Span, WallClock};
 
 use crate::{OpenError, OpenOptions, Screen, reports};
 
-/// As many reports as a text may have looks of which nothing is known in time.
+/// Further kernel reports stay events.
 const MOST_REPORTS: usize = 1_000;
 
-/// Reads the part of a recording that a range means.
+/// Reads a range of a recording.
 pub(crate) fn read(
     directory: &Path,
     OpenOptions {
@@ -27,12 +26,11 @@ pub(crate) fn read(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Source, OpenError> {
     let name = directory.display().to_string();
-    let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
-    // What was imported may have no wall clock, and one that was set does not tell what lies between two moments; then all
-    // of it is read and cut.
+    let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
+    // Imported samples may have no wall clock, and a clock that was set does not order samples: then all is read and cut.
     let span = recording
         .span()
-        .filter(|_| is_told_by_clock(&recording, range));
+        .filter(|_| is_ordered_by_clock(&recording, range));
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
     let selection = Selection {
         since,
@@ -63,7 +61,7 @@ pub(crate) fn read(
     }
 }
 
-/// Loads a part, and looks closely where a screen tells that something could hold.
+/// Loads a part, at full resolution in the minutes that the screen selects.
 pub(crate) fn load(
     recording: &Recording,
     selection: Selection,
@@ -85,7 +83,7 @@ pub(crate) fn load(
     recording.load_screened(selection, screen, progress)
 }
 
-/// Passes over every sample of the part of a recording that a range means.
+/// Visits every sample in a range of a recording.
 pub(crate) fn scan(
     directory: &Path,
     range: TimeRange,
@@ -93,10 +91,10 @@ pub(crate) fn scan(
     each: &mut dyn FnMut(&Timeline),
 ) -> Result<Vec<String>, OpenError> {
     let name = directory.display().to_string();
-    let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
-    let is_told = !range.is_all() && is_told_by_clock(&recording, range);
-    // Where nothing tells what lies in the range, all of it is passed over: the whole is known to who asks.
-    let span = recording.span().filter(|_| is_told);
+    let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
+    let has_span = !range.is_all() && is_ordered_by_clock(&recording, range);
+    // If the clock does not order the samples, all are visited.
+    let span = recording.span().filter(|_| has_span);
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
     let selection = Selection {
         since,
@@ -106,12 +104,12 @@ pub(crate) fn scan(
     Ok(recording.scan(selection, signals, each))
 }
 
-/// Whether the wall clock may say which samples lie in a range. Of what is too long for memory there is no other way.
-fn is_told_by_clock(recording: &Recording, range: TimeRange) -> bool {
+/// Whether samples are selected by the wall clock. For a recording that does not fit in memory there is no other way.
+fn is_ordered_by_clock(recording: &Recording, range: TimeRange) -> bool {
     range.is_all() || recording.is_long() || !recording.clock_was_set()
 }
 
-/// How long after a recording's first sample the first of what was read lies, where samples before or after were left out.
+/// The time from the start of the recording to the first sample read, if any sample was left out.
 fn cut_at(part: &Timeline, (start, end): (WallClock, WallClock)) -> Option<Span> {
     let first = part.stamp(0)?.wall?;
     let last = part.stamp(part.len().checked_sub(1)?)?.wall?;
@@ -120,14 +118,14 @@ fn cut_at(part: &Timeline, (start, end): (WallClock, WallClock)) -> Option<Span>
     is_cut.then(|| Span::from_nanos(u64::try_from(nanos).unwrap_or_default()))
 }
 
-fn of_store(name: &str, error: &StoreError) -> OpenError {
+fn store_error(name: &str, error: &StoreError) -> OpenError {
     OpenError::Recording {
         name: name.to_owned(),
         reason: error.to_string(),
     }
 }
 
-/// What the store gave, as a source.
+/// A loaded recording as a source.
 pub(crate) fn opened(loaded: Loaded) -> Source {
     let mut problems = Problems::default();
     let mut timeline = loaded.timeline;
@@ -148,7 +146,7 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
     }
 }
 
-/// Makes kernel reports of the events that carry the kernel's words; `known` says to which samples some of them belong.
+/// Reads the kernel reports of events; `known` has the samples of some of them.
 fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &mut Problems) {
     let events: Vec<(usize, Event)> = timeline
         .recorder_events()
@@ -157,15 +155,17 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
         .enumerate()
         .filter(|(_, event)| !event.report.is_empty())
         .collect();
-    let passed_over = events.len().saturating_sub(MOST_REPORTS);
-    if passed_over > 0 {
+    let skipped = events.len().saturating_sub(MOST_REPORTS);
+    if skipped > 0 {
         problems.note(format!(
-            "only the last {MOST_REPORTS} kernel reports are looked at; {passed_over} earlier ones are events only"
+            "only the last {MOST_REPORTS} kernel reports are read; {skipped} earlier ones are shown as events"
         ));
     }
-    for (number, event) in &events[passed_over..] {
-        let own = known.iter().find(|(event, _)| event == number);
-        let sample = own.map(|(_, sample)| *sample);
+    for (number, event) in &events[skipped..] {
+        let sample = known
+            .iter()
+            .find(|(event, _)| event == number)
+            .map(|(_, sample)| *sample);
         reports::place(timeline, event.stamp, &event.report, sample);
     }
 }
@@ -216,7 +216,7 @@ mod tests {
     const REPORT: &str = include_str!("../../probe/tests/kernel_reports/vm-6.12-swapfull.log");
 
     #[test]
-    fn a_kernels_words_are_a_report_on_the_sample_that_follows() {
+    fn the_text_of_an_event_is_a_report_on_the_next_sample() {
         let source = recorded(&[(1035, REPORT), (1036, "")]);
         let reports = source.timeline.all_reports();
         assert_eq!(reports.len(), 1);

@@ -71,7 +71,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut counters = VmstatCounters::new(&rows, unit, &mut block);
     for row in &rows.rows {
         let Some((when, after)) = series.next(row.time) else {
-            // The clock stands still: the rest is of another run.
+            // The clock did not advance: the rest is of another run.
             block.lines = row.at;
             break;
         };

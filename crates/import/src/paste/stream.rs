@@ -43,7 +43,7 @@ impl Paste {
         });
         if searched.skipped > 0 {
             self.problem(format!(
-                "{}only the first {} parts that look like kernel reports are read; {} more lines look so",
+                "{}only the first {} possible kernel reports are read; {} more marks of reports are skipped",
                 prefix(file),
                 searched.windows,
                 searched.skipped

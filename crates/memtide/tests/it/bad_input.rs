@@ -31,7 +31,7 @@ fn what_is_no_capture_is_named() {
             b"hello there\n",
             "it starts with `hello there`",
         ),
-        ("list.json", b"[1, 2]\n", "nothing that memtide knows"),
+        ("list.json", b"[1, 2]\n", "nothing that memtide reads"),
     ] {
         let (code, message) = check(&file(&directory, name, content));
         assert_eq!(code, 3, "{name}");

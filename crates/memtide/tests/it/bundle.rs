@@ -266,7 +266,7 @@ fn a_directory_of_nothing_is_said_to_be_so() {
     let output = memtide(&["check", directory.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
-    assert!(said.contains("holds no file that memtide knows"), "{said}");
+    assert!(said.contains("has no file that memtide reads"), "{said}");
     assert!(said.contains("help:"), "{said}");
 }
 

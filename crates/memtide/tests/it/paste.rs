@@ -51,7 +51,7 @@ fn several_files_give_an_answer_each_and_a_bad_one_hides_none() {
         reports[1]["error"]
             .as_str()
             .unwrap()
-            .contains("nothing that memtide knows")
+            .contains("nothing that memtide reads")
     );
     assert_eq!(output.status.code(), Some(3));
 }

@@ -11,7 +11,7 @@ Swap:         20480        1402       19078
 ";
 
 #[test]
-fn sizes_are_in_the_unit_that_was_asked_for() {
+fn sizes_are_in_the_unit_of_the_option() {
     for (command, unit) in [("free -m", "MiB"), ("", "MiB, by the size")] {
         let opened = paste(&format!("$ {command}\n{ARTICLE}"));
         let timeline = &opened.timeline;
@@ -51,7 +51,7 @@ fn old_columns_are_known() {
 }
 
 #[test]
-fn a_zero_of_busybox_is_not_known() {
+fn a_zero_of_busybox_means_unknown() {
     let text = "$ free\n total used free shared buff/cache available\nMem: 33552 12392 2664 0 18496 0\n-/+ buffers/cache: 12392 21160\nSwap: 0 0 0\n";
     assert_eq!(paste(text).timeline.last(MEM_AVAILABLE), None);
     let procps = "$ free\n total used free shared buff/cache available\nMem: 33552 30392 2664 0 496 0\nSwap: 0 0 0\n";
@@ -71,7 +71,7 @@ fn little_used_swap_is_not_lost_in_rounding() {
 }
 
 #[test]
-fn human_sizes_carry_their_rounding() {
+fn human_sizes_have_a_rounding_error() {
     let text = "$ free -h\n total used free shared buff/cache available\nMem: 31Gi 27Gi 3.6Gi 13Gi 228Mi 6,1Gi\nSwap: 0B 0B 0B\n";
     let timeline = paste(text).timeline;
     assert_eq!(
@@ -87,7 +87,7 @@ fn human_sizes_carry_their_rounding() {
 }
 
 #[test]
-fn a_sum_that_nearly_fits_costs_only_what_was_summed() {
+fn a_sum_that_nearly_fits_drops_only_the_parts() {
     let head = "        total   used   free   shared   buff/cache   available\n";
     for (row, free, problem) in [
         ("8000 3000 1000 10 4000 4900", Some(1000), None),
@@ -101,9 +101,9 @@ fn a_sum_that_nearly_fits_costs_only_what_was_summed() {
         assert_eq!(timeline.last(MEM_FREE), free.map(Bytes::from_mib), "{row}");
         assert_eq!(timeline.last(MEM_AVAILABLE).is_some(), free.is_some());
         assert_eq!(timeline.last(MEM_CACHED).is_some(), problem.is_none());
-        let told = opened.problems.first();
-        let is_told = |problem| told.is_some_and(|told| told.contains(problem));
-        assert!(problem.map_or(told.is_none(), is_told), "{row} {told:?}");
+        let found = opened.problems.first();
+        let is_found = |problem| found.is_some_and(|found| found.contains(problem));
+        assert!(problem.map_or(found.is_none(), is_found), "{row} {found:?}");
     }
 }
 
@@ -121,7 +121,7 @@ fn a_series_with_its_interval_is_a_timeline_and_without_is_not() {
 }
 
 #[test]
-fn a_row_without_its_header_is_told_by_its_sums() {
+fn a_row_without_a_header_is_recognised_by_its_sums() {
     let opened =
         paste("Mem:          80429       58906         579        1028       20943        9662\n");
     assert_eq!(
@@ -132,7 +132,7 @@ fn a_row_without_its_header_is_told_by_its_sums() {
 }
 
 #[test]
-fn times_may_stand_before_a_table_or_before_its_rows() {
+fn times_are_read_before_a_table_or_its_rows() {
     let rows: Vec<&str> = ARTICLE.lines().collect();
     let stamped = |time: &str| {
         rows.iter()
@@ -171,10 +171,10 @@ fn other_languages_have_the_same_columns() {
 }
 
 #[test]
-fn figures_that_cannot_be_what_their_column_says_are_left_out() {
+fn implausible_figures_are_not_used() {
     let header = "$ free -m\n total used free shared buff/cache available\n";
     for row in [
-        // free > total; no sum holds; shifted by a column.
+        // free > total; no sum fits; shifted by a column.
         "Mem: 16022 804 160218 0 81 459",
         "Mem: 16022 804 9000 12 81 459",
         "Mem: 16022 16022 804 9000 12 81",
@@ -195,7 +195,7 @@ fn figures_that_cannot_be_what_their_column_says_are_left_out() {
 }
 
 #[test]
-fn a_missing_cell_is_told_by_where_the_others_stand() {
+fn a_missing_cell_is_found_by_alignment() {
     let text = "$ free -m
               total        used        free      shared  buff/cache   available
 Mem:          80429       58906         579                   20943        9662
@@ -218,7 +218,7 @@ fn human_sizes_without_a_suffix_are_gib() {
 }
 
 #[test]
-fn one_line_a_look_is_read() {
+fn one_line_per_sample_is_read() {
     let text = "$ free -L -s 2\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482000\n";
     let timeline = paste(text).timeline;
     assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(10_482_000)));
@@ -227,7 +227,7 @@ fn one_line_a_look_is_read() {
 }
 
 #[test]
-fn any_damage_is_survived() {
+fn damaged_text_does_not_panic() {
     survives(&format!(
         "$ free -h -s 5\n23:58:47\n{ARTICLE}\n2026-11-21 23:58:57 - {ARTICLE}"
     ));

@@ -298,7 +298,7 @@ fn path_of(shape: FileShape, lines: &[&str], command: Option<&str>) -> Option<St
             let pid = lines.iter().find_map(|line| line.strip_prefix("Pid:"));
             return Some(format!("/proc/{}/status", pid.unwrap_or("0").trim()));
         }
-        // PID 0 stands for an unknown process.
+        // PID 0: an unknown process.
         FileShape::Smaps => "/proc/0/smaps",
         FileShape::Fields | FileShape::OneLine => return None,
     };

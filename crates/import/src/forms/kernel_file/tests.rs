@@ -4,9 +4,9 @@ use timeline::signals::*;
 use units::{Bytes, Count, Micros, Pages};
 
 #[test]
-fn a_total_without_unit_that_no_machine_has_in_kib_is_not_taken_for_kib() {
+fn an_implausible_total_without_a_unit_is_not_kib() {
     use timeline::signals::{MEM_FREE, MEM_TOTAL};
-    for (total, free, kib, said) in [
+    for (total, free, kib, expected) in [
         ("16384", "200", Some(200 * 1024), "unit by the size"),
         ("16694710272", "310722560", None, "paste them with their kB"),
         ("16384 kB", "200 kB", Some(200), ""),
@@ -17,15 +17,15 @@ fn a_total_without_unit_that_no_machine_has_in_kib_is_not_taken_for_kib() {
         let found = opened.timeline.last(MEM_FREE);
         assert_eq!(found, kib.map(units::Bytes::from_kib), "{total}");
         let problems = opened.problems.concat();
-        assert_eq!(problems.is_empty(), said.is_empty(), "{problems}");
-        assert!(problems.contains(said), "{problems}");
-        let is_dropped = kib.is_none() && !said.contains("larger");
+        assert_eq!(problems.is_empty(), expected.is_empty(), "{problems}");
+        assert!(problems.contains(expected), "{problems}");
+        let is_dropped = kib.is_none() && !expected.contains("larger");
         assert_eq!(opened.timeline.last(MEM_TOTAL).is_none(), is_dropped);
     }
 }
 
 #[test]
-fn meminfo_is_read_whole_cut_and_grepped() {
+fn meminfo_is_read_complete_truncated_and_grepped() {
     for text in [
         "MemTotal:       16268680 kB\nMemFree:          349408 kB\nHugePages_Total:       0\n",
         "MemTotal:  16268680kB\n...\nMemFree: 349408kB\n",
@@ -57,7 +57,7 @@ fn meminfo_is_read_whole_cut_and_grepped() {
 }
 
 #[test]
-fn sizes_of_other_units_are_converted_and_known_to_be_rounded() {
+fn sizes_in_other_units_are_converted_and_rounded() {
     let opened = paste("MemTotal:  15887 MB\nMemFree: 341 MB\n");
     assert_eq!(
         opened.timeline.last(MEM_TOTAL),
@@ -75,7 +75,7 @@ fn sizes_of_other_units_are_converted_and_known_to_be_rounded() {
 }
 
 #[test]
-fn the_same_file_again_is_another_look() {
+fn the_same_file_again_is_another_sample() {
     let text = "MemTotal: 8 kB\nMemFree: 5 kB\n";
     let opened = paste(&text.repeat(3));
     assert_eq!(
@@ -86,7 +86,7 @@ fn the_same_file_again_is_another_look() {
 }
 
 #[test]
-fn files_of_one_moment_are_one_look() {
+fn different_files_are_one_sample() {
     let text = "$ cat /proc/meminfo\nMemTotal: 800 kB\n$ cat /proc/vmstat\npgscan_direct 12\n\
         $ cat /proc/pressure/memory\nsome avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
     let opened = paste(text);
@@ -96,7 +96,7 @@ fn files_of_one_moment_are_one_look() {
 }
 
 #[test]
-fn vmstat_is_told_by_its_names() {
+fn vmstat_is_recognised_by_its_names() {
     for text in [
         "nr_free_pages 5\npgscan_direct 12\n",
         "pgscan_direct_normal 12\n",
@@ -107,7 +107,7 @@ fn vmstat_is_told_by_its_names() {
 }
 
 #[test]
-fn everyday_words_and_names_of_several_files_decide_nothing() {
+fn common_words_and_names_of_several_files_decide_nothing() {
     for text in [
         "Active: 3\n",
         "Cached: 12\n",
@@ -179,7 +179,7 @@ fn pressure_without_a_name_is_not_guessed() {
 }
 
 #[test]
-fn a_groups_files_are_read_with_and_without_its_name() {
+fn files_of_a_cgroup_are_read_with_and_without_its_name() {
     let v2 = "anon 4096\nfile 8192\nslab_reclaimable 5\n";
     let v1 = "rss 4096\ncache 8192\nmapped_file 3\npgpgin 7\n";
     for (text, key) in [
@@ -209,7 +209,7 @@ fn a_groups_files_are_read_with_and_without_its_name() {
 }
 
 #[test]
-fn single_numbers_of_a_group_need_their_path() {
+fn single_numbers_of_a_cgroup_need_a_path() {
     let text = "$ grep . /sys/fs/cgroup/a/memory.*\n/sys/fs/cgroup/a/memory.current:4096\n\
         /sys/fs/cgroup/a/memory.events:low 0\n/sys/fs/cgroup/a/memory.events:oom_kill 3\n\
         /sys/fs/cgroup/a/memory.max:max\n/sys/fs/cgroup/a/memory.stat:anon 77\n\
@@ -267,7 +267,7 @@ fn processes_are_read_from_status_and_mappings() {
 }
 
 #[test]
-fn facts_are_kept() {
+fn facts_are_read() {
     use timeline::facts::{SWAPPINESS, THP_ENABLED};
     for text in [
         "$ grep . /proc/sys/vm/swappiness /sys/kernel/mm/transparent_hugepage/enabled\n\
@@ -292,7 +292,7 @@ fn facts_are_kept() {
 }
 
 #[test]
-fn files_of_nodes_zones_and_disks_go_to_their_rows() {
+fn nodes_zones_and_disks_have_rows() {
     let text = "$ cat /sys/devices/system/node/node*/meminfo\nNode 0 MemTotal: 100 kB\nNode 0 MemFree: 50 kB\n\
         Node 1 MemTotal: 100 kB\nNode 1 MemFree: 20 kB\n";
     let timeline = paste(text).timeline;
@@ -311,7 +311,7 @@ fn files_of_nodes_zones_and_disks_go_to_their_rows() {
 }
 
 #[test]
-fn a_bad_line_is_told_with_its_place_and_costs_nothing_else() {
+fn a_bad_line_is_reported_and_skipped() {
     let opened = paste("MemTotal: 8 kB\nMemFree: -5 kB\nMemAvailable: 4 kB\n");
     assert_eq!(
         opened.timeline.last(MEM_AVAILABLE),
@@ -332,7 +332,7 @@ fn a_bad_line_is_told_with_its_place_and_costs_nothing_else() {
 }
 
 #[test]
-fn any_cut_of_any_file_is_read_without_panic() {
+fn truncated_files_do_not_panic() {
     let text = "$ cat /proc/meminfo\nMemTotal: 8 kB\nMemFree: 5 kB\n\nNode 0, zone   Normal\n  pages free     3840\n\
         cpu  1 2 3 4 5 6 7\n/proc/vmstat:pgscan_direct 12\n==> /proc/pressure/io <==\nsome avg10=0.00 total=1\n\
         Name:\tx\nState:\tS\nPid:\t-1\nNode 0 MemTotal: 1 kB\nanon 1\nfile 2\n";

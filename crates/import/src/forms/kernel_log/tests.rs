@@ -5,7 +5,7 @@ use timeline::signals::{CGROUP_ANON, CGROUP_MAX, MEM_FREE, MEM_TOTAL};
 use timeline::{Entity, Source};
 use units::{Bytes, Limit};
 
-/// The real reports.
+/// All saved reports.
 fn logs() -> Vec<(String, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernel_reports");
     let paths = std::fs::read_dir(dir)
@@ -27,12 +27,12 @@ fn log(name: &str) -> String {
     found.unwrap().1
 }
 
-/// All that the reports of a paste say.
+/// Everything in the reports of a paste.
 fn print(opened: &Source) -> String {
     let mut all = String::new();
     for reported in opened.timeline.all_reports() {
         let mut report = reported.report.clone();
-        // Broken lines are counted as what they are.
+        // Broken lines count more than once.
         report.lines = 0;
         // Of the log, not of the report.
         report.stamp = None;
@@ -44,7 +44,7 @@ fn print(opened: &Source) -> String {
     all
 }
 
-/// Logs that are not a console's.
+/// Logs with other prefixes.
 fn bare() -> Vec<(String, String)> {
     let bare =
         |(name, _): &(String, String)| !name.starts_with("vm-") && name != "2.6.32-swap-full";
@@ -61,7 +61,7 @@ fn every_log_has_its_reports() {
             .iter()
             .map(|i| i.what.as_str())
             .collect();
-        // Memory alone says nothing of what went wrong.
+        // A memory dump alone is not a report.
         let is_dump = ["2.6.18-memory-dump", "5.13-64k-pages", "5.15-false-global"];
         let has_none = opened.timeline.all_reports().is_empty();
         assert_eq!(
@@ -74,7 +74,7 @@ fn every_log_has_its_reports() {
 }
 
 #[test]
-fn every_prefix_leaves_the_same_report() {
+fn every_prefix_is_removed() {
     for (name, text) in bare() {
         let known = print(&paste(&text));
         for prefix in [
@@ -93,7 +93,7 @@ fn every_prefix_leaves_the_same_report() {
 }
 
 #[test]
-fn json_lines_are_a_log_too() {
+fn json_lines_are_a_log() {
     let text = log("5.13-by-hand");
     let known = print(&paste(&text));
     let json: String = text
@@ -130,7 +130,7 @@ fn broken(text: &str, prefix: &str, width: usize) -> String {
 }
 
 #[test]
-fn lines_that_a_mail_broke_are_joined() {
+fn lines_broken_by_mail_are_joined() {
     for name in [
         "6.1-swap-full",
         "5.13-by-hand",
@@ -158,7 +158,7 @@ fn lines_that_a_mail_broke_are_joined() {
 }
 
 #[test]
-fn a_report_gives_the_rows_of_the_kernels_files() {
+fn a_report_gives_the_rows_of_kernel_files() {
     let opened = paste(&log("6.1-swap-full"));
     assert!(opened.timeline.last(MEM_TOTAL) > Some(Bytes::from_gib(15)));
     assert_eq!(opened.timeline.entities(Entity::Zone).count(), 3);
@@ -171,7 +171,7 @@ fn a_report_gives_the_rows_of_the_kernels_files() {
 }
 
 #[test]
-fn a_groups_two_lines_are_enough() {
+fn two_lines_of_a_cgroup_are_enough() {
     let text = "memory: usage 262144kB, limit 262144kB, failcnt 2472\n\
         Memory cgroup stats for /case: cache:5664KB rss:249452KB rss_huge:30720KB mapped_file:5660KB dirty:0KB writeback:0KB\n";
     let opened = paste(text);
@@ -190,7 +190,7 @@ fn a_groups_two_lines_are_enough() {
 }
 
 #[test]
-fn a_dump_that_was_asked_for_is_no_report() {
+fn a_sysrq_dump_is_not_a_report() {
     let text = format!("SysRq : Show Memory\n{}", log("2.6.18-memory-dump"));
     let opened = paste(&text);
     assert!(opened.timeline.all_reports().is_empty());

@@ -25,7 +25,7 @@ Average:       200.00    200.00   1500.00      1.00
 ";
 
 #[test]
-fn rates_are_the_printed_ones_and_no_row_is_lost() {
+fn rates_are_as_printed_and_no_row_is_lost() {
     let opened = paste(PAGING);
     let timeline = &opened.timeline;
     assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0]);
@@ -53,7 +53,7 @@ fn rates_are_the_printed_ones_and_no_row_is_lost() {
 }
 
 #[test]
-fn clocks_and_numbers_are_read_in_the_fashion_of_the_locale() {
+fn times_and_numbers_are_read_in_any_locale() {
     for (headings, first, second, average) in [
         (
             "12:00:01 AM",
@@ -109,10 +109,10 @@ fn clocks_and_numbers_are_read_in_the_fashion_of_the_locale() {
 }
 
 #[test]
-fn a_table_whose_headings_have_no_time_is_read() {
+fn headings_without_a_time_are_read() {
     let text = "       time pgpgin/s pgpgout/s fault/s majflt/s\n12:10:05AM   207.55   2522.76 5109.80     0.01\n12:20:07AM   303.83    274.64 4446.52     0.00\n12:30:05AM    53.85    251.81 4183.98     0.00\n";
     let opened = paste(text);
-    // The first row's interval is as long as the usual one.
+    // The first interval is taken as a median one.
     assert_eq!(opened.timeline.len(), 4);
     let found = rates(&opened, PGPGIN);
     for (found, printed) in found.iter().zip([207.55, 303.83, 53.85]) {
@@ -122,7 +122,7 @@ fn a_table_whose_headings_have_no_time_is_read() {
     assert_eq!(faults.values().iter().flatten().count(), 3);
     assert!(
         opened.timeline.wall_at(Span::ZERO).is_none(),
-        "nobody knows the day"
+        "the day is unknown"
     );
 }
 
@@ -163,7 +163,7 @@ Linux 3.10.0 (db)  11/21/26  _x86_64_  (4 CPU)
 }
 
 #[test]
-fn old_tables_have_swap_beside_memory() {
+fn old_tables_have_swap_next_to_memory() {
     let text = "12:00:01 AM kbmemfree kbmemused %memused kbmemshrd kbbuffers kbcached kbswpfree kbswpused %swpused\n12:10:01 AM 250000 750000 75.00 0 1 2 900 100 10.00\n";
     let timeline = paste(text).timeline;
     assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(1_000_000)));
@@ -172,7 +172,7 @@ fn old_tables_have_swap_beside_memory() {
 }
 
 #[test]
-fn a_restart_starts_counters_anew() {
+fn a_restart_resets_counters() {
     let text = "\
 Linux 5.10.0 (db)  11/21/2026  _x86_64_  (8 CPU)
 
@@ -230,7 +230,7 @@ fn disks_are_read_by_name_and_single_cpus_are_not() {
 }
 
 #[test]
-fn what_stands_between_two_tables_does_not_end_them() {
+fn prose_between_two_tables_is_skipped() {
     let text = format!(
         "{PAGING}\nand swap:\n\n12:00:01 pswpin/s pswpout/s\n12:10:01 5.00 0\n12:20:01 6.00 0\n"
     );
@@ -240,7 +240,7 @@ fn what_stands_between_two_tables_does_not_end_them() {
 }
 
 #[test]
-fn another_host_and_other_output_are_read_by_themselves() {
+fn another_host_starts_a_block() {
     let other = PAGING.replace("(db)", "(web)");
     let opened = paste(&format!("{PAGING}{other}"));
     assert_eq!(
@@ -255,7 +255,7 @@ fn another_host_and_other_output_are_read_by_themselves() {
 }
 
 #[test]
-fn sadf_is_read_where_it_is_pasted() {
+fn pasted_sadf_is_read() {
     let fields = "\
 # hostname;interval;timestamp;pgpgin/s;pgpgout/s;fault/s
 db;600;2026-11-21 12:10:01 UTC;100.00;1.00;1.00
@@ -291,12 +291,15 @@ fn pidstat_and_prose_are_not_sar() {
 }
 
 #[test]
-fn hostile_lines_cost_what_is_bad_in_them() {
+fn hostile_lines_do_not_panic() {
     let mut texts = vec![PAGING.to_owned()];
     let lines: Vec<&str> = PAGING.lines().collect();
-    for gone in 0..lines.len() {
-        let kept = lines.iter().enumerate().filter(|(at, _)| *at != gone);
-        texts.push(kept.map(|(_, line)| format!("{line}\n")).collect());
+    for dropped in 0..lines.len() {
+        texts.push(
+            [&lines[..dropped], &lines[dropped + 1..]]
+                .concat()
+                .join("\n"),
+        );
     }
     for end in 0..PAGING.len() {
         texts.push(PAGING[..end].to_owned());

@@ -42,7 +42,7 @@ fn caches_and_their_sum_are_read_with_the_head_and_without() {
 }
 
 #[test]
-fn totals_as_pairs_belong_to_the_table_after_them() {
+fn totals_as_pairs_are_merged_with_the_table() {
     let text = "$ slabtop totals\nactive_objs 14740085\ntotal_kB 11666603.50\n\n$ slabtop\n\
         objs active use% objsize_kB slabs objs_per_slab cache_kB name\n\
             11418016 10634618 93 0.94 671648 17 10746368 ext4_inode_cache\n";
@@ -108,7 +108,7 @@ fn hostile_rows_end_the_table() {
 }
 
 #[test]
-fn any_damage_is_survived() {
+fn damaged_text_does_not_panic() {
     survives(&format!(
         "{HEAD}{TABLE}active_objs 14740085\ntotal_kB 11666603.50\n"
     ));

@@ -73,7 +73,7 @@ fn units_are_those_of_the_option() {
             [64_652.0 * 1024.0],
             "{unit}"
         );
-        // Small swap traffic does not show in MiB a second.
+        // Small swap traffic does not show in MiB/s.
         assert_eq!(
             rates(&opened.timeline, PSWPIN).is_empty(),
             bytes > 1_024,
@@ -83,7 +83,7 @@ fn units_are_those_of_the_option() {
 }
 
 #[test]
-fn stamps_before_or_behind_a_row_are_its_time() {
+fn a_stamp_before_or_after_a_row_is_its_time() {
     let row = "1  0      0 349408 123456 654321    4    0   141     6   42   68  0  0 99  1  0";
     let behind = format!("{HEAD} {row} 2026-11-22 00:29:24\n {row} 2026-11-22 00:29:34\n");
     let before = format!(
@@ -104,7 +104,7 @@ fn stamps_before_or_behind_a_row_are_its_time() {
 }
 
 #[test]
-fn pages_of_a_terminal_go_on_and_another_run_does_not() {
+fn repeated_headings_continue_a_run() {
     let row = " 1  0      0 349408 123456 654321    4    0   141     6   42   68  0  0 99  1  0\n";
     let paged = format!(
         "$ vmstat 1\n{HEAD}{}{HEAD}{}",
@@ -174,7 +174,7 @@ fn active_memory_has_its_own_columns() {
 }
 
 #[test]
-fn shifted_and_cut_rows_are_not_taken_for_what_they_are_not() {
+fn shifted_and_truncated_rows_are_rejected() {
     let shifted =
         " 1  0      0 349408 123456 654321    4    0   141     6   42   68  12 0  0 99  1\n";
     let opened = paste(&format!("{HEAD}{}", shifted.replace("12 0", "300 0")));
@@ -185,7 +185,7 @@ fn shifted_and_cut_rows_are_not_taken_for_what_they_are_not() {
 }
 
 #[test]
-fn totals_and_a_series_after_them_are_one_moment() {
+fn totals_and_the_series_after_them_are_merged() {
     let text = format!(
         "$ vmstat -s\n      4020152 K total memory\n       452268 K used memory\n      2448760 K free memory\n            7 pages swapped in\n\
          $ vmstat 1\n{HEAD} 1  0      0 2448924 384428 734696    0    0   141     6   42   68  0  0 99  1  0\n \
@@ -202,7 +202,7 @@ fn totals_and_a_series_after_them_are_one_moment() {
 }
 
 #[test]
-fn disks_are_known_and_passed_over() {
+fn tables_of_disks_are_skipped() {
     let text = "disk- ------------reads------------ ------------writes----------- -----IO------
        total merged sectors      ms  total merged sectors      ms    cur    sec
 loop0      0      0       0       0      0      0       0       0      0      0\n";
@@ -212,7 +212,7 @@ loop0      0      0       0       0      0      0       0       0      0      0\
 }
 
 #[test]
-fn any_damage_is_survived() {
+fn damaged_text_does_not_panic() {
     let rows = " 1  0   4528 349408 123456 654321  999 999 141  6   42   68  0  0 99  1  0 2026-11-22 00:29:24\n".repeat(2);
     survives(&format!("$ vmstat -t -S M 5\n{HEAD}{rows}"));
     survives(
@@ -222,7 +222,7 @@ fn any_damage_is_survived() {
 }
 
 #[test]
-fn what_tools_call_cache_does_not_tell_moments_apart() {
+fn a_different_cache_does_not_start_a_sample() {
     let text = format!(
         "$ free -m\n total used free shared buff/cache available\nMem: 16022 804 14000 0 1218 14500\n\
          $ grep -E . /proc/meminfo\nMemTotal: 16406528 kB\nMemFree: 14336000 kB\nCached: 204800 kB\n\
@@ -234,7 +234,7 @@ fn what_tools_call_cache_does_not_tell_moments_apart() {
 }
 
 #[test]
-fn the_time_of_date_stands_before_the_next_command() {
+fn a_date_is_the_time_of_the_next_command() {
     let snapshot = |time: &str| {
         format!(
             "$ date\n{time}\n$ vmstat\n{HEAD} 1  0      0 349408 123456 654321    9    9   141     6   42   68  0  0 99  1  0\n"
@@ -249,7 +249,7 @@ fn the_time_of_date_stands_before_the_next_command() {
 }
 
 #[test]
-fn newest_first_and_times_twice_are_still_one_series() {
+fn a_reversed_order_and_repeated_times_are_one_series() {
     let head = " r b swpd free buff cache si so bi bo in cs us sy id wa st UTC\n";
     let row = |second: u32| {
         format!(
