@@ -43,7 +43,7 @@ fn what_is_no_capture_is_named() {
     assert!(message.contains("/no/such/file.jsonl"), "{message}");
     let (code, message) = check(directory.path().to_str().unwrap());
     assert_eq!(code, 3);
-    assert!(message.contains("holds no file"), "{message}");
+    assert!(message.contains("has no file"), "{message}");
 }
 
 #[test]
