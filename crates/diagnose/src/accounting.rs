@@ -31,7 +31,7 @@ use crate::evidence::{Evidence, Missing, Need};
 pub use node::{OfNode, of_node};
 pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use terms::{Standing, TermKind};
-pub use tree::Node;
+pub use tree::MemoryNode;
 
 /// One disjoint part of RAM.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 mod basis;
 mod cause;
 mod decision;
+mod differences;
 mod figure;
 mod findings;
 mod headline;
@@ -85,11 +86,13 @@ pub struct Comparison {
 pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let old = Evidence::new(before.timeline, before.facts);
     let new = Evidence::new(after.timeline, after.facts);
-    let findings = findings::compare(before, after);
+    let mut findings = findings::both(before, after);
+    length::doubt(before, after, &mut findings);
+    findings::order(&mut findings);
     let memory = Memory::compare(&old, &new);
     let rates = rates::compare(&old, &new);
     let mut facts = settings::compare(&old, &new);
-    let it = cause::Differences {
+    let it = differences::Differences {
         before: before.diagnosis,
         after: after.diagnosis,
         findings: &findings,

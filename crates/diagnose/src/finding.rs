@@ -94,7 +94,7 @@ pub struct Finding {
     /// Each time that it happened, in order; empty where it is a state without a beginning.
     pub occasions: Vec<Occasion>,
     /// What the kernel told itself, where the finding is about that.
-    pub(crate) event: Option<Event>,
+    pub(crate) event: Option<KernelEvent>,
     /// The independent kinds of evidence that its lines are of, in their order: what its confidence rests on.
     pub(crate) kinds: Vec<&'static str>,
 }
@@ -116,7 +116,7 @@ impl From<Finding> for Outcome {
 
 /// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Event {
+pub(crate) enum KernelEvent {
     /// An allocation failed, and nobody was killed for it.
     FailedAllocation,
     /// A kill that is about a part of the host: a control group, some nodes, by hand.

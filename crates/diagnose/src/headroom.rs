@@ -9,6 +9,7 @@
 mod answer;
 mod cycle;
 mod instant_shortage;
+mod limit;
 mod limits;
 mod naive_formula;
 mod over_time;
@@ -26,7 +27,7 @@ use crate::finding::Affected;
 
 pub use answer::{Added, Answer};
 pub use cycle::Cycle;
-pub use limits::{Limit, LimitKind};
+pub use limit::{Limit, LimitKind};
 pub use naive_formula::Article;
 pub use over_time::{Course, Needs};
 pub use read_cache::{How, ReadCache};
@@ -220,7 +221,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     };
     let (cache, short) = needed(cx, &levels, &mut unknown);
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
-    let series = terms::Series::of(cx, &levels, &cache, is_short);
+    let series = terms::RoomSeries::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
     let limits = limits::all(cx, &cache, question.add.map(|add| add.kind));
     let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);
@@ -231,7 +232,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     let then = room
         .as_ref()
         .map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst));
-    answer::Facts {
+    answer::HeadroomFacts {
         cx,
         question,
         ram,

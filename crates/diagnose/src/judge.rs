@@ -22,9 +22,9 @@ use crate::finding::{Bursts, Harm};
 use crate::finding::{Finding, Severity};
 use crate::rule::{Class, Rule};
 use crate::rules;
-use next_steps::Step;
+use next_steps::NextStep;
 use verdict::Verdict;
-use weight::Waiting;
+use weight::WaitTracks;
 
 /// What all rules say of a source.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Diagnosis {
     /// shows this one.
     pub accounting: Result<Accounting, Missing>,
     /// What to run on that host to learn what the source could not say.
-    pub next: Vec<Step>,
+    pub next: Vec<NextStep>,
 }
 
 /// Asks every rule about all that was watched: of each stretch of time by itself, where the source has several of which
@@ -113,7 +113,7 @@ impl Diagnosis {
 }
 
 /// Adds the times of incidents that are too many to be told to the findings of their kind.
-fn join(untold: Vec<incidents::Untold>, findings: &mut [Finding]) {
+fn join(untold: Vec<incidents::Unreported>, findings: &mut [Finding]) {
     for one in untold {
         one.join(findings);
     }
@@ -144,7 +144,7 @@ pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
 pub(crate) struct Answers {
     pub(crate) incidents: Vec<Finding>,
     notes: Vec<Finding>,
-    untold: Vec<incidents::Untold>,
+    untold: Vec<incidents::Unreported>,
     bursts: Vec<Bursts>,
     clear: Vec<(&'static str, String)>,
     not_evaluated: Vec<(&'static str, Missing)>,
@@ -160,7 +160,7 @@ impl Answers {
             clear: Vec::new(),
             not_evaluated: Vec::new(),
         };
-        let waiting = Waiting::of_host(cx);
+        let waiting = WaitTracks::of_host(cx);
         for rule in rules::ALL {
             let answer = incidents::ask(rule, cx, &waiting)
                 .and_then(|answer| rounding::survives(cx, rule, answer));
@@ -221,7 +221,7 @@ impl Answers {
         });
     }
 
-    fn take(&mut self, rule: &'static Rule, answer: incidents::Answer) {
+    fn take(&mut self, rule: &'static Rule, answer: incidents::RuleAnswer) {
         // What came in bursts is not clear, and not told one by one.
         if answer.is_empty() {
             let why = match answer.clear.is_empty() {

@@ -16,16 +16,16 @@ use units::Span;
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
-use crate::trigger::{self, Ask, Found, Occurrence, Scope, Trigger};
+use crate::trigger::{self, FoundBy, Occurrence, SourceQuestion, Subjects, Trigger};
 
-pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
-pub(crate) use history::{Kills, among, when};
+pub(crate) use cause::{Cause, Filler, LimitHit, SwapState, too_small};
+pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, held};
 pub(crate) use report_story::{effect, kill, measures, moment, sure, tell, victim};
-pub(crate) use request::Asked;
+pub(crate) use request::{Asked, ZoneType};
 pub(crate) use shortage::{apart_from_shortage, shortage};
 use watermarks::Checked;
-pub(crate) use watermarks::{Hurdle, Place};
+pub(crate) use watermarks::Hurdle;
 
 /// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
 /// engineering choice; systemd starts again after 100 ms, and gives up after five times in 10 s.
@@ -116,11 +116,11 @@ pub(crate) fn occurrences(
 }
 
 /// A trigger that only kernel reports pull, on the host; what is said where there is none.
-pub(crate) fn trigger(find: Find, none: Ask) -> Trigger {
-    Trigger::Found(Found {
+pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
+    Trigger::Found(FoundBy {
         find,
         could: None,
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: Some(none),
     })
 }

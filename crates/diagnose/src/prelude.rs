@@ -6,12 +6,12 @@ pub(crate) use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity,
 pub(crate) use crate::evidence::Evidence;
 pub(crate) use crate::evidence::{Missing, Need};
 pub(crate) use crate::finding::{Affected, Computed, Finding, Fix, Outcome, Severity};
-pub(crate) use crate::measures::pressure::{self, Over, Stalls, Waited};
+pub(crate) use crate::measures::pressure::{self, PressureWindow, Waited, WindowPart};
 pub(crate) use crate::measures::processes;
 pub(crate) use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};
 pub(crate) use crate::rule::Incident;
 pub(crate) use crate::rule::{Explains, WANT_AND_THRASH, clear, declare_rule};
 pub(crate) use crate::trigger::{
-    Found, LEVEL, Numbers, Occurrence, Predicate, Reading, STALL, Scope, Trigger, all, any,
+    FoundBy, LEVEL, Numbers, Occurrence, Predicate, Reading, STALL, Subjects, Trigger, all, any,
     computed, fact, gauge, joined, limit, over, ram, rate, stall,
 };

@@ -6,7 +6,7 @@ use units::{Bytes, BytesPerSecond, PerSecond, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::measures::pressure::Stalls;
+use crate::measures::pressure::PressureWindow;
 use crate::measures::readings::READ_AGAIN;
 
 impl Finding {
@@ -70,7 +70,7 @@ impl Finding {
 
     /// What tasks waited for, where that was measured; waiting that is worth a finding is a kind of evidence.
     #[must_use]
-    pub(crate) fn shows_stalls(self, stalls: &Stalls) -> Self {
+    pub(crate) fn shows_stalls(self, stalls: &PressureWindow) -> Self {
         stalls.shown_in(self).counts_if(stalls.any(), "stalls")
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum Trigger {
     /// As long as a predicate holds.
     While(While),
     /// At times that a function finds: kills, kernel reports, levels that rose.
-    Found(Found),
+    Found(FoundBy),
     /// Never: the rule is asked once, about all that was watched.
     Source,
 }
@@ -41,36 +41,36 @@ pub(crate) enum Trigger {
 /// A predicate over the readings of an entity, and for how long it must hold.
 #[derive(Debug, Clone)]
 pub(crate) struct While {
-    pub(crate) scope: Scope,
+    pub(crate) scope: Subjects,
     pub(crate) when: Predicate,
     /// What lasts less is no evidence.
     pub(crate) at_least: Span,
 }
 
 /// A question about all that was watched.
-pub(crate) type Ask = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
+pub(crate) type SourceQuestion = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
 
 /// Incidents that no predicate at one instant expresses.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct FoundBy {
     pub(crate) find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
     /// What holds in a minute in which one begins; `None` where only kernel reports tell.
     pub(crate) could: Option<Predicate>,
-    pub(crate) scope: Scope,
+    pub(crate) scope: Subjects,
     /// What is said where there is none: why, or a finding that is of no time. `None`: how near it came to `could`.
-    pub(crate) none: Option<Ask>,
+    pub(crate) none: Option<SourceQuestion>,
 }
 
 /// Which entities a trigger is about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scope {
+pub(crate) enum Subjects {
     /// The host as a whole.
     Host,
     /// Each entity of a kind that the function accepts.
     Each(Entity, fn(&Evidence<'_>, &EntitySeries) -> bool),
 }
 
-impl Scope {
+impl Subjects {
     /// Every control group.
     pub(crate) const fn each_cgroup() -> Self {
         Self::Each(Entity::Cgroup, |_, _| true)
@@ -102,11 +102,11 @@ impl While {
 impl Trigger {
     /// On the host, as long as this holds.
     pub(crate) fn on_host(at_least: Span, when: Predicate) -> Self {
-        Self::on(Scope::Host, at_least, when)
+        Self::on(Subjects::Host, at_least, when)
     }
 
     /// In each such entity, as long as this holds.
-    pub(crate) fn on(scope: Scope, at_least: Span, when: Predicate) -> Self {
+    pub(crate) fn on(scope: Subjects, at_least: Span, when: Predicate) -> Self {
         Self::While(While {
             scope,
             when,
@@ -132,7 +132,7 @@ impl Trigger {
     }
 
     /// What is watched: the predicate of a long recording's screen.
-    pub(crate) fn predicate(&self) -> Option<(&Predicate, Scope)> {
+    pub(crate) fn predicate(&self) -> Option<(&Predicate, Subjects)> {
         match self {
             Self::While(it) => Some((&it.when, it.scope)),
             Self::Found(it) => Some((it.could.as_ref()?, it.scope)),

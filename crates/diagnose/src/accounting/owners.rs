@@ -29,7 +29,7 @@ pub(crate) struct Owners {
 
 /// How exactly a process's share is known, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Measure {
+enum OwnerMeasure {
     Pss,
     RssPart,
     Rss,
@@ -49,18 +49,18 @@ pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         };
         let part = part();
         pss()
-            .map(|pss| (Measure::Pss, part.map_or(pss, |part| pss.min(part))))
-            .or_else(|| Some((Measure::RssPart, part?)))
-            .or_else(|| Some((Measure::Rss, rss()?)))
+            .map(|pss| (OwnerMeasure::Pss, part.map_or(pss, |part| pss.min(part))))
+            .or_else(|| Some((OwnerMeasure::RssPart, part?)))
+            .or_else(|| Some((OwnerMeasure::Rss, rss()?)))
     };
     let (owners, best, worst) = grouped(cx, index, measured, |sum, one| sum + one)?;
     Some(Owners {
         owners,
         measured: match (best, worst) {
-            (Measure::Pss, Measure::Pss) => "by PSS",
-            (Measure::Pss, _) => "by PSS where it could be read, else by RSS",
-            (Measure::RssPart, _) => "by RssAnon: what is shared after a fork counts for each",
-            (Measure::Rss, _) => "by RSS: files and shared pages count for each",
+            (OwnerMeasure::Pss, OwnerMeasure::Pss) => "by PSS",
+            (OwnerMeasure::Pss, _) => "by PSS where it could be read, else by RSS",
+            (OwnerMeasure::RssPart, _) => "by RssAnon: what is shared after a fork counts for each",
+            (OwnerMeasure::Rss, _) => "by RSS: files and shared pages count for each",
         },
     })
 }
@@ -74,13 +74,13 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let (owners, _, _) = if by_pss {
         let pss = |p: &EntitySeries| {
             let held = cx.timeline.latest_of(p, PROC_PSS_SHMEM, index)?;
-            Some((Measure::Pss, held))
+            Some((OwnerMeasure::Pss, held))
         };
         grouped(cx, index, pss, |sum, one| sum + one)?
     } else {
         let rss = |p: &EntitySeries| {
             let held = cx.timeline.at_of(p, PROC_RSS_SHMEM, index)?;
-            Some((Measure::RssPart, held))
+            Some((OwnerMeasure::RssPart, held))
         };
         grouped(cx, index, rss, Ord::max)?
     };
@@ -104,16 +104,16 @@ fn living<'a>(cx: &Evidence<'a>, index: usize) -> impl Iterator<Item = &'a Entit
     })
 }
 
-type Grouped = (Vec<Owner>, Measure, Measure);
+type Grouped = (Vec<Owner>, OwnerMeasure, OwnerMeasure);
 
 fn grouped(
     cx: &Evidence<'_>,
     index: usize,
-    measure: impl Fn(&EntitySeries) -> Option<(Measure, Bytes)>,
+    measure: impl Fn(&EntitySeries) -> Option<(OwnerMeasure, Bytes)>,
     join: impl Fn(Bytes, Bytes) -> Bytes,
 ) -> Option<Grouped> {
     let mut groups: BTreeMap<&str, (u64, Bytes)> = BTreeMap::new();
-    let mut range: Option<(Measure, Measure)> = None;
+    let mut range: Option<(OwnerMeasure, OwnerMeasure)> = None;
     for process in living(cx, index) {
         // Kernel threads hold nothing of this kind, and do not spoil how the others were measured.
         let Some((how, held)) = measure(process).filter(|(_, held)| *held > Bytes::ZERO) else {

@@ -18,7 +18,7 @@ use crate::measures::slab;
 
 /// A part of RAM and what it is made of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct MemoryNode {
     /// What people call it; a process's or cache's name is untrusted text.
     pub label: String,
     /// Its size; `None` where only its presence is known (a tmpfs mount, drift below zero).
@@ -28,7 +28,7 @@ pub struct Node {
     /// What else is worth knowing; empty where nothing is.
     pub note: String,
     /// Its parts, largest first. They need not add up: each parent's note says how they were measured.
-    pub children: Vec<Node>,
+    pub children: Vec<MemoryNode>,
 }
 
 impl Accounting {
@@ -36,7 +36,7 @@ impl Accounting {
     const NAMED: usize = 5;
 
     /// The terms as a tree, from MemTotal down.
-    pub fn tree(&self, cx: &Evidence<'_>) -> Node {
+    pub fn tree(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut children = vec![
             self.free(cx),
             self.page_cache(cx),
@@ -58,7 +58,7 @@ impl Accounting {
         children.push(self.unaccounted(cx));
         children
             .retain(|node| node.bytes.is_some_and(|b| b > Bytes::ZERO) || node.is_unaccounted());
-        Node {
+        MemoryNode {
             label: "MemTotal".to_owned(),
             bytes: Some(self.total),
             share: Some(Ratio::new(1.0)),
@@ -67,8 +67,8 @@ impl Accounting {
         }
     }
 
-    fn node(&self, label: impl Into<String>, bytes: Option<Bytes>) -> Node {
-        Node {
+    fn node(&self, label: impl Into<String>, bytes: Option<Bytes>) -> MemoryNode {
+        MemoryNode {
             label: label.into(),
             bytes,
             share: bytes.and_then(|b| b.ratio_of(self.total)),
@@ -78,7 +78,7 @@ impl Accounting {
     }
 
     /// A term as a node; `None` where it is not known or holds nothing.
-    fn leaf(&self, kind: TermKind) -> Option<Node> {
+    fn leaf(&self, kind: TermKind) -> Option<MemoryNode> {
         let term = self.terms.iter().find(|term| term.kind == kind)?;
         (term.bytes > Bytes::ZERO).then(|| self.node(term.label, Some(term.bytes)))
     }
@@ -91,7 +91,7 @@ impl Accounting {
             .then(|| self.sum(kinds))
     }
 
-    fn free(&self, cx: &Evidence<'_>) -> Node {
+    fn free(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut notes = Vec::new();
         if let Some(floor) = cx.floor().ok().and_then(|f| f.high.at(self.index)) {
             notes.push(format!("the kernel keeps about {floor} free"));
@@ -103,7 +103,7 @@ impl Accounting {
             .noted(notes.join("; "))
     }
 
-    fn page_cache(&self, cx: &Evidence<'_>) -> Node {
+    fn page_cache(&self, cx: &Evidence<'_>) -> MemoryNode {
         let at = |signal| cx.timeline.at(signal, self.index);
         let dirty: Bytes = [MEM_DIRTY, MEM_WRITEBACK].into_iter().filter_map(at).sum();
         let mut notes = Vec::new();
@@ -120,7 +120,7 @@ impl Accounting {
         .noted(notes.join("; "))
     }
 
-    fn anonymous(&self, cx: &Evidence<'_>) -> Node {
+    fn anonymous(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut node = self.node(
             "anonymous",
             self.known(&[TermKind::Anon, TermKind::SwapCache]),
@@ -132,7 +132,7 @@ impl Accounting {
     }
 
     /// Shared memory: who maps it, and which file systems may hold it. How full each of those is, no kernel file says.
-    fn shared(&self, cx: &Evidence<'_>) -> Node {
+    fn shared(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut node = self.node("shared memory", self.term(TermKind::Shmem));
         if let Some(owners) = owners::of_shared(cx, self.index)
             && !owners.owners.is_empty()
@@ -154,7 +154,7 @@ impl Accounting {
         node
     }
 
-    fn own(&self, cx: &Evidence<'_>, node: &mut Node, owners: Owners) {
+    fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners) {
         let Owners { owners, measured } = owners;
         measured.clone_into(&mut node.note);
         // A recorder reads processes more rarely than the host.
@@ -178,12 +178,12 @@ impl Accounting {
     }
 
     /// The rest in one line.
-    fn others(&self, n: usize, held: Bytes) -> Option<Node> {
+    fn others(&self, n: usize, held: Bytes) -> Option<MemoryNode> {
         let n = Count::new(n as u64);
         (held > Bytes::ZERO).then(|| self.node(format!("{n} others"), Some(held)))
     }
 
-    fn huge_pages(&self, cx: &Evidence<'_>) -> Option<Node> {
+    fn huge_pages(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
         let bytes = self.known(&[TermKind::HugetlbUsed, TermKind::HugetlbUnused])?;
         let mut node = self.node("huge pages", Some(bytes));
         node.children.extend(self.leaf(TermKind::HugetlbUsed));
@@ -203,7 +203,7 @@ impl Accounting {
         Some(node)
     }
 
-    fn kernel(&self, cx: &Evidence<'_>) -> Node {
+    fn kernel(&self, cx: &Evidence<'_>) -> MemoryNode {
         const SLAB: [TermKind; 3] = [
             TermKind::Slab,
             TermKind::SlabUnreclaimable,
@@ -253,7 +253,7 @@ impl Accounting {
         }
     }
 
-    fn unaccounted(&self, cx: &Evidence<'_>) -> Node {
+    fn unaccounted(&self, cx: &Evidence<'_>) -> MemoryNode {
         if !self.is_broken_down() {
             return self
                 .node(
@@ -345,7 +345,7 @@ fn rose(cx: &Evidence<'_>, counter: Signal<Counter<Count>>) -> bool {
     cx.timeline.last(counter).is_some_and(|n| n > Count::ZERO)
 }
 
-impl Node {
+impl MemoryNode {
     fn noted(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
@@ -391,14 +391,14 @@ mod tests {
         sample
     }
 
-    fn tree_of(sample: &Sample, facts: &Facts) -> Node {
+    fn tree_of(sample: &Sample, facts: &Facts) -> MemoryNode {
         let mut timeline = Timeline::default();
         timeline.push(sample).unwrap();
         let cx = Evidence::new(&timeline, facts);
         account(&cx, 0).unwrap().tree(&cx)
     }
 
-    fn child<'a>(node: &'a Node, label: &str) -> &'a Node {
+    fn child<'a>(node: &'a MemoryNode, label: &str) -> &'a MemoryNode {
         let found = node.children.iter().find(|n| n.label == label);
         found.unwrap_or_else(|| panic!("no {label} in {node:#?}"))
     }

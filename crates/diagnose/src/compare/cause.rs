@@ -15,14 +15,13 @@ use timeline::{Fact, Gauge, Signal, SignalDef};
 use units::Bytes;
 
 use super::decision::{By, Decision};
+use super::differences::Differences;
 use super::findings::{FindingChange, Turn};
 use super::memory::AmountChange;
 use super::movement::Use;
 use super::rates::RateChange;
-use super::settings::{FactChange, RAM, SWAP};
-use crate::evidence::Evidence;
+use super::settings::{RAM, SWAP};
 use crate::finding::Finding;
-use crate::judge::Diagnosis;
 use crate::rule::{Class, DIRTY_SETTINGS, Explains};
 use crate::rules;
 
@@ -79,18 +78,6 @@ fn of_signals() -> [Moves; 6] {
 
 fn names(facts: &[Fact]) -> Vec<&'static str> {
     facts.iter().map(|fact| fact.name).collect()
-}
-
-/// What differs between two sources.
-pub(super) struct Differences<'a> {
-    pub(super) before: &'a Diagnosis,
-    pub(super) after: &'a Diagnosis,
-    pub(super) findings: &'a [FindingChange],
-    pub(super) facts: &'a [FactChange],
-    pub(super) amounts: &'a [AmountChange],
-    pub(super) rates: &'a [RateChange],
-    /// What was asked, before and after.
-    pub(super) sides: (&'a Evidence<'a>, &'a Evidence<'a>),
 }
 
 /// The fact that explains what changed.

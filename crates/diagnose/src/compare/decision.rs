@@ -1,7 +1,7 @@
 //! Where it went from before to after, and by what that is decided.
 
 use super::Direction;
-use super::cause::Differences;
+use super::differences::Differences;
 use super::findings::{FindingChange, Turn};
 use super::movement::{Use, waits_more};
 use super::rates::RateChange;

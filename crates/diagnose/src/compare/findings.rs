@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use timeline::{Entity, Timeline};
 use units::{Ratio, Span};
 
-use super::{Compared, length};
+use super::Compared;
 use crate::finding::Scope;
 use crate::finding::{Finding, Severity};
 
@@ -217,10 +217,8 @@ impl Found {
     }
 }
 
-/// All findings of either side: the worst first, roots before what follows from them.
-pub(super) fn compare(old: Compared<'_>, new: Compared<'_>) -> Vec<FindingChange> {
-    let mut changes = both(old, new);
-    length::doubt(old, new, &mut changes);
+/// The worst first, roots before what follows from them.
+pub(super) fn order(changes: &mut [FindingChange]) {
     changes.sort_by_key(|change| {
         (
             change.turn() == Turn::Same,
@@ -228,10 +226,10 @@ pub(super) fn compare(old: Compared<'_>, new: Compared<'_>) -> Vec<FindingChange
             !change.is_root(),
         )
     });
-    changes
 }
 
-fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChange> {
+/// All findings of either side.
+pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChange> {
     let mut changes: Vec<FindingChange> = Vec::new();
     for side in [before, after] {
         for finding in &side.diagnosis.findings {

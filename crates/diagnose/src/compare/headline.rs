@@ -4,8 +4,9 @@ use timeline::facts::THP_ENABLED;
 use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
 use units::{Count, SignedBytes, Span};
 
-use super::cause::{Cause, Differences, Sureness};
+use super::cause::{Cause, Sureness};
 use super::decision::{By, Decision};
+use super::differences::Differences;
 use super::findings::{Doubt, FindingChange, Turn};
 use super::memory::{AmountChange, AmountKind, least};
 use super::movement::Use;
@@ -446,14 +447,8 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     })
 }
 
-/// Whether the hosts' RAM differs, so that amounts alone say little.
-pub(super) fn is_other_size(it: &Differences<'_>) -> bool {
-    let mut facts = it.facts.iter();
-    facts.any(|fact| fact.name == super::settings::RAM && fact.differs())
-}
-
 fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
-    let is_other_size = is_other_size(it);
+    let is_other_size = it.is_other_size();
     let side = |bytes: Option<i64>, share: Option<units::Ratio>| {
         let size = bytes.map_or_else(String::new, |bytes| SignedBytes::new(bytes).to_string());
         match share.filter(|_| is_other_size) {

@@ -113,7 +113,7 @@ const MOST_SAMPLES: usize = 120;
 const MOST_OWNERS: usize = 30;
 
 /// Amounts of one side.
-struct Side {
+struct SideMemory {
     ram: Bytes,
     typical: Accounting,
     terms: BTreeMap<TermKind, (&'static str, i64, Spread)>,
@@ -134,8 +134,8 @@ pub struct Memory {
 
 impl Memory {
     pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Self {
-        let (before, after) = (Side::of(before), Side::of(after));
-        let at = |side: &Option<Side>| side.as_ref().map(|side| side.typical.at);
+        let (before, after) = (SideMemory::of(before), SideMemory::of(after));
+        let at = |side: &Option<SideMemory>| side.as_ref().map(|side| side.typical.at);
         let mut amounts = Vec::new();
         if let (Some(before), Some(after)) = (&before, &after) {
             terms(before, after, &mut amounts);
@@ -154,7 +154,7 @@ impl Memory {
     }
 }
 
-impl Side {
+impl SideMemory {
     fn of(cx: &Evidence<'_>) -> Option<Self> {
         let samples = accounted_samples(cx);
         let typical = typical(&samples)?;
@@ -276,7 +276,7 @@ fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
     levels
 }
 
-fn terms(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
+fn terms(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
     let kinds: BTreeSet<TermKind> = before
         .terms
         .keys()
@@ -297,7 +297,7 @@ fn terms(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
     }
 }
 
-fn levels(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
+fn levels(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
     let names: BTreeSet<&String> = before.levels.keys().chain(after.levels.keys()).collect();
     for name in names {
         let (old, new) = (before.levels.get(name), after.levels.get(name));
@@ -314,7 +314,7 @@ fn levels(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
     }
 }
 
-fn owners(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
+fn owners(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
     // Where one side tells of no process, nobody knows what they held.
     if before.owners.is_empty() || after.owners.is_empty() {
         return;
@@ -335,8 +335,8 @@ fn owners(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
 fn amount(
     kind: AmountKind,
     (name, label): (&str, &str),
-    (old_side, before): (&Side, Option<i64>),
-    (new_side, after): (&Side, Option<i64>),
+    (old_side, before): (&SideMemory, Option<i64>),
+    (new_side, after): (&SideMemory, Option<i64>),
     spreads: Option<(&Spread, &Spread)>,
 ) -> AmountChange {
     let mut change = AmountChange {

@@ -4,7 +4,7 @@
 use timeline::signals::{MEM_ANON_HUGE, MEM_AVAILABLE, MEM_TOTAL, PSI_MEMORY_SOME};
 use units::{Ratio, SignedBytes};
 
-use super::cause::Differences;
+use super::differences::Differences;
 use super::figure::Measure;
 use super::memory::{AmountChange, least};
 use super::rates::RateChange;
@@ -85,7 +85,7 @@ impl<'a> Use<'a> {
 
     /// `Uses 1.8 GiB more, and nothing waits for it: …`
     pub(super) fn in_words(&self, it: &Differences<'_>) -> String {
-        let is_other_size = super::headline::is_other_size(it);
+        let is_other_size = it.is_other_size();
         let size = |bytes: u64| SignedBytes::new(i64::try_from(bytes).unwrap_or(i64::MAX));
         let side = |bytes: Option<i64>, share: Option<Ratio>| match share {
             Some(share) if is_other_size => share.to_string(),

@@ -46,7 +46,7 @@ pub struct Added {
 }
 
 /// All that the judgement rests on.
-pub(super) struct Facts<'a> {
+pub(super) struct HeadroomFacts<'a> {
     pub(super) cx: &'a Evidence<'a>,
     pub(super) question: &'a Question,
     pub(super) ram: Option<Bytes>,
@@ -88,7 +88,7 @@ pub(super) fn nothing(
     }
 }
 
-impl Facts<'_> {
+impl HeadroomFacts<'_> {
     pub(super) fn judged(self) -> Headroom {
         let answer = self.answer();
         Headroom {

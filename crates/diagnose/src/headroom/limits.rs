@@ -10,6 +10,7 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
+use super::limit::{Limit, LimitKind};
 use super::terms::whole;
 use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
@@ -19,57 +20,6 @@ use crate::measures::floor::Floor;
 const MOST_GROUPS: usize = 3;
 /// Container runtimes nest a handful of groups; a hostile path may have millions.
 const DEEPEST: usize = 64;
-
-/// What kind of limit it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitKind {
-    /// A NUMA node's own memory.
-    Node,
-    /// A control group's limit.
-    Cgroup,
-    /// What the kernel promises at most.
-    Commit,
-    /// RAM reserved for huge pages.
-    Hugetlb,
-    /// The size of a tmpfs.
-    Tmpfs,
-}
-
-impl LimitKind {
-    /// Its name in lists.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Node => "node",
-            Self::Cgroup => "cgroup",
-            Self::Commit => "commit limit",
-            Self::Hugetlb => "hugetlb",
-            Self::Tmpfs => "tmpfs",
-        }
-    }
-}
-
-/// Something that limits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
-    /// Of what kind.
-    pub kind: LimitKind,
-    /// Which one; empty where there is one only.
-    pub name: String,
-    /// Room below it at its worst sample, with what is not told taken both ways.
-    pub bounds: Bounds,
-    /// Whether it holds, or may hold, for whatever is added here, not only for somebody's own memory.
-    pub holds: bool,
-    /// In a sentence.
-    pub text: String,
-}
-
-impl Limit {
-    /// Whether it limits memory of this kind.
-    pub(super) fn concerns(&self, kind: Option<DemandKind>) -> bool {
-        // Page cache is promised to nobody.
-        self.holds && !(self.kind == LimitKind::Commit && kind == Some(DemandKind::Cache))
-    }
-}
 
 /// All of them that bear on such a demand, what holds first, the tightest first.
 pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>) -> Vec<Limit> {

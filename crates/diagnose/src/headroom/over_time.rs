@@ -3,7 +3,7 @@
 use timeline::Stamp;
 use units::Bytes;
 
-use super::terms::{Levels, Series};
+use super::terms::{Levels, RoomSeries};
 use super::{ReadCache, Short, needed};
 use crate::evidence::Evidence;
 
@@ -50,7 +50,7 @@ impl Needs {
             let stamp = part.timeline.stamp(index);
             stamp.is_some_and(|stamp| self.short.iter().any(|ends| lies_between(stamp, *ends)))
         };
-        let series = Series::of(part, &levels, &self.read_cache, is_short);
+        let series = RoomSeries::of(part, &levels, &self.read_cache, is_short);
         let (lower, likely, upper) = (series.lower, series.likely, series.upper);
         Some(Course {
             lower: lower.filter(|lower| likely.as_ref() != Some(lower)),

@@ -17,7 +17,7 @@ use super::terms::{Levels, flat_edge};
 use super::{Short, Unknown};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
-use crate::measures::quiet::Calm;
+use crate::measures::quiet::Quiet;
 
 /// A cache that is small for this long under the usual load is large enough for it; in short looks a part of that.
 const LASTING: Span = Span::from_mins(10);
@@ -259,7 +259,7 @@ fn is_squeezed(cx: &Evidence<'_>) -> bool {
 
 /// For each sample, whether hardly anything came back and no more was read than usual.
 fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
-    let calm = refaults.at_most(Calm::REFAULTS);
+    let calm = refaults.at_most(Quiet::REFAULTS);
     let reads = cx.rate(PGPGIN).ok();
     let usually = reads
         .as_ref()

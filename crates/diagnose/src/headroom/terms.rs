@@ -289,14 +289,14 @@ fn zone_sum(cx: &Evidence<'_>, signal: Signal<Gauge<Pages>>) -> Option<Track<Byt
 }
 
 /// Headroom at each sample, for the most, the likely and the least read cache.
-pub(super) struct Series<'a> {
+pub(super) struct RoomSeries<'a> {
     levels: &'a Levels,
     pub(super) lower: Option<Vec<Option<f64>>>,
     pub(super) likely: Option<Vec<Option<f64>>>,
     pub(super) upper: Vec<Option<f64>>,
 }
 
-impl<'a> Series<'a> {
+impl<'a> RoomSeries<'a> {
     pub(super) fn of(
         cx: &Evidence<'_>,
         levels: &'a Levels,

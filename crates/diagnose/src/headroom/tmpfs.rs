@@ -5,7 +5,7 @@ use timeline::signals::MEM_SHMEM;
 use units::{Bytes, Quantity, Ratio};
 
 use super::Bounds;
-use super::limits::{Limit, LimitKind};
+use super::limit::{Limit, LimitKind};
 use super::terms::whole;
 use crate::evidence::Evidence;
 

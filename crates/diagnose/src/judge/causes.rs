@@ -14,7 +14,7 @@ use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
 use units::{Bytes, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Event, Finding, Severity};
+use crate::finding::{Finding, KernelEvent, Severity};
 use crate::finding::{Harm, Occasion, Scope};
 use crate::rules;
 
@@ -26,10 +26,10 @@ pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> 
     let roots: Vec<_> = roots
         .map(|root| root.map(|at| disease(&incidents[at])))
         .collect();
-    let mut groups: Vec<(Group, Finding)> = Vec::new();
-    let mut numbers: HashMap<Group, usize> = HashMap::new();
+    let mut groups: Vec<(CauseGroup, Finding)> = Vec::new();
+    let mut numbers: HashMap<CauseGroup, usize> = HashMap::new();
     for (mut finding, root) in incidents.into_iter().zip(roots) {
-        let group = Group {
+        let group = CauseGroup {
             own: disease(&finding),
             root,
         };
@@ -49,7 +49,7 @@ type Disease = (&'static str, Scope);
 
 /// What is told as one finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Group {
+struct CauseGroup {
     own: Disease,
     root: Option<Disease>,
 }
@@ -76,11 +76,11 @@ fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
 /// A kill that the kernel reported is what the reader came for, and says itself what filled memory: it is not told as a
 /// mere consequence of a level.
 fn leads(finding: &Finding) -> bool {
-    finding.event > Some(Event::FailedAllocation) && finding.severity > Severity::Info
+    finding.event > Some(KernelEvent::FailedAllocation) && finding.severity > Severity::Info
 }
 
 /// A root is as grave as the worst that it brings about.
-fn lend_severity(groups: &mut [(Group, Finding)]) {
+fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
     let mut worst: HashMap<Disease, Severity> = HashMap::new();
     for (group, finding) in groups.iter() {
         if let Some(root) = &group.root {
@@ -120,7 +120,7 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
 }
 
 /// The worst root first, each followed by its consequences.
-fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
+fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
     groups.sort_by_key(|(_, finding)| lead(finding));
     let mut roots: Vec<(Disease, Finding)> = Vec::new();
     let mut consequences: HashMap<Disease, Vec<Finding>> = HashMap::new();
@@ -314,8 +314,14 @@ mod tests {
             finding.event = Some(event);
             finding
         };
-        let kill = with(incident("oom-global", Critical, (30, 31)), Event::HostKill);
-        let of_a_group = with(incident("oom-cgroup", Critical, (30, 31)), Event::Kill);
+        let kill = with(
+            incident("oom-global", Critical, (30, 31)),
+            KernelEvent::HostKill,
+        );
+        let of_a_group = with(
+            incident("oom-cgroup", Critical, (30, 31)),
+            KernelEvent::Kill,
+        );
         let level = incident("shmem-growth", Critical, (0, 60));
         let want = incident("available-exhaustion", Warning, (20, 30));
         assert_eq!(
@@ -332,7 +338,7 @@ mod tests {
     #[test]
     fn a_failed_allocation_leads_over_a_level_of_the_same_weight() {
         let mut failed = incident("external-fragmentation", Warning, (10, 11));
-        failed.event = Some(Event::FailedAllocation);
+        failed.event = Some(KernelEvent::FailedAllocation);
         let level = incident("unaccounted-memory", Warning, (0, 60));
         assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
     }
@@ -379,7 +385,7 @@ mod tests {
             incident("thp-bloat", Warning, (10, 20)),
         ];
         let mut kill = incident("oom-cgroup", Warning, (0, 0));
-        kill.event = Some(Event::Kill);
+        kill.event = Some(KernelEvent::Kill);
         let watched = order(&Evidence::new(&timeline, &facts), watched);
         let findings = with_earlier(watched, vec![kill]);
         let ids: Vec<_> = findings.iter().map(|f| f.id).collect();

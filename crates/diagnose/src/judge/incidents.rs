@@ -14,8 +14,8 @@ use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::finding::{Bursts, Harm, Occasion, Outcome, Scope};
 use crate::judge::bursts::{self, Weighed};
-use crate::judge::weight::{Waiting, Weight};
-use crate::oom::kills::Killed;
+use crate::judge::weight::{WaitTracks, Weight};
+use crate::oom::kills::KillCounts;
 use crate::rule::{Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
 
@@ -32,18 +32,18 @@ const MOST_NOTED: usize = 5;
 
 /// What a rule says of a stretch of time.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct RuleAnswer {
     /// One finding for each incident, in order of time.
     pub(crate) incidents: Vec<Finding>,
     /// What was too small to be told.
     pub(crate) bursts: Option<Bursts>,
     /// Incidents that are so many that no story was asked about them: their times and costs only.
-    pub(crate) untold: Vec<Untold>,
+    pub(crate) untold: Vec<Unreported>,
     /// Why there is no incident.
     pub(crate) clear: String,
 }
 
-impl Answer {
+impl RuleAnswer {
     /// Whether nothing was found: neither incidents nor bursts.
     pub(crate) fn is_empty(&self) -> bool {
         self.incidents.is_empty() && self.bursts.is_none()
@@ -52,14 +52,14 @@ impl Answer {
 
 /// An incident without a story.
 #[derive(Debug)]
-pub(crate) struct Untold {
+pub(crate) struct Unreported {
     pub(crate) id: &'static str,
     key: String,
     pub(crate) stretch: Stretch,
     pub(crate) harm: Harm,
 }
 
-impl Untold {
+impl Unreported {
     /// Adds it to the finding of its rule and entity; to none where the stories of the others cleared them.
     pub(crate) fn join(self, findings: &mut [Finding]) {
         let is_of = |finding: &&mut Finding| finding.id == self.id && finding.scope.key == self.key;
@@ -98,8 +98,8 @@ struct Incidents {
 pub(crate) fn ask(
     rule: &'static Rule,
     cx: &Evidence<'_>,
-    waiting: &Waiting,
-) -> Result<Answer, Missing> {
+    waiting: &WaitTracks,
+) -> Result<RuleAnswer, Missing> {
     let occurrences = match (rule.trigger)() {
         Trigger::Source => return of_source(rule, cx),
         Trigger::While(trigger) => {
@@ -118,7 +118,7 @@ pub(crate) fn ask(
 }
 
 /// A rule that has no incidents: about all that was watched.
-fn of_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<Answer, Missing> {
+fn of_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<RuleAnswer, Missing> {
     let whole = cx.timeline.whole();
     let stretch = whole.unwrap_or_else(Stretch::empty);
     let incident = Incident {
@@ -130,15 +130,15 @@ fn of_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<Answer, Missing> 
 }
 
 /// What is of no time.
-fn said(rule: &'static Rule, outcome: Outcome) -> Answer {
+fn said(rule: &'static Rule, outcome: Outcome) -> RuleAnswer {
     match outcome {
-        Outcome::Found(finding) => Answer {
+        Outcome::Found(finding) => RuleAnswer {
             incidents: vec![complete(rule, *finding)],
-            ..Answer::default()
+            ..RuleAnswer::default()
         },
-        Outcome::Clear(clear) => Answer {
+        Outcome::Clear(clear) => RuleAnswer {
             clear,
-            ..Answer::default()
+            ..RuleAnswer::default()
         },
     }
 }
@@ -147,12 +147,12 @@ fn said(rule: &'static Rule, outcome: Outcome) -> Answer {
 fn sorted_out(
     rule: &'static Rule,
     cx: &Evidence<'_>,
-    waiting: &Waiting,
+    waiting: &WaitTracks,
     occurrences: Vec<Occurrence>,
 ) -> Incidents {
     let trigger = (rule.trigger)();
     let (entity, is_found) = (trigger.entity(), matches!(trigger, Trigger::Found(_)));
-    let mut of_groups: HashMap<&str, Waiting> = HashMap::new();
+    let mut of_groups: HashMap<&str, WaitTracks> = HashMap::new();
     let mut weighed: Vec<Weighed> = Vec::new();
     for occurrence in occurrences {
         let of = series(cx.timeline, entity, &occurrence);
@@ -163,7 +163,7 @@ fn sorted_out(
         let of_subject = match of.filter(is_own) {
             Some(group) => &*of_groups
                 .entry(&group.key)
-                .or_insert_with(|| Waiting::of_group(cx, group)),
+                .or_insert_with(|| WaitTracks::of_group(cx, group)),
             None => waiting,
         };
         let waited = of_subject.within(&stretch, rule.waits);
@@ -202,8 +202,8 @@ fn sorted_out(
 }
 
 impl Incidents {
-    fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
-        let mut answer = Answer::default();
+    fn answer(self, cx: &Evidence<'_>) -> Result<RuleAnswer, Missing> {
+        let mut answer = RuleAnswer::default();
         let mut lacks = None;
         let story =
             |(occurrence, _, harm): &Weighed| told(self.rule, cx, self.entity, occurrence, *harm);
@@ -234,11 +234,11 @@ impl Incidents {
         answer.bursts = bursts::counted(self.rule, &real);
         // Kills are counted by stories; those that are not asked have no other count.
         let are_kills = answer.incidents.iter().any(|it| it.harm.killed > 0);
-        let killed = (are_kills && !self.untold.is_empty()).then(|| Killed::of(cx));
+        let killed = (are_kills && !self.untold.is_empty()).then(|| KillCounts::of(cx));
         let untold = self.untold.into_iter().map(|(occurrence, stretch, harm)| {
             let group = occurrence.key.as_deref();
             let killed = killed.as_ref().map_or(0, |it| it.during(group, &stretch));
-            Untold {
+            Unreported {
                 id: self.rule.id,
                 harm: Harm { killed, ..harm },
                 key: occurrence.key.unwrap_or_default(),

@@ -5,11 +5,11 @@ use units::Span;
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::judge::Diagnosis;
-use crate::measures::psi_average::Lately;
+use crate::measures::psi_average::PressureAverage;
 
 /// A command that would tell more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct NextStep {
     /// The command.
     pub command: &'static str,
     /// What it would tell.
@@ -45,7 +45,7 @@ pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option
 }
 
 /// What would supply most of what rules lacked; empty where they lacked nothing that looking again would give.
-pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]) -> Vec<Step> {
+pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]) -> Vec<NextStep> {
     let lacks = |wanted: fn(&Need) -> bool| not_evaluated.iter().any(|(_, m)| wanted(&m.need));
     let levels_only = cx.is_single_look() || lacks(|need| *need == Need::TwoLooks);
     // Only /proc/vmstat itself tells of allocation stalls: who has them has been watched as memtide would.
@@ -57,13 +57,13 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
         return Vec::new();
     }
     vec![
-        Step {
+        NextStep {
             command: "memtide check --for 1m",
             tells: "whether anything moves, waits or comes back after eviction",
         },
-        Step {
+        NextStep {
             // What is there already is not asked for again.
-            command: if Lately::for_memory(cx).is_some() {
+            command: if PressureAverage::for_memory(cx).is_some() {
                 "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' /proc/vmstat"
             } else {
                 "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*"

@@ -5,8 +5,8 @@ use timeline::RoundingCase;
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::Finding;
-use crate::judge::incidents::{self, Answer};
-use crate::judge::weight::Waiting;
+use crate::judge::incidents::{self, RuleAnswer};
+use crate::judge::weight::WaitTracks;
 use crate::rule::Rule;
 
 /// What a rule found, if it also finds it wherever the true readings may lie; with the least severity that it then has.
@@ -16,8 +16,8 @@ use crate::rule::Rule;
 pub(crate) fn survives(
     cx: &Evidence<'_>,
     rule: &'static Rule,
-    mut answer: Answer,
-) -> Result<Answer, Missing> {
+    mut answer: RuleAnswer,
+) -> Result<RuleAnswer, Missing> {
     for signal in cx.timeline.rounded_signals() {
         for nudge in RoundingCase::ALL {
             if answer.incidents.is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn survives(
             }
             let nudged = cx.timeline.in_rounding_case(signal, nudge);
             let other = Evidence::new(&nudged, cx.facts);
-            let found = incidents::ask(rule, &other, &Waiting::of_host(&other));
+            let found = incidents::ask(rule, &other, &WaitTracks::of_host(&other));
             let found = found.unwrap_or_default().incidents;
             answer.incidents.retain_mut(|one| keep(one, &found));
             if answer.incidents.is_empty() {

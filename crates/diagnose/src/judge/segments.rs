@@ -19,9 +19,9 @@ pub(crate) fn merge<'a>(
     cx: &Evidence<'_>,
     judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>,
 ) -> Diagnosis {
-    let all: Vec<Look<'_>> = judged
+    let all: Vec<JudgedSegment<'_>> = judged
         .enumerate()
-        .map(|(number, (timeline, diagnosis))| Look {
+        .map(|(number, (timeline, diagnosis))| JudgedSegment {
             number,
             timeline,
             diagnosis,
@@ -35,7 +35,7 @@ pub(crate) fn merge<'a>(
     let mut notes = Vec::new();
     let mut bursts = BTreeMap::new();
     for one in &mut looks {
-        let place = |finding| Seen::of(finding, one.number, one.timeline);
+        let place = |finding| SegmentFinding::of(finding, one.number, one.timeline);
         let diagnosis = &mut one.diagnosis;
         findings.extend(diagnosis.findings.drain(..).map(place));
         notes.extend(diagnosis.notes.drain(..).map(place));
@@ -52,7 +52,7 @@ pub(crate) fn merge<'a>(
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
     let mut clear = BTreeMap::new();
     let mut not_evaluated: BTreeMap<&'static str, Missing> = BTreeMap::new();
-    for Look { diagnosis, .. } in &mut looks {
+    for JudgedSegment { diagnosis, .. } in &mut looks {
         clear.extend(diagnosis.clear.drain(..));
         not_evaluated.extend(diagnosis.not_evaluated.drain(..));
     }
@@ -65,7 +65,7 @@ pub(crate) fn merge<'a>(
     let sizes = looks.iter().filter_map(|one| one.timeline.last(MEM_TOTAL));
     let machines = two_machines(sizes);
     let at = leading(&looks, findings.first());
-    let Look {
+    let JudgedSegment {
         timeline,
         diagnosis: mut lead,
         ..
@@ -92,7 +92,7 @@ pub(crate) fn merge<'a>(
 }
 
 /// One look and what was found in it.
-struct Look<'a> {
+struct JudgedSegment<'a> {
     /// Its place in the source, from 0.
     number: usize,
     timeline: &'a Timeline,
@@ -101,11 +101,11 @@ struct Look<'a> {
 
 /// Without the looks at allocations that failed because of a kill which another look is about: they need no finding nor
 /// advice of their own.
-fn without_aftermath(looks: Vec<Look<'_>>) -> Vec<Look<'_>> {
+fn without_aftermath(looks: Vec<JudgedSegment<'_>>) -> Vec<JudgedSegment<'_>> {
     let Some(reports) = looks.first().map(|one| one.timeline.all_reports()) else {
         return looks;
     };
-    let kills = oom::Kills::of(reports);
+    let kills = oom::KillHistory::of(reports);
     let is_own = |one: &Timeline| {
         let mut reports = one.reports().peekable();
         reports.peek().is_none() || reports.any(|reported| !kills.explain(reported))
@@ -129,9 +129,9 @@ fn aftermath(count: usize) -> EvidenceLine {
 }
 
 /// Where all looks are reports whose times tell, the newest comes last, however the log is sorted.
-fn newest_last(looks: &mut [Look<'_>]) {
-    let when = |one: &Look<'_>| one.timeline.reports().last().and_then(oom::when);
-    let clock = |one: &Look<'_>| when(one).map(|(clock, _)| clock);
+fn newest_last(looks: &mut [JudgedSegment<'_>]) {
+    let when = |one: &JudgedSegment<'_>| one.timeline.reports().last().and_then(oom::when);
+    let clock = |one: &JudgedSegment<'_>| when(one).map(|(clock, _)| clock);
     let first = looks.first().and_then(clock);
     if first.is_some() && looks.iter().all(|one| clock(one) == first) {
         looks.sort_by_key(when);
@@ -139,12 +139,12 @@ fn newest_last(looks: &mut [Look<'_>]) {
 }
 
 /// A finding on the whole source's samples, and the looks that show it.
-struct Seen {
+struct SegmentFinding {
     finding: Finding,
     looks: Vec<usize>,
 }
 
-impl Seen {
+impl SegmentFinding {
     fn of(mut finding: Finding, number: usize, timeline: &Timeline) -> Self {
         finding.caused_by = None;
         finding.when = finding.when.or_else(|| timeline.whole());
@@ -176,10 +176,10 @@ impl Seen {
 }
 
 /// Each rule once for what it is about.
-fn joined(findings: Vec<Seen>, count: usize) -> Vec<Finding> {
-    let mut joined: Vec<Seen> = Vec::new();
+fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
+    let mut joined: Vec<SegmentFinding> = Vec::new();
     for one in findings {
-        let is_same = |known: &&mut Seen| {
+        let is_same = |known: &&mut SegmentFinding| {
             known.finding.id == one.finding.id && known.finding.scope == one.finding.scope
         };
         match joined.iter_mut().find(is_same) {
@@ -212,7 +212,7 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
 }
 
 /// The look whose verdict speaks for all: the one that shows the worst finding, else the last that is not calm.
-fn leading(looks: &[Look<'_>], worst: Option<&Finding>) -> usize {
+fn leading(looks: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,
         Level::Unknown => 1,

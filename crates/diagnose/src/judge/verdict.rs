@@ -14,8 +14,8 @@ use crate::measures::available;
 use crate::measures::disk_wait;
 use crate::measures::floor::Floor;
 use crate::measures::own_limit::OwnLimit;
-use crate::measures::pressure::Stalls;
-use crate::measures::psi_average::Lately;
+use crate::measures::pressure::PressureWindow;
+use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings;
 use crate::oom;
 use crate::rule::Class;
@@ -206,17 +206,17 @@ fn now(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
 /// host, else of the group that waited most. It does not say why, so it is no more than a warning.
 fn stood_still(cx: &Evidence<'_>) -> Option<String> {
     let why = "and nothing in this source says why";
-    if let Some(lately) = Lately::for_memory(cx).filter(Lately::matters) {
-        return Some(format!("{}, {why}.", lately.clause("")));
+    if let Some(average) = PressureAverage::for_memory(cx).filter(PressureAverage::matters) {
+        return Some(format!("{}, {why}.", average.clause("")));
     }
-    let (group, lately) = cx
+    let (group, average) = cx
         .timeline
         .entities(Entity::Cgroup)
-        .filter_map(|group| Some((group, Lately::for_memory_in(cx, group)?)))
-        .filter(|(_, lately)| lately.matters())
+        .filter_map(|group| Some((group, PressureAverage::for_memory_in(cx, group)?)))
+        .filter(|(_, average)| average.matters())
         .max_by(|(_, a), (_, b)| a.some.get().total_cmp(&b.some.get()))?;
     let whose = format!(" of control group {}", group.key);
-    Some(format!("{}, {why}.", lately.clause(&whose)))
+    Some(format!("{}, {why}.", average.clause(&whose)))
 }
 
 /// Rows of vmstat, or slabtop alone: something may be said, but not whether memory is enough.
@@ -315,8 +315,12 @@ fn as_far_as_measured(cx: &Evidence<'_>) -> String {
     let waits = if cx.stall(PSI_MEMORY_SOME).is_ok() {
         Some(waited_at_most(cx).unwrap_or_else(|| ", and nothing waits for it".to_owned()))
     } else {
-        Lately::for_memory(cx)
-            .map(|lately| format!(", and hardly anything waited for it in the {}", lately.of))
+        PressureAverage::for_memory(cx).map(|average| {
+            format!(
+                ", and hardly anything waited for it in the {}",
+                average.period
+            )
+        })
     };
     match (waits, cx.refaults_file().is_ok()) {
         (Some(waits), true) => waits,
@@ -336,7 +340,7 @@ fn waited_at_most(cx: &Evidence<'_>) -> Option<String> {
     /// Less than this nobody notices; an engineering choice.
     const NOTICED: f64 = 1.0;
     let some = cx.stall(PSI_MEMORY_SOME).ok()?;
-    let waits = some.at_least(Stalls::MEMORY);
+    let waits = some.at_least(PressureWindow::MEMORY);
     let bursts = waits.runs();
     let (burst, waited) = bursts
         .into_iter()

@@ -39,12 +39,12 @@ impl Weight {
 
 /// How long tasks waited, of the host or of a control group: measured once for all its incidents.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitTracks {
     memory: Option<Track<Ratio>>,
     disk: Option<Track<Ratio>>,
 }
 
-impl Waiting {
+impl WaitTracks {
     pub(crate) fn of_host(cx: &Evidence<'_>) -> Self {
         Self {
             memory: cx.stall(PSI_MEMORY_SOME).ok(),

@@ -9,7 +9,7 @@ use units::{Bytes, Ratio};
 
 use super::readings::page_cache;
 use crate::evidence::{Evidence, Missing};
-use crate::trigger::{Reading, gauge};
+use crate::trigger::{Reading, computed, gauge};
 
 /// Calm labelled captures have this share of RAM available and more (November 2026).
 pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
@@ -56,6 +56,14 @@ fn told_or(
         }
         _ => Err(lacking),
     }
+}
+
+/// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
+pub(crate) fn upper_bound() -> Reading<Bytes> {
+    let estimated = computed("free memory and cache", |cx| {
+        Ok(available_at_most(cx)?.0.cast())
+    });
+    gauge(MEM_AVAILABLE).or(estimated)
 }
 
 /// The pages of files, without shared memory.

@@ -3,8 +3,8 @@
 
 use units::{Bytes, BytesPerSecond, Millis, Pages, PerSecond, Ratio};
 
-use super::quiet::Calm;
-use crate::measures::pressure::Stalls;
+use super::quiet::Quiet;
+use crate::measures::pressure::PressureWindow;
 use crate::measures::rise::Rise;
 
 /// Pages that go to swap or come back: the odd cold one. An engineering choice: a labelled capture of cold swap shows 0, of
@@ -13,13 +13,13 @@ pub const SWAP_TRAFFIC: PerSecond<Pages> = PerSecond::new(10.0);
 /// Swap that is used; less is noise.
 pub const SWAP_USED: Bytes = Bytes::from_mib(1);
 /// Pages of files that come back.
-pub const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
+pub const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
 /// Pages that reclaim looks at: 52 in the worst second of a labelled stream that kswapd keeps up with.
 pub const SCANNED: PerSecond<Pages> = PerSecond::new(100.0);
 /// How much anything grows.
 pub const GROWTH: Bytes = Rise::NOISE;
 /// Time for which tasks wait for memory.
-pub const WAITING_FOR_MEMORY: Ratio = Stalls::CALM;
+pub const WAITING_FOR_MEMORY: Ratio = PressureWindow::CALM;
 /// Time for which tasks wait for disks. An engineering choice: a busy healthy host waits more for them than for memory.
 pub const WAITING_FOR_DISKS: Ratio = Ratio::from_percent(5.0);
 /// Data that waits to be written: log files, metadata. An engineering choice.

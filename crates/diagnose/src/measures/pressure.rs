@@ -12,7 +12,7 @@ use units::{Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::measures::psi_average::Lately;
+use crate::measures::psi_average::PressureAverage;
 
 /// The time over which waiting is judged: the worst ten seconds of an incident, as the kernel's avg10. A mean over an incident
 /// would depend on how long its level stays after tasks have gone on, and on where a recording is cut.
@@ -25,7 +25,7 @@ pub(crate) fn worst<Q: Quantity>(track: &Track<Q>, stretch: &Stretch) -> Option<
 
 /// Of what time a share is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Over {
+pub(crate) enum WindowPart {
     /// All of a short incident.
     #[default]
     Whole,
@@ -35,7 +35,7 @@ pub(crate) enum Over {
     LastMinute,
 }
 
-impl Over {
+impl WindowPart {
     /// Of what [`worst`] gives the share.
     pub(crate) fn of(stretch: &Stretch) -> Self {
         let interval = stretch.interval();
@@ -73,7 +73,7 @@ pub(crate) struct Waited {
     pub(crate) some: Option<Ratio>,
     /// All tasks that could have run.
     full: Option<Ratio>,
-    over: Over,
+    over: WindowPart,
 }
 
 impl Waited {
@@ -86,18 +86,19 @@ impl Waited {
         Self {
             some: share(some),
             full: share(full),
-            over: Over::of(stretch),
+            over: WindowPart::of(stretch),
         }
     }
 
     /// Nothing ran for much of the time.
     pub(crate) fn is_standstill(&self) -> bool {
-        self.full.is_some_and(|full| full >= Stalls::STANDSTILL)
+        self.full
+            .is_some_and(|full| full >= PressureWindow::STANDSTILL)
     }
 
     /// What tasks did and for how long: `stood still` and `up to 61 % of the time`; `None` where it was not measured.
     pub(crate) fn clause(&self) -> Option<(&'static str, String)> {
-        match self.full.filter(|full| *full >= Stalls::MEMORY) {
+        match self.full.filter(|full| *full >= PressureWindow::MEMORY) {
             Some(full) => Some(("stood still", self.over.time(full))),
             None => Some(("waited", self.over.time(self.some?))),
         }
@@ -119,7 +120,7 @@ impl Waited {
 
 /// Of the worst ten seconds of a stretch.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stalls {
+pub(crate) struct PressureWindow {
     /// At least one task waited for memory.
     pub(crate) memory_some: Option<Ratio>,
     /// All tasks that could have run waited for memory.
@@ -133,15 +134,14 @@ pub(crate) struct Stalls {
     blocked: Option<f64>,
     /// By how much a recorder came late itself, at most.
     late: Option<Micros>,
-    over: Over,
+    over: WindowPart,
 }
 
-impl Stalls {
+impl PressureWindow {
     /// Up to here nobody waits for memory: what healthy hosts stay below.
     pub(crate) const CALM: Ratio = Ratio::from_percent(1.0);
-    /// Memory pressure from here on is more than noise ; healthy hosts stay below 1 %, and swap thrash shows 45 % and more
-    /// (labelled captures).
-    pub(crate) const MEMORY: Ratio = Ratio::from_percent(5.0);
+    /// Memory pressure from here on is more than noise.
+    pub(crate) const MEMORY: Ratio = PressureAverage::MUCH;
     /// The same for disks, where a busy healthy host waits more; an engineering choice.
     pub(crate) const IO: Ratio = Ratio::from_percent(10.0);
     /// A recorder that only sleeps and reads is kept from that by nothing but a host that stands still. It comes late by
@@ -170,21 +170,21 @@ impl Stalls {
         let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
         let averaged = measured.iter().all(Option::is_none);
         let (memory, io) = if averaged {
-            Lately::minute(cx)
+            PressureAverage::minute(cx)
         } else {
             (None, None)
         };
         let rate = |track: Result<Track<_>, _>| worst(&track.ok()?, stretch);
         Self {
             over: if memory.is_some() || io.is_some() {
-                Over::LastMinute
+                WindowPart::LastMinute
             } else {
-                Over::of(stretch)
+                WindowPart::of(stretch)
             },
-            memory_some: measured[0].or(memory.map(|lately| lately.some)),
-            memory_full: share(PSI_MEMORY_FULL).or(memory.and_then(|lately| lately.full)),
-            io_some: measured[1].or(io.map(|lately| lately.some)),
-            io_full: share(PSI_IO_FULL).or(io.and_then(|lately| lately.full)),
+            memory_some: measured[0].or(memory.map(|average| average.some)),
+            memory_full: share(PSI_MEMORY_FULL).or(memory.and_then(|average| average.full)),
+            io_some: measured[1].or(io.map(|average| average.some)),
+            io_full: share(PSI_IO_FULL).or(io.and_then(|average| average.full)),
             allocation_stalls: rate(cx.allocation_stalls()),
             major_faults: rate(cx.rate(PGMAJFAULT)),
             late: cx
@@ -344,8 +344,8 @@ mod tests {
             .gauge(PSI_MEMORY_FULL_AVG60, Micros::new(580_600))
     }
 
-    fn stalls(case: &Case) -> Stalls {
-        case.with(|cx| Stalls::during(cx, &cx.timeline.whole().unwrap()))
+    fn stalls(case: &Case) -> PressureWindow {
+        case.with(|cx| PressureWindow::during(cx, &cx.timeline.whole().unwrap()))
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::measures::cgroups;
 
 /// Memory of the processes of one name.
 #[derive(Debug, Clone, Default)]
-struct Group {
+struct ProgramGroup {
     processes: u64,
     held: Bytes,
     swapped: Bytes,
@@ -72,7 +72,7 @@ pub(crate) fn programs<'a>(
 /// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
 /// not tell them apart).
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
-    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, ProgramGroup> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {
         return Vec::new();
     };
@@ -145,7 +145,7 @@ pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Byte
         .max_by_key(|(_, held)| *held)
 }
 
-impl Group {
+impl ProgramGroup {
     fn describe(&self) -> String {
         let processes = match self.processes {
             1 => String::new(),

@@ -13,17 +13,16 @@ use timeline::{
 use units::{Micros, Ratio};
 
 use crate::evidence::Evidence;
-use crate::measures::pressure::Stalls;
 
 /// Shares of the time before the last look.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Lately {
+pub(crate) struct PressureAverage {
     /// At least one task waited.
     pub(crate) some: Ratio,
     /// All tasks waited; the kernel does not print it everywhere.
     pub(crate) full: Option<Ratio>,
     /// Of which time: `last minute`.
-    pub(crate) of: &'static str,
+    pub(crate) period: &'static str,
 }
 
 type Average = Signal<Gauge<Micros>>;
@@ -31,7 +30,11 @@ type Average = Signal<Gauge<Micros>>;
 const MINUTE: &str = "last minute";
 const FIVE_MINUTES: &str = "last 5 minutes";
 
-impl Lately {
+impl PressureAverage {
+    /// Memory pressure from here on is more than noise: healthy hosts stay below 1 %, and swap thrash shows 45 % and more
+    /// (labelled captures).
+    pub(crate) const MUCH: Ratio = Ratio::from_percent(5.0);
+
     /// The window in which the host's tasks waited most for memory.
     pub(crate) fn for_memory(cx: &Evidence<'_>) -> Option<Self> {
         if cx.stall(PSI_MEMORY_SOME).is_ok() {
@@ -82,21 +85,21 @@ impl Lately {
 
     /// More than healthy hosts wait.
     pub(crate) fn matters(&self) -> bool {
-        self.some >= Stalls::MEMORY
+        self.some >= Self::MUCH
     }
 
     /// `Tasks stood still for memory 58 % of the last 5 minutes (full)`; `whose` is empty or ` of control group X`.
     pub(crate) fn clause(&self, whose: &str) -> String {
-        match self.full.filter(|full| *full >= Stalls::MEMORY) {
+        match self.full.filter(|full| *full >= Self::MUCH) {
             Some(full) => {
                 format!(
                     "Tasks{whose} stood still for memory {full} of the {} (full)",
-                    self.of
+                    self.period
                 )
             }
             None => format!(
                 "Tasks{whose} waited for memory {} of the {} (some)",
-                self.some, self.of
+                self.some, self.period
             ),
         }
     }
@@ -106,20 +109,20 @@ fn window(
     read: impl Fn(Average) -> Option<Micros>,
     some: Average,
     full: Average,
-    of: &'static str,
-) -> Option<Lately> {
+    period: &'static str,
+) -> Option<PressureAverage> {
     // µs of each second.
     #[allow(clippy::cast_precision_loss)] // at most a million
     let share = |micros: Micros| Ratio::new(micros.get() as f64 / 1e6);
-    Some(Lately {
+    Some(PressureAverage {
         some: share(read(some)?),
         full: read(full).map(share),
-        of,
+        period,
     })
 }
 
 /// Of windows that are alike the longer, which stands last.
-fn worst(windows: [Option<Lately>; 2]) -> Option<Lately> {
+fn worst(windows: [Option<PressureAverage>; 2]) -> Option<PressureAverage> {
     windows
         .into_iter()
         .flatten()
@@ -138,13 +141,13 @@ mod tests {
             .gauge(PSI_MEMORY_FULL_AVG300, Micros::new(full * 10_000))
     }
 
-    fn lately(case: Case) -> Option<Lately> {
-        case.with(Lately::for_memory)
+    fn average(case: Case) -> Option<PressureAverage> {
+        case.with(PressureAverage::for_memory)
     }
 
     #[test]
     fn the_worse_window_speaks() {
-        let clause = |case| lately(case).unwrap().clause("");
+        let clause = |case| average(case).unwrap().clause("");
         assert_eq!(
             clause(paused(20, 70, 58)),
             "Tasks stood still for memory 58 % of the last 5 minutes (full)"
@@ -157,14 +160,14 @@ mod tests {
 
     #[test]
     fn calm_averages_do_not_matter() {
-        assert!(!lately(paused(0, 4, 1)).unwrap().matters());
-        assert!(lately(Case::once()).is_none());
+        assert!(!average(paused(0, 4, 1)).unwrap().matters());
+        assert!(average(Case::once()).is_none());
     }
 
     #[test]
     fn a_measured_share_is_better() {
         let mut case = Case::over(10).counter(PSI_MEMORY_SOME, 0);
         case = case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(700_000));
-        assert!(lately(case).is_none());
+        assert!(average(case).is_none());
     }
 }

@@ -9,20 +9,20 @@ use units::{Pages, PerSecond, Quantity, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
-use crate::measures::pressure::Stalls;
-use crate::measures::psi_average::Lately;
+use crate::measures::pressure::PressureWindow;
+use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::{refaults_file, swapped_in};
 use crate::trigger::{Predicate, all, rate, stall};
 
 /// What was measured, all of it low.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Calm {
+pub(crate) struct Quiet {
     refaults: Option<PerSecond<Pages>>,
     swapped_in: Option<PerSecond<Pages>>,
     stalled: Option<Ratio>,
 }
 
-impl Calm {
+impl Quiet {
     /// An engineering choice: a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
     /// Half of what swap-thrash asks.
@@ -32,9 +32,11 @@ impl Calm {
     pub(crate) fn holds() -> Predicate {
         let again = refaults_file().at_most("files read again", Self::REFAULTS);
         let swapped_in = swapped_in().at_most("swapped in", Self::SWAPPED_IN);
-        let stalls = stall(PSI_MEMORY_SOME).at_most("memory stalls", Stalls::MEMORY);
-        let scanned = rate(PGSCAN_DIRECT).at_most("scanned by allocating tasks", Stalls::SCANNED);
-        let waited = rate(ALLOCSTALL).at_most("allocation stalls", Stalls::ALLOCATION_STALLS);
+        let stalls = stall(PSI_MEMORY_SOME).at_most("memory stalls", PressureWindow::MEMORY);
+        let scanned =
+            rate(PGSCAN_DIRECT).at_most("scanned by allocating tasks", PressureWindow::SCANNED);
+        let waited =
+            rate(ALLOCSTALL).at_most("allocation stalls", PressureWindow::ALLOCATION_STALLS);
         all![
             again.if_measured(),
             swapped_in.if_measured(),
@@ -73,25 +75,25 @@ impl Calm {
         let stalled = low(
             cx.stall(PSI_MEMORY_SOME),
             stretch,
-            Stalls::MEMORY,
+            PressureWindow::MEMORY,
             "of the time somebody waited for memory",
         )?;
         low(
             cx.rate(PGSCAN_DIRECT),
             stretch,
-            Stalls::SCANNED,
+            PressureWindow::SCANNED,
             "were scanned by tasks that had to reclaim memory themselves",
         )?;
         low(
             cx.allocation_stalls(),
             stretch,
-            Stalls::ALLOCATION_STALLS,
+            PressureWindow::ALLOCATION_STALLS,
             "allocations had to reclaim memory themselves",
         )?;
-        if let Some(lately) = Lately::for_memory(cx).filter(Lately::matters) {
+        if let Some(average) = PressureAverage::for_memory(cx).filter(PressureAverage::matters) {
             return Err(format!(
                 "{} of the {} somebody waited for memory",
-                lately.some, lately.of
+                average.some, average.period
             ));
         }
         Ok(Self {
@@ -160,7 +162,7 @@ impl Calm {
             finding = finding.shows_below(
                 PSI_MEMORY_SOME,
                 stalled,
-                Stalls::MEMORY,
+                PressureWindow::MEMORY,
                 None,
                 format!("somebody waited for memory {stalled} of the time"),
             );
@@ -194,7 +196,7 @@ mod tests {
         });
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
-        let during = |first, last| Calm::during(&cx, &timeline.stretch(first, last).unwrap());
+        let during = |first, last| Quiet::during(&cx, &timeline.stretch(first, last).unwrap());
         let why = during(0, 10).unwrap_err();
         assert!(why.contains("read again"), "{why}");
         assert!(during(15, 30).is_ok());
@@ -205,7 +207,7 @@ mod tests {
         let timeline = timeline(10, |_, sample| sample.host.set(PSWPIN, Pages::ZERO));
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
-        let calm = Calm::during(&cx, &timeline.whole().unwrap()).unwrap();
+        let calm = Quiet::during(&cx, &timeline.whole().unwrap()).unwrap();
         assert!(calm.kinds().is_empty());
         assert!(calm.clause(&cx).contains("not measured"));
     }

@@ -2,16 +2,15 @@
 
 use timeline::Track;
 use timeline::signals::{
-    ALLOCSTALL, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
+    ALLOCSTALL, MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
     PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
     SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
 };
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing};
-use crate::measures::available;
 use crate::measures::floor::Floor;
-use crate::measures::pressure::Stalls;
+use crate::measures::pressure::PressureWindow;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 
 /// Files that come back after eviction: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
@@ -46,14 +45,6 @@ pub(crate) fn page_cache() -> Reading<Bytes> {
         .plus([gauge(MEM_BUFFERS)])
 }
 
-/// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
-pub(crate) fn available_at_most() -> Reading<Bytes> {
-    let estimated = computed("free memory and cache", |cx| {
-        Ok(available::available_at_most(cx)?.0.cast())
-    });
-    gauge(MEM_AVAILABLE).or(estimated)
-}
-
 /// Where free memory rests under load: the floor's upper edge from the zones' watermarks, or predicted for a host of this
 /// size.
 pub(crate) fn floor() -> Reading<Bytes> {
@@ -71,12 +62,12 @@ pub(crate) fn swappable() -> Reading<Bytes> {
 /// Holds where tasks wait for memory: memory stalls (of the last minute where one sample knows no more), or allocations
 /// that reclaim memory themselves.
 pub(crate) fn memory_waits() -> Predicate {
-    let now = stall(PSI_MEMORY_SOME).at_least("memory stalls", Stalls::MEMORY);
-    let of_a_second = Micros::from_f64(Stalls::MEMORY.get() * 1e6);
-    let lately = gauge(PSI_MEMORY_SOME_AVG60).at_least("memory stalls of a minute", of_a_second);
+    let now = stall(PSI_MEMORY_SOME).at_least("memory stalls", PressureWindow::MEMORY);
+    let of_a_second = Micros::from_f64(PressureWindow::MEMORY.get() * 1e6);
+    let average = gauge(PSI_MEMORY_SOME_AVG60).at_least("memory stalls of a minute", of_a_second);
     any![
-        now.or_without(lately),
-        rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+        now.or_without(average),
+        rate(ALLOCSTALL).at_least("allocation stalls", PressureWindow::ALLOCATION_STALLS),
     ]
 }
 

@@ -14,7 +14,7 @@ use units::{Bytes, Quantity, Ratio, Span};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger;
 use crate::trigger::{
-    Found, LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, Trigger, While, ram,
+    FoundBy, LEVEL, Numbers, Occurrence, Predicate, Reading, Subject, Subjects, Trigger, While, ram,
 };
 
 /// Start-up and warm-up are over: what rises for longer may be a leak.
@@ -64,9 +64,9 @@ impl Rise {
     /// All rises of `track`, in order of time.
     fn all(track: &Track<Bytes>) -> Vec<Self> {
         let values = track.values().iter().enumerate();
-        let levels: Vec<Level> = values
+        let levels: Vec<LevelPoint> = values
             .filter_map(|(index, value)| {
-                Some(Level {
+                Some(LevelPoint {
                     index,
                     at: track.times()[index],
                     value: (*value)?,
@@ -83,7 +83,12 @@ impl Rise {
     }
 
     /// Without the wobble at its ends.
-    fn between(track: &Track<Bytes>, levels: &[Level], low: usize, high: usize) -> Option<Self> {
+    fn between(
+        track: &Track<Bytes>,
+        levels: &[LevelPoint],
+        low: usize,
+        high: usize,
+    ) -> Option<Self> {
         let edge = (levels[high].value - levels[low].value) * Self::EDGE;
         let leaves = leaves(levels, low, low, high);
         let arrives = (leaves + 1..=high)
@@ -151,14 +156,14 @@ impl Rise {
 
 /// A level at a sample.
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct LevelPoint {
     index: usize,
     at: Span,
     value: f64,
 }
 
 /// The first rise from such a level on, from its lowest point to its highest; `None` where none begins any more.
-fn next(levels: &[Level], start: usize) -> Option<(usize, usize)> {
+fn next(levels: &[LevelPoint], start: usize) -> Option<(usize, usize)> {
     let (mut low, mut high) = (start, start);
     // Up to where it went on by more than wobble, and where it had left its low by then.
     let (mut went_on, mut left) = (start, start);
@@ -190,7 +195,7 @@ fn next(levels: &[Level], start: usize) -> Option<(usize, usize)> {
 }
 
 /// Where a rise left its low for good, at `from` or later.
-fn leaves(levels: &[Level], low: usize, from: usize, high: usize) -> usize {
+fn leaves(levels: &[LevelPoint], low: usize, from: usize, high: usize) -> usize {
     let edge = levels[low].value + (levels[high].value - levels[low].value) * Rise::EDGE;
     let mut between = (from..high).rev();
     between.find(|i| levels[*i].value <= edge).unwrap_or(from)
@@ -201,10 +206,10 @@ pub(crate) fn trigger(
     find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
     could: Predicate,
 ) -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(could),
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: None,
     })
 }
@@ -226,7 +231,7 @@ pub(crate) fn with_levels(
     rises: Vec<Rise>,
 ) -> Result<Vec<Occurrence>, Missing> {
     let level = While {
-        scope: Scope::Host,
+        scope: Subjects::Host,
         when: level,
         at_least: Span::ZERO,
     };

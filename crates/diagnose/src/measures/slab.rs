@@ -12,14 +12,14 @@ use crate::trigger::Numbers;
 
 /// One slab cache at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cache {
+pub(crate) struct SlabCache {
     /// The kernel's name: `dentry`, `kmalloc-1k`.
     pub(crate) name: String,
     /// What it takes in RAM.
     pub(crate) bytes: Bytes,
 }
 
-impl Cache {
+impl SlabCache {
     /// Whether the kernel counts the cache as SReclaimable (SLAB_RECLAIM_ACCOUNT); slabinfo does not say, so by name.
     pub(crate) fn is_reclaimable(&self) -> bool {
         const NAMES: [&str; 8] = [
@@ -58,12 +58,12 @@ pub fn size(cx: &Evidence<'_>, cache: &EntitySeries, index: usize) -> Option<Byt
 }
 
 /// All caches around sample `index`, largest first; empty where slabinfo was not read.
-pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<Cache> {
-    let mut caches: Vec<Cache> = cx
+pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<SlabCache> {
+    let mut caches: Vec<SlabCache> = cx
         .timeline
         .entities(Entity::Slab)
         .filter_map(|series| {
-            Some(Cache {
+            Some(SlabCache {
                 name: series.key.clone(),
                 bytes: size(cx, series, index)?,
             })
@@ -74,7 +74,7 @@ pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<Cache> {
 }
 
 /// What such caches take together, at each sample; `None` where there are none.
-pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&Cache) -> bool) -> Option<Numbers> {
+pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&SlabCache) -> bool) -> Option<Numbers> {
     let sum = |index| {
         let mut meant = caches(cx, index).into_iter().filter(&is_meant).peekable();
         meant.peek()?;
@@ -86,13 +86,13 @@ pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&Cache) -> bool) -> Opt
 }
 
 /// The cache that grew most over a stretch, and by how much; `None` where slabinfo was not read at both ends.
-pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Cache> {
+pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<SlabCache> {
     let before = caches(cx, stretch.first);
     // slabinfo is read more rarely: its first look after the stretch still tells what the stretch brought.
     let after = caches(cx, cx.timeline.len().saturating_sub(1));
     let grew = after.into_iter().filter_map(|cache| {
         let old = before.iter().find(|b| b.name == cache.name)?;
-        Some(Cache {
+        Some(SlabCache {
             bytes: cache.bytes.saturating_sub(old.bytes),
             name: cache.name,
         })
@@ -102,7 +102,7 @@ pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Cache> {
 }
 
 /// The largest of `caches` as those that a finding is about.
-pub(crate) fn affected(caches: &[Cache], most: usize) -> Vec<Affected> {
+pub(crate) fn affected(caches: &[SlabCache], most: usize) -> Vec<Affected> {
     let chosen = caches.iter().filter(|c| c.bytes > Bytes::ZERO).take(most);
     chosen
         .map(|cache| Affected {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn caches_of_files_are_reclaimable_and_plain_kmalloc_is_not() {
-        let cache = |name: &str| Cache {
+        let cache = |name: &str| SlabCache {
             name: name.to_owned(),
             bytes: Bytes::ZERO,
         };

@@ -10,8 +10,8 @@ use timeline::signals::{
 use timeline::{Gauge, KernelReport, Row, Signal};
 use units::{Bytes, Ratio};
 
-use super::request::Asked;
-use super::watermarks::{Checked, Hurdle, Place};
+use super::request::{Asked, ZoneType};
+use super::watermarks::{Checked, Hurdle};
 
 /// Why.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) enum Cause {
     /// Somebody asked for the kill (SysRq f).
     ByHand,
     /// A control group's limit.
-    GroupLimit(Limit),
+    GroupLimit(LimitHit),
     /// The request was confined to nodes that are full.
     Confined(Constraint),
     /// The request needs a low zone, and that is exhausted while higher ones have room.
@@ -43,7 +43,7 @@ pub(crate) enum Cause {
 
 /// Which limit of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum LimitHit {
     /// Its memory.
     Memory,
     /// Its memory and swap together (cgroup v1).
@@ -134,7 +134,7 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
         return Cause::ByHand;
     }
     if is_at_a_limit(report) {
-        return Cause::GroupLimit(report.group.as_ref().map_or(Limit::Memory, limit));
+        return Cause::GroupLimit(report.group.as_ref().map_or(LimitHit::Memory, limit));
     }
     if let Some(by @ (Constraint::Cpuset | Constraint::MemoryPolicy)) = report.constraint {
         return Cause::Confined(by);
@@ -176,18 +176,18 @@ fn is_at_a_limit(report: &KernelReport) -> bool {
 }
 
 /// Which of the group's limits is reached.
-fn limit(group: &GroupReport) -> Limit {
+fn limit(group: &GroupReport) -> LimitHit {
     let full = |limit: Option<timeline::kernel_report::GroupLimit>| {
         limit.is_some_and(|limit| limit.is_full())
     };
     if full(group.memory) {
-        Limit::Memory
+        LimitHit::Memory
     } else if full(group.memory_and_swap) {
-        Limit::MemoryAndSwap
+        LimitHit::MemoryAndSwap
     } else if full(group.kernel) {
-        Limit::Kernel
+        LimitHit::Kernel
     } else {
-        Limit::Memory
+        LimitHit::Memory
     }
 }
 
@@ -224,10 +224,12 @@ fn has_room_above(zones: &[Checked<'_>]) -> bool {
     let best = zones
         .iter()
         .filter(|z| z.is_eligible())
-        .filter_map(|z| Place::named(&z.zone.name))
+        .filter_map(|z| ZoneType::named(&z.zone.name))
         .max();
     zones.iter().any(|z| {
-        z.hurdle == Hurdle::TooHigh && Place::named(&z.zone.name) > best && z.room() > Bytes::ZERO
+        z.hurdle == Hurdle::TooHigh
+            && ZoneType::named(&z.zone.name) > best
+            && z.room() > Bytes::ZERO
     })
 }
 
@@ -431,14 +433,14 @@ mod tests {
     fn by_hand_and_by_a_limit_come_before_all_that_zones_tell() {
         assert_eq!(cause(&Report::of_a_host().asking(0xcc0, -1)), Cause::ByHand);
         let limited = Report::of_a_group(102_400, 102_400);
-        assert_eq!(cause(&limited), Cause::GroupLimit(Limit::Memory));
+        assert_eq!(cause(&limited), Cause::GroupLimit(LimitHit::Memory));
     }
 
     #[test]
     fn a_call_trace_tells_a_limit_where_its_lines_are_cut_off() {
         let mut report = Report::of_a_host();
         report.0.trace = vec!["mem_cgroup_out_of_memory".to_owned()];
-        assert_eq!(cause(&report), Cause::GroupLimit(Limit::Memory));
+        assert_eq!(cause(&report), Cause::GroupLimit(LimitHit::Memory));
     }
 
     #[test]
@@ -459,7 +461,7 @@ mod tests {
             limit: kib(20_000),
             failures: 9,
         });
-        assert_eq!(cause(&report), Cause::GroupLimit(Limit::Kernel));
+        assert_eq!(cause(&report), Cause::GroupLimit(LimitHit::Kernel));
     }
 
     /// A 32-bit host: little of what the kernel can map is left, much of what it cannot.

@@ -71,12 +71,12 @@ pub(crate) fn when(reported: &Reported) -> Option<(bool, i64)> {
 
 /// The kills of a source, to tell which failed allocations go with them.
 #[derive(Debug)]
-pub(crate) struct Kills<'a> {
+pub(crate) struct KillHistory<'a> {
     killed: BTreeSet<(u32, &'a str)>,
     times: BTreeSet<(bool, i64)>,
 }
 
-impl<'a> Kills<'a> {
+impl<'a> KillHistory<'a> {
     /// A shortage that makes the kernel kill lets requests fail that cannot wait; longer after it they are something else.
     const WITHIN: i64 = 1_000_000_000;
 

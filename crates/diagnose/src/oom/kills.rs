@@ -129,12 +129,12 @@ pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
 }
 
 /// How many were killed in a control group, or on the host as a whole, by the time of each incident.
-pub(crate) struct Killed<'a> {
+pub(crate) struct KillCounts<'a> {
     host: Vec<(usize, u64)>,
     groups: Vec<GroupKills<'a>>,
 }
 
-impl<'a> Killed<'a> {
+impl<'a> KillCounts<'a> {
     pub(crate) fn of(cx: &Evidence<'a>) -> Self {
         Self {
             host: counted(cx),

@@ -10,7 +10,7 @@ use units::{Bytes, Count, Ratio};
 
 use super::{Explained, history};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Confidence, Event, Finding, Severity};
+use crate::finding::{Affected, Confidence, Finding, KernelEvent, Severity};
 
 /// A report of a large machine has dozens of zones; these many lines tell what matters.
 const ZONES: usize = 8;
@@ -85,11 +85,11 @@ pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding)
     finding
 }
 
-fn event(one: &Explained<'_>) -> Event {
+fn event(one: &Explained<'_>) -> KernelEvent {
     match (one.is_kill(), one.cause.is_not_the_hosts()) {
-        (false, _) => Event::FailedAllocation,
-        (true, true) => Event::Kill,
-        (true, false) => Event::HostKill,
+        (false, _) => KernelEvent::FailedAllocation,
+        (true, true) => KernelEvent::Kill,
+        (true, false) => KernelEvent::HostKill,
     }
 }
 

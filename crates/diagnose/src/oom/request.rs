@@ -3,7 +3,34 @@
 use timeline::kernel_report::Request;
 use units::{Bytes, PageSize};
 
-use super::watermarks::Place;
+/// Kinds of zones, the lowest first: what may use one may use those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ZoneType {
+    /// The first 16 MiB; 1 GiB on some boards.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// All that the kernel can map; below 896 MiB on 32-bit machines.
+    Normal,
+    /// Beyond, on 32-bit machines.
+    HighMem,
+    /// For memory that can be moved.
+    Movable,
+}
+
+impl ZoneType {
+    /// `None` for a zone that nobody allocates from (Device).
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "DMA" => Some(Self::Dma),
+            "DMA32" => Some(Self::Dma32),
+            "Normal" => Some(Self::Normal),
+            "HighMem" => Some(Self::HighMem),
+            "Movable" => Some(Self::Movable),
+            _ => None,
+        }
+    }
+}
 
 /// A request, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +38,7 @@ pub(crate) struct Asked {
     /// 2^order pages.
     pub(crate) order: u32,
     /// The highest kind of zone that may serve it; lower ones may too.
-    pub(crate) highest: Place,
+    pub(crate) highest: ZoneType,
     /// Its pages can be moved, so CMA may serve it.
     pub(crate) is_movable: bool,
     /// It may wait until memory was reclaimed.
@@ -55,14 +82,14 @@ impl Asked {
         let highmem =
             mask & HIGHMEM != 0 || transhuge || starts("GFP_HIGHUSER") || named(&["__GFP_HIGHMEM"]);
         let highest = if mask & DMA != 0 || named(&["GFP_DMA", "__GFP_DMA"]) {
-            Place::Dma
+            ZoneType::Dma
         } else if mask & DMA32 != 0 || named(&["GFP_DMA32", "__GFP_DMA32"]) {
-            Place::Dma32
+            ZoneType::Dma32
         } else {
             match (highmem, is_movable) {
-                (true, true) => Place::Movable,
-                (true, false) => Place::HighMem,
-                (false, _) => Place::Normal,
+                (true, true) => ZoneType::Movable,
+                (true, false) => ZoneType::HighMem,
+                (false, _) => ZoneType::Normal,
             }
         };
         Some(Self {
@@ -95,9 +122,9 @@ impl Asked {
     /// What kind of memory, for whom.
     pub(crate) fn kind(&self) -> String {
         let what = match (self.highest, self.is_movable) {
-            (Place::Dma | Place::Dma32, _) => "memory for a device",
-            (Place::Movable, _) => "memory of a program or of files",
-            (Place::HighMem, _) => "memory of a program",
+            (ZoneType::Dma | ZoneType::Dma32, _) => "memory for a device",
+            (ZoneType::Movable, _) => "memory of a program or of files",
+            (ZoneType::HighMem, _) => "memory of a program",
             _ if !self.may_sleep => "kernel memory",
             _ => "kernel memory or buffers",
         };
@@ -108,8 +135,8 @@ impl Asked {
             (false, false) => ", may not wait",
         };
         let within = match self.highest {
-            Place::Dma => ", from zone DMA only",
-            Place::Dma32 => ", from DMA32 or below only",
+            ZoneType::Dma => ", from zone DMA only",
+            ZoneType::Dma32 => ", from DMA32 or below only",
             _ => "",
         };
         format!("{what}{how}{within}")
@@ -175,7 +202,7 @@ mod tests {
             let asked = asked(mask, None);
             assert!(asked.may_sleep, "{mask:#x}");
             assert!(asked.is_movable, "{mask:#x}");
-            assert_eq!(asked.highest, Place::Movable, "{mask:#x}");
+            assert_eq!(asked.highest, ZoneType::Movable, "{mask:#x}");
         }
     }
 
@@ -186,7 +213,7 @@ mod tests {
         ] {
             let asked = asked(mask, None);
             assert!(asked.may_sleep, "{mask:#x}");
-            assert_eq!(asked.highest, Place::Normal, "{mask:#x}");
+            assert_eq!(asked.highest, ZoneType::Normal, "{mask:#x}");
         }
     }
 
@@ -203,9 +230,12 @@ mod tests {
 
     #[test]
     fn requests_for_devices_are_confined() {
-        assert_eq!(asked(0xcc1, None).highest, Place::Dma);
-        assert_eq!(asked(0xcc4, None).highest, Place::Dma32);
-        assert_eq!(asked(0, Some("GFP_KERNEL|GFP_DMA32")).highest, Place::Dma32);
+        assert_eq!(asked(0xcc1, None).highest, ZoneType::Dma);
+        assert_eq!(asked(0xcc4, None).highest, ZoneType::Dma32);
+        assert_eq!(
+            asked(0, Some("GFP_KERNEL|GFP_DMA32")).highest,
+            ZoneType::Dma32
+        );
     }
 
     #[test]

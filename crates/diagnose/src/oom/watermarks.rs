@@ -7,36 +7,7 @@ use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use timeline::{KernelReport, facts::KernelVersion};
 use units::{Bytes, PageSize};
 
-use super::request::Asked;
-
-/// Kinds of zones, the lowest first: what may use one may use those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
-    /// The first 16 MiB; 1 GiB on some boards.
-    Dma,
-    /// Below 4 GiB.
-    Dma32,
-    /// All that the kernel can map; below 896 MiB on 32-bit machines.
-    Normal,
-    /// Beyond, on 32-bit machines.
-    HighMem,
-    /// For memory that can be moved.
-    Movable,
-}
-
-impl Place {
-    /// `None` for a zone that nobody allocates from (Device).
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "DMA" => Some(Self::Dma),
-            "DMA32" => Some(Self::Dma32),
-            "Normal" => Some(Self::Normal),
-            "HighMem" => Some(Self::HighMem),
-            "Movable" => Some(Self::Movable),
-            _ => None,
-        }
-    }
-}
+use super::request::{Asked, ZoneType};
 
 /// What stood in the way in one zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +130,7 @@ fn hurdle(
     if !nodes.have(zone.node) {
         return Hurdle::OtherNode;
     }
-    if Place::named(&zone.name).is_none_or(|place| place > asked.highest) {
+    if ZoneType::named(&zone.name).is_none_or(|place| place > asked.highest) {
         return Hurdle::TooHigh;
     }
     if checked.usable <= checked.mark {
@@ -207,24 +178,24 @@ fn mark(zone: &ZoneReport, asked: &Asked) -> Bytes {
 
 /// What a zone keeps from a request that could use `highest`. The list has one entry for each kind of zone that the kernel
 /// was built with, and nothing says which: the first entry that is not zero belongs to the next zone that has memory.
-fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: Place) -> Bytes {
-    let populated = |place: Place| {
+fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
+    let populated = |place: ZoneType| {
         let same = all
             .iter()
             .filter(|z| z.node == zone.node && z.managed > Bytes::ZERO);
-        same.filter_map(|z| Some((Place::named(&z.name)?, z)))
+        same.filter_map(|z| Some((ZoneType::named(&z.name)?, z)))
             .filter(|(p, _)| *p <= place)
             .max_by_key(|(p, _)| *p)
     };
     let last = zone.reserve.last().copied().unwrap_or_default();
-    let (Some((top, _)), Some((own, best))) = (populated(Place::Movable), populated(highest))
+    let (Some((top, _)), Some((own, best))) = (populated(ZoneType::Movable), populated(highest))
     else {
         return last;
     };
     if own == top {
         return last;
     }
-    if Place::named(&zone.name) == Some(own) {
+    if ZoneType::named(&zone.name) == Some(own) {
         return Bytes::ZERO;
     }
     // The best zone for the request keeps something for the zone above it, from that zone's entry on.

@@ -2,7 +2,8 @@
 
 use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
 
-use crate::measures::readings::{available_at_most, memory_waits};
+use crate::measures::available;
+use crate::measures::readings::memory_waits;
 use crate::prelude::*;
 
 declare_rule! {
@@ -48,12 +49,12 @@ const LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 
 fn trigger() -> Trigger {
-    let low = available_at_most().at_most("available", low());
+    let low = available::upper_bound().at_most("available", low());
     Trigger::on_host(LEVEL, any![is_little(), all![low, memory_waits()]])
 }
 
 fn is_little() -> Predicate {
-    available_at_most().at_most("available", little())
+    available::upper_bound().at_most("available", little())
 }
 
 fn little() -> Reading<Bytes> {
@@ -66,7 +67,7 @@ fn low() -> Reading<Bytes> {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let available = available_at_most().track(cx)?;
+    let available = available::upper_bound().track(cx)?;
     let Some((least, index)) = available.min_in(stretch) else {
         return clear!("enough memory was available");
     };
@@ -77,7 +78,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "free memory plus cache"
     };
     let ram = cx.ram()?;
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let at = |reading: Reading<Bytes>| Ok(reading.track(cx)?.at(index).unwrap_or_default());
     let (little, low): (Bytes, Bytes) = (at(little())?, at(low())?);
     let lasts = |predicate: Predicate| predicate.longest_in(cx, stretch) >= LEVEL;

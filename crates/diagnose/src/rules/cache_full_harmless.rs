@@ -6,7 +6,7 @@ use timeline::signals::{
 };
 
 use crate::measures::available;
-use crate::measures::quiet::Calm;
+use crate::measures::quiet::Quiet;
 use crate::measures::readings::page_cache;
 use crate::oom;
 use crate::prelude::*;
@@ -67,7 +67,7 @@ fn trigger() -> Trigger {
                 .at_least("available memory", least)
                 .if_measured(),
             contained.if_measured(),
-            Calm::holds(),
+            Quiet::holds(),
         ],
     )
 }
@@ -167,7 +167,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if available <= levels.whole.share(available::AVAILABLE) {
         return clear!("{share} of RAM is cache, but only {available} is available");
     }
-    let calm = match Calm::during(cx, &stretch) {
+    let calm = match Quiet::during(cx, &stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{share} of RAM is cache, but {why}"),
     };

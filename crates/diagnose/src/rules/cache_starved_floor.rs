@@ -52,11 +52,11 @@ const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);
 
 fn trigger() -> Trigger {
     let disk_waits = all![
-        stall(PSI_IO_SOME).at_least("I/O stalls", Stalls::IO),
+        stall(PSI_IO_SOME).at_least("I/O stalls", PressureWindow::IO),
         rate(PGPGIN).at_least("read from disks", READ).if_measured(),
     ];
     let waits = any![
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", Stalls::MEMORY),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", PressureWindow::MEMORY),
         disk_waits,
         refaults_file()
             .bytes()
@@ -96,7 +96,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let near = Bytes::from_f64(floor.as_f64() * NEAR);
     let at = cx.time(index);
     let refaults = refaults_file().bytes().track(cx).ok();

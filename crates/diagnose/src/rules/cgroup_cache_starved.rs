@@ -47,7 +47,7 @@ fn trigger() -> Trigger {
     let refaults = rate(CGROUP_REFAULT_FILE).bytes();
     let host_refaults = refaults_file().bytes();
     Trigger::on(
-        Scope::Each(Entity::Cgroup, has_limit),
+        Subjects::Each(Entity::Cgroup, has_limit),
         STALL,
         all![
             gauge(CGROUP_CURRENT).at_least("memory of the cgroup", full),
@@ -216,7 +216,7 @@ struct CgroupWaits {
     full: Option<Ratio>,
     /// Some task waited long enough to notice.
     any: bool,
-    over: Over,
+    over: WindowPart,
 }
 
 impl CgroupWaits {
@@ -228,7 +228,7 @@ impl CgroupWaits {
             [memory, io].iter().flatten().any(|some| *some >= NOTICED)
         } else {
             // A cgroup without pressure files: the host's stalls are used.
-            let host = Stalls::during(cx, stretch);
+            let host = PressureWindow::during(cx, stretch);
             host.any() || !host.measured()
         };
         let full = full.into_iter().flatten().map(Ratio::get);
@@ -237,7 +237,7 @@ impl CgroupWaits {
             io,
             full: full.reduce(f64::max).map(Ratio::new),
             any,
-            over: Over::of(stretch),
+            over: WindowPart::of(stretch),
         }
     }
 
@@ -249,7 +249,7 @@ impl CgroupWaits {
     fn severity(&self) -> Severity {
         match self.full {
             _ if !self.any => Severity::Info,
-            Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
+            Some(full) if full >= PressureWindow::STANDSTILL => Severity::Critical,
             _ => Severity::Warning,
         }
     }

@@ -55,7 +55,7 @@ fn trigger() -> Trigger {
     let at_high = current().at_least("memory of the cgroup", high(NEAR));
     let above_high = current().at_least("memory of the cgroup", high(ABOVE));
     Trigger::on(
-        Scope::Each(Entity::Cgroup, has_high),
+        Subjects::Each(Entity::Cgroup, has_high),
         STALL,
         all![at_high, waits.or_without(above_high)],
     )

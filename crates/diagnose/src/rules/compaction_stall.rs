@@ -75,7 +75,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "{failures} of {attempts} compactions failed with {available} available: the host is short of memory, fragmented or not"
         );
     }
-    let waits = Stalls::during(cx, stretch);
+    let waits = PressureWindow::during(cx, stretch);
     let fallbacks = cx.mean_rate(THP_FAULT_FALLBACK, stretch);
     let title = format!(
         "Tasks wait while memory is compacted into large free blocks: {failures} of {attempts} attempts failed in {}.",

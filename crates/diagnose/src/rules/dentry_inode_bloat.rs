@@ -68,7 +68,7 @@ fn trigger() -> Trigger {
 /// SReclaimable; with slabtop only, the size of the dentry and inode caches.
 fn reclaimable() -> Reading<Bytes> {
     let caches = computed("slab_caches_of_files", |cx| {
-        let sizes = slab::sizes(cx, slab::Cache::is_of_files);
+        let sizes = slab::sizes(cx, slab::SlabCache::is_of_files);
         sizes.ok_or_else(|| cx.lacks_signal(MEM_SLAB_RECLAIMABLE.id()))
     });
     gauge(MEM_SLAB_RECLAIMABLE).or(caches)
@@ -96,7 +96,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let caches: Vec<_> = slab::caches(cx, stretch.last)
         .into_iter()
-        .filter(slab::Cache::is_of_files)
+        .filter(slab::SlabCache::is_of_files)
         .collect();
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
@@ -161,7 +161,7 @@ fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String
 fn contents_shown_in(
     finding: Finding,
     cx: &Evidence<'_>,
-    caches: &[slab::Cache],
+    caches: &[slab::SlabCache],
     at: usize,
 ) -> Finding {
     let available = cx.level(MEM_AVAILABLE, at);
@@ -222,7 +222,7 @@ fn negative(cx: &Evidence<'_>, at: usize) -> Option<(Count, Ratio)> {
 }
 
 /// What the cache contains, as far as the source reports it.
-fn contents(cx: &Evidence<'_>, caches: &[slab::Cache], at: usize) -> &'static str {
+fn contents(cx: &Evidence<'_>, caches: &[slab::SlabCache], at: usize) -> &'static str {
     if negative(cx, at).is_some() {
         return "names of files that do not exist";
     }

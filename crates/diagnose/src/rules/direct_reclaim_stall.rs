@@ -57,7 +57,7 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         STALL,
         all![
-            rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+            rate(ALLOCSTALL).at_least("allocation stalls", PressureWindow::ALLOCATION_STALLS),
             share.at_least("scanned by allocating tasks, of all scanning", SHARE),
             stall(PSI_MEMORY_SOME)
                 .at_least("memory stalls", RECLAIM_COSTS)
@@ -72,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let rate = cx.mean_in(stretch, ALLOCSTALL, &stalls)?;
     let scanned = cx.mean_in(stretch, PGSCAN_DIRECT, &cx.rate(PGSCAN_DIRECT)?)?;
     let is_on = cx.number(ZONE_RECLAIM_MODE).is_ok_and(|mode| mode != 0);
-    if is_on && Stalls::are_of_a_node(rate, scanned) {
+    if is_on && PressureWindow::are_of_a_node(rate, scanned) {
         return clear!(
             "allocating tasks scanned {scanned} with hardly a stall: node reclaim, not a shortage"
         );
@@ -100,7 +100,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             ALLOCSTALL,
             rate,
-            Stalls::ALLOCATION_STALLS,
+            PressureWindow::ALLOCATION_STALLS,
             None,
             format!("allocation stalls: {rate}"),
         )

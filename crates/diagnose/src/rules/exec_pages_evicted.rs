@@ -104,7 +104,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let page = cx.page_size()?;
     let reread = refaulted.to_bytes(page);
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let title = format!(
         "Running programs lose their own code to reclaim and read it again ({reread}): {}.{}",
         reason.text(),

@@ -59,10 +59,10 @@ const APART: Span = Span::from_secs(10);
 const PROACTIVENESS: u64 = 40;
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(is_fragmented(blocks_of_huge_pages())),
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: Some(|_| {
             clear!(
                 "every order up to huge pages has free blocks, no request for a missing one is known, or little memory is free"
@@ -125,7 +125,7 @@ fn has_no_block(explained: &Explained<'_>) -> bool {
 fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let holding = |blocks| {
         let trigger = While {
-            scope: Scope::Host,
+            scope: Subjects::Host,
             when: is_fragmented(blocks),
             at_least: LEVEL,
         };
@@ -197,7 +197,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return Ok(remedy(cx, oom::measures(cx, last, finding)).into());
     }
     let failed = failed_requests(cx, stretch);
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::warning_if(failed.is_some() && stalls.any());
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));

@@ -69,14 +69,14 @@ struct Fork<'a> {
 fn trigger() -> Trigger {
     // Every parent is at least this large.
     let least = ram().share(PARENT).max(PARENT_AT_LEAST);
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(
             gauge(MEM_ANON)
                 .at_least("anonymous memory", least)
                 .if_measured(),
         ),
-        scope: Scope::Each(Entity::Process, |_, _| true),
+        scope: Subjects::Each(Entity::Process, |_, _| true),
         none: None,
     })
 }

@@ -5,7 +5,7 @@ use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
 use crate::evidence::rounding;
 use crate::measures::available;
 use crate::measures::floor::Floor;
-use crate::measures::quiet::Calm;
+use crate::measures::quiet::Quiet;
 use crate::oom;
 use crate::prelude::*;
 
@@ -51,7 +51,7 @@ fn trigger() -> Trigger {
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
             available.at_least("available memory", ram().share(available::AVAILABLE)),
-            Calm::holds(),
+            Quiet::holds(),
         ],
     )
 }
@@ -61,7 +61,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(stretch) => stretch,
         Err(why) => return clear!("free memory is at its floor, but {why}"),
     };
-    let calm = match Calm::during(cx, &stretch) {
+    let calm = match Quiet::during(cx, &stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("free memory is at its floor, but {why}"),
     };

@@ -60,7 +60,7 @@ fn trigger() -> Trigger {
         all![
             scanned
                 .clone()
-                .at_least("scanned by kswapd", Stalls::SCANNED),
+                .at_least("scanned by kswapd", PressureWindow::SCANNED),
             freed.at_most_of(
                 &scanned,
                 "share of scanned pages that kswapd reclaimed",
@@ -98,7 +98,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if yielded >= EFFICIENT {
         return clear!("{name} used {used} of a CPU, but reclaimed {yielded} of the scanned pages");
     }
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let title = format!(
         "{name} used {used} of a CPU for {} and reclaimed only {yielded} of the pages it scanned.",
         stretch.duration()

@@ -1,6 +1,6 @@
 //! The zones that an allocation can use are exhausted, while other zones have free memory.
 
-use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
+use crate::oom::{self, Asked, Cause, Explained, Hurdle, ZoneType};
 use crate::prelude::*;
 
 declare_rule! {
@@ -79,7 +79,7 @@ fn why(one: &Explained<'_>, asked: &Asked) -> String {
     let too_high = one.zones.iter().filter(|z| z.hurdle == Hurdle::TooHigh);
     let free: Bytes = too_high.map(|z| z.zone.free).sum();
     let kind = match asked.highest {
-        Place::Dma | Place::Dma32 => "memory for a device",
+        ZoneType::Dma | ZoneType::Dma32 => "memory for a device",
         _ => "kernel memory",
     };
     let eligible = names(true);
@@ -98,7 +98,7 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
             .cause("CMA serves movable memory only, and unmovable memory has used up the rest.")
             .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").look("grep -i cma /proc/meminfo /proc/cmdline"));
     }
-    if asked.highest == Place::Normal {
+    if asked.highest == ZoneType::Normal {
         return finding
             .cause("The kernel's own data needs memory that it can map or never moves, and those zones are full.")
             .fix(Fix::say("Find out what fills them: slab, page tables, network buffers. For good, use a 64-bit kernel or a smaller Movable zone (movablecore, kernelcore).").look(look));

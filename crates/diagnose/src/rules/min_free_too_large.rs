@@ -8,7 +8,7 @@ use timeline::signals::{
 use timeline::{Condition, Fact};
 use units::PageSize;
 
-use crate::measures::quiet::Calm;
+use crate::measures::quiet::Quiet;
 use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
 
@@ -57,7 +57,7 @@ const WIDE_GAPS: f64 = 2.0;
 /// Reclaim keeps free memory below this multiple of the floor; a busy kswapd overshoots its watermark.
 const NEAR_FLOOR: f64 = 1.3;
 /// Refaults while that much memory is free.
-const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
+const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// A default that costs less than this is not reported.
 const WORTH_REPORTING: Bytes = Bytes::from_mib(256);

@@ -43,14 +43,14 @@ const MOST: Bytes = Bytes::from_gib(1);
 const AT_MOST: Ratio = Ratio::from_percent(4.0);
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find: |cx| {
             Ok(failures(cx)
                 .map(|one| Occurrence::on_host(one.index, one.index))
                 .collect())
         },
         could: None,
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: Some(|_| clear!("no kernel report of a failed atomic allocation")),
     })
 }

@@ -4,7 +4,7 @@ use timeline::BreakKind;
 use timeline::signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE};
 use units::Micros;
 
-use crate::measures::psi_average::Lately;
+use crate::measures::psi_average::PressureAverage;
 use crate::prelude::*;
 
 declare_rule! {
@@ -117,11 +117,11 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
     };
     let (mut with_stalls, mut without_stalls) = (Lateness::default(), Lateness::default());
     for index in 1..cx.timeline.len() {
-        let Some(by) = late.at(index).filter(|by| *by >= Stalls::LATE) else {
+        let Some(by) = late.at(index).filter(|by| *by >= PressureWindow::LATE) else {
             continue;
         };
         match waited_before(cx, index) {
-            Some(share) if share >= Stalls::MEMORY => with_stalls.add(by),
+            Some(share) if share >= PressureWindow::MEMORY => with_stalls.add(by),
             Some(_) => without_stalls.add(by),
             None => {}
         }
@@ -186,7 +186,7 @@ impl Lateness {
 fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
     let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err()
         && cx.rate(ALLOCSTALL).is_err()
-        && Lately::for_memory(cx).is_none();
+        && PressureAverage::for_memory(cx).is_none();
     let no_swap = cx.rate(PSWPIN).is_err() && cx.rate(PGMAJFAULT).is_err();
     [
         (no_stalls, "stalls are not measured"),

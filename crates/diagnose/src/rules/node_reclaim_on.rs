@@ -49,14 +49,17 @@ fn trigger() -> Trigger {
     let nodes: Reading<Count> = computed("NUMA nodes", |cx| Ok(cx.timeline.constant(nodes(cx))));
     let scanned = rate(PGSCAN_DIRECT);
     // Node reclaim does not count as an allocation stall.
-    let most_stalls =
-        rate(ALLOCSTALL).at_most_of(&scanned, "allocation stalls", Stalls::PER_SCANNED_PAGE);
+    let most_stalls = rate(ALLOCSTALL).at_most_of(
+        &scanned,
+        "allocation stalls",
+        PressureWindow::PER_SCANNED_PAGE,
+    );
     Trigger::on_host(
         STALL,
         all![
             nodes.at_least("NUMA nodes", Count::new(2)),
             fact(ZONE_RECLAIM_MODE).at_least("vm.zone_reclaim_mode", Count::new(1)),
-            scanned.at_least("scanned by allocating tasks", Stalls::SCANNED),
+            scanned.at_least("scanned by allocating tasks", PressureWindow::SCANNED),
             most_stalls,
         ],
     )
@@ -83,7 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let refaulted = refaults.and_then(|refaults| refaults.mean_in(stretch));
     let reread =
         |least: BytesPerSecond| refaulted.is_some_and(|pages| pages.to_bytes(page) >= least);
-    let waits = Stalls::during(cx, stretch);
+    let waits = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(waits.standstill() || reread(READ_AGAIN_MUCH));
     let effect = if reread(READ_AGAIN) {
         "evicts its page cache and reads it again"
@@ -98,7 +101,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
         .counts_as("the setting")
-        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("allocating tasks scanned {scan}, but allocation stalls are at {stalls}: node reclaim, not a shortage"))
+        .shows_from(PGSCAN_DIRECT, scan, PressureWindow::SCANNED, None, format!("allocating tasks scanned {scan}, but allocation stalls are at {stalls}: node reclaim, not a shortage"))
         .counts_as("reclaim without allocation stalls")
         .shows_from(NODE_FREE, *idle, much, None, format!("at least {idle} free on node {other} throughout, down to {left} on node {full}"))
         .counts_as("free memory on another node")

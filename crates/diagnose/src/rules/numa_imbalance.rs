@@ -58,7 +58,7 @@ fn trigger() -> Trigger {
     let free = gauge(NODE_FREE).at_most("free memory of a node", Floor::high().times(FULL));
     let elsewhere = most_free_elsewhere();
     Trigger::on(
-        Scope::Each(Entity::Node, |_, _| true),
+        Subjects::Each(Entity::Node, |_, _| true),
         STALL,
         all![
             fact(ZONE_RECLAIM_MODE)
@@ -75,7 +75,7 @@ fn trigger() -> Trigger {
 fn costs() -> Predicate {
     any![
         swapped_out().at_least("swapped out", SWAPPED_OUT),
-        rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+        rate(ALLOCSTALL).at_least("allocation stalls", PressureWindow::ALLOCATION_STALLS),
         stall(PSI_MEMORY_SOME).at_least("memory stalls", RECLAIM_COSTS),
     ]
 }
@@ -190,7 +190,7 @@ fn reclaims_like_a_node(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
     let scanned = cx.mean_rate(PGSCAN_DIRECT, stretch);
     let both = scanned.zip(cx.mean_rate(ALLOCSTALL, stretch));
     both.is_some_and(|(scanned, stalls)| {
-        scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
+        scanned >= PressureWindow::SCANNED && PressureWindow::are_of_a_node(stalls, scanned)
     })
 }
 
@@ -211,7 +211,7 @@ impl Costs {
                 .filter(|rate| *rate >= SWAPPED_OUT),
             stalls: cx
                 .mean_rate(ALLOCSTALL, stretch)
-                .filter(|rate| *rate >= Stalls::ALLOCATION_STALLS),
+                .filter(|rate| *rate >= PressureWindow::ALLOCATION_STALLS),
             waited: stalled
                 .and_then(|track| track.mean_in(stretch))
                 .filter(|share| *share >= RECLAIM_COSTS),
@@ -230,7 +230,13 @@ impl Costs {
             })
             .with(self.stalls, |finding, rate| {
                 let text = format!("allocation stalls: {rate}");
-                finding.shows_from(ALLOCSTALL, rate, Stalls::ALLOCATION_STALLS, None, text)
+                finding.shows_from(
+                    ALLOCSTALL,
+                    rate,
+                    PressureWindow::ALLOCATION_STALLS,
+                    None,
+                    text,
+                )
             })
             .with(self.waited, |finding, share| {
                 let text = format!("tasks waited for memory {share} of the time");

@@ -13,7 +13,7 @@ use timeline::signals::{
 
 use crate::measures::cgroups;
 use crate::oom::kills::{self, GroupKills};
-use crate::oom::{self, Limit as Hit};
+use crate::oom::{self, LimitHit};
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
 
@@ -49,10 +49,10 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(rate(CGROUP_EVENTS_OOM_KILL).at_least("kills in the cgroup", kills::ANY)),
-        scope: Scope::each_cgroup(),
+        scope: Subjects::each_cgroup(),
         none: Some(none),
     })
 }
@@ -129,7 +129,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and(|finding| show_growth(cx, incident, finding))
         .fix(raised(cx, limited, limit, "Raise the limit to what the cgroup needs (start with a quarter more), or make its programs smaller (heap, workers)."))
         .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit))
-        .verify(report::verify(is_v1, Hit::Memory))
+        .verify(report::verify(is_v1, LimitHit::Memory))
         .affects(kills.affected(cx))
         .sure_by_kinds(cx, "")
         .into())
@@ -313,7 +313,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .counts_as("the cgroup's kill counter")
         .cause("The cgroup's counter shows that it happened, but not when, nor whether its limit or the host was the reason.")
         .fix(raised(cx, group, Some(limit), "If its limit is still too small: raise it by a quarter."))
-        .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
+        .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
 }

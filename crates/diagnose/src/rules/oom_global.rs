@@ -57,10 +57,10 @@ const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(rate(OOM_KILLS).at_least("kills", kills::ANY)),
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: Some(none),
     })
 }

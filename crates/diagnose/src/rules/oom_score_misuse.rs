@@ -38,10 +38,10 @@ const MUCH: Ratio = Ratio::from_percent(20.0);
 const SMALL: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find: |cx| Ok(oom::occurrences(cx, is_kill)),
         could: None,
-        scope: Scope::each_cgroup(),
+        scope: Subjects::each_cgroup(),
         none: Some(|_| clear!("no kernel report of an OOM kill")),
     })
 }

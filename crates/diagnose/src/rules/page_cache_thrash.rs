@@ -76,7 +76,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let refaults = pages.to_bytes(cx.page_size()?);
     let refaulted = cx.mean_in(stretch, REFAULT_FILE, &refaults)?;
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let cache = cx.page_cache().ok();
     let least = cache.and_then(|cache| cache.min_in(stretch));
     let left = least.map_or_else(String::new, |(cache, _)| {
@@ -94,7 +94,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     // A large cache that thrashes takes long to read again, too; but then tasks stand still for memory, not for the disk.
     let stands_still = stalls
         .memory_full
-        .is_some_and(|full| full >= Stalls::STANDSTILL);
+        .is_some_and(|full| full >= PressureWindow::STANDSTILL);
     let passes_through = is_slow && !stands_still;
     let severity = if passes_through {
         Severity::Info

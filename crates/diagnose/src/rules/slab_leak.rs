@@ -73,7 +73,7 @@ fn unreclaimable() -> Reading<Bytes> {
     gauge(MEM_SLAB_UNRECLAIMABLE).or(difference).or(caches)
 }
 
-fn is_unreclaimable(cache: &slab::Cache) -> bool {
+fn is_unreclaimable(cache: &slab::SlabCache) -> bool {
     !cache.is_reclaimable()
 }
 
@@ -178,8 +178,8 @@ fn severity(
 fn title(
     climb: Option<&Rise>,
     (level, of_ram): (Bytes, &str),
-    grown: Option<&slab::Cache>,
-    largest: Option<&slab::Cache>,
+    grown: Option<&slab::SlabCache>,
+    largest: Option<&slab::SlabCache>,
 ) -> String {
     let mostly = match (grown, largest) {
         (Some(cache), _) => format!(", most of it in {}", cache.name),

@@ -2,7 +2,7 @@
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
 
-use crate::measures::quiet::Calm;
+use crate::measures::quiet::Quiet;
 use crate::measures::readings::refaults_file;
 use crate::prelude::*;
 
@@ -48,7 +48,7 @@ fn trigger() -> Trigger {
         LEVEL,
         all![
             read_from_disks().at_least("read from disks", READS),
-            refaults.clone().at_most("file refaults", Calm::REFAULTS),
+            refaults.clone().at_most("file refaults", Quiet::REFAULTS),
             refaults.bytes().at_most(
                 "file refaults, of all reads",
                 read_from_disks().share(HARDLY_TWICE)
@@ -72,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
         return clear!("only {in_all} was read in all");
     }
-    let calm = match Calm::during(cx, stretch) {
+    let calm = match Quiet::during(cx, stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
     };

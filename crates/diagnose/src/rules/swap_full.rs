@@ -44,10 +44,10 @@ const LITTLE: Ratio = LITTLE_AVAILABLE;
 
 /// A kernel report proves it at once; levels must last.
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
+    Trigger::Found(FoundBy {
         find,
         could: Some(used_up()),
-        scope: Scope::Host,
+        scope: Subjects::Host,
         none: None,
     })
 }
@@ -63,7 +63,7 @@ fn used_up() -> Predicate {
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let levels = While {
-        scope: Scope::Host,
+        scope: Subjects::Host,
         when: used_up(),
         at_least: LEVEL,
     };
@@ -113,7 +113,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
         return clear!("available memory was not measured");
     };
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let refaults = refaults_file().bytes().track(cx).ok();
     let refaulted = refaults
         .and_then(|refaults| pressure::worst(&refaults, stretch))

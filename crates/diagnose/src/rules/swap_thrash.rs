@@ -81,7 +81,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(cgroup) = in_a_cgroup(cx, incident) {
         return clear!("{rate_in} swapped in, into cgroup {cgroup} at its own limit");
     }
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let title = format!(

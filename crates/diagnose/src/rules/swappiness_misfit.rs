@@ -101,7 +101,7 @@ fn cold() -> Reading<Bytes> {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let swappiness = cx.number(SWAPPINESS)?;
     let stretch = &incident.stretch;
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let finding = if swappiness <= LOW_SWAPPINESS {
         if let Some(why) = evicted_by_another(cx, stretch, &cx.refaults_file()?) {
             return Ok(Outcome::Clear(why));
@@ -173,7 +173,7 @@ fn too_high(
 }
 
 /// Never critical: the setting makes a shortage worse, but is not the shortage.
-fn severity(stalls: &Stalls) -> Severity {
+fn severity(stalls: &PressureWindow) -> Severity {
     Severity::warning_if(stalls.any() || !stalls.measured())
 }
 

@@ -78,7 +78,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let anon = cx.gauge(MEM_ANON)?.at(index).ok_or_else(same_time)?;
     let of_anon = most.ratio_of(anon).ok_or_else(same_time)?;
     let split = increase(cx, THP_UNDERUSED_SPLIT, stretch);
-    let stalls = Stalls::during(cx, stretch);
+    let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::warning_if(split.is_some() && stalls.for_memory());
     let used = if split.is_some() {
         "the kernel found some of them nearly empty"

@@ -75,9 +75,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         pressure::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
     let full = cx.stall(PSI_MEMORY_FULL).ok();
     let full = full.and_then(|full| pressure::worst(&full, stretch));
-    let over = Over::of(stretch);
-    let stands_still = full.is_some_and(|full| full >= Stalls::STANDSTILL);
-    let (waited, share) = match full.filter(|full| *full >= Stalls::MEMORY) {
+    let over = WindowPart::of(stretch);
+    let stands_still = full.is_some_and(|full| full >= PressureWindow::STANDSTILL);
+    let (waited, share) = match full.filter(|full| *full >= PressureWindow::MEMORY) {
         Some(full) => ("stood still", full),
         None => ("waited", some),
     };
@@ -120,8 +120,8 @@ fn of_kernel_threads(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
     let is_kswapd = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
     let full = pressure::worst(&cx.stall(PSI_MEMORY_FULL).ok()?, stretch)?;
-    let work_continues =
-        full < Stalls::MEMORY && cx.mean_rate(ALLOCSTALL, stretch)? < Stalls::ALLOCATION_STALLS;
+    let work_continues = full < PressureWindow::MEMORY
+        && cx.mean_rate(ALLOCSTALL, stretch)? < PressureWindow::ALLOCATION_STALLS;
     let cpu = cx.stall(PSI_CPU_SOME).ok()?.mean_in(stretch)?;
     ((is_kswapd || work_continues) && cpu >= SHORT_OF_CPU).then_some(cpu)
 }

@@ -82,7 +82,7 @@ fn trigger() -> Trigger {
     let large = gauge(ZRAM_USED).at_least("RAM used by zram", ram().share(MUCH_RAM));
     let behind = computed_of("used after a disk", is_behind).at_least("used after a disk", TRUE);
     Trigger::on(
-        Scope::Each(Entity::Zram, |_, _| true),
+        Subjects::Each(Entity::Zram, |_, _| true),
         LEVEL,
         any![saves_little(), full, failed, large, behind],
     )
@@ -140,7 +140,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (device, stretch) = (incident.entity()?, &incident.stretch);
     let stalling = stalling(cx, stretch);
     let is_stalled = stalling.is_some();
-    let stalls = Stalls::during(cx, &stalling.unwrap_or(*stretch));
+    let stalls = PressureWindow::during(cx, &stalling.unwrap_or(*stretch));
     let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
         return clear!("{}", usage(cx, device, stretch));
     };
@@ -162,11 +162,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// The longest part of a stretch in which tasks stall for memory; all of it where only pressure averages are known.
 fn stalling(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Stretch> {
     let Ok(share) = cx.stall(PSI_MEMORY_SOME) else {
-        let some = Stalls::during(cx, stretch).memory_some;
-        return (some? >= Stalls::MEMORY).then_some(*stretch);
+        let some = PressureWindow::during(cx, stretch).memory_some;
+        return (some? >= PressureWindow::MEMORY).then_some(*stretch);
     };
     share
-        .at_least(Stalls::MEMORY)
+        .at_least(PressureWindow::MEMORY)
         .bridged_runs()
         .into_iter()
         .filter_map(|run| {

@@ -6,8 +6,8 @@ use timeline::Condition;
 use units::{Count, Quantity, Span};
 
 use super::evaluate::Subject;
-use super::reading::{Comparison, Numbers, Predicate};
-use super::{Found, Scope, While};
+use super::reading::{Numbers, Predicate, ThresholdTest};
+use super::{FoundBy, Subjects, While};
 use crate::evidence::Evidence;
 use crate::finding::ThresholdSide;
 
@@ -17,8 +17,8 @@ impl While {
     pub(crate) fn clear(&self, subjects: &[Subject<'_>]) -> String {
         if subjects.is_empty() {
             return match self.scope {
-                Scope::Host => "nothing was measured".to_owned(),
-                Scope::Each(entity, _) => format!("no {} to look at", entity.name()),
+                Subjects::Host => "nothing was measured".to_owned(),
+                Subjects::Each(entity, _) => format!("no {} to look at", entity.name()),
             };
         }
         let mut nearest: Option<(Subject<'_>, Near)> = None;
@@ -38,7 +38,7 @@ impl While {
 
     /// `cgroup: 12, nearest /app; `
     fn named(&self, nearest: Subject<'_>, count: usize) -> String {
-        let (Scope::Each(entity, _), Some(of)) = (self.scope, nearest.of) else {
+        let (Subjects::Each(entity, _), Some(of)) = (self.scope, nearest.of) else {
             return String::new();
         };
         let number = Count::new(u64::try_from(count).unwrap_or(u64::MAX));
@@ -77,7 +77,7 @@ impl While {
 
 const NEVER_TOGETHER: &str = "its conditions never held together";
 
-impl Found {
+impl FoundBy {
     /// Why it was not there: how near its signs came, where a predicate says them.
     pub(crate) fn clear(&self, cx: &Evidence<'_>) -> String {
         let host = Subject { cx, of: None };
@@ -156,7 +156,7 @@ impl Predicate {
     }
 }
 
-impl Comparison {
+impl ThresholdTest {
     /// `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`.
     fn nearest_miss(&self, subject: Subject<'_>) -> Option<Near> {
         let left = self.left.numbers(subject).ok()?;
@@ -214,7 +214,7 @@ mod tests {
             case.gauge_steps_of(Entity::Cgroup, key, CGROUP_CURRENT, &steps)
         });
         let large = gauge(CGROUP_CURRENT).at_least("memory", MIB(100));
-        let Trigger::While(trigger) = Trigger::on(Scope::each_cgroup(), LEVEL, large) else {
+        let Trigger::While(trigger) = Trigger::on(Subjects::each_cgroup(), LEVEL, large) else {
             unreachable!("a predicate is watched")
         };
         case.with(|cx| {
@@ -254,13 +254,13 @@ mod tests {
 
     #[test]
     fn what_is_found_in_another_way_says_how_near_its_signs_came() {
-        let found = Found {
+        let found = FoundBy {
             find: |_| Ok(Vec::new()),
             could: Some(all![
                 gauge(MEM_FREE).at_most("free", MIB(100)),
                 gauge(MEM_AVAILABLE).at_most("available", MIB(100)),
             ]),
-            scope: Scope::Host,
+            scope: Subjects::Host,
             none: None,
         };
         let said = |available: [u64; 3]| {

@@ -3,7 +3,7 @@
 use timeline::{Condition, Entity, EntitySeries, SignalId, Stretch};
 use units::{Quantity as _, Ratio, Span};
 
-use super::reading::{Comparison, Expr, Numbers, Predicate};
+use super::reading::{Expr, Numbers, Predicate, ThresholdTest};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::ThresholdSide;
 
@@ -71,7 +71,7 @@ fn any(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> 
     joined.ok_or_else(|| lacks.unwrap_or_else(|| Missing::because(Vec::new(), Need::SameTime)))
 }
 
-impl Comparison {
+impl ThresholdTest {
     fn holds(&self, subject: Subject<'_>) -> Result<Condition, Missing> {
         let left = self.left.numbers(subject)?;
         let right = self.right.numbers(subject)?;

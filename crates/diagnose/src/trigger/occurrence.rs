@@ -5,7 +5,7 @@ use units::Span;
 
 use super::evaluate::Subject;
 use super::reading::Predicate;
-use super::{Scope, While};
+use super::{Subjects, While};
 use crate::evidence::{Evidence, Missing, Need};
 
 /// From one sample to another, in an entity.
@@ -110,10 +110,10 @@ fn flows_of(trigger: &While, need: Need) -> Missing {
 /// What a trigger is evaluated on: the host, or each entity that it is about.
 pub(crate) fn subjects<'a>(
     cx: &'a Evidence<'a>,
-    scope: Scope,
+    scope: Subjects,
     when: &Predicate,
 ) -> Result<Vec<Subject<'a>>, Missing> {
-    let Scope::Each(entity, accepts) = scope else {
+    let Subjects::Each(entity, accepts) = scope else {
         return Ok(vec![Subject { cx, of: None }]);
     };
     let mut all = cx.timeline.entities(entity).peekable();

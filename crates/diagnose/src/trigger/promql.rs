@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use timeline::SignalId;
 
 use super::Trigger;
-use super::reading::{Comparison, Expr, Predicate};
+use super::reading::{Expr, Predicate, ThresholdTest};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
@@ -95,7 +95,7 @@ fn joined(
     Some(format!("({})", parts?.join(word)))
 }
 
-impl Comparison {
+impl ThresholdTest {
     /// The hosts of which it holds; with the modifier `bool` all that have both sides.
     fn promql(&self, modifier: &str) -> Option<String> {
         let sign = match self.side {

@@ -51,7 +51,7 @@ pub(crate) enum Expr {
     /// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
     MostOfOthers(Box<Expr>),
     /// What takes more than arithmetic; a screen sees no more of it than what it never exceeds.
-    Computed(Computed),
+    Computed(ComputedExpr),
     /// The same of an entity that takes others into account.
     ComputedOf(ComputedOf),
 }
@@ -65,7 +65,7 @@ pub(crate) struct ComputedOf {
 
 /// A number that a function makes of the samples.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Computed {
+pub(crate) struct ComputedExpr {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
     /// What it never exceeds for long, made of arithmetic: so much of it a screen can see.
@@ -75,7 +75,7 @@ pub(crate) struct Computed {
 /// What holds at an instant or does not.
 #[derive(Debug, Clone)]
 pub(crate) enum Predicate {
-    Compare(Comparison),
+    Compare(ThresholdTest),
     /// All of them.
     All(Vec<Predicate>),
     /// One of them.
@@ -86,7 +86,7 @@ pub(crate) enum Predicate {
 
 /// A reading against its threshold.
 #[derive(Debug, Clone)]
-pub(crate) struct Comparison {
+pub(crate) struct ThresholdTest {
     /// What it measures, as people read it: `swapped in`.
     pub(crate) name: &'static str,
     pub(crate) left: Expr,
@@ -207,7 +207,7 @@ impl<Q: Quantity> Reading<Q> {
     }
 
     fn compare(self, name: &'static str, side: ThresholdSide, threshold: Self) -> Predicate {
-        Predicate::Compare(Comparison {
+        Predicate::Compare(ThresholdTest {
             name,
             left: self.expr,
             side,
@@ -294,7 +294,7 @@ impl Predicate {
     pub(crate) fn signals_in_place(&self) -> Vec<SignalId> {
         let mut all = Vec::new();
         self.visit(&mut |expr| {
-            if let Expr::Computed(Computed { at_most, .. }) = expr {
+            if let Expr::Computed(ComputedExpr { at_most, .. }) = expr {
                 all.extend(at_most.iter().flat_map(|at_most| at_most().signals()));
             }
         });
@@ -413,7 +413,7 @@ pub(crate) fn computed<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
 ) -> Reading<Q> {
-    Reading::new(Expr::Computed(Computed {
+    Reading::new(Expr::Computed(ComputedExpr {
         name,
         of,
         at_most: None,
@@ -426,7 +426,7 @@ pub(crate) fn computed_within<Q: Quantity>(
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
     at_most: fn() -> Expr,
 ) -> Reading<Q> {
-    Reading::new(Expr::Computed(Computed {
+    Reading::new(Expr::Computed(ComputedExpr {
         name,
         of,
         at_most: Some(at_most),

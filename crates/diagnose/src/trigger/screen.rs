@@ -9,19 +9,19 @@
 use timeline::{Condition, Entity, Fact, Facts, RollUp, RollUps, SignalId};
 use units::{Quantity as _, Span};
 
-use super::reading::{Comparison, Expr, Predicate};
-use super::{STALL, Scope, Trigger};
+use super::reading::{Expr, Predicate, ThresholdTest};
+use super::{STALL, Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 /// Between what a number lies in a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Bounds {
+struct MinuteBounds {
     least: f64,
     most: f64,
 }
 
 /// A number minute by minute; of a minute without bounds nothing is known. `None` where the source does not have it at all.
-type Numbers = Option<Vec<Option<Bounds>>>;
+type MinuteNumbers = Option<Vec<Option<MinuteBounds>>>;
 
 /// Whether something holds in a minute, as far as its roll-up tells. In order: of alternatives the greatest counts; of what must
 /// hold together see [`Holds::and`].
@@ -38,7 +38,7 @@ enum Holds {
 }
 
 /// An entity's minutes.
-struct Minutes<'a> {
+struct EntityMinutes<'a> {
     rolled: &'a RollUps,
     facts: &'a Facts,
     entity: Entity,
@@ -63,7 +63,7 @@ pub(crate) fn minutes(trigger: &Trigger, rolled: &RollUps, facts: &Facts) -> Vec
         Holds::Unknown | Holds::Always => is_flow,
     };
     for key in keys(rolled, scope) {
-        let minutes = Minutes {
+        let minutes = EntityMinutes {
             rolled,
             facts,
             entity: scope.entity(),
@@ -83,10 +83,10 @@ fn visible_s(lasts: Span) -> f64 {
     Condition::SUSTAINED * lasts.min(Span::from_mins(1)).as_secs_f64() / 2.0
 }
 
-fn keys(rolled: &RollUps, scope: Scope) -> Vec<&str> {
+fn keys(rolled: &RollUps, scope: Subjects) -> Vec<&str> {
     match scope {
-        Scope::Host => vec![""],
-        Scope::Each(entity, _) => {
+        Subjects::Host => vec![""],
+        Subjects::Each(entity, _) => {
             let all = rolled.entities(entity).iter();
             all.map(|one| one.key.as_str()).collect()
         }
@@ -109,7 +109,7 @@ fn join(all: &mut [Holds], others: Vec<Holds>, join: fn(Holds, Holds) -> Holds) 
     }
 }
 
-impl Minutes<'_> {
+impl EntityMinutes<'_> {
     fn holds(&self, predicate: &Predicate) -> Vec<Holds> {
         match predicate {
             Predicate::Compare(comparison) => self.compare(comparison),
@@ -162,21 +162,22 @@ impl Minutes<'_> {
         }
     }
 
-    fn compare(&self, it: &Comparison) -> Vec<Holds> {
+    fn compare(&self, it: &ThresholdTest) -> Vec<Holds> {
         let (Some(left), Some(right)) = (self.numbers(&it.left), self.numbers(&it.right)) else {
             return self.everywhere(Holds::Never);
         };
-        let holds = |(left, right): (Option<Bounds>, Option<Bounds>)| match (left, right) {
-            (Some(left), Some(right)) => match it.side {
-                ThresholdSide::From => left.reaches(right),
-                ThresholdSide::Below => right.reaches(left),
-            },
-            _ => Holds::Unknown,
-        };
+        let holds =
+            |(left, right): (Option<MinuteBounds>, Option<MinuteBounds>)| match (left, right) {
+                (Some(left), Some(right)) => match it.side {
+                    ThresholdSide::From => left.reaches(right),
+                    ThresholdSide::Below => right.reaches(left),
+                },
+                _ => Holds::Unknown,
+            };
         left.into_iter().zip(right).map(holds).collect()
     }
 
-    fn numbers(&self, expr: &Expr) -> Numbers {
+    fn numbers(&self, expr: &Expr) -> MinuteNumbers {
         match expr {
             Expr::Gauge(signal) | Expr::Rate(signal) => self.of_signal(*signal),
             Expr::Constant(value) => self.constant(*value),
@@ -194,18 +195,18 @@ impl Minutes<'_> {
             Expr::SumOver(entity, each) => self.sum_over(*entity, each),
             Expr::MostOfOthers(each) => self.most_of_others(each),
             Expr::Sum(parts) => self.sum(parts),
-            Expr::Both(a, b) => self.pair(a, b, Bounds::plus),
-            Expr::Difference(a, b) => self.pair(a, b, Bounds::minus),
-            Expr::Product(a, b) => self.pair(a, b, Bounds::product),
-            Expr::Quotient(a, b) => self.pair(a, b, Bounds::quotient),
-            Expr::Least(a, b) => self.pair(a, b, Bounds::least),
-            Expr::Most(a, b) => self.pair(a, b, Bounds::most),
+            Expr::Both(a, b) => self.pair(a, b, MinuteBounds::plus),
+            Expr::Difference(a, b) => self.pair(a, b, MinuteBounds::minus),
+            Expr::Product(a, b) => self.pair(a, b, MinuteBounds::product),
+            Expr::Quotient(a, b) => self.pair(a, b, MinuteBounds::quotient),
+            Expr::Least(a, b) => self.pair(a, b, MinuteBounds::least),
+            Expr::Most(a, b) => self.pair(a, b, MinuteBounds::most),
             Expr::FirstOf(parts) => parts.iter().find_map(|part| self.numbers(part)),
         }
     }
 
-    fn constant(&self, value: f64) -> Numbers {
-        let bounds = Bounds {
+    fn constant(&self, value: f64) -> MinuteNumbers {
+        let bounds = MinuteBounds {
             least: value,
             most: value,
         };
@@ -214,12 +215,12 @@ impl Minutes<'_> {
 
     /// A setting may have had another value then.
     #[allow(clippy::cast_precision_loss)] // settings are small
-    fn of_fact(&self, fact: Fact) -> Numbers {
+    fn of_fact(&self, fact: Fact) -> MinuteNumbers {
         self.facts.number(fact)?;
         let all = self.facts.numbers(fact);
-        let bounds = all.fold(None, |bounds: Option<Bounds>, number| {
+        let bounds = all.fold(None, |bounds: Option<MinuteBounds>, number| {
             let number = number as f64;
-            Some(Bounds {
+            Some(MinuteBounds {
                 least: bounds.map_or(number, |bounds| bounds.least.min(number)),
                 most: bounds.map_or(number, |bounds| bounds.most.max(number)),
             })
@@ -227,13 +228,13 @@ impl Minutes<'_> {
         Some(vec![bounds; self.rolled.len()])
     }
 
-    fn unknown(&self) -> Numbers {
+    fn unknown(&self) -> MinuteNumbers {
         Some(vec![None; self.rolled.len()])
     }
 
     /// What never exceeds another number. It may rest on readings that are rarer than samples: what it is in a minute may come
     /// of the one before or after.
-    fn up_to(&self, other: &Expr) -> Numbers {
+    fn up_to(&self, other: &Expr) -> MinuteNumbers {
         let Some(most) = self.numbers(other) else {
             return self.unknown();
         };
@@ -241,7 +242,7 @@ impl Minutes<'_> {
             let within = &most[at.saturating_sub(1)..(at + 2).min(most.len())];
             let most = within.iter().map(|bounds| bounds.map(|bounds| bounds.most));
             let most: Option<Vec<f64>> = most.collect();
-            Some(Bounds {
+            Some(MinuteBounds {
                 least: 0.0,
                 most: most?.into_iter().fold(0.0, f64::max),
             })
@@ -249,13 +250,18 @@ impl Minutes<'_> {
         Some((0..most.len()).map(around).collect())
     }
 
-    fn pair(&self, a: &Expr, b: &Expr, join: fn(Bounds, Bounds) -> Bounds) -> Numbers {
+    fn pair(
+        &self,
+        a: &Expr,
+        b: &Expr,
+        join: fn(MinuteBounds, MinuteBounds) -> MinuteBounds,
+    ) -> MinuteNumbers {
         let (a, b) = (self.numbers(a)?, self.numbers(b)?);
         let pairs = a.into_iter().zip(b);
         Some(pairs.map(|(a, b)| Some(join(a?, b?))).collect())
     }
 
-    fn sum(&self, parts: &[Expr]) -> Numbers {
+    fn sum(&self, parts: &[Expr]) -> MinuteNumbers {
         let (first, others) = parts.split_first()?;
         let mut sum = self.numbers(first)?;
         for other in others.iter().filter_map(|other| self.numbers(other)) {
@@ -266,7 +272,7 @@ impl Minutes<'_> {
         Some(sum)
     }
 
-    fn sum_over(&self, entity: Entity, each: &Expr) -> Numbers {
+    fn sum_over(&self, entity: Entity, each: &Expr) -> MinuteNumbers {
         let belongs =
             |key: &str| self.entity != Entity::Node || key.split('/').next() == Some(self.key);
         let all = self.rolled.entities(entity).iter();
@@ -284,7 +290,7 @@ impl Minutes<'_> {
         })
     }
 
-    fn most_of_others(&self, each: &Expr) -> Numbers {
+    fn most_of_others(&self, each: &Expr) -> MinuteNumbers {
         let others = self.rolled.entities(self.entity).iter();
         let others = others.filter(|other| other.key != self.key);
         let mut most = self.constant(0.0)?;
@@ -301,7 +307,7 @@ impl Minutes<'_> {
         Some(most)
     }
 
-    fn of_signal(&self, signal: SignalId) -> Numbers {
+    fn of_signal(&self, signal: SignalId) -> MinuteNumbers {
         let entity = signal.def().entity;
         let key = if entity == Entity::Host { "" } else { self.key };
         let all = self.rolled.get(entity, key, signal)?;
@@ -313,9 +319,9 @@ impl Minutes<'_> {
     }
 
     #[allow(clippy::cast_precision_loss)] // as all quantities do
-    fn bounds(&self, rolled: RollUp, lasts_s: f64) -> Option<Bounds> {
+    fn bounds(&self, rolled: RollUp, lasts_s: f64) -> Option<MinuteBounds> {
         match rolled {
-            RollUp::Level { min, max } => Some(Bounds {
+            RollUp::Level { min, max } => Some(MinuteBounds {
                 least: min as f64,
                 most: max as f64,
             }),
@@ -326,7 +332,7 @@ impl Minutes<'_> {
                     false => f64::INFINITY,
                 };
                 let fastest = fastest.map_or(f64::INFINITY, |fastest| fastest as f64);
-                Some(Bounds {
+                Some(MinuteBounds {
                     least: 0.0,
                     most: most.min(fastest),
                 })
@@ -347,7 +353,7 @@ impl Holds {
 }
 
 /// Numbers are never below zero.
-impl Bounds {
+impl MinuteBounds {
     /// Whether it is at least the other.
     fn reaches(self, other: Self) -> Holds {
         if self.most < other.least {

@@ -2,8 +2,8 @@
 
 use units::Ratio;
 
-use super::reading::{Comparison, Expr, Predicate};
-use super::{Scope, Trigger};
+use super::reading::{Expr, Predicate, ThresholdTest};
+use super::{Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
@@ -13,8 +13,8 @@ impl Trigger {
             return None;
         };
         let scope = match holds.scope {
-            Scope::Host => "on the host".to_owned(),
-            Scope::Each(entity, _) => format!("in a {}", entity.name()),
+            Subjects::Host => "on the host".to_owned(),
+            Subjects::Each(entity, _) => format!("in a {}", entity.name()),
         };
         Some(format!(
             "{}; for {} or longer, {scope}",
@@ -47,7 +47,7 @@ fn joined(parts: &[Predicate], word: &str) -> String {
     parts.join(word)
 }
 
-impl Comparison {
+impl ThresholdTest {
     fn words(&self) -> String {
         let side = match self.side {
             ThresholdSide::From => "at least",

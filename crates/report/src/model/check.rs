@@ -361,7 +361,7 @@ impl Context<'_> {
     }
 }
 
-fn branch(node: &diagnose::accounting::Node) -> Branch {
+fn branch(node: &diagnose::accounting::MemoryNode) -> Branch {
     Branch {
         label: node.label.clone(),
         bytes: node.bytes.map(Bytes::get),

@@ -59,8 +59,8 @@ fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
     })
 }
 
-impl From<&diagnose::Step> for Step {
-    fn from(step: &diagnose::Step) -> Self {
+impl From<&diagnose::NextStep> for Step {
+    fn from(step: &diagnose::NextStep) -> Self {
         Self {
             command: step.command.to_owned(),
             tells: step.tells.to_owned(),

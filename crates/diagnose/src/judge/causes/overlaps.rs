@@ -11,12 +11,12 @@ const LAG: Span = Span::from_secs(3);
 
 /// From when to when an incident lasts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Time {
+pub(super) struct OverlapTime {
     from: Span,
     to: Span,
 }
 
-impl Time {
+impl OverlapTime {
     /// A state without a beginning is there all the time.
     pub(super) fn of(finding: &Finding) -> Self {
         let always = Self {
@@ -43,7 +43,7 @@ pub(super) struct Overlaps {
 }
 
 impl Overlaps {
-    pub(super) fn of(times: impl Iterator<Item = Time>) -> Self {
+    pub(super) fn of(times: impl Iterator<Item = OverlapTime>) -> Self {
         let (mut beginnings, mut ends): (Vec<_>, Vec<_>) =
             times.map(|time| (time.from, time.end())).unzip();
         beginnings.sort_unstable();
@@ -52,7 +52,7 @@ impl Overlaps {
     }
 
     /// How many of them overlap a time: those that have begun at its end without those that are over at its beginning.
-    pub(super) fn count(&self, time: Time) -> usize {
+    pub(super) fn count(&self, time: OverlapTime) -> usize {
         let begun = self.beginnings.partition_point(|at| *at <= time.end());
         begun - self.ends.partition_point(|at| *at < time.from)
     }
@@ -60,10 +60,13 @@ impl Overlaps {
 
 /// For each effect the least of the causes that overlap it. In order of time: an effect is asked when all causes are known
 /// that begin before its end, and of those it wants the ones that end after its beginning.
-pub(super) fn least<T: Copy + Ord>(causes: &[(Time, T)], effects: &[Time]) -> Vec<Option<T>> {
+pub(super) fn least<T: Copy + Ord>(
+    causes: &[(OverlapTime, T)],
+    effects: &[OverlapTime],
+) -> Vec<Option<T>> {
     let mut ends: Vec<Span> = causes.iter().map(|(time, _)| time.end()).collect();
     ends.sort_unstable_by_key(|end| Reverse(*end));
-    let mut upcoming: Vec<&(Time, T)> = causes.iter().collect();
+    let mut upcoming: Vec<&(OverlapTime, T)> = causes.iter().collect();
     upcoming.sort_by_key(|(time, _)| Reverse(time.from));
     let mut asked: Vec<usize> = (0..effects.len()).collect();
     asked.sort_by_key(|effect| effects[*effect].end());

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use timeline::Entity;
 use timeline::cgroup::ancestors;
 
-use super::overlaps::{Overlaps, Time, least};
+use super::overlaps::{OverlapTime, Overlaps, least};
 use super::{has_limit, leads, place};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
@@ -16,7 +16,7 @@ use crate::rules;
 
 /// For each incident its root; `None` where it is one itself.
 pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
-    let all: Vec<Incident<'_>> = incidents.iter().map(Incident::of).collect();
+    let all: Vec<RootIncident<'_>> = incidents.iter().map(RootIncident::of).collect();
     let lists = Lists::of(&all);
     let lists_of = lists_of(cx, &all, &lists);
     let nearest = nearest(&all, &lists, &lists_of);
@@ -28,23 +28,23 @@ pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usiz
 }
 
 /// What decides about cause and effect.
-struct Incident<'a> {
+struct RootIncident<'a> {
     finding: &'a Finding,
     /// Place of its rule.
     rule: usize,
     /// The control group that it happened in; `None` for the host and its parts.
     group: Option<&'a str>,
-    time: Time,
+    time: OverlapTime,
 }
 
-impl<'a> Incident<'a> {
+impl<'a> RootIncident<'a> {
     fn of(finding: &'a Finding) -> Self {
         let scope = &finding.scope;
         Self {
             finding,
             rule: place(finding.id),
             group: (scope.entity == Entity::Cgroup).then_some(scope.key.as_str()),
-            time: Time::of(finding),
+            time: OverlapTime::of(finding),
         }
     }
 
@@ -53,8 +53,8 @@ impl<'a> Incident<'a> {
         self.finding.severity > Severity::Info
     }
 
-    fn kind(&self) -> Kind<'a> {
-        Kind {
+    fn kind(&self) -> RootKind<'a> {
+        RootKind {
             rule: self.rule,
             group: self.group,
             is_event: self.finding.event.is_some(),
@@ -64,7 +64,7 @@ impl<'a> Incident<'a> {
 
 /// What decides, but for the time, what an incident can bring about.
 #[derive(PartialEq, Eq, Hash)]
-struct Kind<'a> {
+struct RootKind<'a> {
     rule: usize,
     group: Option<&'a str>,
     /// Whether the kernel reported it.
@@ -74,12 +74,12 @@ struct Kind<'a> {
 /// The incidents that can be causes: indices, by kind.
 #[derive(Default)]
 struct Lists<'a> {
-    numbers: HashMap<Kind<'a>, usize>,
+    numbers: HashMap<RootKind<'a>, usize>,
     members: Vec<Vec<usize>>,
 }
 
 impl<'a> Lists<'a> {
-    fn of(all: &[Incident<'a>]) -> Self {
+    fn of(all: &[RootIncident<'a>]) -> Self {
         let mut lists = Self::default();
         for (index, one) in all.iter().enumerate().filter(|(_, one)| one.is_of_weight()) {
             let next = lists.members.len();
@@ -94,10 +94,10 @@ impl<'a> Lists<'a> {
 }
 
 /// For each incident the lists that its causes stand in, where these are of its time.
-fn lists_of(cx: &Evidence<'_>, all: &[Incident<'_>], lists: &Lists<'_>) -> Vec<Vec<usize>> {
+fn lists_of(cx: &Evidence<'_>, all: &[RootIncident<'_>], lists: &Lists<'_>) -> Vec<Vec<usize>> {
     let rules = causes_of_rules();
     let ruled_out = ruled_out(all);
-    let own = |effect: &Incident<'_>| {
+    let own = |effect: &RootIncident<'_>| {
         let is_ruled_out = |cause: usize| {
             let by = ruled_out.get(&(cause, effect.rule));
             by.is_some_and(|by| by.count(effect.time) > 0)
@@ -115,7 +115,7 @@ fn lists_of(cx: &Evidence<'_>, all: &[Incident<'_>], lists: &Lists<'_>) -> Vec<V
         {
             for group in &groups {
                 own.extend(events.iter().filter_map(|is_event| {
-                    let kind = Kind {
+                    let kind = RootKind {
                         rule: *rule,
                         group: *group,
                         is_event: *is_event,
@@ -142,8 +142,8 @@ fn causes_of_rules() -> Vec<Vec<usize>> {
 
 /// When the evidence of a finding of weight excludes a cause of an effect: the effect is its own rule's, or one that it
 /// brings about.
-fn ruled_out(all: &[Incident<'_>]) -> HashMap<(usize, usize), Overlaps> {
-    let mut times: HashMap<(usize, usize), Vec<Time>> = HashMap::new();
+fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
+    let mut times: HashMap<(usize, usize), Vec<OverlapTime>> = HashMap::new();
     for one in all.iter().filter(|one| one.is_of_weight()) {
         let effects = rules::ALL[one.rule].brings_about.iter().map(|id| place(id));
         let effects: Vec<usize> = effects.chain([one.rule]).collect();
@@ -153,13 +153,13 @@ fn ruled_out(all: &[Incident<'_>]) -> HashMap<(usize, usize), Overlaps> {
             }
         }
     }
-    let overlaps = |(pair, times): (_, Vec<Time>)| (pair, Overlaps::of(times.into_iter()));
+    let overlaps = |(pair, times): (_, Vec<OverlapTime>)| (pair, Overlaps::of(times.into_iter()));
     times.into_iter().map(overlaps).collect()
 }
 
 /// The control groups whose incidents can bring about one: its own, those above it, and the host (`None`) where the group had
 /// no limit of its own then.
-fn reaching<'a>(cx: &Evidence<'_>, effect: &Incident<'a>) -> Vec<Option<&'a str>> {
+fn reaching<'a>(cx: &Evidence<'_>, effect: &RootIncident<'a>) -> Vec<Option<&'a str>> {
     let groups = effect.group.into_iter().flat_map(ancestors);
     let host = (effect.group.is_none() || !has_limit(cx, effect.finding)).then_some(None);
     groups.map(Some).chain(host).collect()
@@ -167,10 +167,14 @@ fn reaching<'a>(cx: &Evidence<'_>, effect: &Incident<'a>) -> Vec<Option<&'a str>
 
 /// For each incident, of its causes the one that has the fewest causes itself; of several that of the rule which is listed
 /// first, of one rule the first incident.
-fn nearest(all: &[Incident<'_>], lists: &Lists<'_>, lists_of: &[Vec<usize>]) -> Vec<Option<usize>> {
+fn nearest(
+    all: &[RootIncident<'_>],
+    lists: &Lists<'_>,
+    lists_of: &[Vec<usize>],
+) -> Vec<Option<usize>> {
     let times = |members: &Vec<usize>| Overlaps::of(members.iter().map(|one| all[*one].time));
     let overlaps: Vec<Overlaps> = lists.members.iter().map(times).collect();
-    let count = |(effect, own): (&Incident<'_>, &Vec<usize>)| -> usize {
+    let count = |(effect, own): (&RootIncident<'_>, &Vec<usize>)| -> usize {
         own.iter()
             .map(|list| overlaps[*list].count(effect.time))
             .sum()
@@ -204,7 +208,7 @@ mod tests {
     use units::{Bytes, Limit, Span};
 
     use super::*;
-    use crate::finding::Event;
+    use crate::finding::KernelEvent;
     use crate::finding::Scope;
     use crate::rules::testing::Case;
 
@@ -302,7 +306,7 @@ mod tests {
             severity in prop::sample::select(vec![Severity::Info, Severity::Warning, Severity::Critical]),
             when in prop::option::weighted(0.9, (0..300_u64, 0..40_u64)),
             scope in a_scope(),
-            event in prop::option::weighted(0.2, prop::sample::select(vec![Event::FailedAllocation, Event::Kill])),
+            event in prop::option::weighted(0.2, prop::sample::select(vec![KernelEvent::FailedAllocation, KernelEvent::Kill])),
             ruled_out in prop::option::weighted(0.2, prop::sample::select(rules::ALL)),
         ) -> Finding {
             let mut finding = rule.found(severity, "");

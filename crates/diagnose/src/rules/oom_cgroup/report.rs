@@ -10,7 +10,7 @@ use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::{Affected, Finding, Severity};
-use crate::oom::{self, Cause, Explained, Limit};
+use crate::oom::{self, Cause, Explained, LimitHit};
 use crate::remedy::{self, Knob};
 use crate::rule::Incident;
 use crate::trigger::Occurrence;
@@ -69,7 +69,7 @@ pub(super) fn finding(cx: &Evidence<'_>, incident: &Incident<'_>) -> Option<Find
 struct AtLimit<'a> {
     /// As printed in the report.
     group: Option<&'a GroupReport>,
-    which: Limit,
+    which: LimitHit,
     /// Its figures, if printed.
     limit: Option<GroupLimit>,
 }
@@ -79,16 +79,16 @@ fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let group = one.report.group.as_ref();
     let which = match one.cause {
         Cause::GroupLimit(which) => which,
-        _ => Limit::Memory,
+        _ => LimitHit::Memory,
     };
     let at_limit = AtLimit {
         group,
         which,
         limit: group
             .and_then(|group| match which {
-                Limit::Memory => group.memory,
-                Limit::MemoryAndSwap => group.memory_and_swap,
-                Limit::Kernel => group.kernel,
+                LimitHit::Memory => group.memory,
+                LimitHit::MemoryAndSwap => group.memory_and_swap,
+                LimitHit::Kernel => group.kernel,
             })
             .filter(GroupLimit::is_limited),
     };
@@ -112,16 +112,18 @@ fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
 }
 
 /// The counters that must not rise: cgroup v1 has others.
-pub(super) fn verify(is_v1: bool, which: Limit) -> &'static str {
+pub(super) fn verify(is_v1: bool, which: LimitHit) -> &'static str {
     match (is_v1, which) {
         (false, _) => "oom_kill in the cgroup's memory.events does not rise over a work cycle",
-        (true, Limit::Memory) => {
+        (true, LimitHit::Memory) => {
             "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before kernel 4.13: memory.failcnt)"
         }
-        (true, Limit::MemoryAndSwap) => {
+        (true, LimitHit::MemoryAndSwap) => {
             "oom_kill in the cgroup's memory.oom_control does not rise over a work cycle (before kernel 4.13: memory.memsw.failcnt)"
         }
-        (true, Limit::Kernel) => "the cgroup's memory.kmem.failcnt does not rise over a work cycle",
+        (true, LimitHit::Kernel) => {
+            "the cgroup's memory.kmem.failcnt does not rise over a work cycle"
+        }
     }
 }
 
@@ -167,9 +169,9 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> Stri
         .path()
         .map_or_else(|| "A cgroup".to_owned(), |path| format!("Cgroup {path}"));
     let which = match at_limit.which {
-        Limit::Memory => "memory limit",
-        Limit::MemoryAndSwap => "limit of memory and swap together",
-        Limit::Kernel => "kernel memory limit",
+        LimitHit::Memory => "memory limit",
+        LimitHit::MemoryAndSwap => "limit of memory and swap together",
+        LimitHit::Kernel => "kernel memory limit",
     };
     let of = at_limit
         .limit
@@ -266,7 +268,7 @@ fn affected(at_limit: &AtLimit<'_>) -> Vec<Affected> {
 fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let cause = if at_limit.shared().is_some() {
         "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the cgroup, and stay when a process is killed."
-    } else if at_limit.kernel().is_some() || at_limit.which == Limit::Kernel {
+    } else if at_limit.kernel().is_some() || at_limit.which == LimitHit::Kernel {
         "Kernel memory of the cgroup's programs (sockets, inodes, page tables) is charged to it and cannot be reclaimed."
     } else {
         "The programs of the cgroup need more memory than its limit allows, and nothing in it can be reclaimed."
@@ -282,7 +284,7 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit
         .limit
-        .filter(|_| at_limit.which == Limit::Memory && container(path).is_none());
+        .filter(|_| at_limit.which == LimitHit::Memory && container(path).is_none());
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
