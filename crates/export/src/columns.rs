@@ -6,11 +6,11 @@ use crate::Picks;
 
 /// Readings of one signal, asked for in the order of samples.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct ColumnCursor<'a> {
     runs: &'a [Run],
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ColumnCursor<'a> {
     pub(crate) const fn new(runs: &'a [Run]) -> Self {
         Self { runs }
     }
@@ -37,13 +37,13 @@ pub(crate) fn of<'a>(
 }
 
 /// One entity's wanted columns.
-pub(crate) struct Series<'a> {
+pub(crate) struct EntityColumns<'a> {
     /// `None` for the host.
     pub(crate) entity: Option<&'a EntitySeries>,
     pub(crate) columns: Vec<(SignalId, &'a [Run])>,
 }
 
-impl Series<'_> {
+impl EntityColumns<'_> {
     /// From its first reading to its last.
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let firsts = self.columns.iter().filter_map(|(_, runs)| runs.first());
@@ -56,15 +56,19 @@ impl Series<'_> {
 }
 
 /// The series of a table that have any wanted reading, by key.
-pub(crate) fn table<'a>(timeline: &'a Timeline, entity: Entity, picks: &Picks) -> Vec<Series<'a>> {
+pub(crate) fn table<'a>(
+    timeline: &'a Timeline,
+    entity: Entity,
+    picks: &Picks,
+) -> Vec<EntityColumns<'a>> {
     let mut all = Vec::new();
     if entity == Entity::Host {
-        all.push(Series {
+        all.push(EntityColumns {
             entity: None,
             columns: of(timeline.host_runs(), picks),
         });
     }
-    all.extend(timeline.entities(entity).map(|series| Series {
+    all.extend(timeline.entities(entity).map(|series| EntityColumns {
         entity: Some(series),
         columns: of(series.runs(), picks),
     }));

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use timeline::{Entity, SignalId, Source, Stamp, Timeline};
 use units::WallClock;
 
-use crate::columns::{self, Cursor, Series};
+use crate::columns::{self, ColumnCursor, EntityColumns};
 use crate::{Exported, Exporter, Picks};
 
 /// One table as CSV.
@@ -41,13 +41,13 @@ impl Exporter for Csv {
             .collect();
         let signals: Vec<SignalId> = signals.into_iter().collect();
         self.header(&signals, output)?;
-        let mut rows: Vec<Rows<'_>> = table
+        let mut rows: Vec<CsvRows<'_>> = table
             .iter()
-            .filter_map(|s| Rows::new(s, &signals))
+            .filter_map(|s| CsvRows::new(s, &signals))
             .collect();
         // Only those that are there are asked: processes come and go.
         rows.sort_by_key(|rows| std::cmp::Reverse(rows.first));
-        let mut there: Vec<Rows<'_>> = Vec::new();
+        let mut there: Vec<CsvRows<'_>> = Vec::new();
         let mut written = 0;
         for index in 0..timeline.len() {
             while rows.last().is_some_and(|next| next.first <= index) {
@@ -102,22 +102,22 @@ pub fn rfc3339(wall: WallClock) -> Option<String> {
 }
 
 /// The rows of one entity, or of the host.
-struct Rows<'a> {
-    series: &'a Series<'a>,
+struct CsvRows<'a> {
+    series: &'a EntityColumns<'a>,
     first: usize,
     last: usize,
     /// In the order of the header; `None` for signals that it never has.
-    cells: Vec<Option<(SignalId, Cursor<'a>)>>,
+    cells: Vec<Option<(SignalId, ColumnCursor<'a>)>>,
     /// Quoted already.
     names: String,
 }
 
-impl<'a> Rows<'a> {
-    fn new(series: &'a Series<'a>, signals: &[SignalId]) -> Option<Self> {
+impl<'a> CsvRows<'a> {
+    fn new(series: &'a EntityColumns<'a>, signals: &[SignalId]) -> Option<Self> {
         let (first, last) = series.span()?;
         let cell = |signal: &SignalId| {
             let (_, runs) = series.columns.iter().find(|(found, _)| found == signal)?;
-            Some((*signal, Cursor::new(runs)))
+            Some((*signal, ColumnCursor::new(runs)))
         };
         let names = series.entity.map_or_else(String::new, |entity| {
             let names = [&entity.key, &entity.label, &entity.group];

@@ -29,7 +29,7 @@ pub(crate) enum Type {
 
 /// How a reading becomes a metric's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Scale {
+enum MetricScale {
     Times(u64),
     Per(f64),
     /// Minus this much: what the catalogue holds above zero.
@@ -42,7 +42,7 @@ pub(crate) struct Metric {
     pub(crate) name: String,
     pub(crate) kind: Type,
     signal: SignalId,
-    scale: Scale,
+    scale: MetricScale,
 }
 
 impl Metric {
@@ -56,21 +56,22 @@ impl Metric {
         }
         let page = facts.page_size.map(|page| page.bytes().get());
         let (unit, scale) = match def.unit {
-            Pages::NAME => ("bytes", Scale::Times(page?)),
-            Bytes::NAME => ("bytes", Scale::Times(1)),
+            Pages::NAME => ("bytes", MetricScale::Times(page?)),
+            Bytes::NAME => ("bytes", MetricScale::Times(1)),
             // Percent, kept in parts of a million.
-            Micros::NAME if def.scale == 10_000 => ("ratio", Scale::Per(1e6)),
-            Micros::NAME => ("seconds", Scale::Per(1e6)),
-            Millis::NAME => ("seconds", Scale::Per(1e3)),
+            Micros::NAME if def.scale == 10_000 => ("ratio", MetricScale::Per(1e6)),
+            Micros::NAME => ("seconds", MetricScale::Per(1e6)),
+            Millis::NAME => ("seconds", MetricScale::Per(1e3)),
             #[allow(clippy::cast_precision_loss)] // at most 10,000
-            Ticks::NAME => ("seconds", Scale::Per(facts.user_hz() as f64)),
-            _ => ("", Scale::Times(1)),
+            Ticks::NAME => ("seconds", MetricScale::Per(facts.user_hz() as f64)),
+            _ => ("", MetricScale::Times(1)),
         };
         Some(Self {
             name: our_name(def, unit),
-            kind: match def.is_counter {
-                true => Type::Counter,
-                false => Type::Gauge,
+            kind: if def.is_counter {
+                Type::Counter
+            } else {
+                Type::Gauge
             },
             signal,
             scale,
@@ -81,12 +82,12 @@ impl Metric {
         let def = signal.def();
         let name = def.node_exporter.to_owned();
         let scale = match def.unit {
-            Micros::NAME => Scale::Per(1e6),
-            Millis::NAME => Scale::Per(1e3),
+            Micros::NAME => MetricScale::Per(1e6),
+            Millis::NAME => MetricScale::Per(1e3),
             #[allow(clippy::cast_precision_loss)] // 1024
-            _ if def.file == VMSTAT && def.scale > 1 => Scale::Per(def.scale as f64),
-            _ if signal == SWAP_AREA_RANK.id() => Scale::Less(32_768),
-            _ => Scale::Times(1),
+            _ if def.file == VMSTAT && def.scale > 1 => MetricScale::Per(def.scale as f64),
+            _ if signal == SWAP_AREA_RANK.id() => MetricScale::Less(32_768),
+            _ => MetricScale::Times(1),
         };
         let kind = match (def.is_counter, name.ends_with("_total")) {
             (true, true) => Type::Counter,
@@ -108,12 +109,12 @@ impl Metric {
         }
         #[allow(clippy::cast_precision_loss)] // values are floats of 64 bits wherever they go
         match self.scale {
-            Scale::Times(by) => match raw.checked_mul(by) {
+            MetricScale::Times(by) => match raw.checked_mul(by) {
                 Some(value) => value.to_string(),
                 None => (raw as f64 * by as f64).to_string(),
             },
-            Scale::Per(parts) => (raw as f64 / parts).to_string(),
-            Scale::Less(by) => (i128::from(raw) - i128::from(by)).to_string(),
+            MetricScale::Per(parts) => (raw as f64 / parts).to_string(),
+            MetricScale::Less(by) => (i128::from(raw) - i128::from(by)).to_string(),
         }
     }
 
@@ -168,9 +169,10 @@ pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
         .into_iter()
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
         .collect();
-    match pairs.is_empty() {
-        true => String::new(),
-        false => format!("{{{}}}", pairs.join(",")),
+    if pairs.is_empty() {
+        String::new()
+    } else {
+        format!("{{{}}}", pairs.join(","))
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
-use crate::columns::{self, Series};
+use crate::columns::{self, EntityColumns};
 use crate::metric::{self, Metric, Names, Type};
 use crate::{Exported, Exporter, Picks};
 use timeline::Source;
@@ -88,8 +88,8 @@ impl Exporter for OpenMetrics {
 }
 
 /// Who has a signal: labels and readings, those with equal labels in order of time.
-fn of_signal<'a>(table: &[Series<'a>], signal: SignalId) -> Vec<(String, &'a [Run])> {
-    let its = |series: &Series<'a>| {
+fn of_signal<'a>(table: &[EntityColumns<'a>], signal: SignalId) -> Vec<(String, &'a [Run])> {
+    let its = |series: &EntityColumns<'a>| {
         let (_, runs) = series.columns.iter().find(|(found, _)| *found == signal)?;
         Some((metric::labels(series.entity), *runs))
     };

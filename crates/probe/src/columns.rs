@@ -13,7 +13,7 @@ use crate::text;
 
 /// Reads one file's line of numbers into a row.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct NumberColumns {
     file: &'static str,
     /// Place counted from 0, signal, scale; in the order of the places.
     signals: Vec<(usize, SignalId, u64)>,
@@ -21,7 +21,7 @@ pub(crate) struct Columns {
     zero_of: Option<(SignalId, Option<u64>)>,
 }
 
-impl Columns {
+impl NumberColumns {
     /// For a file that the catalogue names as a source.
     pub(crate) fn of(file: &'static str) -> Self {
         let mut signals: Vec<_> = signals::field_of(file)

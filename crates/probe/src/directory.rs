@@ -19,7 +19,7 @@ use crate::kernel_file::Shape;
 /// Who is shown the text of each kernel file as it is read, under the path by which the catalogue and captures know it.
 pub type Sink<'a> = &'a mut dyn FnMut(&str, &[u8]);
 
-/// What a walk over processes or control groups read, and what it had to leave out.
+/// What a walk over processes or cgroups read, and what it had to leave out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
     /// Processes or groups that became rows.
@@ -86,7 +86,7 @@ fn is_denied(errno: Errno) -> bool {
 pub(crate) struct Directory(OwnedFd);
 
 impl Directory {
-    /// The longest file of a process is `status` with all 65,536 supplementary groups, 0.7 MiB; those of a control group
+    /// The longest file of a process is `status` with all 65,536 supplementary groups, 0.7 MiB; those of a cgroup
     /// are a few KiB. What lies beyond is not read.
     const MOST: usize = 1 << 20;
 
@@ -106,7 +106,7 @@ impl Directory {
         self.read_shaped(path, Shape::Records, buffer)
     }
 
-    /// The same for a file that is handed out in one record, as those of a process or a control group are: a system call
+    /// The same for a file that is handed out in one record, as those of a process or a cgroup are: a system call
     /// less.
     pub(crate) fn read_record(&self, path: &[u8], buffer: &mut Vec<u8>) -> Result<(), Errno> {
         self.read_shaped(path, Shape::OneRecord, buffer)

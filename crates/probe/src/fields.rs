@@ -2,7 +2,7 @@
 //!
 //! Which signal a name is comes from the catalogue. The kernel prints the same names in the same order every time, so
 //! every name remembers which one followed it, and a line is only compared with the one that is expected: no search for
-//! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a look-up and is then expected.
+//! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a scan-up and is then expected.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -15,7 +15,7 @@ use crate::text;
 
 /// Where a field's value goes.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+enum FieldTarget {
     /// It is the signal's reading, in so many of the signal's unit.
     Reading(SignalId, u32),
     /// It is one of several that add up to the sum of this index.
@@ -29,7 +29,7 @@ enum Target {
 /// A name that was seen in the file: 16 bytes, as a recorder that wakes up with cold caches waits for all of them.
 #[derive(Debug, Clone, Copy)]
 struct Name {
-    target: Target,
+    target: FieldTarget,
     /// Where in [`Fields::written`] it begins, and how long it is with its `:` or blank.
     start: u32,
     length: u16,
@@ -46,7 +46,7 @@ impl Name {
 
 /// A signal whose reading is the sum of several fields.
 #[derive(Debug)]
-struct Sum {
+struct FieldSum {
     signal: SignalId,
     scale: u32,
     of_this_text: Option<u64>,
@@ -68,7 +68,7 @@ pub(crate) struct Fields {
     written: String,
     /// The names' indexes by their hash: strings of its own would lie between what every sample reads.
     by_hash: HashMap<u64, u16>,
-    sums: Vec<Sum>,
+    sums: Vec<FieldSum>,
 }
 
 impl Fields {
@@ -85,7 +85,7 @@ impl Fields {
     pub(crate) fn of(file: &'static str) -> Self {
         let mut names = Vec::with_capacity(Self::USUAL_NAMES);
         names.push(Name {
-            target: Target::Unwanted,
+            target: FieldTarget::Unwanted,
             start: 0,
             length: 0,
             next: Self::START,
@@ -200,7 +200,7 @@ impl Fields {
         match value.and_then(|value| self.record(name, value, row, unknown)) {
             Ok(()) => Ok(Some(name)),
             Err(expected) => {
-                if let Target::Part(sum) = self.names[usize::from(name)].target {
+                if let FieldTarget::Part(sum) = self.names[usize::from(name)].target {
                     self.sums[usize::from(sum)].lacks_a_part = true;
                 }
                 Err((expected, text::trim(words)))
@@ -241,17 +241,17 @@ impl Fields {
     ) -> Result<(), &'static str> {
         let name = self.names[usize::from(name)];
         match name.target {
-            Target::Reading(signal, scale) => row.set_raw(signal, scaled(value, scale)?),
-            Target::Part(sum) => {
+            FieldTarget::Reading(signal, scale) => row.set_raw(signal, scaled(value, scale)?),
+            FieldTarget::Part(sum) => {
                 let sum = &mut self.sums[usize::from(sum)];
                 let value = scaled(value, sum.scale)?;
                 let before = sum.of_this_text.unwrap_or(0);
                 sum.of_this_text = Some(before.checked_add(value).ok_or("a sum below 2^64")?);
             }
-            Target::Unknown => {
+            FieldTarget::Unknown => {
                 unknown(self.name(name), value);
             }
-            Target::Unwanted => {}
+            FieldTarget::Unwanted => {}
         }
         Ok(())
     }
@@ -292,15 +292,15 @@ impl Fields {
         Some(found)
     }
 
-    fn target(&mut self, name: &str) -> Target {
+    fn target(&mut self, name: &str) -> FieldTarget {
         if let Some((signal, scale)) = self.by_field.get(name) {
-            return Target::Reading(*signal, *scale);
+            return FieldTarget::Reading(*signal, *scale);
         }
         let whole = (self.part_of)(name).and_then(|field| self.by_field.get(field));
         if let Some((signal, scale)) = whole {
             let known = self.sums.iter().position(|sum| sum.signal == *signal);
             let sum = known.unwrap_or_else(|| {
-                self.sums.push(Sum {
+                self.sums.push(FieldSum {
                     signal: *signal,
                     scale: *scale,
                     of_this_text: None,
@@ -309,12 +309,12 @@ impl Fields {
                 self.sums.len() - 1
             });
             // There are fewer sums than signals in the catalogue.
-            return u16::try_from(sum).map_or(Target::Unknown, Target::Part);
+            return u16::try_from(sum).map_or(FieldTarget::Unknown, FieldTarget::Part);
         }
         if (self.is_unwanted)(name) {
-            return Target::Unwanted;
+            return FieldTarget::Unwanted;
         }
-        Target::Unknown
+        FieldTarget::Unknown
     }
 }
 

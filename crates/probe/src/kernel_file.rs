@@ -71,7 +71,7 @@ pub enum Shape {
     ShortRecords(usize),
     /// One record, which the kernel's buffer grows to hold (`single_open`, sysfs): whole when a read gives less than asked.
     OneRecord,
-    /// One short line. The same, and asked for with few bytes: sysctl allocates and clears as many as are asked for,
+    /// One short line. The same, and requested with few bytes: sysctl allocates and clears as many as are requested,
     /// which is 5 µs for 64 KiB and 0.4 µs for these.
     OneLine,
 }
@@ -80,7 +80,7 @@ impl Shape {
     /// A sequence file's buffer is one page at the start, and no page is smaller.
     const SEQUENCE_BUFFER: usize = 4096;
 
-    /// Whether the text is known to end after a read that gave `got` bytes and had asked for more. Each read fills the
+    /// Whether the text is known to end after a read that gave `got` bytes and had requested more. Each read fills the
     /// kernel's buffer anew, as all of it was taken before.
     const fn is_whole_after(self, got: usize, is_first: bool) -> bool {
         match self {
@@ -102,7 +102,7 @@ pub struct KernelFile {
 impl KernelFile {
     /// No kernel file that memtide reads is larger; what lies beyond is not read.
     const MOST: usize = 16 << 20;
-    /// The least that is asked for at once: most files take one read.
+    /// The least that is requested at once: most files take one read.
     const LEAST: usize = 8 << 10;
     /// The longest line of numbers, zram's `mm_stat`, has nine of at most 20 digits.
     const LINE: usize = 256;

@@ -47,7 +47,7 @@ pub use kernel_log::watch::{LogWatch, Written};
 pub use kernel_log::{kmsg, report as kernel_report};
 pub use pressure::{Averages, Pressure};
 pub use process::files::ProcessFiles;
-pub use process::pss::{Cost, Details, DetailsError};
+pub use process::pss::{Details, DetailsError, PssCost};
 pub use process::scan::ProcessDetail;
 pub use process::task::Task;
 pub use tasks::{TaskSource, Tasks, service_of};

@@ -101,7 +101,7 @@ pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<Memo
     found.into_values().collect()
 }
 
-/// The lines of a mount table that tell of memory: file systems in RAM that nothing hides, huge pages, control groups.
+/// The lines of a mount table that tell of memory: file systems in RAM that nothing hides, huge pages, cgroups.
 /// The others tell of servers, users and paths that are nobody's business.
 pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
     let seen: std::collections::HashMap<_, _> = mounts(text)

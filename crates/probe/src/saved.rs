@@ -21,7 +21,7 @@ pub fn is_known(path: &str) -> bool {
     HostFile::at(path).is_some()
         || facts::ALL.iter().any(|fact| fact.file == path)
         || process::place(path).is_some()
-        || cgroup::Place::of(path, None).is_some()
+        || cgroup::CgroupFile::of(path, None).is_some()
         || host_facts::SavedFact::at(path).is_some()
 }
 
@@ -59,7 +59,7 @@ impl Parsers {
             let row = self.process_rows.row(pid, table);
             return self.process.parse(pid, name, text, row);
         }
-        if let Some(place) = cgroup::Place::of(path, facts.cgroup_mode) {
+        if let Some(place) = cgroup::CgroupFile::of(path, facts.cgroup_mode) {
             place.note_mode(facts);
             let row = place.row(sample.table_mut(Entity::Cgroup));
             return self

@@ -31,12 +31,12 @@ pub enum TaskSource {
 pub struct Tasks {
     /// What the next scan of `/proc` reads; the iterator reads everything but shares.
     pub detail: ProcessDetail,
-    way: Way,
+    way: TaskReader,
     why_not_bpf: Option<String>,
 }
 
 #[derive(Debug)]
-enum Way {
+enum TaskReader {
     Bpf(Box<TaskIter>),
     Proc(Box<TaskScan>),
 }
@@ -52,12 +52,12 @@ impl Tasks {
         match iter {
             Ok(iter) => Self {
                 detail: ProcessDetail::INCREMENTAL,
-                way: Way::Bpf(Box::new(iter)),
+                way: TaskReader::Bpf(Box::new(iter)),
                 why_not_bpf: None,
             },
             Err(reason) => Self {
                 detail: ProcessDetail::INCREMENTAL,
-                way: Way::Proc(Box::new(TaskScan::new(root))),
+                way: TaskReader::Proc(Box::new(TaskScan::new(root))),
                 why_not_bpf: Some(reason),
             },
         }
@@ -66,8 +66,8 @@ impl Tasks {
     /// Which way is taken.
     pub fn source(&self) -> TaskSource {
         match self.way {
-            Way::Bpf(_) => TaskSource::Bpf,
-            Way::Proc(_) => TaskSource::Proc,
+            TaskReader::Bpf(_) => TaskSource::Bpf,
+            TaskReader::Proc(_) => TaskSource::Proc,
         }
     }
 
@@ -80,8 +80,8 @@ impl Tasks {
     #[doc(hidden)]
     pub fn read_only(&mut self) -> Option<usize> {
         match &mut self.way {
-            Way::Bpf(iter) => iter.read_only().ok(),
-            Way::Proc(_) => None,
+            TaskReader::Bpf(iter) => iter.read_only().ok(),
+            TaskReader::Proc(_) => None,
         }
     }
 
@@ -107,8 +107,8 @@ impl Tasks {
 
     fn each_showing(&mut self, visit: &mut dyn FnMut(Task<'_>), sink: Sink<'_>) -> Walk {
         match &mut self.way {
-            Way::Bpf(iter) => iter.each(visit),
-            Way::Proc(scan) => scan.each(self.detail, visit, sink),
+            TaskReader::Bpf(iter) => iter.each(visit),
+            TaskReader::Proc(scan) => scan.each(self.detail, visit, sink),
         }
     }
 }

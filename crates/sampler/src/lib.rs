@@ -17,5 +17,5 @@ pub use record::{
     Control, Figures, Health, Housekeeper, INBOX, Kept, Message, Recorder, Settings, privilege,
     status,
 };
-pub use sampler::{Progress, Rates, Sampler, Taken};
+pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

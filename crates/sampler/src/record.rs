@@ -1,9 +1,9 @@
-//! The loop: a sample on each beat, the host first and at one moment, then control groups and processes at their own
+//! The loop: a sample on each beat, the host first and at one moment, then cgroups and processes at their own
 //! beats, and everything to the store. What others have found goes to it between two samples.
 //!
 //! Cost of a sample, measured on 6.18 with 2 CPUs that others keep busy: 0.3 ms of CPU for the host alone, of which the
 //! disk and the housekeeper take 0.05; with all processes by BPF 0.8 ms where there are some 130, 1.4 with 600, 3.6 with
-//! 2,100; with files below `/proc` 2, 8 and 20 ms. Four control groups every ten seconds add 0.06 ms.
+//! 2,100; with files below `/proc` 2, 8 and 20 ms. Four cgroups every ten seconds add 0.06 ms.
 
 mod allowance;
 mod control;
@@ -64,7 +64,7 @@ struct Done {
 }
 
 impl Recorder {
-    /// From look to look at what was plugged in, mounted or could not be opened: looking allocates.
+    /// From scan to scan of what was plugged in, mounted or could not be opened: looking allocates.
     const REFRESH: Span = Span::from_mins(5);
 
     /// A recorder of the host below `root`, which writes to `writer`. Its first sample is due now. Where BPF is tried,
@@ -121,7 +121,7 @@ impl Recorder {
     pub fn take(&mut self) {
         let taken = self.sampler.take();
         let stamp = taken.stamp;
-        self.note_self(stamp, taken.beat);
+        self.record_own_cost(stamp, taken.beat);
         if let Some(walk) = &taken.cgroups {
             let every = self.sampler.cgroups_every();
             self.health.groups(walk.read, walk.left_out, every);
@@ -146,7 +146,7 @@ impl Recorder {
     }
 
     /// The recorder's own figures are a part of each sample: a host that holds it up holds others up too.
-    fn note_self(&mut self, stamp: Stamp, beat: Beat) {
+    fn record_own_cost(&mut self, stamp: Stamp, beat: Beat) {
         let is_whole = self.sampler.takes(&mut self.done.own, self.settings.slow);
         let host = &mut self.sampler.sample().host;
         host.set(RECORDER_LATE, Micros::new(beat.late.as_nanos() / 1_000));
@@ -166,8 +166,8 @@ impl Recorder {
             let events = &mut self.events;
             let tell = &mut |event| events.push(event);
             let sample = self.sampler.sample();
-            let scan = processes.look(stamp, &mut self.writer, sample, tell);
-            self.health.looked(&scan);
+            let scan = processes.scan(stamp, &mut self.writer, sample, tell);
+            self.health.scanned(&scan);
         }
     }
 

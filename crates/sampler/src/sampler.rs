@@ -46,7 +46,7 @@ pub struct Sampler {
 
 /// What a sample was taken of, besides its readings.
 #[derive(Debug)]
-pub struct Taken {
+pub struct SampleTaken {
     /// When the host's files were read.
     pub stamp: Stamp,
     /// How late that was.
@@ -120,17 +120,17 @@ impl Sampler {
     }
 
     /// Takes a sample of the host and, where they are due, of the cgroups. It does not wait.
-    pub fn take(&mut self) -> Taken {
+    pub fn take(&mut self) -> SampleTaken {
         self.take_showing(&mut |_, _| ())
     }
 
     /// The same, and shows each text that is read.
-    pub fn take_showing(&mut self, sink: Sink<'_>) -> Taken {
+    pub fn take_showing(&mut self, sink: Sink<'_>) -> SampleTaken {
         self.sample.clear();
         self.host.sample_showing(&mut self.sample, sink);
         let stamp = self.sample.stamp;
         let beat = self.pace.begin(stamp.awake.unwrap_or(stamp.boot));
-        Taken {
+        SampleTaken {
             stamp,
             beat,
             cgroups: self.scan_cgroups(sink),

@@ -22,7 +22,7 @@ use crate::kernel_file::Root;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryLeft {
     pub(crate) left: Bytes,
-    /// Which, in words: `control group /a of 24 MiB`, `this host`.
+    /// Which, in words: `cgroup /a of 24 MiB`, `this host`.
     pub(crate) place: String,
 }
 

@@ -1,4 +1,4 @@
-//! Memory of a control group: `memory.*` and `io.pressure` of the unified hierarchy (v2).
+//! Memory of a cgroup: `memory.*` and `io.pressure` of the unified hierarchy (v2).
 //!
 //! Sizes are bytes; `max` means no limit. `memory.stat` mixes bytes with event counters, and `memory.events` counts the
 //! group *and everything below it*. Since 4.5; `memory.peak` 5.19, the pressure files 4.20 with PSI. The machine's own
@@ -159,7 +159,7 @@ fn limit(text: &[u8], signal: Signal<Gauge<Limit>>, row: &mut Row) -> Result<(),
 
 /// A saved file's place in a hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CgroupFile<'a> {
     pub(crate) mode: CgroupMode,
     /// The group's path below the mount: `/app`; `/` for the mount itself.
     pub(crate) group: &'a str,
@@ -167,7 +167,7 @@ pub(crate) struct Place<'a> {
     pub(crate) name: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CgroupFile<'a> {
     /// Takes the saved path of a cgroup file with a parser apart. `None` for all other paths.
     ///
     /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names tell. `memory.stat`, which
@@ -364,7 +364,7 @@ mod tests {
             ("/proc/meminfo", None, None),
             ("/sys/fs/cgroupmemory.stat", None, None),
         ] {
-            let found = Place::of(path, known).map(|p| (p.mode, p.group, p.name));
+            let found = CgroupFile::of(path, known).map(|p| (p.mode, p.group, p.name));
             assert_eq!(found, expected, "{path}");
         }
     }
@@ -380,8 +380,8 @@ mod tests {
                 }
             }
             for known in [None, Some(CgroupMode::V1), Some(CgroupMode::V2)] {
-                Place::of(&format!("/sys/fs/cgroup/{path}"), known);
-                Place::of(&format!("/sys/fs/cgroup{path}memory.stat"), known);
+                CgroupFile::of(&format!("/sys/fs/cgroup/{path}"), known);
+                CgroupFile::of(&format!("/sys/fs/cgroup{path}memory.stat"), known);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where the control groups with their memory are: which version, mounted where, and which of them is ours.
+//! Where the cgroups with their memory are: which version, mounted where, and which of them is ours.
 
 use timeline::facts::CgroupMode;
 

@@ -1,4 +1,4 @@
-//! Which service a process belongs to: read from its control groups in `/proc/PID/cgroup`.
+//! Which service a process belongs to: read from its cgroups in `/proc/PID/cgroup`.
 //!
 //! A line is `HIERARCHY:CONTROLLERS:PATH`; the unified hierarchy is number 0 without controllers. The service is the
 //! innermost part of a path that a person would know: a systemd unit (`ssh.service`, `session-3.scope`), a container's

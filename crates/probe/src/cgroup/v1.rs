@@ -1,4 +1,4 @@
-//! Memory of a control group on a v1 hierarchy, mapped onto the signals of v2 so that rules know one form.
+//! Memory of a cgroup on a v1 hierarchy, mapped onto the signals of v2 so that rules know one form.
 //!
 //! Same meaning: `usage_in_bytes` (current), `max_usage_in_bytes` (peak), `limit_in_bytes` (max), `kmem.usage_in_bytes`
 //! (kernel), `failcnt` (events_max: times the limit was hit), and of `memory.stat` the `total_*` lines, which count the

@@ -1,4 +1,4 @@
-//! All control groups and their memory: a walk over the hierarchy, largest first.
+//! All cgroups and their memory: a walk over the hierarchy, largest first.
 //!
 //! A group's usage contains that of the groups below it, so visiting the group with the most memory next, and only then
 //! looking below it, gives the largest groups of the whole tree without reading the rest. Bounds: 1,000 groups become
@@ -24,7 +24,7 @@ use crate::text;
 #[derive(Debug)]
 pub struct Cgroups {
     root: Root,
-    /// Where it is; looked for again now and then until it is found, as control groups may be mounted late.
+    /// Where it is; looked for again now and then until it is found, as cgroups may be mounted late.
     mounted: Option<(CgroupMode, PathBuf)>,
     /// Walks until it is looked for again: looking allocates.
     look_in: u32,
@@ -82,7 +82,7 @@ impl Paths {
 impl Cgroups {
     /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const MOST: usize = 1_000;
-    /// Groups whose usage is asked for, to find the largest.
+    /// Groups whose usage is requested, to find the largest.
     const MOST_LOOKS: usize = 16_384;
     /// Walks from one look for a mount to the next.
     const LOOK_EVERY: u32 = 60;
@@ -92,7 +92,7 @@ impl Cgroups {
     /// Levels below the mount. A container in Kubernetes lies at 4, an application of a desktop at 5.
     const DEEPEST: usize = 8;
 
-    /// The control groups below `root`.
+    /// The cgroups below `root`.
     pub fn new(root: &Root) -> Self {
         Self {
             root: root.clone(),

@@ -1,4 +1,4 @@
-//! What changes rarely: tunables, page size, CPUs, NUMA nodes, disks, file systems in RAM, control groups, containers.
+//! What changes rarely: tunables, page size, CPUs, NUMA nodes, disks, file systems in RAM, cgroups, containers.
 //!
 //! Everything here is one small file a fact; a file that is missing leaves its fact absent, because a kernel without
 //! the feature and a user without the right are common. Some facts are not in files but in the C library's start-up
@@ -49,7 +49,7 @@ pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// The host's name, which is read only where it is asked for.
+/// The host's name, which is read only where it is requested.
 pub fn hostname(root: &Root) -> Option<String> {
     let text = root.read("/proc/sys/kernel/hostname").ok()?;
     let name = text::lossy(text::trim(&text)).into_owned();

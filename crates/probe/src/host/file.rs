@@ -11,7 +11,7 @@ use timeline::{
     },
 };
 
-use crate::columns::Columns;
+use crate::columns::NumberColumns;
 use crate::error::ParseError;
 use crate::host::buddyinfo::Buddyinfo;
 use crate::host::diskstats;
@@ -230,14 +230,14 @@ pub(crate) struct HostParsers {
     sockstat: Sockstat,
     numa: Numa,
     slabinfo: Slabinfo,
-    dentry_state: Columns,
-    inode_nr: Columns,
-    file_nr: Columns,
-    ksm_shared: Columns,
-    ksm_sharing: Columns,
-    zram_mm_stat: Columns,
-    zram_io_stat: Columns,
-    zram_disk_size: Columns,
+    dentry_state: NumberColumns,
+    inode_nr: NumberColumns,
+    file_nr: NumberColumns,
+    ksm_shared: NumberColumns,
+    ksm_sharing: NumberColumns,
+    zram_mm_stat: NumberColumns,
+    zram_io_stat: NumberColumns,
+    zram_disk_size: NumberColumns,
 }
 
 impl Default for HostParsers {
@@ -303,7 +303,7 @@ impl HostParsers {
 
 /// Reads a zram device's file into its row.
 fn zram_row(
-    columns: &Columns,
+    columns: &NumberColumns,
     device: &str,
     text: &[u8],
     sample: &mut Sample,

@@ -7,21 +7,21 @@
 
 use timeline::signals::{DENTRIES_NEGATIVE, DENTRY_STATE, FILE_NR, INODE_NR};
 
-use crate::columns::Columns;
+use crate::columns::NumberColumns;
 
 /// The parser of `dentry-state`.
-pub(crate) fn dentry_state() -> Columns {
-    Columns::of(DENTRY_STATE).uncounted_if_zero(DENTRIES_NEGATIVE.id())
+pub(crate) fn dentry_state() -> NumberColumns {
+    NumberColumns::of(DENTRY_STATE).uncounted_if_zero(DENTRIES_NEGATIVE.id())
 }
 
 /// The parser of `inode-nr`.
-pub(crate) fn inode_nr() -> Columns {
-    Columns::of(INODE_NR)
+pub(crate) fn inode_nr() -> NumberColumns {
+    NumberColumns::of(INODE_NR)
 }
 
 /// The parser of `file-nr`.
-pub(crate) fn file_nr() -> Columns {
-    Columns::of(FILE_NR)
+pub(crate) fn file_nr() -> NumberColumns {
+    NumberColumns::of(FILE_NR)
 }
 
 #[cfg(test)]

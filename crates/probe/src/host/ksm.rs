@@ -3,7 +3,7 @@
 //! Pages in use by KSM, and pages that it saves. Since 2.6.32 with CONFIG_KSM; 0 while KSM was never switched on. Cost:
 //! two `pread`s, 0.5 µs each, no lock.
 
-use crate::columns::Columns;
+use crate::columns::NumberColumns;
 
 /// Pages in use.
 pub(crate) const PAGES_SHARED: &str = "/sys/kernel/mm/ksm/pages_shared";
@@ -11,13 +11,13 @@ pub(crate) const PAGES_SHARED: &str = "/sys/kernel/mm/ksm/pages_shared";
 pub(crate) const PAGES_SHARING: &str = "/sys/kernel/mm/ksm/pages_sharing";
 
 /// The parser of `pages_shared`.
-pub(crate) fn pages_shared() -> Columns {
-    Columns::of(PAGES_SHARED)
+pub(crate) fn pages_shared() -> NumberColumns {
+    NumberColumns::of(PAGES_SHARED)
 }
 
 /// The parser of `pages_sharing`.
-pub(crate) fn pages_sharing() -> Columns {
-    Columns::of(PAGES_SHARING)
+pub(crate) fn pages_sharing() -> NumberColumns {
+    NumberColumns::of(PAGES_SHARING)
 }
 
 #[cfg(test)]

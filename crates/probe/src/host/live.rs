@@ -1,6 +1,6 @@
 //! All of the host's kernel files, live: opened once, read together into a sample.
 //!
-//! Without processes and control groups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
+//! Without processes and cgroups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
 //! above the bare reads, and 0.2 to 0.3 ms where the CPU's caches went to others in between (`benches/host_sample.rs`).
 //! In steady state nothing is allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs
 //! more than all others together and changes slowly: it is read every 60th time. A recorder spares itself others, too:
@@ -50,19 +50,19 @@ pub struct HostProbe {
     parsers: HostParsers,
     buffer: Vec<u8>,
     problems: Vec<ParseError>,
-    slow: Turn,
-    rare: Turn,
+    slow: ReadTurn,
+    rare: ReadTurn,
 }
 
 /// Comes up once in so many samples, and in the first.
 #[derive(Debug)]
-struct Turn {
+struct ReadTurn {
     every: u32,
     /// Samples until it comes up again.
     left: u32,
 }
 
-impl Turn {
+impl ReadTurn {
     fn every(samples: u32) -> Self {
         Self {
             every: samples.max(1),
@@ -107,8 +107,8 @@ impl HostProbe {
             parsers: HostParsers::default(),
             buffer: Vec::new(),
             problems: Vec::new(),
-            slow: Turn::every(1),
-            rare: Turn::every(Self::SLABINFO_EVERY),
+            slow: ReadTurn::every(1),
+            rare: ReadTurn::every(Self::SLABINFO_EVERY),
         };
         probe.refresh();
         probe
@@ -117,7 +117,7 @@ impl HostProbe {
     /// Reads `/proc/slabinfo` with the next sample and then with every `samples`th instead of every 60th.
     #[must_use]
     pub fn slabinfo_every(mut self, samples: u32) -> Self {
-        self.rare = Turn::every(samples);
+        self.rare = ReadTurn::every(samples);
         self
     }
 
@@ -126,7 +126,7 @@ impl HostProbe {
     /// that the catalogue does not know.
     #[must_use]
     pub fn slow_every(mut self, samples: u32) -> Self {
-        self.slow = Turn::every(samples);
+        self.slow = ReadTurn::every(samples);
         self
     }
 
@@ -188,7 +188,7 @@ impl HostProbe {
                 }
             }
         }
-        // Control groups and processes come at their own pace.
+        // Cgroups and processes come at their own pace.
         sample.unknown.open();
     }
 

@@ -7,7 +7,7 @@
 
 use timeline::signals::{ZRAM_LIMIT, ZRAM_MM_STAT};
 
-use crate::columns::Columns;
+use crate::columns::NumberColumns;
 
 /// Requests that failed.
 pub(crate) const IO_STAT: &str = "/sys/block/zram*/io_stat";
@@ -15,18 +15,18 @@ pub(crate) const IO_STAT: &str = "/sys/block/zram*/io_stat";
 pub(crate) const DISK_SIZE: &str = "/sys/block/zram*/disksize";
 
 /// The parser of `mm_stat`.
-pub(crate) fn mm_stat() -> Columns {
-    Columns::of(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
+pub(crate) fn mm_stat() -> NumberColumns {
+    NumberColumns::of(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
 }
 
 /// The parser of `io_stat`.
-pub(crate) fn io_stat() -> Columns {
-    Columns::of(IO_STAT)
+pub(crate) fn io_stat() -> NumberColumns {
+    NumberColumns::of(IO_STAT)
 }
 
 /// The parser of `disksize`.
-pub(crate) fn disk_size() -> Columns {
-    Columns::of(DISK_SIZE)
+pub(crate) fn disk_size() -> NumberColumns {
+    NumberColumns::of(DISK_SIZE)
 }
 
 #[cfg(test)]

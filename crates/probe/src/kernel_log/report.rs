@@ -1,7 +1,7 @@
 //! The kernel's reports of OOM kills and failed allocations, as the kernel log has them without its prefixes.
 //!
-//! A report is some 20 to 20,000 lines: a **head** (who asked for what, and its call trace), the **memory** of the host or
-//! of the control group at its limit, the **zones**, the **tasks** that could be killed, and the **kill**. Kernels from 2.6
+//! A report is some 20 to 20,000 lines: a **head** (who requested what, and its call trace), the **memory** of the host or
+//! of the cgroup at its limit, the **zones**, the **tasks** that could be killed, and the **kill**. Kernels from 2.6
 //! to 7 print the same things under slowly changing names, each kind of line telling by itself what it is; so every part
 //! has a file here that knows its lines in all their eras, and a report is what its lines fill in.
 //!
@@ -36,7 +36,7 @@ const MOST_CHARS: usize = 200;
 const MOST_LINES: usize = 100_000;
 
 /// Reads the report that begins at the first of the lines, which are without the log's prefixes: how many lines belong to
-/// it, and what it says. `None` where none begins there. No more lines are asked for than it takes to find the end.
+/// it, and what it says. `None` where none begins there. No more lines are requested than it takes to find the end.
 pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
     let mut lines = lines.into_iter();
     let first = lines.next()?;

@@ -44,7 +44,7 @@ pub struct LogWatch {
     overwritten: u64,
     reports: u64,
     skew: Skew,
-    waiting: Waiting,
+    waiting: WaitingLines,
 }
 
 impl LogWatch {
@@ -59,7 +59,7 @@ impl LogWatch {
             overwritten: 0,
             reports: 0,
             skew: Skew::default(),
-            waiting: Waiting::default(),
+            waiting: WaitingLines::default(),
         }
     }
 
@@ -187,7 +187,7 @@ fn signed(span: Span) -> i64 {
 
 /// A line of the log that may be of a report.
 #[derive(Debug)]
-struct Line {
+struct LogLine {
     sequence: u64,
     /// When it was written, on the kernel's clock.
     at: Span,
@@ -198,12 +198,12 @@ struct Line {
 
 /// Lines from the beginning of a report on, until it is whole.
 #[derive(Debug, Default)]
-struct Waiting {
-    lines: Vec<Line>,
+struct WaitingLines {
+    lines: Vec<LogLine>,
     bytes: usize,
 }
 
-impl Waiting {
+impl WaitingLines {
     /// Takes a record's lines, unless no report is being read and none begins there.
     fn take(&mut self, record: Record, read: Span) {
         if !record.is_of_kernel {
@@ -221,7 +221,7 @@ impl Waiting {
                 continue;
             }
             self.bytes += text.len();
-            self.lines.push(Line {
+            self.lines.push(LogLine {
                 sequence: record.sequence,
                 at: record.at,
                 read,
@@ -231,7 +231,7 @@ impl Waiting {
     }
 
     /// Hands on the reports that are whole by now, with their lines, and forgets them and what stands between them.
-    fn settle(&mut self, now: Span, is_end: bool, mut found: impl FnMut(&[Line], KernelReport)) {
+    fn settle(&mut self, now: Span, is_end: bool, mut found: impl FnMut(&[LogLine], KernelReport)) {
         let at_once = is_end || self.bytes > MOST_WAITING;
         let mut done = 0;
         while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
@@ -245,7 +245,7 @@ impl Waiting {
             if now - last < SETTLED && !at_once {
                 break;
             }
-            // A dump that somebody asked for (SysRq m) is no event.
+            // A dump that somebody requested (SysRq m) is no event.
             done += lines.len();
             if !report.is_memory_dump() {
                 found(lines, report);
@@ -257,7 +257,7 @@ impl Waiting {
 }
 
 /// The lines of a report; of a very long one beginning and end, and how many lines are between them.
-fn kept(lines: &[Line]) -> String {
+fn kept(lines: &[LogLine]) -> String {
     let sizes = || lines.iter().map(|line| line.text.len() + 1);
     if sizes().sum::<usize>() <= MOST_KEPT {
         return joined(lines);
@@ -280,7 +280,7 @@ fn kept(lines: &[Line]) -> String {
     )
 }
 
-fn joined(lines: &[Line]) -> String {
+fn joined(lines: &[LogLine]) -> String {
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     texts.join("\n")
 }

@@ -5,10 +5,10 @@
 //! | `stat` | start, name, faults, CPU time, size | ticks, bytes, pages | 6 µs |
 //! | `statm` | resident pages | pages | 4 µs; size without identity |
 //! | `status` | RSS by kind (since 4.5), swap, peaks, page tables | KiB | 7.5 µs; no lock; kernel threads have no memory lines |
-//! | `io` | bytes asked for and bytes from storage | bytes | 4 µs; needs the right to trace the process |
+//! | `io` | bytes requested and bytes from storage | bytes | 4 µs; needs the right to trace the process |
 //! | `oom_score_adj` | who dies first | −1000 to 1000 | 3 µs |
 //! | `smaps_rollup` | proportional shares | KiB | milliseconds, holds the mmap lock |
-//! | `cgroup` | its control groups | paths | 4 µs; where its service comes from |
+//! | `cgroup` | its cgroups | paths | 4 µs; where its service comes from |
 //!
 //! In a capture they come in any order: a row is found by its PID, and `stat` completes its key with the start time.
 

@@ -2,7 +2,7 @@
 //!
 //! `smaps_rollup` walks all page tables of its process while holding the mmap lock, and waits while another holds it: a
 //! recorder reads it on a thread that may wait, for few processes, and pays for it from a budget that it keeps by the
-//! [`Cost`] of each read. This never decides whom to read, and never reads a process that is not the one that was meant.
+//! [`PssCost`] of each read. This never decides whom to read, and never reads a process that is not the one that was meant.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::process::cells::{CellReader, Failure};
 
 /// What a read took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cost {
+pub struct PssCost {
     /// CPU time of this thread, nearly all of it in the kernel.
     pub cpu: Duration,
     /// Time that passed, waiting for locks included.
@@ -68,8 +68,8 @@ impl Details {
         pid: u32,
         start_ticks: u64,
         cells: &mut ProcessCells,
-    ) -> Result<Cost, DetailsError> {
-        let before = Cost::until_now();
+    ) -> Result<PssCost, DetailsError> {
+        let before = PssCost::until_now();
         let proc = Directory::open(&self.proc).map_err(|errno| DetailsError::of(pid, errno))?;
         // Files below the process's own directory are of that process or of none: its number may go to another one, the
         // open directory does not.
@@ -92,7 +92,7 @@ impl Details {
         *cells = found;
         match malformed {
             Some(error) => Err(error.into()),
-            None => Ok(Cost::until_now().since(before)),
+            None => Ok(PssCost::until_now().since(before)),
         }
     }
 }
@@ -107,7 +107,7 @@ impl DetailsError {
     }
 }
 
-impl Cost {
+impl PssCost {
     /// What this thread and the clock have counted so far.
     fn until_now() -> Self {
         let now = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();

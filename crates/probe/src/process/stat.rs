@@ -45,7 +45,7 @@ const FIELDS: [(usize, SignalId); 9] = [
 
 /// What tells a process, as its text gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity<'a> {
+pub(crate) struct StatIdentity<'a> {
     pub(crate) name: &'a [u8],
     /// Clock ticks since boot; `None` where the text is cut or wrong.
     pub(crate) start: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) struct Identity<'a> {
 pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
     let row = &mut process.row;
     let (identity, result) = read(text, |signal, value| row.set_raw(signal, value));
-    if let Some(Identity { name, start }) = identity {
+    if let Some(StatIdentity { name, start }) = identity {
         process.label.clear();
         text::push_lossy(&mut process.label, name);
         if let Some(start) = start {
@@ -72,7 +72,7 @@ pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<()
 pub(crate) fn read(
     text: &[u8],
     mut set: impl FnMut(SignalId, u64),
-) -> (Option<Identity<'_>>, Result<(), ParseError>) {
+) -> (Option<StatIdentity<'_>>, Result<(), ParseError>) {
     let (Some(open), Some(close)) = (memchr::memchr(b'(', text), memchr::memrchr(b')', text))
     else {
         return (None, Err(no_name(text)));
@@ -105,7 +105,7 @@ pub(crate) fn read(
         first.note(|| ParseError::new(PROCESS_STAT, line(), "24 fields", found));
     }
     let name = &text[open + 1..close];
-    (Some(Identity { name, start }), first.into_result())
+    (Some(StatIdentity { name, start }), first.into_result())
 }
 
 fn no_name(text: &[u8]) -> ParseError {

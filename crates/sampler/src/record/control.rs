@@ -19,7 +19,7 @@ impl Control {
         self.stop.load(Relaxed)
     }
 
-    /// Whether a seal was asked for since it was last done.
+    /// Whether a seal was requested since it was last done.
     pub(crate) fn takes_seal(&self) -> bool {
         self.seal.swap(false, Relaxed)
     }

@@ -67,17 +67,17 @@ pub struct Figures {
     pub start_cpu: Micros,
     /// Memory of the recorder itself.
     pub own_rss: Bytes,
-    /// Processes at the last look.
+    /// Processes at the last scan.
     pub processes: u64,
     /// Processes beyond what is looked at.
     pub processes_left_out: u64,
-    /// Control groups at the last look.
+    /// Cgroups at the last scan.
     pub groups: u64,
-    /// Control groups beyond what is looked at.
+    /// Cgroups beyond what is looked at.
     pub groups_left_out: u64,
-    /// From look to look at control groups, as their cost allows.
+    /// From scan to scan of cgroups, as their cost allows.
     pub groups_every: Span,
-    /// Services at the last look.
+    /// Services at the last scan.
     pub services: u64,
     /// Services beyond those that become rows.
     pub services_left_out: u64,
@@ -203,21 +203,21 @@ impl Health {
         self.lost.store(lost, Relaxed);
     }
 
-    /// Notes a look at the control groups.
+    /// Notes a scan of the cgroups.
     pub(crate) fn groups(&self, read: usize, left_out: usize, every: Span) {
         self.groups_every.store(every.as_nanos(), Relaxed);
         store(&self.groups, read);
         store(&self.groups_left_out, left_out);
     }
 
-    /// Notes a look at the processes.
-    pub(crate) fn looked(&self, look: &ProcessScan) {
-        store(&self.processes, look.processes);
-        store(&self.processes_left_out, look.left_out);
-        store(&self.services, look.services);
-        store(&self.services_left_out, look.services_left_out);
-        store(&self.shares_waiting, look.shares_waiting);
-        self.shares_read.fetch_add(whole(look.shares_read), Relaxed);
+    /// Notes a scan of the processes.
+    pub(crate) fn scanned(&self, scan: &ProcessScan) {
+        store(&self.processes, scan.processes);
+        store(&self.processes_left_out, scan.left_out);
+        store(&self.services, scan.services);
+        store(&self.services_left_out, scan.services_left_out);
+        store(&self.shares_waiting, scan.shares_waiting);
+        self.shares_read.fetch_add(whole(scan.shares_read), Relaxed);
     }
 
     /// Notes a process that did not answer.

@@ -1,6 +1,6 @@
 //! What makes a recorder go on where others stand still: locked memory, a lower chance to be killed, precedence.
 //!
-//! Each is asked for where the kernel allows it; what it refuses is told in words and costs nothing else. Nothing is taken
+//! Each is requested where the kernel allows it; what it refuses is told in words and costs nothing else. Nothing is taken
 //! that is there already: who starts the recorder (a unit file) may have given more.
 
 use std::io::ErrorKind;

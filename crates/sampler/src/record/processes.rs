@@ -1,8 +1,8 @@
-//! All processes of a look, joined with those of the look before: both come by ascending PID, so nothing is searched for
+//! All processes of a scan, joined with those of the scan before: both come by ascending PID, so nothing is searched for
 //! and nothing hashed. What is known of a process stays with it: its place in the store, its service, its counters.
 //!
 //! A process is the same while its number and its start are. One that became another program, or was moved to another
-//! control group, is made known anew. Its service is read once when it is new, once more at the next look (who starts
+//! cgroup, is made known anew. Its service is read once when it is new, once more at the next look (who starts
 //! processes moves them after that), when its group's number changes, and else in rotation, every ten minutes.
 
 use probe::{Root, Task, TaskSource, Tasks, Walk, service_of};
@@ -12,17 +12,17 @@ use timeline::{Event, EventKind, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
 
 use crate::Settings;
-use crate::record::pss::{Answer, Identity, Schedule, Shares};
+use crate::record::pss::{ProcessIdentity, PssAnswer, Schedule, Shares};
 use crate::record::services::{ServiceId, Services, Share};
 
-/// What a look at all processes found.
+/// What a scan of all processes found.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProcessScan {
     pub(crate) processes: usize,
     pub(crate) left_out: usize,
     pub(crate) services: usize,
     pub(crate) services_left_out: usize,
-    /// Shares (PSS) that came with this look.
+    /// Shares (PSS) that came with this scan.
     pub(crate) shares_read: usize,
     /// Processes whose share is due.
     pub(crate) shares_waiting: usize,
@@ -32,7 +32,7 @@ pub(crate) struct ProcessScan {
 #[derive(Debug)]
 pub(crate) struct Processes {
     tasks: Tasks,
-    /// Those of the last look, by PID.
+    /// Those of the last scan, by PID.
     known: Vec<Process>,
     visits: Visits,
     shares: Option<Shares>,
@@ -44,30 +44,30 @@ pub(crate) struct Processes {
 #[derive(Debug)]
 struct Visits {
     root: Root,
-    /// Processes that are new in this look, by PID.
+    /// Processes that are new in this scan, by PID.
     fresh: Vec<Process>,
     services: Services,
-    /// Shares that came since the last look, by PID.
-    answers: Vec<Answer>,
+    /// Shares that came since the last scan, by PID.
+    answers: Vec<PssAnswer>,
     /// How many looks there are in the time in which every process's service is read again.
     rotation: u64,
-    /// Looks so far, this one included.
-    looks: u64,
+    /// Scans so far, this one included.
+    scans: u64,
     now: Stamp,
-    /// When the look before began, and when this one, in clock ticks since boot.
+    /// When the scan before began, and when this one, in clock ticks since boot.
     before_ticks: u64,
     now_ticks: u64,
     ticks_per_second: u64,
-    /// Services that may still be read in this look.
+    /// Services that may still be read in this scan.
     reads_left: u32,
     text: Vec<u8>,
     service: String,
     cells: ProcessCells,
 }
 
-/// Where a look is: before which known process and which answer, and the last PID.
+/// Where a scan is: before which known process and which answer, and the last PID.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cursor {
+struct ScanCursor {
     process: usize,
     answer: usize,
     pid: Option<u32>,
@@ -79,7 +79,7 @@ const NAME: usize = 16;
 /// A process that is known.
 #[derive(Debug)]
 struct Process {
-    of: Identity,
+    of: ProcessIdentity,
     slot: Slot,
     name: [u8; NAME],
     /// `None` until it could be read.
@@ -122,7 +122,7 @@ impl Processes {
 
     /// Reads all processes into the store, which has begun a sample, and their services into rows of `sample`. Events of
     /// services go to `tell`.
-    pub(crate) fn look(
+    pub(crate) fn scan(
         &mut self,
         stamp: Stamp,
         writer: &mut Writer,
@@ -138,8 +138,8 @@ impl Processes {
         } = self;
         visits.begin(stamp);
         writer.begin_processes();
-        let mut cursor = Cursor::default();
-        let walk = tasks.each(&mut |task| visits.meet(known, &mut cursor, &task, writer));
+        let mut cursor = ScanCursor::default();
+        let walk = tasks.each(&mut |task| visits.visit(known, &mut cursor, &task, writer));
         visits.end(known, tell);
         visits.services.rows(sample);
         let shares_waiting = self.ask(stamp.boot);
@@ -228,7 +228,7 @@ impl Processes {
 impl Visits {
     /// Services read in one look: 4 ms at most, which a fork bomb cannot make more. Others have their turn at the next.
     const MOST_READS: u32 = 512;
-    /// Room for more than there were, so that a look that meets a few more does not have to allocate.
+    /// Room for more than there were, so that a scan that meets a few more does not have to allocate.
     const SPARE: usize = 256;
 
     fn new(root: &Root, most_services: usize, rotation: u64) -> Self {
@@ -238,7 +238,7 @@ impl Visits {
             services: Services::new(most_services),
             answers: Vec::with_capacity(Shares::MOST_ASKED),
             rotation: rotation.max(1),
-            looks: 0,
+            scans: 0,
             now: Stamp::default(),
             before_ticks: 0,
             now_ticks: 0,
@@ -255,16 +255,16 @@ impl Visits {
         self.before_ticks = self.now_ticks;
         self.now_ticks = u64::try_from(ticks / 1_000_000_000).unwrap_or(u64::MAX);
         self.now = now;
-        self.looks += 1;
+        self.scans += 1;
         self.reads_left = Self::MOST_READS;
         self.services.begin();
     }
 
     /// Meets a process: the known one, or a new one.
-    fn meet(
+    fn visit(
         &mut self,
         known: &mut [Process],
-        cursor: &mut Cursor,
+        cursor: &mut ScanCursor,
         task: &Task<'_>,
         writer: &mut Writer,
     ) {
@@ -279,22 +279,22 @@ impl Visits {
         {
             cursor.process += 1;
         }
-        let of = Identity::of(task);
+        let of = ProcessIdentity::of(task);
         match known.get_mut(cursor.process) {
-            Some(process) if process.of == of => self.meet_again(process, cursor, task, writer),
-            _ => self.meet_new(task, writer),
+            Some(process) if process.of == of => self.update_known(process, cursor, task, writer),
+            _ => self.add_new(task, writer),
         }
     }
 
-    fn meet_again(
+    fn update_known(
         &mut self,
         process: &mut Process,
-        cursor: &mut Cursor,
+        cursor: &mut ScanCursor,
         task: &Task<'_>,
         writer: &mut Writer,
     ) {
         let before = process.service;
-        process.last = self.looks;
+        process.last = self.scans;
         self.renew(process, task, writer);
         let cells = match self.answer_for(cursor, process.of) {
             Some(at) => {
@@ -319,15 +319,15 @@ impl Visits {
         }
     }
 
-    fn meet_new(&mut self, task: &Task<'_>, writer: &mut Writer) {
+    fn add_new(&mut self, task: &Task<'_>, writer: &mut Writer) {
         let (service, is_program) = self.read_service(task);
         let mut share = Share::default();
-        let is_born = self.looks > 1 && task.start_ticks >= self.before_ticks;
+        let is_born = self.scans > 1 && task.start_ticks >= self.before_ticks;
         let increases = share.update(task.cells, is_born);
         if let Some(service) = service {
             self.services.add(service, &share, &increases, false);
         }
-        let of = Identity::of(task);
+        let of = ProcessIdentity::of(task);
         let unit = unit(&self.services, service, is_program);
         let slot = writer.declare(of.pid, of.start_ticks, task.name, unit);
         writer.process(slot, task.cells);
@@ -340,8 +340,8 @@ impl Visits {
             cgroup: task.cgroup_id,
             share,
             schedule: Schedule::default(),
-            first: self.looks,
-            last: self.looks,
+            first: self.scans,
+            last: self.scans,
         });
     }
 
@@ -353,9 +353,9 @@ impl Visits {
         }
         let is_renamed = process.name != short(task.name);
         let is_moved = process.cgroup != task.cgroup_id;
-        let turn = u64::from(task.pid).wrapping_add(self.looks) % self.rotation;
+        let turn = u64::from(task.pid).wrapping_add(self.scans) % self.rotation;
         let is_due = process.service.is_none()
-            || process.first + 1 == self.looks
+            || process.first + 1 == self.scans
             || task.cgroup_id.is_none() && turn == 0;
         if !(is_renamed || is_moved || is_due) {
             return;
@@ -370,7 +370,7 @@ impl Visits {
     }
 
     /// Reads the service of a process, and whether it is that of its program, as it is in no unit. None where too many
-    /// were read in this look.
+    /// were read in this scan.
     fn read_service(&mut self, task: &Task<'_>) -> (Option<ServiceId>, bool) {
         if is_kernel_thread(task) {
             let service = self.services.named("kernel threads", self.now);
@@ -391,7 +391,7 @@ impl Visits {
     }
 
     /// Where the answer for this process is.
-    fn answer_for(&self, cursor: &mut Cursor, of: Identity) -> Option<usize> {
+    fn answer_for(&self, cursor: &mut ScanCursor, of: ProcessIdentity) -> Option<usize> {
         let pid = |at: usize| self.answers.get(at).map(|answer| answer.of.pid);
         while pid(cursor.answer).is_some_and(|pid| pid < of.pid) {
             cursor.answer += 1;
@@ -402,7 +402,7 @@ impl Visits {
 
     /// Forgets the processes that were not met, and takes in the new ones.
     fn end(&mut self, known: &mut Vec<Process>, tell: &mut dyn FnMut(Event)) {
-        let looks = self.looks;
+        let looks = self.scans;
         known.retain(|process| process.last == looks);
         if !self.fresh.is_empty() {
             known.append(&mut self.fresh);
@@ -426,7 +426,7 @@ impl Process {
     }
 }
 
-impl Identity {
+impl ProcessIdentity {
     fn of(task: &Task<'_>) -> Self {
         Self {
             pid: task.pid,
@@ -442,7 +442,7 @@ fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &s
         .map_or("", |id| services.name(id))
 }
 
-fn find(known: &mut [Process], of: Identity) -> Option<&mut Process> {
+fn find(known: &mut [Process], of: ProcessIdentity) -> Option<&mut Process> {
     let at = known.binary_search_by_key(&of.pid, |process| process.of.pid);
     let process = known.get_mut(at.ok()?)?;
     (process.of == of).then_some(process)
@@ -464,7 +464,7 @@ fn is_kernel_thread(task: &Task<'_>) -> bool {
     of_kthreadd && task.cells.get(PROC_SIZE).unwrap_or_default() == Bytes::ZERO
 }
 
-/// Adds the readings that a look did not have; those that it has are younger.
+/// Adds the readings that a scan did not have; those that it has are younger.
 fn merge(cells: &mut ProcessCells, more: &ProcessCells) {
     for (signal, raw) in more.iter() {
         if cells.get_raw(signal).is_none() {

@@ -20,15 +20,15 @@ use units::{Ratio, Span};
 
 /// Which process, so that its number alone cannot be mistaken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Identity {
+pub(crate) struct ProcessIdentity {
     pub(crate) pid: u32,
     pub(crate) start_ticks: u64,
 }
 
 /// What came of an ask.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) of: Identity,
+pub(crate) struct PssAnswer {
+    pub(crate) of: ProcessIdentity,
     pub(crate) cells: ProcessCells,
     pub(crate) cost: Span,
     /// Whether there is something in the cells; if not, asking again soon is of no use.
@@ -59,7 +59,7 @@ struct Busy {
 }
 
 impl Busy {
-    fn begin(&self, ask: Ask, now: Span) {
+    fn begin(&self, ask: PssRequest, now: Span) {
         self.pid.store(ask.of.pid, Relaxed);
         self.start_ticks.store(ask.of.start_ticks, Relaxed);
         self.deadline.store(ask.deadline.as_nanos(), Relaxed);
@@ -73,9 +73,9 @@ impl Busy {
     }
 
     /// Which reading is beyond its deadline.
-    fn overdue(&self, now: Span) -> Option<Identity> {
+    fn overdue(&self, now: Span) -> Option<ProcessIdentity> {
         let since = self.since.load(Acquire);
-        let of = Identity {
+        let of = ProcessIdentity {
             pid: self.pid.load(Relaxed),
             start_ticks: self.start_ticks.load(Relaxed),
         };
@@ -102,16 +102,16 @@ pub(crate) struct Shares {
 
 #[derive(Debug)]
 struct Worker {
-    asks: SyncSender<Ask>,
-    answers: Receiver<Answer>,
+    asks: SyncSender<PssRequest>,
+    answers: Receiver<PssAnswer>,
     busy: Arc<Busy>,
     /// What it was asked, in order.
-    queue: Vec<Ask>,
+    queue: Vec<PssRequest>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Ask {
-    of: Identity,
+struct PssRequest {
+    of: ProcessIdentity,
     is_huge: bool,
     /// How long it may take.
     deadline: Span,
@@ -140,7 +140,7 @@ impl Schedule {
     }
 
     /// Takes an answer.
-    pub(crate) fn answered(&mut self, answer: &Answer, resident: u64, now: Span) {
+    pub(crate) fn answered(&mut self, answer: &PssAnswer, resident: u64, now: Span) {
         self.is_asked = false;
         self.cost = answer.cost;
         if answer.is_read {
@@ -157,7 +157,7 @@ impl Schedule {
         self.is_asked = false;
     }
 
-    /// Not to be asked for long.
+    /// Not to be requested long.
     pub(crate) fn leave_alone(&mut self, now: Span) {
         self.is_asked = false;
         self.not_before = now.plus(Self::LONG);
@@ -212,7 +212,7 @@ impl Shares {
         let (asks, asked) = sync_channel(Self::MOST_ASKED);
         let (answered, answers) = sync_channel(Self::MOST_ASKED);
         let busy = Arc::new(Busy::default());
-        let thread = Reader {
+        let thread = PssReader {
             details: Details::new(&self.root),
             share: self.share.get() * 0.75,
             asked,
@@ -247,7 +247,13 @@ impl Shares {
     }
 
     /// Asks for a process, if that is within the budget.
-    pub(crate) fn ask(&mut self, of: Identity, schedule: &mut Schedule, resident: u64, now: Span) {
+    pub(crate) fn ask(
+        &mut self,
+        of: ProcessIdentity,
+        schedule: &mut Schedule,
+        resident: u64,
+        now: Span,
+    ) {
         let cost = schedule.foretold(resident, self.page_kib);
         let is_huge = cost > Self::HUGE;
         if is_huge && now < self.huge_from {
@@ -257,7 +263,7 @@ impl Shares {
             return;
         };
         let deadline = Self::DEADLINE.max(cost.times(4.0));
-        let ask = Ask {
+        let ask = PssRequest {
             of,
             is_huge,
             deadline,
@@ -277,7 +283,7 @@ impl Shares {
     }
 
     /// Takes what has come; never waits.
-    pub(crate) fn take(&mut self, now: Span) -> Option<Answer> {
+    pub(crate) fn take(&mut self, now: Span) -> Option<PssAnswer> {
         let worker = self.worker.as_mut()?;
         let answer = worker.answers.try_recv().ok()?;
         worker.queue.retain(|ask| ask.of != answer.of);
@@ -292,8 +298,8 @@ impl Shares {
     pub(crate) fn stuck(
         &mut self,
         now: Span,
-        forget: &mut dyn FnMut(Identity),
-    ) -> Option<Identity> {
+        forget: &mut dyn FnMut(ProcessIdentity),
+    ) -> Option<ProcessIdentity> {
         let Some(worker) = &self.worker else {
             self.start();
             return None;
@@ -327,16 +333,16 @@ impl Drop for Alive {
 
 /// The thread's side.
 #[derive(Debug)]
-struct Reader {
+struct PssReader {
     details: Details,
     share: f64,
-    asked: Receiver<Ask>,
-    answered: SyncSender<Answer>,
+    asked: Receiver<PssRequest>,
+    answered: SyncSender<PssAnswer>,
     busy: Arc<Busy>,
     alive: Alive,
 }
 
-impl Reader {
+impl PssReader {
     fn run(mut self) {
         while let Ok(ask) = self.asked.recv() {
             let answer = self.read(ask);
@@ -351,10 +357,10 @@ impl Reader {
         drop(self.alive);
     }
 
-    fn read(&mut self, ask: Ask) -> Answer {
+    fn read(&mut self, ask: PssRequest) -> PssAnswer {
         let mut cells = ProcessCells::default();
         self.busy.begin(ask, now().boot);
-        let Identity { pid, start_ticks } = ask.of;
+        let ProcessIdentity { pid, start_ticks } = ask.of;
         let result = self.details.read(pid, start_ticks, &mut cells);
         self.busy.end();
         let (cost, is_read) = match result {
@@ -362,7 +368,7 @@ impl Reader {
             Err(DetailsError::Malformed(_)) => (Span::ZERO, true),
             Err(_) => (Span::ZERO, false),
         };
-        Answer {
+        PssAnswer {
             of: ask.of,
             cells,
             // Whatever it was, it was not for nothing.
@@ -379,9 +385,9 @@ mod tests {
 
     const MINUTE: Span = Span::from_mins(1);
 
-    fn answer(is_read: bool, cost: Span) -> Answer {
-        Answer {
-            of: Identity::default(),
+    fn answer(is_read: bool, cost: Span) -> PssAnswer {
+        PssAnswer {
+            of: ProcessIdentity::default(),
             cells: ProcessCells::default(),
             cost,
             is_read,
@@ -432,7 +438,7 @@ mod tests {
         let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
         let ten_gib = 10 << 18;
         let mut asked = |pid, now| {
-            let of = Identity {
+            let of = ProcessIdentity {
                 pid,
                 start_ticks: 1,
             };
@@ -454,11 +460,11 @@ mod tests {
         let (_answered, answers) = sync_channel(4);
         let busy = Arc::new(Busy::default());
         // A thread that waits for a lock since the tenth second; what it read before was not fetched yet.
-        let of = |pid| Identity {
+        let of = |pid| ProcessIdentity {
             pid,
             start_ticks: 7,
         };
-        let ask = Ask {
+        let ask = PssRequest {
             of: of(2),
             is_huge: false,
             deadline: Shares::DEADLINE,

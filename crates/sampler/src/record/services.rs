@@ -1,8 +1,8 @@
-//! All processes of a systemd unit, a container, a control group, else of a program, taken together: what stays when
+//! All processes of a systemd unit, a container, a cgroup, else of a program, taken together: what stays when
 //! processes come and go, and so what is worth keeping for long.
 //!
 //! Levels are sums over the processes of now. Counters are sums of increases, so they do not fall when a process ends;
-//! what a process counted between the last look at it and its end is not known and is missing. A service whose last
+//! what a process counted between the last scan at it and its end is not known and is missing. A service whose last
 //! process is gone is forgotten; should it come again, its counters begin at zero.
 
 use timeline::signals::{
@@ -76,12 +76,12 @@ pub(crate) struct Share {
     counts: Partly<5>,
 }
 
-/// What a process's counters have gone up by since the look before.
+/// What a process's counters have gone up by since the scan before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Increases(Partly<5>);
 
 impl Share {
-    /// Takes the readings of a look. A process that was born since the look before has counted from zero.
+    /// Takes the readings of a scan. A process that was born since the scan before has counted from zero.
     pub(crate) fn update(&mut self, cells: &ProcessCells, is_born: bool) -> Increases {
         for (at, (signal, _)) in LEVELS.iter().enumerate() {
             if let Some(value) = cells.get_raw(*signal) {
@@ -113,13 +113,13 @@ pub(crate) struct ServiceId(u32);
 
 /// A service.
 #[derive(Debug, Default)]
-struct Service {
+struct ServiceState {
     name: String,
-    /// Processes in this look.
+    /// Processes in this scan.
     processes: u64,
-    /// Those of them that were there in the look before.
+    /// Those of them that were there in the scan before.
     stayed: u64,
-    /// Processes in the look before.
+    /// Processes in the scan before.
     before: u64,
     levels: Partly<6>,
     counts: Partly<5>,
@@ -132,7 +132,7 @@ struct Service {
 /// The services of a host.
 #[derive(Debug)]
 pub(crate) struct Services {
-    all: Vec<Service>,
+    all: Vec<ServiceState>,
     /// Those in use, by name.
     by_name: Vec<ServiceId>,
     free: Vec<ServiceId>,
@@ -141,7 +141,7 @@ pub(crate) struct Services {
     most: usize,
     left_out: usize,
     events: Allowance,
-    looks: u64,
+    scans: u64,
 }
 
 impl Services {
@@ -159,7 +159,7 @@ impl Services {
             most,
             left_out: 0,
             events: Allowance::new(Self::EVENTS.0, Self::EVENTS.1),
-            looks: 0,
+            scans: 0,
         }
     }
 
@@ -179,7 +179,7 @@ impl Services {
 
     fn make(&mut self, name: &str, now: Stamp) -> ServiceId {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Service::default());
+            self.all.push(ServiceState::default());
             // Not more services than processes, of which there are at most as many as PIDs.
             ServiceId(u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX))
         });
@@ -187,11 +187,11 @@ impl Services {
             let mut kept = std::mem::take(&mut service.name);
             kept.clear();
             kept.push_str(name);
-            *service = Service {
+            *service = ServiceState {
                 name: kept,
                 since: now,
-                is_new: self.looks > 0 && is_worth_telling(name),
-                ..Service::default()
+                is_new: self.scans > 0 && is_worth_telling(name),
+                ..ServiceState::default()
             };
         }
         id
@@ -202,7 +202,7 @@ impl Services {
         self.all.get(id.at()).map_or("", |service| &service.name)
     }
 
-    /// Begins a look at all processes.
+    /// Begins a scan of all processes.
     pub(crate) fn begin(&mut self) {
         for service in &mut self.all {
             service.before = std::mem::take(&mut service.processes);
@@ -211,7 +211,7 @@ impl Services {
         }
     }
 
-    /// Adds a process; `stayed` where it was in the service in the look before, too.
+    /// Adds a process; `stayed` where it was in the service in the scan before, too.
     pub(crate) fn add(&mut self, id: ServiceId, share: &Share, more: &Increases, stayed: bool) {
         if let Some(service) = self.all.get_mut(id.at()) {
             service.processes += 1;
@@ -221,9 +221,9 @@ impl Services {
         }
     }
 
-    /// Ends the look: forgets services without processes, and tells of those that began or ended.
+    /// Ends the scan: forgets services without processes, and tells of those that began or ended.
     pub(crate) fn end(&mut self, now: Stamp, tell: &mut dyn FnMut(Event)) {
-        self.looks += 1;
+        self.scans += 1;
         self.order.clear();
         let mut in_use = std::mem::take(&mut self.by_name);
         in_use.retain(|id| self.settle(*id, now, tell));
@@ -236,7 +236,7 @@ impl Services {
         }
     }
 
-    /// Ends the look for one service; whether it is still there.
+    /// Ends the scan for one service; whether it is still there.
     fn settle(&mut self, id: ServiceId, now: Stamp, tell: &mut dyn FnMut(Event)) -> bool {
         let Some(service) = self.all.get_mut(id.at()) else {
             return false;
@@ -257,7 +257,7 @@ impl Services {
         is_there
     }
 
-    /// Writes the rows of the look, of the largest services where there are too many.
+    /// Writes the rows of the scan, of the largest services where there are too many.
     pub(crate) fn rows(&mut self, sample: &mut Sample) {
         if self.order.len() > self.most && self.most > 0 {
             let by_size = |a: &(u64, ServiceId), b: &(u64, ServiceId)| b.0.cmp(&a.0);
@@ -295,8 +295,8 @@ impl ServiceId {
     }
 }
 
-impl Service {
-    /// What is to be told of it after a look: it lasted, began anew, or ended.
+impl ServiceState {
+    /// What is to be told of it after a scan: it lasted, began anew, or ended.
     fn news(&mut self, now: Stamp) -> Option<(Stamp, EventKind, String)> {
         if self.processes == 0 {
             let was_told = !self.is_new && is_worth_telling(&self.name);
@@ -392,7 +392,7 @@ mod tests {
         cells
     }
 
-    /// A look at processes of services: name, whether it stayed, its readings.
+    /// A scan of processes of services: name, whether it stayed, its readings.
     fn look(
         services: &mut Services,
         now: u64,
@@ -445,7 +445,7 @@ mod tests {
         let seen = row(&mut services, "web.service").unwrap();
         assert_eq!(seen.get(SERVICE_SWAP), Some(Bytes::new(7)));
         assert_eq!(seen.get(SERVICE_CPU), Some(Ticks::new(30)));
-        // The first is gone, and a new one has used 4 ticks since the last look.
+        // The first is gone, and a new one has used 4 ticks since the last scan.
         let mut c = Share::default();
         let third = &mut [
             ("web.service", true, &mut b, cells(20, 905, None)),
@@ -458,12 +458,12 @@ mod tests {
         assert_eq!(seen.get(SERVICE_PROCESSES), Some(Count::new(2)));
     }
 
-    /// What is told in looks 10 s apart in which these processes are there, each a service and a number.
-    fn told(looks: &[&[(&'static str, u32)]]) -> Vec<(u64, String)> {
+    /// The events of scans 10 s apart, which find these processes, each of a service and with a number.
+    fn told(scans: &[&[(&'static str, u32)]]) -> Vec<(u64, String)> {
         let mut services = Services::new(9);
         let mut before: &[(&str, u32)] = &[];
         let mut told = Vec::new();
-        for (number, there) in looks.iter().enumerate() {
+        for (number, there) in scans.iter().enumerate() {
             let mut shares = vec![Share::default(); there.len()];
             let mut processes: Vec<_> = there
                 .iter()

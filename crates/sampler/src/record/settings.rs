@@ -10,17 +10,17 @@ use crate::sampler::Rates;
 pub struct Settings {
     /// From host sample to host sample.
     pub every: Span,
-    /// From look to look at all processes; `None`: at none. Rounded up to whole samples.
+    /// From scan to scan of all processes; `None`: at none. Rounded up to whole samples.
     pub processes: Option<Span>,
     /// Which way processes are read; `None`: the best that works.
     pub source: Option<TaskSource>,
-    /// From look to look at the control groups at least; `None`: at none. Rounded up to whole samples.
+    /// From scan to scan of the cgroups at least; `None`: at none. Rounded up to whole samples.
     pub groups: Option<Span>,
-    /// How much of one CPU looking at control groups may take: where there are many, looks are rarer.
+    /// How much of one CPU looking at cgroups may take: where there are many, looks are rarer.
     pub groups_share: Ratio,
-    /// From look to look at the host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
+    /// From scan to scan of the host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
     pub slow: Span,
-    /// From look to look at the slab caches, which cost more than all other host files together.
+    /// From scan to scan of the slab caches, which cost more than all other host files together.
     pub slabs: Span,
     /// How much of one CPU reading proportional shares (PSS) may take, in the long run; `None`: they are not read.
     pub shares: Option<Ratio>,
@@ -35,7 +35,7 @@ impl Default for Settings {
             processes: Some(Span::from_secs(10)),
             source: None,
             groups: Some(Span::from_secs(10)),
-            // 1,000 groups of v2 are some 60 ms: they get a look a minute, and 150 of them one every 10 s.
+            // 1,000 groups of v2 are some 60 ms: they get a scan a minute, and 150 of them one every 10 s.
             groups_share: Ratio::from_percent(0.1),
             // Half of a host's files. Read with every sample they are a fifth of its cost.
             slow: Span::from_secs(10),

@@ -69,7 +69,7 @@ pub struct Status {
 pub struct Settings {
     /// From sample to sample.
     pub every_s: f64,
-    /// From look to look at processes; absent: none.
+    /// From scan to scan of processes; absent: none.
     pub processes_s: Option<f64>,
     /// How far back is kept.
     pub keep_s: f64,
@@ -127,11 +127,11 @@ pub struct Seen {
     pub processes: u64,
     /// Processes beyond the bound.
     pub processes_left_out: u64,
-    /// Control groups.
+    /// Cgroups.
     pub groups: u64,
-    /// Control groups beyond the bound.
+    /// Cgroups beyond the bound.
     pub groups_left_out: u64,
-    /// From look to look at control groups: longer than told where there are so many that looking costs too much.
+    /// From scan to scan of cgroups: longer than told where there are so many that looking costs too much.
     pub groups_every_s: Option<f64>,
     /// Services.
     pub services: u64,

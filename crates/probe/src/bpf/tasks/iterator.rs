@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use timeline::ProcessCells;
 
 use crate::bpf::loader::{IteratorProgram, check_capabilities, iterate};
-use crate::bpf::tasks::record::{PROCESS, Record, Remembered, Scale, THREAD, ids};
+use crate::bpf::tasks::record::{PROCESS, Remembered, THREAD, TaskRecord, TaskScale, ids};
 use crate::directory::Walk;
 use crate::kernel_file::{KernelFile, Root, Shape};
 use crate::process::task::{MOST_PROCESSES, Task};
@@ -30,13 +30,13 @@ const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub(crate) struct TaskIter {
     link: OwnedFd,
-    scale: Scale,
+    scale: TaskScale,
     /// How many CPUs the program looks at.
     cpus: u32,
     online: Option<KernelFile>,
     online_text: Vec<u8>,
     bytes: Vec<u8>,
-    records: Vec<Record>,
+    records: Vec<TaskRecord>,
     /// Threads whose process comes later, as PIDs start again at the lowest after the highest.
     early: Vec<[u8; THREAD * 8]>,
     before: Vec<Remembered>,
@@ -76,7 +76,7 @@ impl TaskIter {
         }
         Ok(Self {
             link: load(cpus)?,
-            scale: Scale::of_this_machine(),
+            scale: TaskScale::of_this_machine(),
             cpus,
             online,
             online_text,
@@ -240,8 +240,8 @@ fn load(cpus: u32) -> Result<OwnedFd, String> {
 }
 
 /// Keeps the order: a thread that became the leader of its process while the walk went on may come twice.
-fn push_process(records: &mut Vec<Record>, bytes: &[u8], walk: &mut Walk) {
-    let Some(record) = Record::read(bytes) else {
+fn push_process(records: &mut Vec<TaskRecord>, bytes: &[u8], walk: &mut Walk) {
+    let Some(record) = TaskRecord::read(bytes) else {
         return;
     };
     if records.len() >= MOST_PROCESSES {
@@ -251,8 +251,8 @@ fn push_process(records: &mut Vec<Record>, bytes: &[u8], walk: &mut Walk) {
     }
 }
 
-fn find(records: &mut [Record], pid: u32) -> Option<&mut Record> {
-    let at = records.binary_search_by_key(&pid, Record::pid).ok()?;
+fn find(records: &mut [TaskRecord], pid: u32) -> Option<&mut TaskRecord> {
+    let at = records.binary_search_by_key(&pid, TaskRecord::pid).ok()?;
     records.get_mut(at)
 }
 

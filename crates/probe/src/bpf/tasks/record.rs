@@ -67,7 +67,7 @@ fn high(word: u64) -> u32 {
 
 /// One process's record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record([u64; PROCESS]);
+pub(crate) struct TaskRecord([u64; PROCESS]);
 
 /// What must not go backwards from walk to walk: a thread that ends between the reading of its process and its own turn
 /// is in neither for once.
@@ -86,7 +86,7 @@ struct Shown {
     stime: u64,
 }
 
-impl Record {
+impl TaskRecord {
     /// `None` where there are not enough bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut words = [0; PROCESS];
@@ -103,7 +103,7 @@ impl Record {
     }
 
     /// In clock ticks, as `/proc/PID/stat` shows it.
-    pub(crate) fn start_ticks(&self, scale: Scale) -> u64 {
+    pub(crate) fn start_ticks(&self, scale: TaskScale) -> u64 {
         self.0[START] / scale.ns_per_tick
     }
 
@@ -154,7 +154,7 @@ impl Record {
     }
 
     /// Fills the cells. Times must be [settled](Self::settle).
-    pub(crate) fn fill(&self, scale: Scale, cells: &mut ProcessCells) {
+    pub(crate) fn fill(&self, scale: TaskScale, cells: &mut ProcessCells) {
         let word = |index: usize| self.0[index];
         let ticks = |index: usize| Ticks::new(self.0[index] / scale.ns_per_tick);
         cells.clear();
@@ -176,7 +176,7 @@ impl Record {
     }
 
     /// `stat` shows sizes of 0 for what has no memory, a kernel thread or a zombie; `status` shows none.
-    fn fill_memory(&self, scale: Scale, cells: &mut ProcessCells) {
+    fn fill_memory(&self, scale: TaskScale, cells: &mut ProcessCells) {
         let pages = |index: usize| Bytes::new(self.0[index].wrapping_mul(scale.page));
         let kinds = [FILE, ANON, SHMEM].map(|kind| self.0[kind]);
         let resident = kinds.into_iter().fold(0, u64::saturating_add);
@@ -201,13 +201,13 @@ impl Record {
 
 /// What the kernel's units are on this machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale {
+pub(crate) struct TaskScale {
     /// Bytes.
     pub(crate) page: u64,
     pub(crate) ns_per_tick: u64,
 }
 
-impl Scale {
+impl TaskScale {
     pub(crate) fn of_this_machine() -> Self {
         let ticks = rustix::param::clock_ticks_per_second().max(1);
         Self {
@@ -260,15 +260,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn record(words: &[(usize, u64)]) -> Record {
-        let mut record = Record([0; PROCESS]);
+    fn record(words: &[(usize, u64)]) -> TaskRecord {
+        let mut record = TaskRecord([0; PROCESS]);
         for (index, value) in words {
             record.0[*index] = *value;
         }
         record
     }
 
-    const SCALE: Scale = Scale {
+    const SCALE: TaskScale = TaskScale {
         page: 4096,
         ns_per_tick: 10_000_000,
     };
@@ -329,8 +329,8 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>, extreme in proptest::collection::vec(any::<u64>(), PROCESS)) {
-            Record::read(&bytes);
-            let mut record = Record([0; PROCESS]);
+            TaskRecord::read(&bytes);
+            let mut record = TaskRecord([0; PROCESS]);
             record.0.copy_from_slice(&extreme);
             record.add(&bytes);
             let remembered = record.settle(None);

@@ -18,7 +18,7 @@ use crate::process::cells::CellReader;
 
 /// What one source says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct SeenTask {
     pid: u32,
     start: u64,
     cells: ProcessCells,
@@ -48,9 +48,9 @@ fn compare(proc: &Directory, iter: &mut TaskIter) -> Result<(), String> {
     let chosen = choose(&walk(iter)?);
     let mut files = CellReader::default();
     let mut read = |pid: &u32| from_proc(proc, &mut files, *pid);
-    let before: Vec<Option<Seen>> = chosen.iter().map(&mut read).collect();
+    let before: Vec<Option<SeenTask>> = chosen.iter().map(&mut read).collect();
     let ours = walk(iter)?;
-    let after: Vec<Option<Seen>> = chosen.iter().map(&mut read).collect();
+    let after: Vec<Option<SeenTask>> = chosen.iter().map(&mut read).collect();
     let mut compared = 0;
     for (before, after) in before.iter().zip(&after) {
         let (Some(before), Some(after)) = (before, after) else {
@@ -67,10 +67,10 @@ fn compare(proc: &Directory, iter: &mut TaskIter) -> Result<(), String> {
     Ok(())
 }
 
-fn walk(iter: &mut TaskIter) -> Result<Vec<Seen>, String> {
+fn walk(iter: &mut TaskIter) -> Result<Vec<SeenTask>, String> {
     let mut all = Vec::new();
     let walk = iter.each(&mut |task| {
-        all.push(Seen {
+        all.push(SeenTask {
             pid: task.pid,
             start: task.start_ticks,
             cells: *task.cells,
@@ -83,7 +83,7 @@ fn walk(iter: &mut TaskIter) -> Result<Vec<Seen>, String> {
 }
 
 /// This process, the first ones, and those that show most of what could be wrong.
-fn choose(all: &[Seen]) -> Vec<u32> {
+fn choose(all: &[SeenTask]) -> Vec<u32> {
     let mut chosen = vec![std::process::id()];
     let most_of = |key: &dyn Fn(&ProcessCells) -> u64| {
         let most = all.iter().max_by_key(|seen| key(&seen.cells));
@@ -108,21 +108,21 @@ fn choose(all: &[Seen]) -> Vec<u32> {
     chosen
 }
 
-fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<Seen> {
+fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<SeenTask> {
     let mut cells = ProcessCells::default();
     let (start, _) = files.stat(proc, pid, &mut cells, &mut |_, _| ());
     for name in ["status", "io", "oom_score_adj"] {
         // Without the right to read one, the others are compared.
         let _ = files.file(proc, pid, name, &mut cells, &mut |_, _| ());
     }
-    Some(Seen {
+    Some(SeenTask {
         pid,
         start: start?,
         cells,
     })
 }
 
-fn between(before: &Seen, found: &Seen, after: &Seen, cpus: u32) -> Result<(), String> {
+fn between(before: &SeenTask, found: &SeenTask, after: &SeenTask, cpus: u32) -> Result<(), String> {
     if before.start != after.start {
         return Ok(()); // Another process came in between.
     }
@@ -158,7 +158,7 @@ fn value(cells: &ProcessCells, wanted: SignalId) -> Option<u64> {
 }
 
 /// How far from `/proc` a value may be, in its unit.
-fn slack(signal: SignalId, found: &Seen, cpus: u32) -> u64 {
+fn slack(signal: SignalId, found: &SeenTask, cpus: u32) -> u64 {
     // A thread that runs is accounted for at its next tick, and times are rounded.
     let threads = found.cells.get(PROC_THREADS).unwrap_or(Count::ZERO).get();
     if [PROC_UTIME.id(), PROC_STIME.id(), PROC_BLKIO_DELAY.id()].contains(&signal) {

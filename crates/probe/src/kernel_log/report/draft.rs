@@ -4,9 +4,9 @@ use timeline::KernelReport;
 use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
 use units::PageSize;
 
-use super::group::Group;
+use super::group::GroupLines;
 use super::head::{self, Head};
-use super::kills::Kills;
+use super::kills::KillLines;
 use super::lists::List;
 use super::memory::Memory;
 use super::taken::Taken;
@@ -19,9 +19,9 @@ pub(super) struct Draft {
     head: Head,
     memory: Memory,
     zones: Zones,
-    group: Group,
+    group: GroupLines,
     tasks: Tasks,
-    kills: Kills,
+    kills: KillLines,
     list: List,
     /// Whether another event of the kernel began since the head: its trace is not the report's.
     is_elsewhere: bool,

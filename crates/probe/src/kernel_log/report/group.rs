@@ -1,4 +1,4 @@
-//! A control group at its limit: what is charged, its limits, what its memory holds.
+//! A cgroup at its limit: what is charged, its limits, what its memory holds.
 
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
@@ -9,7 +9,7 @@ use super::taken::Taken;
 
 /// The group, as far as read.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct GroupLines {
     pub(super) report: GroupReport,
     /// Whether any line named a group's limit.
     pub(super) is_hit: bool,
@@ -21,7 +21,7 @@ pub(super) struct Group {
 /// More fields than any `memory.stat` has.
 const MOST_FIELDS: usize = 512;
 
-impl Group {
+impl GroupLines {
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if self.in_stat && self.stat_field(line) {
             return Taken::Yes;

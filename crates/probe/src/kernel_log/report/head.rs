@@ -1,4 +1,4 @@
-//! The head of a report: who asked for what, in which kernel, on which way.
+//! The head of a report: who requested what, in which kernel, on which way.
 
 use timeline::kernel_report::{Invoker, ReportKind, Request};
 

@@ -8,7 +8,7 @@ use super::taken::Taken;
 
 /// The end, as far as read.
 #[derive(Debug, Default)]
-pub(super) struct Kills {
+pub(super) struct KillLines {
     pub(super) constraint: Option<Constraint>,
     pub(super) group_path: Option<String>,
     pub(super) victim_path: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct Kills {
 /// A group may have more processes than anybody wants to read.
 const MOST_KILLED: usize = 1000;
 
-impl Kills {
+impl KillLines {
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if let Some(rest) = line.strip_prefix("oom-kill:") {
             return self.constraint(rest);

@@ -77,9 +77,12 @@ fn fill_zone(zone: &ZoneReport, page: PageSize, row: &mut EntityRow) {
 
 fn fill_group(group: &GroupReport, row: &mut EntityRow) {
     let row = &mut row.row;
-    let limit = |limit: &GroupLimit| match limit.is_limited() {
-        true => Limit::Bytes(limit.limit),
-        false => Limit::Unlimited,
+    let limit = |limit: &GroupLimit| {
+        if limit.is_limited() {
+            Limit::Bytes(limit.limit)
+        } else {
+            Limit::Unlimited
+        }
     };
     // Names of v2 first; those of v1 are others, or mean the same.
     let text: String = group

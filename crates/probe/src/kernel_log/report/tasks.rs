@@ -13,15 +13,15 @@ use super::taken::Taken;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     has_title: bool,
-    columns: Option<Vec<Column>>,
-    rows: Vec<Row>,
+    columns: Option<Vec<TaskColumn>>,
+    rows: Vec<TaskRow>,
     /// Rows beyond those that are kept.
     pub(super) left_out: usize,
 }
 
 /// A row whose sizes wait for the page size.
 #[derive(Debug, Default)]
-struct Row {
+struct TaskRow {
     task: Task,
     total_vm: u64,
     rss: u64,
@@ -37,7 +37,7 @@ const MOST_ROWS: usize = 20_000;
 
 /// A column between the PID and the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum TaskColumn {
     Uid,
     Tgid,
     TotalVm,
@@ -55,26 +55,31 @@ enum Column {
     Other,
 }
 
-const COLUMNS: [(&str, Column); 15] = [
-    ("uid", Column::Uid),
-    ("tgid", Column::Tgid),
-    ("total_vm", Column::TotalVm),
-    ("rss", Column::Rss),
-    ("rss_anon", Column::RssAnon),
-    ("rss_file", Column::RssFile),
-    ("rss_shmem", Column::RssShmem),
-    ("nr_ptes", Column::Tables),
-    ("nr_pmds", Column::Tables),
-    ("nr_puds", Column::Tables),
-    ("pgtables_bytes", Column::TableBytes),
-    ("swapents", Column::Swap),
-    ("oom_score_adj", Column::Adj),
-    ("oom_adj", Column::OldAdj),
-    ("cpu", Column::Other),
+const COLUMNS: [(&str, TaskColumn); 15] = [
+    ("uid", TaskColumn::Uid),
+    ("tgid", TaskColumn::Tgid),
+    ("total_vm", TaskColumn::TotalVm),
+    ("rss", TaskColumn::Rss),
+    ("rss_anon", TaskColumn::RssAnon),
+    ("rss_file", TaskColumn::RssFile),
+    ("rss_shmem", TaskColumn::RssShmem),
+    ("nr_ptes", TaskColumn::Tables),
+    ("nr_pmds", TaskColumn::Tables),
+    ("nr_puds", TaskColumn::Tables),
+    ("pgtables_bytes", TaskColumn::TableBytes),
+    ("swapents", TaskColumn::Swap),
+    ("oom_score_adj", TaskColumn::Adj),
+    ("oom_adj", TaskColumn::OldAdj),
+    ("cpu", TaskColumn::Other),
 ];
 
 /// The columns that every kernel prints first.
-const FIRST: [Column; 4] = [Column::Uid, Column::Tgid, Column::TotalVm, Column::Rss];
+const FIRST: [TaskColumn; 4] = [
+    TaskColumn::Uid,
+    TaskColumn::Tgid,
+    TaskColumn::TotalVm,
+    TaskColumn::Rss,
+];
 
 impl Tasks {
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -112,7 +117,7 @@ impl Tasks {
         }
         let column = |name: &str| {
             let known = COLUMNS.iter().find(|(known, _)| *known == name);
-            known.map_or(Column::Other, |(_, column)| *column)
+            known.map_or(TaskColumn::Other, |(_, column)| *column)
         };
         let taken = Taken::once(self.columns.is_some());
         self.columns
@@ -121,8 +126,8 @@ impl Tasks {
     }
 
     /// The row behind `[ 1234]`.
-    fn row(&self, pid: u32, text: &str) -> Option<Row> {
-        let mut row = Row::default();
+    fn row(&self, pid: u32, text: &str) -> Option<TaskRow> {
+        let mut row = TaskRow::default();
         row.task.pid = pid;
         let columns = self.columns.as_deref().unwrap_or(&FIRST);
         let mut rest = text;
@@ -159,24 +164,24 @@ impl Tasks {
     }
 }
 
-impl Row {
-    fn set(&mut self, column: Column, word: &str) -> Option<()> {
+impl TaskRow {
+    fn set(&mut self, column: TaskColumn, word: &str) -> Option<()> {
         match column {
-            Column::Adj => self.task.oom_score_adj = signed(word)?,
-            Column::OldAdj => self.task.oom_score_adj = modern_adj(signed(word)?),
-            Column::Uid => {
+            TaskColumn::Adj => self.task.oom_score_adj = signed(word)?,
+            TaskColumn::OldAdj => self.task.oom_score_adj = modern_adj(signed(word)?),
+            TaskColumn::Uid => {
                 number(word)?;
             }
-            Column::Tgid => self.task.tgid = small(word)?,
-            Column::TotalVm => self.total_vm = number(word)?,
-            Column::Rss => self.rss = number(word)?,
-            Column::RssAnon => self.by_kind[0] = Some(number(word)?),
-            Column::RssFile => self.by_kind[1] = Some(number(word)?),
-            Column::RssShmem => self.by_kind[2] = Some(number(word)?),
-            Column::Tables => self.tables = self.tables.saturating_add(number(word)?),
-            Column::TableBytes => self.table_bytes = number(word)?,
-            Column::Swap => self.swap = number(word)?,
-            Column::Other => {}
+            TaskColumn::Tgid => self.task.tgid = small(word)?,
+            TaskColumn::TotalVm => self.total_vm = number(word)?,
+            TaskColumn::Rss => self.rss = number(word)?,
+            TaskColumn::RssAnon => self.by_kind[0] = Some(number(word)?),
+            TaskColumn::RssFile => self.by_kind[1] = Some(number(word)?),
+            TaskColumn::RssShmem => self.by_kind[2] = Some(number(word)?),
+            TaskColumn::Tables => self.tables = self.tables.saturating_add(number(word)?),
+            TaskColumn::TableBytes => self.table_bytes = number(word)?,
+            TaskColumn::Swap => self.swap = number(word)?,
+            TaskColumn::Other => {}
         }
         Some(())
     }
