@@ -16,7 +16,7 @@ const BEGIN: i32 = 1_795_000_000;
 fn recorded(directory: &tempfile::TempDir, begin: i32, (at, by): (u32, i32)) -> String {
     let case = &crate::cases::named("swap-thrash--512m-swapdisk").source;
     let mut text = String::new();
-    let packed = std::fs::File::open(&case).unwrap();
+    let packed = std::fs::File::open(case).unwrap();
     flate2::read::GzDecoder::new(packed)
         .read_to_string(&mut text)
         .unwrap();

@@ -121,7 +121,7 @@ fn what_is_ruled_out_is_a_rule_or_a_phrase() {
         for other in &finding.ruled_out {
             let is_id = !other.id.contains(' ') && other.id.contains('-');
             assert!(
-                !is_id || is_rule(&other.id),
+                !is_id || is_rule(other.id),
                 "{}: no rule is called {}",
                 finding.id,
                 other.id

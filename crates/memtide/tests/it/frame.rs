@@ -157,10 +157,10 @@ impl Score {
 /// Each capture within so much calm: what differs, and how it scores, without and with the calm.
 fn diluted(captures: &[&Capture], calm: usize) -> (Vec<String>, [Vec<Score>; 2]) {
     let judged = on_each(captures, |capture| {
-        let alone = diagnose::diagnose(&capture.timeline, &capture.facts);
+        let alone = diagnose::diagnose(capture.timeline, capture.facts);
         let tape = Tape::diluted(capture, calm);
         let origin = Span::from_secs(calm as u64);
-        let facts = facts_from(&capture.facts, origin);
+        let facts = facts_from(capture.facts, origin);
         let within = diagnose::diagnose(&tape.timeline, &facts);
         let lasts = capture.timeline.duration().as_secs_f64();
         let expected = seen(&alone, Span::ZERO);
@@ -291,7 +291,7 @@ const CUT: [(&str, &str, &str); 1] = [(
 fn a_cut_through_an_incident_shows_its_part_open_at_the_edge() {
     let wrong = on_each(&CORPUS, |capture| {
         let times = capture.timeline.times();
-        let whole = incidents(&capture.timeline, &capture.facts, Span::ZERO);
+        let whole = incidents(capture.timeline, capture.facts, Span::ZERO);
         let mut wrong = Vec::new();
         // Growth is a rise over a time of its own: half of it need not be one.
         let is_growth = |one: &Seen| {
@@ -330,11 +330,11 @@ fn a_cut_through_an_incident_shows_its_part_open_at_the_edge() {
 #[test]
 fn what_lasts_four_samples_is_found_however_rarely_they_are_taken() {
     let wrong = on_each(&CORPUS, |capture| {
-        let whole = incidents(&capture.timeline, &capture.facts, Span::ZERO);
+        let whole = incidents(capture.timeline, capture.facts, Span::ZERO);
         let mut wrong = Vec::new();
         for every in [2_u32, 5, 10] {
             let thin = Tape::thinned(capture, every as usize);
-            let diagnosis = diagnose::diagnose(&thin.timeline, &capture.facts);
+            let diagnosis = diagnose::diagnose(&thin.timeline, capture.facts);
             let every_s = f64::from(every);
             for one in whole
                 .iter()
@@ -394,9 +394,9 @@ fn an_hour_of_made_up_healthy_work_changes_no_incident() {
 
 /// How the incidents of a capture differ that begins so late on a tape.
 fn around(capture: &Capture, tape: &Tape, origin: Span) -> Vec<String> {
-    let facts = facts_from(&capture.facts, origin);
+    let facts = facts_from(capture.facts, origin);
     let lasts = capture.timeline.duration().as_secs_f64();
-    let expected = incidents(&capture.timeline, &capture.facts, Span::ZERO);
+    let expected = incidents(capture.timeline, capture.facts, Span::ZERO);
     let found = incidents(&tape.timeline, &facts, origin).into_iter();
     let found: Vec<Seen> = found.map(|one| one.clipped(lasts)).collect();
     differences(&capture.name, &expected, &found)
@@ -419,7 +419,7 @@ fn an_hour_of_recorded_healthy_work_changes_no_incident() {
     let wrong = on_each(&pairs, |(sick, work)| {
         let mut tape = Tape::repeated(work, 600);
         let origin = tape.at();
-        tape.play(&sick.timeline, 0..sick.timeline.len());
+        tape.play(sick.timeline, 0..sick.timeline.len());
         tape.repeat(work, 600);
         let wrong = around(sick, &tape, origin);
         wrong
@@ -478,14 +478,14 @@ fn two_diseases_at_once_are_both_found() {
         let (host, group) = (named(of_host), named(of_group));
         let tape = Tape::overlaid(host, group);
         let name = format!("{of_host} + {of_group}");
-        let mut expected = incidents(&host.timeline, &host.facts, Span::ZERO);
-        let of_group = incidents(&group.timeline, &group.facts, Span::ZERO);
+        let mut expected = incidents(host.timeline, host.facts, Span::ZERO);
+        let of_group = incidents(group.timeline, group.facts, Span::ZERO);
         expected.extend(
             of_group
                 .into_iter()
                 .filter(|one| one.scope.starts_with("Cgroup")),
         );
-        let found = incidents(&tape.timeline, &host.facts, Span::ZERO);
+        let found = incidents(&tape.timeline, host.facts, Span::ZERO);
         differences(&name, &expected, &found)
     });
     assert_none(&without_known(&TOGETHER, wrong.concat()));
@@ -531,7 +531,7 @@ fn a_screen_finds_what_all_samples_show() {
     let wrong = on_each(&some, |capture| {
         let calm = Span::from_secs(1_800);
         let tape = Tape::diluted(capture, 1_800);
-        let facts = facts_from(&capture.facts, calm);
+        let facts = facts_from(capture.facts, calm);
         let directory = kept(&tape.timeline, &facts, &[]);
         let full = loaded(directory.path(), None, store::Resolution::Full);
         let screen = import::Screen {
@@ -560,7 +560,7 @@ fn a_screen_finds_what_all_samples_show() {
 fn a_recording_in_two_segments_is_the_same() {
     let wrong = on_each(&CORPUS.iter().step_by(4).collect::<Vec<_>>(), |capture| {
         let tape = Tape::diluted(capture, 60);
-        let facts = facts_from(&capture.facts, Span::from_secs(60));
+        let facts = facts_from(capture.facts, Span::from_secs(60));
         let middle = 60 + capture.timeline.len() / 2;
         let read = |cuts: &[usize]| {
             let directory = kept(&tape.timeline, &facts, cuts);
@@ -584,7 +584,7 @@ fn two_hours_of_healthy_work_raise_no_warning() {
         .collect();
     let wrong = on_each(&hours, |(capture, seconds)| {
         let tape = Tape::repeated(capture, *seconds);
-        let found = incidents(&tape.timeline, &capture.facts, Span::ZERO);
+        let found = incidents(&tape.timeline, capture.facts, Span::ZERO);
         found
             .iter()
             .map(|one| format!("{}: {one}", capture.name))

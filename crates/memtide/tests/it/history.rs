@@ -71,9 +71,9 @@ fn a_recording_made_of_a_capture_is_judged_as_the_capture() {
         assert_eq!(recording.origin.kind, timeline::SourceKind::Recording);
         assert_eq!(recording.problems, Vec::<String>::new());
         let (before, after) = (&case.judged().diagnosis, judged(&recording));
-        if said(&before) != said(&after) || before.verdict.level != after.verdict.level {
+        if said(before) != said(&after) || before.verdict.level != after.verdict.level {
             let name = case.id.clone();
-            differ.push((name, said(&before), said(&after)));
+            differ.push((name, said(before), said(&after)));
         }
     }
     assert!(differ.is_empty(), "{differ:#?}");
@@ -114,7 +114,7 @@ fn what_is_read_more_rarely_is_never_judged_wrong() {
                 .filter(|(_, severity)| *severity > Severity::Info);
             loud.map(|(id, _)| id).collect()
         };
-        let (known, now) = (loud(said(&before)), loud(said(&after)));
+        let (known, now) = (loud(said(before)), loud(said(&after)));
         let new: Vec<_> = now.difference(&known).collect();
         if !new.is_empty() {
             wrong.push((case.id.clone(), format!("{new:?}")));
@@ -252,7 +252,7 @@ fn one_sample_in_ten_makes_nothing_worse() {
             let findings = diagnosis.findings.iter();
             findings.map(|finding| finding.severity).max()
         };
-        let all = worst(&&case.judged().diagnosis);
+        let all = worst(&case.judged().diagnosis);
         let few = coarse(&source.timeline, 10);
         let few = worst(&diagnose::diagnose(&few, &source.facts));
         let is_loud = few.is_some_and(|severity| severity > Severity::Info);

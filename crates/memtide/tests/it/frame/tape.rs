@@ -120,15 +120,15 @@ impl Tape {
     pub(super) fn overlaid(host: &Capture, group: &Capture) -> Self {
         let mut tape = Self::default();
         for index in 0..host.timeline.len().max(group.timeline.len()) {
-            let mut sample = at_or_last(&host.timeline, index);
+            let mut sample = at_or_last(host.timeline, index);
             sample.stamp = stamp(BOOT.plus(Span::from_secs(index as u64)));
-            let (begin, now) = (group.timeline.sample(0), at_or_last(&group.timeline, index));
+            let (begin, now) = (group.timeline.sample(0), at_or_last(group.timeline, index));
             for entity in Entity::ALL.into_iter().skip(1) {
                 let is_read = [host, group]
                     .map(|it| index < it.timeline.len() && it.timeline.was_read(entity, index));
                 if is_read == [false, true] {
                     copy_rows(
-                        &host.timeline,
+                        host.timeline,
                         entity,
                         host.timeline
                             .read_before(entity, index.min(host.timeline.len() - 1))
@@ -176,7 +176,7 @@ impl Tape {
     pub(super) fn repeat(&mut self, capture: &Capture, seconds: u64) {
         let until = self.at().plus(Span::from_secs(seconds));
         while self.at() < until {
-            self.play(&capture.timeline, 0..capture.timeline.len());
+            self.play(capture.timeline, 0..capture.timeline.len());
         }
     }
 
