@@ -10,7 +10,7 @@ use report::html::{Picture, worth_a_closer_look};
 use timeline::{Source, TimePoint, TimeRange, Timeline};
 use units::{Count, Span};
 
-/// A picture, and what is to be said about it.
+/// A picture, and what to note about it.
 pub(crate) struct Drawn {
     pub(crate) picture: Picture,
     /// Which part of the source it shows, where that is not all of it.
@@ -33,7 +33,9 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     let begin = timeline.times().first().copied().unwrap_or_default();
     Drawn {
         picture: Picture::new(charts, drawing, begin, &report.findings),
-        part: longest.as_ref().map(|part| said(part, &source.timeline)),
+        part: longest
+            .as_ref()
+            .map(|part| part_shown(part, &source.timeline)),
         problems,
     }
 }
@@ -46,10 +48,10 @@ fn longest(timeline: &Timeline) -> Option<Timeline> {
     timeline.segments().into_iter().max_by_key(Timeline::len)
 }
 
-fn said(part: &Timeline, whole: &Timeline) -> String {
+fn part_shown(part: &Timeline, whole: &Timeline) -> String {
     let count = |samples: usize| Count::new(samples as u64);
     format!(
-        "Nobody knows how the looks of this source lie in time: charts show the longest part of it, {} of {} looks.",
+        "The times of this source's segments are unknown: charts show the longest segment, {} of {} samples.",
         count(part.len()),
         count(whole.len())
     )

@@ -1,10 +1,10 @@
-//! What a source has of a range of time, and what it lacks, in words and in the local time zone.
+//! What a source has of a range of time, and what it missing, in words and in the local time zone.
 
 use jiff::{Timestamp, Zoned};
 use timeline::{OutOfRange, TimePoint, TimeRange, Timeline};
 use units::WallClock;
 
-/// What a source has where it has nothing in a range, for people.
+/// What a source covers, where it has no sample in a range.
 pub fn instead(why: &OutOfRange) -> String {
     match why {
         OutOfRange::Outside(first, last) => {
@@ -14,11 +14,11 @@ pub fn instead(why: &OutOfRange) -> String {
         OutOfRange::NoClock(lasts) => {
             format!("it has no wall clock and lasts {lasts}; count from its start: --since +1m30s")
         }
-        OutOfRange::NoTime => "nothing in it tells when it was; read all of it".to_owned(),
+        OutOfRange::NoTime => "it has no times; read all of it".to_owned(),
     }
 }
 
-/// The range that was understood, where it is on the clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
+/// The range as understood, where it is on the wall clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
 pub fn understood(range: &TimeRange) -> Option<String> {
     let now = Zoned::now();
     let wall = |moment| match moment {
@@ -40,7 +40,7 @@ fn zoned(at: WallClock, now: &Zoned) -> String {
             let at = at.to_zoned(now.time_zone().clone());
             at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
         }
-        Err(_) => "a time that no calendar has".to_owned(),
+        Err(_) => "a time out of range".to_owned(),
     }
 }
 
@@ -51,11 +51,12 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
         Some(at.to_zoned(now.time_zone().clone()))
     };
     let (Some(first), Some(last)) = (local(first), local(last)) else {
-        return "times that no calendar has".to_owned();
+        return "times out of range".to_owned();
     };
-    let end = match first.date() == last.date() {
-        true => "%H:%M:%S %:z",
-        false => "%Y-%m-%d %H:%M:%S %:z",
+    let end = if first.date() == last.date() {
+        "%H:%M:%S %:z"
+    } else {
+        "%Y-%m-%d %H:%M:%S %:z"
     };
     format!(
         "{} to {}",
@@ -64,7 +65,7 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
     )
 }
 
-/// What a source lacks of the range that was asked for: its beginning, its end, or something in between.
+/// What a source missing of the range that was asked for: its beginning, its end, or something in between.
 pub(crate) fn uncovered(range: &TimeRange, timeline: &Timeline) -> Vec<String> {
     if range.is_all() {
         return Vec::new();
@@ -73,10 +74,10 @@ pub(crate) fn uncovered(range: &TimeRange, timeline: &Timeline) -> Vec<String> {
 }
 
 fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<String> {
-    /// A hole is longer than so many of the usual distances, or than that at an end of the range.
-    const HOLE: f64 = 10.0;
+    /// A gap is longer than this many usual intervals, at an end of the range than this many.
+    const GAP: f64 = 10.0;
     const AT_END: f64 = 2.0;
-    /// So many holes are named.
+    /// At most so many gaps are named.
     const MOST: usize = 3;
     let wall = |index: usize| timeline.stamp(index)?.wall;
     let last = timeline.len().saturating_sub(1);
@@ -86,13 +87,13 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
     let usual = timeline.interval().unwrap_or(units::Span::from_secs(1));
     let usual = usual.max(units::Span::from_secs(1));
     let local = |at: WallClock| clock(at, now);
-    let mut lacks = Vec::new();
+    let mut missing = Vec::new();
     if let Some(TimePoint::At(since)) = range.since
         && since.plus(usual.times(AT_END)) < begins
     {
         let (since, begins) = (local(since), local(begins));
-        lacks.push(format!(
-            "asked from {since}; what is there begins at {begins}"
+        missing.push(format!(
+            "requested from {since}; the source begins at {begins}"
         ));
     }
     let is_past = |at: WallClock| i128::from(at.unix_nanos()) <= now.timestamp().as_nanosecond();
@@ -101,33 +102,36 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
         && ends.plus(usual.times(AT_END)) < until
     {
         let (until, ends) = (local(until), local(ends));
-        lacks.push(format!("asked until {until}; what is there ends at {ends}"));
+        missing.push(format!(
+            "requested until {until}; the source ends at {ends}"
+        ));
     }
     let times = timeline.times();
-    let is_hole = |at: &usize| times[*at] - times[*at - 1] > usual.times(HOLE);
-    let holes: Vec<usize> = (1..timeline.len()).filter(is_hole).collect();
-    for at in holes.iter().take(MOST) {
+    let is_gap = |at: &usize| times[*at] - times[*at - 1] > usual.times(GAP);
+    let gaps: Vec<usize> = (1..timeline.len()).filter(is_gap).collect();
+    for at in gaps.iter().take(MOST) {
         let lasts = times[*at] - times[*at - 1];
         if let Some((from, to)) = wall(*at - 1).zip(wall(*at)) {
             let (from, to) = (local(from), local(to));
-            lacks.push(format!("no samples for {lasts}, from {from} to {to}"));
+            missing.push(format!("no samples for {lasts}, from {from} to {to}"));
         }
     }
-    if let Some(more @ 1..) = holes.len().checked_sub(MOST) {
-        lacks.push(format!("and {more} more holes: memtide events"));
+    if let Some(more @ 1..) = gaps.len().checked_sub(MOST) {
+        missing.push(format!("and {more} more gaps: memtide events"));
     }
-    lacks
+    missing
 }
 
 /// `04:43:01` of today, else with its date.
 fn clock(at: WallClock, now: &Zoned) -> String {
     let Ok(at) = Timestamp::from_nanosecond(i128::from(at.unix_nanos())) else {
-        return "a time that no calendar has".to_owned();
+        return "a time out of range".to_owned();
     };
     let at = at.to_zoned(now.time_zone().clone());
-    let form = match at.date() == now.date() {
-        true => "%H:%M:%S",
-        false => "%Y-%m-%d %H:%M:%S",
+    let form = if at.date() == now.date() {
+        "%H:%M:%S"
+    } else {
+        "%Y-%m-%d %H:%M:%S"
     };
     at.strftime(form).to_string()
 }
@@ -169,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_range_lacks_is_said() {
+    fn what_a_range_missing_is_said() {
         let later: Zoned = "2026-11-22T13:00:00+09:00[Asia/Tokyo]".parse().unwrap();
         let says = |from, to, seconds: Vec<u64>| {
             let range = TimeRange {
@@ -179,8 +183,8 @@ mod tests {
             uncovered_at(&range, &sampled(seconds.into_iter()), &later)
         };
         assert_eq!(says(0, 60, (0..=60).collect()), [""; 0]);
-        let late = "asked from 12:00:00; what is there begins at 12:00:30";
-        let early = "asked until 12:01:00; what is there ends at 12:00:50";
+        let late = "requested from 12:00:00; the source begins at 12:00:30";
+        let early = "requested until 12:01:00; the source ends at 12:00:50";
         assert_eq!(says(0, 60, (30..=50).collect()), [late, early]);
         let hole = "no samples for 40 s, from 12:00:10 to 12:00:50";
         assert_eq!(says(0, 60, (0..=10).chain(50..=60).collect()), [hole]);

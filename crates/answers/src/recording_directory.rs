@@ -25,7 +25,7 @@ pub fn to_read() -> Option<PathBuf> {
 /// The recording that this user may not read, where there is one.
 pub fn denied() -> Option<PathBuf> {
     let is_denied = |place: &PathBuf| {
-        // Without leave to search a directory nobody can tell what is in it.
+        // Without search permission the content of a directory is unknown.
         let inside = place.join("recording.json").metadata();
         inside.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
     };

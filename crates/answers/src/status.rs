@@ -16,7 +16,7 @@ use units::{Bytes, Quantity, Span, WallClock};
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
     /// The directory cannot be read.
-    #[error("cannot look into {}: {error}", directory.display())]
+    #[error("cannot read the directory {}: {error}", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
@@ -33,7 +33,7 @@ pub enum StatusError {
 pub struct Answer {
     /// Form of this answer.
     pub schema: &'static str,
-    /// The directory that was looked at.
+    /// The recording's directory.
     pub directory: String,
     /// How it is with the recorder.
     pub state: State,
@@ -43,7 +43,7 @@ pub struct Answer {
     pub user_id: Option<u32>,
     /// What the recorder wrote last; absent where none did.
     pub recorder: Option<Status>,
-    /// What is kept; absent where nothing is.
+    /// What is stored; absent where nothing is.
     pub recording: Option<Stored>,
 }
 
@@ -53,9 +53,9 @@ pub struct Answer {
 pub enum State {
     /// It records.
     Running,
-    /// It has ended in good order.
+    /// It stopped cleanly.
     Stopped,
-    /// It is gone without a word: killed, or the machine went down.
+    /// It ended without stopping: killed, or the machine crashed.
     Gone,
     /// It runs, and its directory is gone.
     Vanished,
@@ -63,7 +63,7 @@ pub enum State {
     None,
 }
 
-/// What is kept, and how far it will go.
+/// What is stored, and how fast it grows.
 #[derive(Debug, Serialize)]
 pub struct Stored {
     /// Size of all files.
@@ -135,8 +135,8 @@ fn owner(directory: &Path) -> Option<u32> {
     Some(status.ok()?.uid())
 }
 
-/// The PID of a process that was told to record into a directory, where that is not there to tell. One that records into
-/// its usual place does not name it, and is not found.
+/// The PID of a process that records into a directory which is gone, from command lines. A recorder of the default directory
+/// does not name it, and is not found.
 fn recorder_without(directory: &Path, root: &Root) -> Option<u32> {
     let processes = std::fs::read_dir(root.path("/proc")).ok()?;
     let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -20,7 +20,7 @@ pub fn with_history(live: Source, root: &Root) -> Source {
         && let Some(place) = recording_directory::denied()
     {
         source.problems.push(format!(
-            "root would also have looked back, into the recording in {}",
+            "root could also read the recording in {} for the time before",
             place.display()
         ));
     }

@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, ToSpan, Zoned};
 use timeline::TimePoint;
 use units::WallClock;
 
-/// Forms that are named where one is not understood.
+/// The forms, for errors.
 const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30` or `2026-11-21 14:00`";
 
 /// Parses a time expression, relative to now.
@@ -23,13 +23,13 @@ pub fn parse(text: &str) -> Result<TimePoint, String> {
 fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
     let typed = text.trim();
     if typed.is_empty() {
-        return Err(format!("no moment is given; {FORMS}"));
+        return Err(format!("no time is given; {FORMS}"));
     }
     let lower = typed.to_lowercase();
     let lower = lower.as_str();
     if let Some(after) = lower.strip_prefix('+') {
         let after = after_start(after)
-            .ok_or_else(|| format!("`{text}` is no time from a start; {FORMS}"))?;
+            .ok_or_else(|| format!("`{text}` is no time after a start; {FORMS}"))?;
         return Ok(TimePoint::AfterStart(after));
     }
     // Of units the case counts: `5M` might be months.
@@ -38,9 +38,9 @@ fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
         .or_else(|| unix(lower))
         // `T` and `Z` are read in either case, but zones in brackets are not.
         .or_else(|| absolute(typed, now));
-    let found = found.ok_or_else(|| format!("`{text}` is no moment; {FORMS}"))?;
+    let found = found.ok_or_else(|| format!("`{text}` is no time; {FORMS}"))?;
     let nanos = i64::try_from(found.as_nanosecond());
-    let nanos = nanos.map_err(|_| format!("`{text}` is too far away to be recorded"))?;
+    let nanos = nanos.map_err(|_| format!("`{text}` is out of range"))?;
     Ok(TimePoint::At(WallClock::from_unix_nanos(nanos)))
 }
 
@@ -69,7 +69,7 @@ fn clock_parts(text: &str) -> Option<f64> {
     })
 }
 
-/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: back from now in every case.
+/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: back from now.
 fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
     if text.eq_ignore_ascii_case("now") {
         return Some(now.timestamp());
@@ -100,9 +100,10 @@ fn day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     let today = now.date();
     let past = |date: Date, step: Span| {
         let at = local(date)?;
-        match at > now.timestamp() {
-            true => local(date.checked_sub(step).ok()?),
-            false => Some(at),
+        if at > now.timestamp() {
+            local(date.checked_sub(step).ok()?)
+        } else {
+            Some(at)
         }
     };
     match day {
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_quoted_beside_the_forms_that_are() {
+    fn an_error_quotes_the_text_and_names_the_forms() {
         for text in [
             "soon",
             "25:00",
@@ -262,11 +263,7 @@ mod tests {
         }
         assert!(read("soon", NOW).unwrap_err().contains("yesterday 01:30"));
         // An empty variable of a script asks for nothing.
-        assert!(
-            read(" ", NOW)
-                .unwrap_err()
-                .starts_with("no moment is given")
-        );
+        assert!(read(" ", NOW).unwrap_err().starts_with("no time is given"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What can be typed: one file a command. Parsing does nothing; commands do.
+//! The command line: a file per command. Parsing does nothing; commands do.
 
 mod answer_format;
 mod capture;
@@ -40,13 +40,13 @@ pub(crate) use where_memory::Where;
     version,
     max_term_width = 100,
     arg_required_else_help = true,
-    after_help = "Start with: memtide check"
+    after_help = "Start with: memtide check\n\nBad usage, no arguments included, ends with exit code 3 (\"unknown\" for monitoring plugins)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// When to use colour, which only repeats what words say
+    /// When to use colour; it only repeats what words say
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
 }
@@ -93,7 +93,7 @@ mod tests {
             (["--every", "0"], "100ms is the least"),
             (["--every", "10ms"], "100ms is the least"),
             (["--every", "1h"], "10m is the most"),
-            (["--every", "soon"], "no length of time"),
+            (["--every", "soon"], "no duration"),
             (["--keep", "1"], "`1` has no unit; write 1d for days"),
             (["--keep", "30m"], "1h is the least"),
             (["--keep-size", "1"], "16MiB is the least"),

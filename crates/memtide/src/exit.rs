@@ -1,4 +1,4 @@
-//! Exit codes: what cron, Nagios and CI read.
+//! Exit codes, for cron, Nagios and CI.
 
 use std::process::ExitCode;
 
@@ -8,13 +8,13 @@ use report::model::{Direction, Level};
 /// How memtide ends. `check` follows the monitoring-plugins convention; other commands end with 0 or 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; for `check`: memory is enough as far as it was seen.
+    /// Done; for `check`: no finding is a warning.
     Ok = 0,
     /// At least one warning.
     Warning = 1,
     /// At least one critical finding.
     Critical = 2,
-    /// Nothing can be said: bad usage, an unreadable source, too little data.
+    /// Unknown: bad usage, an unreadable source, too little data.
     Unknown = 3,
 }
 

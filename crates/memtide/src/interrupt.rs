@@ -1,4 +1,4 @@
-//! Ctrl-C while this host is watched: the first ends the watch, and what was seen is reported; the second ends memtide.
+//! Ctrl-C while this host is sampled: the first ends sampling, and the samples so far are reported; the second ends memtide.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use signal_hook::flag;
 /// What a shell reports for a program that SIGINT ended: 128 and the signal's number.
 const ENDED: i32 = 128 + SIGINT;
 
-/// Listens from now on; the answer says whether Ctrl-C was pressed. Where listening fails, Ctrl-C ends memtide as ever.
+/// Listens from now on; the returned function says whether Ctrl-C was pressed. If listening fails, Ctrl-C ends memtide.
 pub(crate) fn listen() -> impl Fn() -> bool {
     let pressed = Arc::new(AtomicBool::new(false));
     // In this order: the second press finds what the first has set.

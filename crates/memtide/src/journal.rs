@@ -1,7 +1,7 @@
-//! Being a service of systemd: priorities of messages in its journal, and word of how it goes (sd_notify).
+//! systemd: priorities of messages in the journal, and sd_notify(3).
 //!
 //! Both are by environment variables and need no library: `$JOURNAL_STREAM` names the stream that is the journal,
-//! `$NOTIFY_SOCKET` where word is expected, `$WATCHDOG_USEC` how often.
+//! `$NOTIFY_SOCKET` the socket of notifications, `$WATCHDOG_USEC` their interval.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// What a line of a message begins with: nothing, or in the journal its priority.
+/// The prefix of a message: in the journal its priority, else nothing.
 pub(crate) fn prefix(line: &str) -> &'static str {
     if !is_stderr() {
         return "";
@@ -30,17 +30,17 @@ pub(crate) fn is_stderr() -> bool {
             .is_ok_and(|stat| named == format!("{}:{}", stat.st_dev, stat.st_ino))
 }
 
-/// Whoever waits for word from us.
+/// The service manager that expects notifications.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     socket: UnixDatagram,
     address: SocketAddr,
-    /// How often we must show that we are alive.
+    /// Within which time a keep-alive is expected.
     pub(crate) watchdog: Option<Duration>,
 }
 
 impl Supervisor {
-    /// The one that the environment names; `None` where there is none.
+    /// The one of the environment; `None` where there is none.
     pub(crate) fn find() -> Option<Self> {
         let path = std::env::var_os("NOTIFY_SOCKET")?;
         let micros = std::env::var("WATCHDOG_USEC").ok();
@@ -50,7 +50,7 @@ impl Supervisor {
             .filter(|_| is_ours)
             .and_then(|text| text.parse().ok());
         let socket = UnixDatagram::unbound().ok()?;
-        // Whoever does not listen must not keep us from ending.
+        // A manager that does not read must not block the exit.
         socket.set_nonblocking(true).ok()?;
         Some(Self {
             socket,
@@ -59,9 +59,9 @@ impl Supervisor {
         })
     }
 
-    /// Sends word: `READY=1`. It may be lost; whoever waits will say so.
-    pub(crate) fn tell(&self, word: &str) {
-        let _ = self.socket.send_to_addr(word.as_bytes(), &self.address);
+    /// Sends a state such as `READY=1`. It may be lost.
+    pub(crate) fn notify(&self, state: &str) {
+        let _ = self.socket.send_to_addr(state.as_bytes(), &self.address);
     }
 }
 

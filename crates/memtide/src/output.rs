@@ -1,4 +1,4 @@
-//! Where answers and messages go: stdout is the answer, stderr is progress and warnings.
+//! Output: stdout is the answer, stderr is progress and warnings.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use units::Span;
 use crate::cli::ColorChoice;
 use crate::{interrupt, journal};
 
-/// How to write to whoever called.
+/// Colour and width of the output.
 #[derive(Debug)]
 pub(crate) struct Output {
     color: bool,
@@ -69,7 +69,7 @@ impl Output {
         }
     }
 
-    /// A fault that ends the command.
+    /// An error that ends the command.
     pub(crate) fn error(&self, error: &anyhow::Error) {
         say(&format!("error: {}", escape(&format!("{error:#}"))));
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
@@ -83,17 +83,17 @@ impl Output {
         }
     }
 
-    /// A fault that does not.
+    /// A problem that does not end the command.
     pub(crate) fn warn(&self, text: &str) {
         say(&format!("warning: {}", escape(text)));
     }
 
-    /// Something worth knowing, apart from the answer.
+    /// A note beside the answer.
     pub(crate) fn note(&self, text: &str) {
         say(&escape(text));
     }
 
-    /// Runs what watches this host for a while, with a line about how far it is. Ctrl-C ends it early.
+    /// Runs what samples this host for a while, with a progress bar. Ctrl-C ends it early.
     pub(crate) fn watching<T>(
         &self,
         what: &str,
@@ -115,7 +115,7 @@ impl Output {
         result
     }
 
-    /// A line about what takes nobody knows how long; only on a terminal.
+    /// A spinner for work of unknown length; only on a terminal.
     pub(crate) fn busy(&self, what: &str) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -126,7 +126,7 @@ impl Output {
         bar
     }
 
-    /// Runs what reports the share that is done, with a line about it.
+    /// Runs what reports the share that is done, with a progress bar.
     pub(crate) fn reading<T>(&self, what: &str, run: impl FnOnce(&mut dyn FnMut(f64)) -> T) -> T {
         const STEPS: u32 = 1000;
         let bar = self.progress(what, u64::from(STEPS));
@@ -136,7 +136,7 @@ impl Output {
         result
     }
 
-    /// A line about what goes on, drawn over itself; only on a terminal.
+    /// A progress bar; only on a terminal.
     pub(crate) fn progress(&self, what: &str, total: u64) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -150,16 +150,14 @@ impl Output {
     }
 }
 
-/// What to do about a directory that cannot be recorded into.
+/// What to do where a directory cannot be recorded into.
 fn help(error: &StoreError) -> Option<&'static str> {
     match error {
         StoreError::Locked { .. } => {
-            Some("`memtide record --status` tells about it; record elsewhere with `--to DIR`")
+            Some("`memtide record --status` shows it; record elsewhere with `--to DIR`")
         }
         StoreError::NotARecording { .. } => Some("name a new or empty directory with `--to DIR`"),
-        StoreError::OtherHost { .. } => {
-            Some("give each host a directory of its own with `--to DIR`")
-        }
+        StoreError::OtherHost { .. } => Some("name a directory for each host with `--to DIR`"),
         StoreError::NotLater { .. } | StoreError::Undated { .. } => {
             Some("name another directory with `--to DIR`")
         }
@@ -168,7 +166,7 @@ fn help(error: &StoreError) -> Option<&'static str> {
     }
 }
 
-/// Writes a message. Where even that fails there is nobody left to tell, and the exit code still says it.
+/// Writes a message. If even that fails, the exit code remains.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}{line}", journal::prefix(line));
 }

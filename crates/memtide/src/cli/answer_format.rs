@@ -16,9 +16,9 @@ pub(crate) struct AnswerFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Human-readable
     Text,
-    /// For programs: docs/report.schema.json and its neighbours describe it
+    /// JSON; docs/report.schema.json and its neighbours describe it
     Json,
 }
 

@@ -1,4 +1,4 @@
-//! What can be typed after `memtide capture`.
+//! Arguments of `memtide capture`.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use units::Span;
 
 use super::typed::span;
 
-/// Save this host's kernel files over time, to bring a sick host home
+/// Save this host's kernel files over time, to diagnose it elsewhere
 ///
-/// The file holds the kernel's own numbers, names of programs and of control groups. It never holds environments; command
-/// lines and the host's name only when asked for. Ctrl-C ends it early and keeps what was taken.
+/// The file holds the kernel's numbers, names of programs and of cgroups. It never holds environments; command lines and the
+/// host name only with --cmdlines and --hostname. Ctrl-C ends it early and keeps the samples so far.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -22,11 +22,11 @@ pub(crate) struct Capture {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// How long to watch
+    /// How long to sample
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = span)]
     pub(crate) lasts: Span,
 
-    /// How often to look
+    /// Interval between samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
 
@@ -34,7 +34,7 @@ pub(crate) struct Capture {
     #[arg(long)]
     pub(crate) cmdlines: bool,
 
-    /// Include the host's name
+    /// Include the host name
     #[arg(long)]
     pub(crate) hostname: bool,
 }

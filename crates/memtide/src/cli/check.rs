@@ -1,4 +1,4 @@
-//! What can be typed after `memtide check`.
+//! Arguments of `memtide check`.
 
 use std::path::PathBuf;
 
@@ -10,33 +10,33 @@ use super::{AnswerFormat, Around};
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it watches this host for a while, looks up in its recording (memtide record) what was before, and as root in
-/// the kernel's log who was killed in the last minutes. With FILE
-/// it reads what there is of another host: a capture; text that somebody pasted or saved (free, vmstat, /proc files, slabtop,
-/// ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a verdict in one sentence, what RAM
-/// holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told. Ctrl-C ends
-/// watching early and reports what was seen. --since, --until and --at without FILE are of this host's recording.
+/// Without FILE it samples this host for a while, reads its recording (memtide record) for the day before, and as root the
+/// kernel log for recent OOM kills. With FILE it reads data of another host: a capture; pasted or saved text (free, vmstat,
+/// /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a verdict in
+/// one sentence, what RAM holds, findings with evidence and fix, what looks bad but is harmless, and what could not be
+/// evaluated. Ctrl-C ends sampling early and reports the samples so far. --since, --until and --at without FILE read this
+/// host's recording.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  memtide check                        watch this host for 10 s
-  memtide check --for 1m               look longer: more certain
-  memtide check sick.jsonl.zst         a capture brought home
+  memtide check                        sample this host for 10 s
+  memtide check --for 1m               sample longer: more certain
+  memtide check sick.jsonl.zst         a capture of another host
   memtide check /var/lib/memtide       a recording (memtide record)
   memtide check --since 'yesterday 22:00' --until 02:00
                                        this host's recording of that time
   memtide check --at 02:14             the minutes around it
-  memtide check free.txt oom.log       what somebody sent
-  dmesg | memtide check -              the kernel's own reports
-  memtide check --explain-input x.txt  what was recognised in it
+  memtide check free.txt oom.log       pasted text and a kernel log
+  dmesg | memtide check -              OOM reports of the kernel log
+  memtide check --explain-input x.txt  which blocks were recognised
   memtide check --format json | jq .verdict
   ssh HOST memtide capture -o - | memtide check -
 
 WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:00, 2026-11-21 14:00, an RFC 3339 time,
-@1795240800, or +1m30s from the source's start. What names no zone is local time.
+@1795240800, or +1m30s from the source's start. A time without a zone is local time.
 
 With --format json, one FILE gives an object and several give an array with one element for each, in order;
-one that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
+a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 
 Exit codes, as monitoring plugins have them:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
@@ -48,23 +48,23 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) around: Around,
 
-    /// Do not look into this host's recording for what was before
+    /// Do not read this host's recording of the day before
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]
     pub(crate) no_history: bool,
 
-    /// How long to watch this host
+    /// How long to sample this host
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span)]
     pub(crate) lasts: Span,
 
-    /// How often to look at this host
+    /// Interval between samples of this host
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
 
-    /// How far back to look for kills in the kernel's log, and what counts as recent
+    /// How far back the kernel log is read for OOM kills, and how old a finding may be to count as recent
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = span)]
     pub(crate) recent: Span,
 
-    /// Also list the rules that looked and found nothing
+    /// Also list the rules that found nothing
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -1,4 +1,4 @@
-//! What can be typed after `memtide events`.
+//! Arguments of `memtide events`.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use super::typed::event_kinds;
 
 /// List what happened: kills, failed allocations, limit hits, changed settings, reboots, gaps
 ///
-/// In order of time, one line each, whatever the source is: kernel reports and counters of a capture, a paste or a log, and
-/// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once, at the log's
-/// time. What is known only between two readings (a changed setting, a counter of a group) is told with both.
+/// In order of time, one line each, from any source: kernel reports and counters of a capture, a paste or a log, and events
+/// that the recorder wrote. A kill that the kernel log, several counters and the recorder report is listed once, at the log's
+/// time. What happened between two readings (a changed setting, a counter of a cgroup) is listed with both times.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -21,12 +21,12 @@ Examples:
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
-The time is the kernel log's where it tells, else that of the first reading that shows it. What the log still held of before
-a recording began is listed with its own time and says so; what only a counter tells of before the first sample has none
-(\"since boot\"). In JSON, dated says which of these it is, since is the reading before.
+The time is that of the kernel log, else of the first reading that shows the event. An event of the kernel log from before the
+recording has its own time and is marked as such; one that only a counter shows before the first sample has no time
+(\"since boot\"). In JSON, `dated` says which of these it is, `since` is the reading before.
 
-docs/events.schema.json describes the answer for programs.
-Exit codes: 0 also where nothing happened   3 an error")]
+docs/events.schema.json describes the JSON.
+Exit codes: 0 done, events or none   3 an error")]
 pub(crate) struct Events {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
@@ -39,11 +39,11 @@ pub(crate) struct Events {
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]
     pub(crate) kinds: Vec<String>,
 
-    /// Show events in full, with the kernel's lines
+    /// Show events in full, with the kernel's log lines
     #[arg(short, long, visible_alias = "report")]
     pub(crate) verbose: bool,
 
-    /// How to print them
+    /// How to print events
     #[arg(long, value_enum, default_value_t = EventsFormat::Text)]
     format: EventsFormat,
 
@@ -64,10 +64,10 @@ impl Events {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EventsFormat {
-    /// For people, times in the local zone
+    /// Human-readable, times in the local zone
     Text,
-    /// For programs, times in UTC
+    /// JSON, times in UTC
     Json,
-    /// For spreadsheets, times in UTC
+    /// CSV, times in UTC
     Csv,
 }

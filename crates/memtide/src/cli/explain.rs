@@ -1,4 +1,4 @@
-//! What can be typed after `memtide rules` and `memtide signals`.
+//! Arguments of `memtide rules` and `memtide signals`.
 
 use std::ffi::OsStr;
 
@@ -10,7 +10,7 @@ use super::AnswerFormat;
 /// Explain the rules: what each finding means and how it is recognised
 #[derive(Debug, Args)]
 pub(crate) struct Rules {
-    /// One rule, by id; without it, all are listed
+    /// Id of one rule; without it, all are listed
     #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 
@@ -18,10 +18,10 @@ pub(crate) struct Rules {
     pub(crate) answer: AnswerFormat,
 }
 
-/// Explain the signals: what is read, from where, and what other tools call it
+/// Explain the signals: what is read, from which kernel file, and its name in other tools
 #[derive(Debug, Args)]
 pub(crate) struct Signals {
-    /// Signals whose name, kernel field or name in another tool contains this; without it, all are listed
+    /// Part of a signal's name, of its kernel field or of its name in another tool; without it, all are listed
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -29,7 +29,7 @@ pub(crate) struct Signals {
     pub(crate) answer: AnswerFormat,
 }
 
-/// Any text, as `memtide rules` itself says which rules come near; completions know the ids.
+/// Any text: `memtide rules` itself suggests similar ids; completions list the ids.
 #[derive(Debug, Clone)]
 struct RuleId;
 

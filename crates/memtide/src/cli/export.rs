@@ -1,4 +1,4 @@
-//! What can be typed after `memtide export`.
+//! Arguments of `memtide export`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::Part;
 /// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
 ///
 /// csv: one table, one row for each sample, or for each sample and entity. Columns have the names and units of `memtide
-/// signals`, times are RFC 3339 in UTC, what was not read is empty, and a limit that is none is `inf`.
+/// signals`, times are RFC 3339 in UTC, a missing reading is empty, and no limit is `inf`.
 ///
 /// parquet: a directory with a file for each table, as recordings have them.
 ///
@@ -28,17 +28,17 @@ Examples:
   memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
   promtool tsdb create-blocks-from openmetrics sick.txt DATA
 
-A FILE that ends in .zst or .gz is packed. FILE appears when it is whole, or not at all.")]
+A FILE that ends in .zst or .gz is packed. FILE appears when it is complete, or not at all.")]
 pub(crate) struct Export {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
-    /// Which format
+    /// The format
     #[arg(long, value_enum)]
     pub(crate) format: ExportFormat,
 
-    /// Where to write: a file, for parquet a directory that is not there yet; `-` is standard output
+    /// Where to write: a file, for parquet a new directory; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 
@@ -51,7 +51,7 @@ pub(crate) struct Export {
     )]
     pub(crate) tables: Vec<Table>,
 
-    /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all that begin so
+    /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all of that prefix
     #[arg(long = "signal", value_name = "NAME", value_delimiter = ',')]
     pub(crate) signals: Vec<String>,
 
@@ -62,11 +62,11 @@ pub(crate) struct Export {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// openmetrics: whose names metrics have
+    /// openmetrics: names of the metrics
     #[arg(long, value_enum, default_value_t = MetricNames::Memtide)]
     pub(crate) names: MetricNames,
 
-    /// Overwrite FILE where there is one
+    /// Overwrite an existing FILE
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -81,7 +81,7 @@ pub(crate) enum ExportFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricNames {
-    /// `memtide_mem_free_bytes`: by Prometheus' conventions, and clashes with nothing
+    /// `memtide_mem_free_bytes`: Prometheus' conventions, in a namespace of its own
     Memtide,
     /// node_exporter's where it has one, so that dashboards made for it work: `node_memory_MemFree_bytes`
     NodeExporter,

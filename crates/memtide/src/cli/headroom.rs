@@ -1,4 +1,4 @@
-//! What can be typed after `memtide headroom`, and the demand that `report` takes, too.
+//! Arguments of `memtide headroom`, and the demand that `report` takes, too.
 
 use std::path::PathBuf;
 
@@ -10,29 +10,28 @@ use super::{AnswerFormat, Part};
 
 /// Say how much more fits into a host's memory, and whether a given demand does
 ///
-/// What is available holds page cache that the workload needs and room in which writers buffer, so it is not what can be
-/// added. For each sample this takes off what must stay, and answers for the worst moment and for nearly all the time, with
-/// what binds, who ran then, and what the answer rests on. How much cache is needed no counter tells: it has bounds, and
-/// where they decide, the answer is that nobody can tell. A good answer is confirmed only by a whole cycle of the workload: a week
-/// with its nights and its weekend.
+/// Available memory holds page cache that the workload reads again and buffers of writers, so it cannot all be added. For
+/// each sample this subtracts what must stay, and answers for the worst time and for nearly all of the time: which limit
+/// binds, who ran then, what the answer rests on. No counter says how much cache is needed: it has bounds, and where they
+/// decide, the answer is unknown. A positive answer needs a whole cycle of the workload: a week with nights and a weekend.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   memtide headroom                          how much more fits on this host, from its recording
-  memtide headroom --add 500M               does a product of 500 MiB fit?
-  memtide headroom week/ --add 8G --as cache   room to keep 8 GiB of files warm?
+  memtide headroom --add 500M               do 500 MiB of process memory fit?
+  memtide headroom week/ --add 8G --as cache   do 8 GiB of cached files fit?
   memtide headroom sick.jsonl.zst --at p99  for all but one sample in a hundred
   memtide headroom week/ --format json | jq .room.least
 
---as says what is added: anon is memory of processes (heap, stack), cache is files that are read again and again, tmpfs is
+--as names the kind of memory: anon is process memory (heap, stack), cache is files that are read again and again, tmpfs is
 files in a tmpfs and shared memory.
 WHEN is as for `memtide check`.
-docs/headroom.md teaches how the answer comes about; docs/headroom.schema.json describes the one for programs.
+docs/headroom.md explains the answer; docs/headroom.schema.json describes its JSON.
 
 Exit codes:
-  0 fits   1 tight: most of the time, or hardly anything is left   2 does not fit
-  3 cannot tell: too little of a cycle was watched (\"fits so far\"), what decides is not known, bad usage, or an unreadable
-    source")]
+  0 fits   1 tight: not all of the time, or less than a tenth of RAM is left   2 does not fit
+  3 unknown: the source covers too little of a cycle (\"fits so far\"), a deciding figure is unknown, bad usage, or an
+    unreadable source")]
 pub(crate) struct Headroom {
     /// A recording, a capture, text, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
@@ -41,7 +40,7 @@ pub(crate) struct Headroom {
     #[command(flatten)]
     pub(crate) demand: Demand,
 
-    /// For which part of the time it must fit, apart from the worst moment: p50 to p100
+    /// The part of the time in which it must fit, besides the worst sample: p50 to p100
     #[arg(long, value_name = "PERCENTILE", default_value = "p95", value_parser = percentile)]
     pub(crate) at: Ratio,
 
@@ -52,27 +51,26 @@ pub(crate) struct Headroom {
     pub(crate) answer: AnswerFormat,
 }
 
-/// What shall fit, and for how long it must.
+/// The demand, and the cycle of the workload.
 #[derive(Debug, Args)]
 pub(crate) struct Demand {
-    /// How much shall be added: 500M, 2GiB
+    /// How much memory is to be added: 500M, 2GiB
     #[arg(long, value_name = "SIZE", value_parser = demand)]
     pub(crate) add: Option<Bytes>,
 
-    /// What kind of memory that is
+    /// The kind of that memory
     #[arg(long = "as", value_enum, value_name = "KIND", default_value_t = AddKind::Anon, requires = "add")]
     pub(crate) kind: AddKind,
 
-    /// How long the workload takes to come round; `headroom` judges so much of a recording's end, unless --since or --until
-    /// say otherwise
+    /// Length of the workload's cycle; `headroom` judges the last one of a recording, unless --since or --until are given
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = cycle)]
     pub(crate) cycle: Span,
 }
 
-/// What kind of memory shall be added.
+/// The kind of memory to be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AddKind {
-    /// Memory of processes: heap, stack
+    /// Process memory: heap, stack
     Anon,
     /// Files that are read again and again
     Cache,

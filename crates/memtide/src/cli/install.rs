@@ -1,4 +1,4 @@
-//! What packagers type: `memtide completions` and `memtide man`.
+//! Arguments for packagers: `memtide completions` and `memtide man`.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,6 @@ pub(crate) struct Completions {
 Example:
   memtide man ~/.local/share/man/man1    then: man memtide-check")]
 pub(crate) struct Man {
-    /// Where to; made if it is not there
+    /// The directory; created if absent
     pub(crate) directory: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Which part of a source is meant, in every command that reads one.
+//! The part of a source, for every command that reads one.
 
 use clap::Args;
 use import::OpenOptions;
@@ -6,31 +6,31 @@ use timeline::{TimePoint, TimeRange};
 
 use answers::time_expr::parse;
 
-/// Which part of a source.
+/// A range of a source.
 #[derive(Debug, Args)]
 pub(crate) struct Part {
-    /// From when on: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
+    /// Start of the range: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse)]
     pub(crate) since: Option<TimePoint>,
 
-    /// Until when
+    /// End of the range
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse)]
     pub(crate) until: Option<TimePoint>,
 }
 
-/// Which part of a source, or the minutes around a moment of it.
+/// A range of a source, or the minutes around a time of it.
 #[derive(Debug, Args)]
 pub(crate) struct Around {
     #[command(flatten)]
     pub(crate) part: Part,
 
-    /// The 5 minutes before and after a moment
+    /// The 5 minutes before and after a time
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse, conflicts_with_all = ["since", "until"])]
     pub(crate) at: Option<TimePoint>,
 }
 
 impl Part {
-    /// The same, for whoever reads the source.
+    /// The range that both name.
     pub(crate) const fn range(&self) -> TimeRange {
         TimeRange {
             since: self.since,
@@ -38,8 +38,8 @@ impl Part {
         }
     }
 
-    /// The same, as closely as it is kept.
-    pub(crate) fn wanted(&self) -> OpenOptions {
+    /// Options to read that range, by the minute where it is long.
+    pub(crate) fn options(&self) -> OpenOptions {
         OpenOptions {
             range: self.range(),
             ..OpenOptions::default()

@@ -1,4 +1,4 @@
-//! What can be typed after `memtide record`.
+//! Arguments of `memtide record`.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use units::{Bytes, Span};
 use super::AnswerFormat;
 use super::typed::{every, keep, keep_size, sync};
 
-/// Record this host's memory all the time: a flight recorder that every other command can look back with
+/// Record this host's memory all the time: a flight recorder that every other command can read
 ///
-/// It samples the host every second, control groups and processes every ten, and keeps the samples for days, in a directory
+/// It samples the host every second, cgroups and processes every ten, and stores the samples for days, in a directory
 /// that survives a crash at any moment. It is small (some 5 MiB, a fraction of a percent of a CPU) and made to go on where the host
 /// runs out of memory. As an ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
 /// makes what is recorded so far a file that other programs can open.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  memtide record                       until Ctrl-C, into this user's usual place
+  memtide record                       until Ctrl-C, into this user's default directory
   sudo memtide record --install        as a service, now and at every start
   memtide record --install --dry-run   see its unit first
-  memtide record --status              is it running, what does it cost, what can it not see
+  memtide record --status              is it running, what does it cost, what can it not read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
   memtide record --from sick.jsonl.zst --to DIR
 
@@ -31,16 +31,16 @@ Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.
 
 Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
 pub(crate) struct Record {
-    /// Where to record: a directory, made if it is not there
+    /// The recording's directory, created if absent
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
 
-    /// How often to look at the host
+    /// Interval between samples of the host
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     pub(crate) every: Span,
 
-    /// How often to look at processes, and at control groups if not more often than every 10s [default: 10s, or --every
-    /// where that is longer]
+    /// Interval between samples of processes, and of cgroups where it is 10s or more [default: 10s, or --every where that is
+    /// longer]
     #[arg(long, value_name = "TIME", value_parser = every)]
     pub(crate) processes: Option<Span>,
 
@@ -48,30 +48,30 @@ pub(crate) struct Record {
     #[arg(long, conflicts_with = "processes")]
     pub(crate) no_processes: bool,
 
-    /// Do not record control groups
+    /// Do not record cgroups
     #[arg(long)]
     pub(crate) no_groups: bool,
 
-    /// Which way to read processes, whatever is best here: to measure what each costs
+    /// How to read processes, to measure the cost of each way
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
     pub(crate) tasks: Option<TasksBy>,
 
-    /// How far back to keep
+    /// Retention: how far back samples are stored
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = keep)]
     pub(crate) keep: Span,
 
-    /// How much to keep; the oldest goes first
+    /// Retention: largest size of the recording; the oldest part is dropped first
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = keep_size)]
     pub(crate) keep_size: Bytes,
 
-    /// How much may be lost when the power fails
+    /// Sync interval: what a power failure may cost
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = sync)]
     pub(crate) sync: Span,
 
     #[command(flatten)]
     pub(crate) mode: RecordMode,
 
-    /// With --install or --uninstall: show what would be done, and do nothing
+    /// With --install or --uninstall: print what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -84,7 +84,7 @@ pub(crate) struct Record {
 #[group(multiple = false)]
 #[allow(clippy::struct_excessive_bools)] // As they are typed.
 pub(crate) struct RecordMode {
-    /// Say how the recorder of a directory is doing: what it costs, what it cannot read, what it keeps
+    /// Show the state of a directory's recorder: what it costs, what it cannot read, what it stores
     #[arg(long)]
     pub(crate) status: bool,
 

@@ -1,4 +1,4 @@
-//! What can be typed after `memtide report`.
+//! Arguments of `memtide report`.
 
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
-//! Values as people type them: times, sizes, shares. What makes no sense is refused with the bound that it misses.
+//! Values as typed: times, sizes, percentiles. A value out of bounds is refused with the bound.
 
 use jiff::SpanRelativeTo;
 use units::{Bytes, Quantity, Ratio, Span};
 
 /// `500ms`, `10s`, `2m`, `1h 30m`, `14d`; a plain number is seconds.
 pub(super) fn span(text: &str) -> Result<Span, String> {
-    let wrong = || format!("`{text}` is no length of time; write 500ms, 10s, 2m, 1h or 14d");
+    let wrong = || format!("`{text}` is no duration; write 500ms, 10s, 2m, 1h or 14d");
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => seconds_in(text).ok_or_else(wrong)?,
@@ -22,20 +22,19 @@ pub(super) fn span(text: &str) -> Result<Span, String> {
     Ok(Span::from_secs_f64(seconds))
 }
 
-/// Hours and days alike: a day is 24 hours here, whatever the clock does.
+/// A day is 24 hours, also where daylight saving time begins or ends.
 fn seconds_in(text: &str) -> Option<f64> {
     let span: jiff::Span = text.parse().ok()?;
     let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
     Some(length.as_secs_f64())
 }
 
-/// A length of time between bounds, each with why it is one.
+/// A duration between bounds, each with its reason.
 fn span_within(
     text: &str,
     (least, why_least): (Span, &str),
     (most, why_most): (Span, &str),
 ) -> Result<Span, String> {
-    // What is too short for any purpose is said with this one's bound.
     let span = match text.trim().parse::<f64>() {
         Ok(seconds) if (0.0..0.01).contains(&seconds) => Span::ZERO,
         _ => span(text)?,
@@ -49,8 +48,8 @@ fn span_within(
     Ok(span)
 }
 
-/// How often a recorder looks. At 10 Hz the host's files alone take 0.3 % of a CPU; with minutes between two samples, rules
-/// that look for a minute of trouble see nothing.
+/// A recorder's interval. At 10 Hz the host's files alone take 0.3 % of a CPU; with minutes between two samples, rules about
+/// a minute of trouble find nothing.
 pub(super) fn every(text: &str) -> Result<Span, String> {
     span_within(
         text,
@@ -65,7 +64,7 @@ pub(super) fn every(text: &str) -> Result<Span, String> {
     )
 }
 
-/// How long a recorder keeps. Times are seconds where no unit is named, as for `sleep`; here hardly anybody means them.
+/// A recorder's retention. Elsewhere a plain number is seconds, as for `sleep`; here that is refused as a likely mistake.
 pub(super) fn keep(text: &str) -> Result<Span, String> {
     let typed = text.trim();
     let is_plain = typed.starts_with(|c: char| matches!(c, '1'..='9'));
@@ -76,21 +75,18 @@ pub(super) fn keep(text: &str) -> Result<Span, String> {
     }
     span_within(
         text,
-        (
-            Span::from_hours(1),
-            "1h is the least that can be looked back on",
-        ),
+        (Span::from_hours(1), "1h is the least"),
         (Span::from_hours(24 * 366), "366d is the most"),
     )
 }
 
-/// What a recorder may lose.
+/// A recorder's sync interval: what a power failure may cost.
 pub(super) fn sync(text: &str) -> Result<Span, String> {
     span_within(
         text,
         (
             Span::from_secs(1),
-            "1s is the least, as each time the disk is made to write",
+            "1s is the least, as each sync makes the disk write",
         ),
         (Span::from_mins(10), "10m is the most"),
     )
@@ -136,16 +132,17 @@ fn size(text: &str) -> Result<Bytes, String> {
     Ok(Bytes::from_f64(number * base.powi(power)))
 }
 
-/// A size that is not nothing.
+/// A size above zero.
 pub(super) fn demand(text: &str) -> Result<Bytes, String> {
     let size = size(text)?;
-    match size > Bytes::ZERO {
-        true => Ok(size),
-        false => Err("nothing is added; write 500M or 2GiB".to_owned()),
+    if size > Bytes::ZERO {
+        Ok(size)
+    } else {
+        Err("nothing is added; write 500M or 2GiB".to_owned())
     }
 }
 
-/// How long a workload takes to come round.
+/// The length of a workload's cycle.
 pub(super) fn cycle(text: &str) -> Result<Span, String> {
     span_within(
         text,

@@ -1,4 +1,4 @@
-//! What can be typed after `memtide where`.
+//! Arguments of `memtide where`.
 
 use std::path::PathBuf;
 
@@ -10,26 +10,26 @@ use answers::time_expr::parse;
 
 /// Show where memory went: a tree that adds up to MemTotal
 ///
-/// What no counter explains is a line of its own. It also reads the PSS of the largest processes, for at most 0.2 s, and
-/// the slab caches; those of other users only as root.
+/// Memory that no counter explains is a line of its own. The PSS of the largest processes is read for at most 0.2 s, slab
+/// caches too; those of other users only as root.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   memtide where                        this host, now
   memtide where --deep                 PSS of every process (those of others: as root)
   memtide where sick.jsonl.zst         the last sample of a capture
-  memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` says how to write moments
+  memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` explains WHEN
   memtide where --format json | jq .accounting")]
 pub(crate) struct Where {
     /// Capture, recording or text to read; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The last sample at or before this moment; without FILE, of this host's recording
+    /// The last sample at or before this time; without FILE, of this host's recording
     #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true, conflicts_with = "deep")]
     pub(crate) at: Option<TimePoint>,
 
-    /// Read the PSS of every process, not only of the largest; 3 ms for each GiB that they hold
+    /// Read the PSS of every process, not only of the largest; takes 3 ms per GiB
     #[arg(long)]
     pub(crate) deep: bool,
 

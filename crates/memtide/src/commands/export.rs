@@ -16,7 +16,7 @@ use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// There may be thousands of them, and each is a series of its own: only where asked for.
+/// Thousands of entities, each a series: only with --table.
 const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
 
 pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
     let format = format(args)?;
     let path = answers::recording_directory::unless_named(args.source.as_deref())?;
     let open = || {
-        source::open_part(&path, args.part.wanted(), output)
+        source::open_part(&path, args.part.options(), output)
             .inspect(|opened| source::warn(opened, output))
     };
     let Some(format) = format else {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
     write(&open()?, &*format, &picks, &target, output)
 }
 
-/// Writes what was opened and says what came of it.
+/// Writes a source and reports the result.
 pub(super) fn write(
     opened: &Source,
     format: &dyn Exporter,
@@ -45,8 +45,8 @@ pub(super) fn write(
 ) -> anyhow::Result<Exit> {
     if let Some(thinned) = opened.origin.thinned_to {
         output.warn(&format!(
-            "of so long a time one sample every {thinned} is written; \
-             memtide export --since and --until choose a part with every one"
+            "the source is long: one sample every {thinned} is written; \
+             --since and --until choose a part with every sample"
         ));
     }
     match target.write(|out| format.export(opened, picks, out)) {
@@ -120,9 +120,10 @@ fn metrics(args: &Export, tables: Vec<Entity>) -> OpenMetrics {
         .into_iter()
         .filter(|table| !MANY.contains(table));
     OpenMetrics {
-        tables: match tables.is_empty() {
-            true => few.collect(),
-            false => tables,
+        tables: if tables.is_empty() {
+            few.collect()
+        } else {
+            tables
         },
         names: match args.names {
             MetricNames::Memtide => Names::Memtide,
@@ -132,7 +133,7 @@ fn metrics(args: &Export, tables: Vec<Entity>) -> OpenMetrics {
     }
 }
 
-/// The signals of these names, or whose names begin so.
+/// The signals of these names and prefixes.
 fn picks(names: &[String]) -> anyhow::Result<Picks> {
     let mut picked: Vec<SignalId> = Vec::new();
     for name in names {

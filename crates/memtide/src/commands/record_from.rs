@@ -46,9 +46,10 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         if count == 1 { "sample" } else { "samples" },
         host.name
     ));
-    Ok(match opened.origin.is_cut_short {
-        true => Exit::Unknown,
-        false => Exit::Ok,
+    Ok(if opened.origin.is_cut_short {
+        Exit::Unknown
+    } else {
+        Exit::Ok
     })
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     if is_one_file(&path, &args.output) {
         bail!(
-            "{} is what the page is made of, and would be lost; name another file",
+            "{} is the source of the page and would be overwritten; name another file",
             args.output.display()
         );
     }
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     let source = source::open_screened(&path, range, output)?;
     if source.timeline.is_empty() {
         bail!(
-            "{} has no sample, so there is nothing to draw; memtide check says what it tells",
+            "{} has no sample, so there is nothing to draw; memtide check reads the rest of it",
             source.origin.name
         );
     }

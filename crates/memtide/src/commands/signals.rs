@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Signals, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Whether any of a signal's names contains what was typed; an exact name of ours is meant alone.
+/// Whether one of a signal's names contains the text; an exact memtide name selects that signal alone.
 fn matches(def: &SignalDef, name: &str) -> bool {
     if signals::by_name(name).is_some() {
         return def.name == name;

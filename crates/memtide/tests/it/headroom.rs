@@ -416,6 +416,6 @@ fn what_a_range_lacks_is_said() {
     ];
     let output = memtide(&[&["headroom", &source][..], &range].concat());
     let said = crate::support::complaints(&output);
-    assert!(said.contains("what is there begins at"), "{said}");
-    assert!(said.contains("what is there ends at"), "{said}");
+    assert!(said.contains("the source begins at"), "{said}");
+    assert!(said.contains("the source ends at"), "{said}");
 }

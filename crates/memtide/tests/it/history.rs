@@ -275,7 +275,7 @@ fn what_lies_outside_of_a_source_is_said_with_what_it_has() {
             "yesterday",
             "it has no wall clock and lasts 39 s; count from its start",
         ),
-        ("soon", "`soon` is no moment; write `2h ago`"),
+        ("soon", "`soon` is no time; write `2h ago`"),
     ] {
         let output = memtide(&["check", "--since", since, capture]);
         assert_eq!(output.status.code(), Some(3), "{since}");

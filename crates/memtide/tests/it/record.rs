@@ -338,18 +338,18 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     std::fs::remove_file(&ballast).unwrap();
     until("the disk to be well", || problem().is_null());
 
-    told("takes samples again", 1);
+    told("works again", 1);
 
     disk.remount("ro");
     told("may only be read", 1);
     disk.remount("rw");
-    told("takes samples again", 2);
+    told("works again", 2);
 
     let away = disk.0.path().join("away");
     std::fs::rename(&place, &away).unwrap();
     told("the directory is gone", 1);
     std::fs::rename(&away, &place).unwrap();
-    told("takes samples again", 3);
+    told("works again", 3);
     let before = written();
     until("samples after it came back", || written() > before);
     let output = running.end();
@@ -426,7 +426,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (&["--every", "10ms"], "100ms is the least"),
         (
             &["--every", "10s", "--processes", "5s"],
-            "is more often than",
+            "is shorter than",
         ),
         (&["--keep", "1"], "`1` has no unit; write 1d"),
         (&["--keep", "30m"], "1h is the least"),

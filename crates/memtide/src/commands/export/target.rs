@@ -1,4 +1,4 @@
-//! Where an export goes: standard output, or a file that appears when it is whole.
+//! The output of an export: standard output, or a file that appears when it is complete.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -10,10 +10,10 @@ use ::export::Packed;
 use anyhow::bail;
 use report::plain::escape;
 
-/// Where to write.
+/// The output.
 pub(crate) enum Target {
     Stdout,
-    /// A device or a pipe, which is there already and cannot be replaced.
+    /// A device or a pipe, which exists and cannot be replaced.
     Stream(PathBuf),
     File(PathBuf),
 }
@@ -33,7 +33,7 @@ impl Target {
             Err(_) => Ok(Self::File(path)),
             Ok(meta) if meta.is_dir() => bail!("{} is a directory", path.display()),
             Ok(meta) if !meta.is_file() => Ok(Self::Stream(path)),
-            Ok(_) if !force => bail!("{} is there already; --force overwrites it", path.display()),
+            Ok(_) if !force => bail!("{} exists; --force overwrites it", path.display()),
             Ok(_) => Ok(Self::File(path)),
         }
     }
@@ -43,7 +43,7 @@ impl Target {
         matches!(self, Self::Stdout)
     }
 
-    /// Writes; a file is put in place when all of it is on disk, packed as its name says.
+    /// Writes; a file is renamed into place when all of it is on disk, compressed as its name says.
     pub(crate) fn write<T>(
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
@@ -61,7 +61,7 @@ impl Target {
     }
 }
 
-/// Its name for people.
+/// Human-readable.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,7 +90,7 @@ fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> 
         // As any file that a program makes: the user's mask takes off the rest.
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(directory)
-        // Its message names the draft, which nobody knows; the caller names the file.
+        // Its message names the temporary file; the caller names the file.
         .map_err(|error| {
             let why = format!("{}: {}", directory.display(), error.kind());
             io::Error::new(error.kind(), why)
@@ -103,7 +103,7 @@ fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> 
     Ok(result)
 }
 
-/// A terminal, which names of processes must not steer: lines are escaped as in all text.
+/// A terminal: lines are escaped, so that names of processes cannot control it.
 struct Harmless<W: Write> {
     out: W,
     line: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Recording, until it is told to end: puts recorder, housekeeper and store together.
+//! Recording until SIGTERM or Ctrl-C: puts sampler, housekeeper and store together.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,7 +17,7 @@ use store::{Cut, HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::{Quantity, Span};
 
-use super::attendant::Attendant;
+use super::status_line::StatusLine;
 use crate::cli::{Record, TasksBy};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -51,17 +51,17 @@ pub(super) fn run(
     // When all is open: what opening took for a moment must not stay, and what is locked does.
     privileges.insert(0, privilege::lock_memory());
     health.tell_privileges(privileges);
-    let attendant = Attendant::start(args, &kept, &health, &control, output);
+    let status_line = StatusLine::start(args, &kept, &health, &control, output);
     let housekeeper = Housekeeper::start(&root, facts, kept, Arc::clone(&health), outbox)
         .context("cannot start a thread")?;
     let ended = recorder.run(&control);
     housekeeper.stop();
-    attendant.stop(ended.is_ok());
+    status_line.stop(ended.is_ok());
     ended?;
     Ok(Exit::Ok)
 }
 
-/// The recording tells of it as well; whoever starts the next recorder should not have to ask.
+/// Also an event of the recording; here for the user who starts the next recorder.
 fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
     let at = last.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
     let after = at.map_or_else(String::new, |at| {
@@ -105,7 +105,7 @@ fn listen(control: &Control) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Who this host is, and what is known of it.
+/// This host's identity and facts.
 fn host(root: &Root) -> (HostIdentity, Facts) {
     let mut facts = Facts::default();
     host_facts::read(root, probe::now().boot, &mut facts);

@@ -1,10 +1,10 @@
 //! `memtide record`: the flight recorder, its status, and its service.
 
-mod attendant;
 mod foreground;
 mod seal;
 mod service;
 mod status;
+mod status_line;
 mod status_text;
 mod unit;
 
@@ -18,7 +18,7 @@ use crate::commands::record_from;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// How often processes are looked at when nobody says.
+/// The default interval of processes.
 const PROCESSES: Span = Span::from_secs(10);
 
 pub(crate) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
@@ -52,18 +52,18 @@ fn directory(args: &Record) -> anyhow::Result<PathBuf> {
         .clone()
         .or_else(answers::recording_directory::to_write);
     let directory = named.context(
-        "there is no place to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with `--to DIR`",
+        "no directory to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with `--to DIR`",
     )?;
     std::path::absolute(&directory)
-        .with_context(|| format!("cannot tell where {} is", directory.display()))
+        .with_context(|| format!("cannot resolve the path {}", directory.display()))
 }
 
-/// How often processes are looked at; `None`: never.
+/// The interval of processes; `None`: they are not sampled.
 fn processes(args: &Record) -> anyhow::Result<Option<Span>> {
     match args.processes {
         Some(processes) if processes < args.every => bail!(
-            "`--processes {processes}` is more often than `--every {}`, and processes are looked at with the host; \
-             make it as long or longer",
+            "`--processes {processes}` is shorter than `--every {}`; processes are sampled with the host, so make it as long \
+             or longer",
             args.every
         ),
         _ if args.no_processes => Ok(None),

@@ -12,9 +12,10 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
         output.warn(&format!("{}: {problem}", directory.display()));
     }
     // Whoever started it has to know that it must be tried again.
-    Ok(match sealed.left.is_empty() {
-        true => Exit::Ok,
-        false => Exit::Unknown,
+    Ok(if sealed.left.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Unknown
     })
 }
 

@@ -1,5 +1,5 @@
-//! `memtide record --install` and `--uninstall`: the recorder as a service of systemd. Either says what it does, can be
-//! repeated, and leaves alone what it did not write.
+//! `memtide record --install` and `--uninstall`: the recorder as a systemd service. Both print what they do, are idempotent, and
+//! change no unit that memtide did not write.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ pub(super) fn install(args: &Record, output: &Output) -> anyhow::Result<Exit> {
     let service = Service::of_caller()?;
     let unit = Unit {
         owner: service.owner,
-        program: std::env::current_exe().context("cannot tell where this program is")?,
+        program: std::env::current_exe().context("cannot find the path of this program")?,
         directory: super::directory(args)?,
         options: options(args),
     };
@@ -58,7 +58,7 @@ pub(super) fn install(args: &Record, output: &Output) -> anyhow::Result<Exit> {
         service.path.display(),
         unit.directory.display()
     ));
-    output.note("memtide record --status tells how it is doing");
+    output.note("memtide record --status shows its state");
     Ok(Exit::Ok)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> 
     let service = Service::of_caller()?;
     let path = service.path.display();
     if service.ours()?.is_none() {
-        output.note(&format!("{path} is not there; nothing to remove"));
+        output.note(&format!("{path} does not exist; nothing to remove"));
         return Ok(Exit::Ok);
     }
     let before = service.systemctl(&["disable", "--now", NAME]);
@@ -82,7 +82,7 @@ pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> 
     std::fs::remove_file(&service.path).with_context(|| format!("cannot remove {path}"))?;
     run(&after)?;
     output.note(&format!(
-        "{path} is removed; what was recorded stays where it is"
+        "{path} is removed; the recording stays where it is"
     ));
     Ok(Exit::Ok)
 }
@@ -118,7 +118,7 @@ impl Service {
         match std::fs::read_to_string(&self.path) {
             Ok(text) if text.starts_with(MARK) => Ok(Some(text)),
             Ok(_) => {
-                bail!("{path} was not written by memtide, and is left as it is; move it away first")
+                bail!("{path} was not written by memtide and is unchanged; move it away first")
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("cannot read {path}")),
@@ -155,7 +155,7 @@ impl Service {
 fn needs_systemd() -> anyhow::Result<()> {
     if !Path::new(BOOTED).is_dir() {
         bail!(
-            "systemd does not run here ({BOOTED} is not there), so there is no service to install or remove; \
+            "systemd does not run here ({BOOTED} does not exist), so there is no service to install or remove; \
              nothing was changed. `memtide record` records in the foreground, under any supervisor"
         );
     }
@@ -176,7 +176,7 @@ fn run(step: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Root runs this program from now on, so nobody else should be able to replace it.
+/// Root runs this program from now on, so no other user should be able to replace it.
 fn warn_of_others(unit: &Unit, output: &Output) {
     use std::os::unix::fs::MetadataExt;
     let is_others = |path: &Path| {
@@ -184,18 +184,18 @@ fn warn_of_others(unit: &Unit, output: &Output) {
     };
     if unit.owner == Owner::System && unit.program.ancestors().any(is_others) {
         output.warn(&format!(
-            "{} or a directory above it belongs to or can be written by others than root, who could so have root run \
-             something else; better install memtide into /usr/local/bin",
+            "{} or a directory above it is owned or writable by another user than root, who could replace \
+             the program that root runs; install memtide into /usr/local/bin",
             unit.program.display()
         ));
     }
 }
 
-/// What would end the recorder without anybody's doing.
+/// What would end the recorder unintentionally.
 fn warn_of_places(unit: &Unit, output: &Output) {
     if let Some(why) = does_not_stay(&unit.program) {
         output.warn(&format!(
-            "the service would run {}, which {why}; better install memtide into /usr/local/bin first",
+            "the service would run {}, which {why}; install memtide into /usr/local/bin first",
             unit.program.display()
         ));
     }
@@ -210,15 +210,15 @@ fn warn_of_places(unit: &Unit, output: &Output) {
 fn does_not_stay(program: &Path) -> Option<&'static str> {
     let is_below = |places: &[&str]| places.iter().any(|place| program.starts_with(place));
     if is_below(&["/tmp", "/var/tmp", "/dev/shm", "/run"]) {
-        Some("lies where files are removed by themselves")
+        Some("lies in a directory that is cleaned automatically")
     } else if is_below(&["/home", "/root"]) {
-        Some("lies in a home directory, which may be absent as the machine starts")
+        Some("lies in a home directory, which may not be mounted at boot")
     } else {
         None
     }
 }
 
-/// What was asked for apart from the defaults, as options.
+/// Options that differ from the defaults.
 fn options(args: &Record) -> Vec<String> {
     let mut options = Vec::new();
     let mut push = |name: &str, value: String| options.extend([name.to_owned(), value]);
@@ -247,7 +247,7 @@ fn options(args: &Record) -> Vec<String> {
     options
 }
 
-/// Where a user's programs are configured: `$XDG_CONFIG_HOME` or `~/.config`.
+/// The configuration directory of the user: `$XDG_CONFIG_HOME` or `~/.config`.
 fn config_home() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(PathBuf::from);

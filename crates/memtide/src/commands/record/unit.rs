@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// How a unit begins that is ours to change and remove.
+/// The first line of a unit that memtide may change and remove.
 pub(super) const MARK: &str = "# Written by `memtide record --install`";
 
-/// Whose service it is.
+/// The systemd instance that runs the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The system's: started at boot, runs as root with few rights.
@@ -14,7 +14,7 @@ pub(super) enum Owner {
     User,
 }
 
-/// What goes into a unit.
+/// What a unit is written from.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) owner: Owner,
@@ -73,7 +73,7 @@ impl Unit {
         text
     }
 
-    /// Where it may write, and what it sees of the file system.
+    /// Directories that it may write, and its view of the file system.
     fn place(&self) -> String {
         let mut text = match self.directory.strip_prefix("/var/lib") {
             Ok(name) if name.components().count() == 1 => format!(
@@ -90,7 +90,7 @@ impl Unit {
     }
 }
 
-/// For everybody's recorder.
+/// For the recorder of root and of users.
 const COMMON: &str = "\
 # SIGHUP makes a file of what is recorded so far.
 ExecReload=/bin/kill -HUP $MAINPID
@@ -127,7 +127,7 @@ SystemCallErrorNumber=EPERM
 RestrictAddressFamilies=AF_UNIX
 ";
 
-/// What the system's recorder sees. Some usual settings are absent on purpose.
+/// What the system's recorder sees. Some common hardening settings are absent on purpose.
 const PLACE: &str = "\
 ProtectSystem=strict
 # Read-only rather than hidden: hiding mounts a tmpfs, which would be recorded as one of the host's, and covers real ones.
@@ -151,9 +151,9 @@ KeyringMode=private
 # No PrivateNetwork=: /proc/net/sockstat would be that of an empty network.
 ";
 
-/// Which of root's rights it keeps.
+/// The capabilities that it retains.
 const RIGHTS: &str = "
-# Of root's rights it keeps:
+# Capabilities that it retains:
 #   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes
 #   CAP_DAC_READ_SEARCH  control groups and recordings that belong to other users
 #   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
@@ -173,7 +173,7 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// Without what systemd would replace: `%` begins a specifier, `$` a variable.
+/// Escapes what systemd would replace: `%` begins a specifier, `$` a variable.
 fn escaped(text: &str) -> String {
     text.replace('%', "%%").replace('$', "$$")
 }

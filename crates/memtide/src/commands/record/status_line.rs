@@ -1,5 +1,5 @@
-//! Tells how a running recorder fares: a line on a terminal, warnings in a unit, word to systemd. A thread of its own, as
-//! a terminal or a journal may block.
+//! The state of a running recorder: a line on a terminal, warnings in the journal, notifications to systemd. A thread of its
+//! own, as a terminal or a journal may block.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use crate::cli::Record;
 use crate::journal::Supervisor;
 use crate::output::{self, Output};
 
-/// An attendant at work.
-pub(super) struct Attendant {
+/// The running thread.
+pub(super) struct StatusLine {
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
     view: View,
 }
 
-/// What it looks at.
+/// What it reads.
 #[derive(Clone)]
 struct View {
     directory: PathBuf,
@@ -36,8 +36,8 @@ struct View {
     began: Instant,
 }
 
-impl Attendant {
-    /// Begins. Where there is no room for a thread, the recorder goes on without.
+impl StatusLine {
+    /// Starts the thread. If it cannot be started, the recorder runs without it.
     pub(super) fn start(
         args: &Record,
         kept: &Kept,
@@ -67,7 +67,7 @@ impl Attendant {
         let (alive, ended) = channel();
         let theirs = view.clone();
         let thread = std::thread::Builder::new()
-            .name("attendant".to_owned())
+            .name("status_line".to_owned())
             .stack_size(512 << 10)
             .spawn(move || theirs.attend(&ended));
         Self {
@@ -77,11 +77,11 @@ impl Attendant {
         }
     }
 
-    /// Ends, and says on a terminal what was recorded.
+    /// Ends the thread, and prints on a terminal what was recorded.
     pub(super) fn stop(mut self, in_good_order: bool) {
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
-            // A panic in it was told already.
+            // Its panic is on stderr already.
             let _ = thread.join();
         }
         if self.view.is_terminal && in_good_order {
@@ -94,37 +94,37 @@ impl View {
     fn attend(self, ended: &Receiver<()>) {
         let supervisor = Supervisor::find();
         let bar = self.is_terminal.then(line);
-        let mut word = Word::default();
+        let mut notified = Notified::default();
         let mut disk = DiskState::Ok;
         let mut size = Size::default();
         loop {
-            let tick = self.tick(supervisor.as_ref(), &word);
+            let tick = self.tick(supervisor.as_ref(), &notified);
             if !matches!(ended.recv_timeout(tick), Err(RecvTimeoutError::Timeout)) {
                 break;
             }
             self.tell_disk(&mut disk, bar.as_ref());
             if let Some(bar) = &bar {
                 bar.set_message(self.line(size.of(&self.directory)));
-                // Its terminal was closed: nobody is left who could end it, and SIGHUP only seals.
+                // Its terminal was closed: no user is left to end it, and SIGHUP only seals.
                 if !std::io::stderr().is_terminal() {
                     self.control.stop.store(true, Relaxed);
                 }
             }
             if let Some(supervisor) = &supervisor {
-                word.tell(supervisor, &self);
+                notified.notify(supervisor, &self);
             }
         }
         if let Some(bar) = &bar {
             bar.finish_and_clear();
         }
         if let Some(supervisor) = &supervisor {
-            supervisor.tell("STOPPING=1");
+            supervisor.notify("STOPPING=1");
         }
     }
 
-    fn tick(&self, supervisor: Option<&Supervisor>, word: &Word) -> Duration {
+    fn tick(&self, supervisor: Option<&Supervisor>, notified: &Notified) -> Duration {
         let watchdog = supervisor.and_then(|supervisor| supervisor.watchdog);
-        if supervisor.is_some() && !word.is_ready {
+        if supervisor.is_some() && !notified.is_ready {
             Duration::from_millis(100)
         } else if self.is_terminal {
             Duration::from_secs(1)
@@ -134,7 +134,7 @@ impl View {
         }
     }
 
-    /// Warns when the disk stops taking samples, and says when it takes them again.
+    /// Warns when samples cannot be written, and notes when they can be again.
     fn tell_disk(&self, before: &mut DiskState, bar: Option<&ProgressBar>) {
         let state = self.monitor.state();
         if state.disk == *before {
@@ -143,11 +143,11 @@ impl View {
         let directory = self.directory.display();
         let text = match &state.disk {
             DiskState::Ok => format!(
-                "{directory} takes samples again; {} were lost",
+                "writing to {directory} works again; {} were lost",
                 Count::new(state.samples_lost)
             ),
             problem => format!(
-                "warning: {directory} takes no samples: {}; they wait in memory while there is room, and it is tried again",
+                "warning: samples cannot be written to {directory}: {}; they wait in memory as far as it goes, and writing is retried",
                 problem
             ),
         };
@@ -204,7 +204,7 @@ impl View {
     }
 }
 
-/// The size of the recording, looked up seldom.
+/// The size of the recording, read rarely.
 #[derive(Default)]
 struct Size(Option<(Instant, Option<Bytes>)>);
 
@@ -224,16 +224,16 @@ impl Size {
     }
 }
 
-/// What systemd was told.
+/// The last notification to systemd.
 #[derive(Default)]
-struct Word {
+struct Notified {
     is_ready: bool,
     samples: u64,
 }
 
-impl Word {
-    /// Ready when the first sample is taken; alive as long as more are.
-    fn tell(&mut self, supervisor: &Supervisor, view: &View) {
+impl Notified {
+    /// Ready with the first sample; alive as long as more follow.
+    fn notify(&mut self, supervisor: &Supervisor, view: &View) {
         let samples = view.health.figures().samples;
         if samples == self.samples {
             return;
@@ -241,9 +241,9 @@ impl Word {
         self.samples = samples;
         let status = format!("STATUS={}", view.line(None));
         if !std::mem::replace(&mut self.is_ready, true) {
-            supervisor.tell(&format!("READY=1\n{status}"));
+            supervisor.notify(&format!("READY=1\n{status}"));
         } else {
-            supervisor.tell(&format!("WATCHDOG=1\n{status}"));
+            supervisor.notify(&format!("WATCHDOG=1\n{status}"));
         }
     }
 }
