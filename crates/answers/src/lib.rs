@@ -34,5 +34,5 @@ pub use events::events;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
 pub use page::page;
-pub use status::{Answer, State, StatusError, Stored, status};
+pub use status::{RecorderState, RecordingStatus, StatusError, StatusReport, status};
 pub use where_memory::{shares_not_read, where_memory};

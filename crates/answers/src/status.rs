@@ -30,13 +30,13 @@ pub enum StatusError {
 
 /// The answer, as programs read it. Lengths of time are seconds, sizes bytes, times RFC 3339.
 #[derive(Debug, Serialize)]
-pub struct Answer {
+pub struct StatusReport {
     /// Form of this answer.
     pub schema: &'static str,
     /// The recording's directory.
     pub directory: String,
     /// How it is with the recorder.
-    pub state: State,
+    pub state: RecorderState,
     /// Its PID; absent where it is not known, or none runs.
     pub pid: Option<u32>,
     /// The user who records, or did last: its number; 0 is root. Absent where the recorder wrote nothing yet.
@@ -44,13 +44,13 @@ pub struct Answer {
     /// What the recorder wrote last; absent where none did.
     pub recorder: Option<Status>,
     /// What is stored; absent where nothing is.
-    pub recording: Option<Stored>,
+    pub recording: Option<RecordingStatus>,
 }
 
 /// How it is with a recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum RecorderState {
     /// It records.
     Running,
     /// It stopped cleanly.
@@ -65,7 +65,7 @@ pub enum State {
 
 /// What is stored, and how fast it grows.
 #[derive(Debug, Serialize)]
-pub struct Stored {
+pub struct RecordingStatus {
     /// Size of all files.
     pub size_bytes: u64,
     /// Sealed segments.
@@ -86,11 +86,11 @@ pub struct Stored {
 ///
 /// # Errors
 /// Where the directory, or the recording in it, cannot be read.
-pub fn status(directory: &Path) -> Result<Answer, StatusError> {
-    let mut answer = Answer {
+pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
+    let mut answer = StatusReport {
         schema: "memtide-recorder/1",
         directory: directory.display().to_string(),
-        state: State::None,
+        state: RecorderState::None,
         pid: None,
         user_id: owner(directory),
         recorder: Status::read(directory),
@@ -106,7 +106,7 @@ pub fn status(directory: &Path) -> Result<Answer, StatusError> {
         _ if !Recording::is_at(directory) => {
             answer.pid = recorder_without(directory, &Root::default());
             if answer.pid.is_some() {
-                answer.state = State::Vanished;
+                answer.state = RecorderState::Vanished;
             }
             return Ok(answer);
         }
@@ -120,12 +120,12 @@ pub fn status(directory: &Path) -> Result<Answer, StatusError> {
     let pid = lives.map(|status| status.pid);
     answer.state = match (&info.writer, pid, &answer.recorder) {
         // The lock is held by whoever writes, whatever the status says: it may be of the recorder before.
-        (Some(_), ..) => State::Running,
-        (None, _, Some(status)) if status.has_ended => State::Stopped,
-        (None, ..) => State::Gone,
+        (Some(_), ..) => RecorderState::Running,
+        (None, _, Some(status)) if status.has_ended => RecorderState::Stopped,
+        (None, ..) => RecorderState::Gone,
     };
     answer.pid = info.writer.and_then(|known| known.or(pid));
-    answer.recording = Some(stored(directory, &info));
+    answer.recording = Some(recording_status(directory, &info));
     Ok(answer)
 }
 
@@ -166,9 +166,9 @@ fn records_into(command: &[u8], directory: &Path) -> bool {
         && !words.iter().any(|word| other.contains(word))
 }
 
-fn stored(directory: &Path, info: &store::Info) -> Stored {
+fn recording_status(directory: &Path, info: &store::Info) -> RecordingStatus {
     let time = |wall: WallClock| Timestamp::from_nanosecond(wall.unix_nanos().into()).ok();
-    Stored {
+    RecordingStatus {
         size_bytes: info.bytes.get(),
         segments: info.segments,
         from: info.span.and_then(|(from, _)| time(from)),
@@ -233,7 +233,7 @@ mod tests {
     fn where_nothing_was_recorded_nothing_is_told() {
         let directory = tempfile::tempdir().unwrap();
         let answer = status(&directory.path().join("none")).unwrap();
-        assert_eq!(answer.state, State::None);
+        assert_eq!(answer.state, RecorderState::None);
         assert!(answer.recording.is_none() && answer.recorder.is_none());
     }
 }

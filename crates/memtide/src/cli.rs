@@ -19,19 +19,19 @@ mod where_memory;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer_format::{AnswerFormat, Format};
-pub(crate) use capture::Capture;
-pub(crate) use check::Check;
-pub(crate) use compare::Compare;
-pub(crate) use convert::Convert;
-pub(crate) use events::{Events, EventsFormat};
-pub(crate) use explain::{Rules, Signals};
-pub(crate) use export::{Export, ExportFormat, MetricNames, Table};
-pub(crate) use headroom::{AddKind, Demand, Headroom};
-pub(crate) use install::{Completions, Man};
-pub(crate) use part::{Around, Part};
-pub(crate) use record::{Record, TasksBy};
-pub(crate) use report::Report;
-pub(crate) use where_memory::Where;
+pub(crate) use capture::CaptureArgs;
+pub(crate) use check::CheckArgs;
+pub(crate) use compare::CompareArgs;
+pub(crate) use convert::ConvertArgs;
+pub(crate) use events::{EventsArgs, EventsFormat};
+pub(crate) use explain::{RulesArgs, SignalsArgs};
+pub(crate) use export::{ExportArgs, ExportFormat, ExportTable, MetricNames};
+pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
+pub(crate) use install::{CompletionsArgs, ManArgs};
+pub(crate) use part::{AroundArgs, PartArgs};
+pub(crate) use record::{RecordArgs, TasksBy};
+pub(crate) use report::ReportArgs;
+pub(crate) use where_memory::WhereArgs;
 
 /// Find where your Linux memory went, whether it is enough, and why it is slow.
 #[derive(Debug, Parser)]
@@ -53,20 +53,20 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Check(Check),
-    Where(Where),
-    Capture(Capture),
-    Convert(Convert),
-    Record(Box<Record>),
-    Events(Events),
-    Headroom(Headroom),
-    Report(Report),
-    Compare(Compare),
-    Export(Export),
-    Rules(Rules),
-    Signals(Signals),
-    Completions(Completions),
-    Man(Man),
+    Check(CheckArgs),
+    Where(WhereArgs),
+    Capture(CaptureArgs),
+    Convert(ConvertArgs),
+    Record(Box<RecordArgs>),
+    Events(EventsArgs),
+    Headroom(HeadroomArgs),
+    Report(ReportArgs),
+    Compare(CompareArgs),
+    Export(ExportArgs),
+    Rules(RulesArgs),
+    Signals(SignalsArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

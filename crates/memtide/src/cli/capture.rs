@@ -17,7 +17,7 @@ Examples:
   memtide capture -o sick.jsonl.zst
   memtide capture --for 10m --every 5s -o sick.jsonl.gz
   memtide capture --for 30s -o - | ssh HOME memtide check -")]
-pub(crate) struct Capture {
+pub(crate) struct CaptureArgs {
     /// Where to write: .jsonl.zst, .jsonl.gz or .jsonl; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,

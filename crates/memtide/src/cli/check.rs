@@ -6,7 +6,7 @@ use clap::Args;
 use units::Span;
 
 use super::typed::span;
-use super::{AnswerFormat, Around};
+use super::{AnswerFormat, AroundArgs};
 
 /// Say what is wrong with a host's memory
 ///
@@ -40,13 +40,13 @@ a FILE that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 
 Exit codes, as monitoring plugins have them:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// Captures, recordings, text, logs, sar files, bundles; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) around: Around,
+    pub(crate) around: AroundArgs,
 
     /// Do not read this host's recording of the day before
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use timeline::TimePoint;
 
-use super::{AnswerFormat, Part};
+use super::{AnswerFormat, PartArgs};
 use answers::time_expr::parse;
 
 /// Compare two sources: before and after a fix, a good host and a bad one
@@ -33,7 +33,7 @@ Exit codes, so that a script can ask whether a change did harm:
   1 worse
   3 unknown, or an error
 This is not diff's 1 for \"differs\": two recordings of a host always differ. What differs is in the answer.")]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// The first source: a capture, a recording, text, a log, a bundle; `-` is standard input
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) struct Compare {
     pub(crate) after: PathBuf,
 
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: PartArgs,
 
     /// Start of the range in BEFORE
     #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true)]

@@ -13,7 +13,7 @@ use clap::Args;
 Examples:
   memtide convert paste.txt -o sick.jsonl.zst
   memtide convert sosreport-web.tar.xz -o web.jsonl.zst")]
-pub(crate) struct Convert {
+pub(crate) struct ConvertArgs {
     /// The source; `-` is standard input
     #[arg(value_name = "SOURCE")]
     pub(crate) source: PathBuf,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Around;
+use super::AroundArgs;
 use super::typed::event_kinds;
 
 /// List what happened: kills, failed allocations, limit hits, changed settings, reboots, gaps
@@ -27,13 +27,13 @@ recording has its own time and is marked as such; one that only a counter shows 
 
 docs/events.schema.json describes the JSON.
 Exit codes: 0 done, events or none   3 an error")]
-pub(crate) struct Events {
+pub(crate) struct EventsArgs {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) around: Around,
+    pub(crate) around: AroundArgs,
 
     /// Only these kinds, separated by commas
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]
@@ -52,7 +52,7 @@ pub(crate) struct Events {
     json: bool,
 }
 
-impl Events {
+impl EventsArgs {
     pub(crate) fn format(&self) -> EventsFormat {
         if self.json {
             EventsFormat::Json

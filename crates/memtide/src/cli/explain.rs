@@ -9,7 +9,7 @@ use super::AnswerFormat;
 
 /// Explain the rules: what each finding means and how it is recognised
 #[derive(Debug, Args)]
-pub(crate) struct Rules {
+pub(crate) struct RulesArgs {
     /// Id of one rule; without it, all are listed
     #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
     pub(crate) id: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
 
 /// Explain the signals: what is read, from which kernel file, and its name in other tools
 #[derive(Debug, Args)]
-pub(crate) struct Signals {
+pub(crate) struct SignalsArgs {
     /// Part of a signal's name, of its kernel field or of its name in another tool; without it, all are listed
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,

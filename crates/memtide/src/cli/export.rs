@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Part;
+use super::PartArgs;
 
 /// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
 ///
@@ -29,7 +29,7 @@ Examples:
   promtool tsdb create-blocks-from openmetrics sick.txt DATA
 
 A FILE that ends in .zst or .gz is packed. FILE appears when it is complete, or not at all.")]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
@@ -49,14 +49,14 @@ pub(crate) struct Export {
         value_delimiter = ',',
         value_enum
     )]
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<ExportTable>,
 
     /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all of that prefix
     #[arg(long = "signal", value_name = "NAME", value_delimiter = ',')]
     pub(crate) signals: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: PartArgs,
 
     /// openmetrics: every reading with its time, not only the last
     #[arg(long)]
@@ -88,7 +88,7 @@ pub(crate) enum MetricNames {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Table {
+pub(crate) enum ExportTable {
     Host,
     Node,
     Zone,

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use units::{Bytes, Ratio, Span};
 
 use super::typed::{cycle, demand, percentile};
-use super::{AnswerFormat, Part};
+use super::{AnswerFormat, PartArgs};
 
 /// Say how much more fits into a host's memory, and whether a given demand does
 ///
@@ -32,20 +32,20 @@ Exit codes:
   0 fits   1 tight: not all of the time, or less than a tenth of RAM is left   2 does not fit
   3 unknown: the source covers too little of a cycle (\"fits so far\"), a deciding figure is unknown, bad usage, or an
     unreadable source")]
-pub(crate) struct Headroom {
+pub(crate) struct HeadroomArgs {
     /// A recording, a capture, text, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) demand: Demand,
+    pub(crate) demand: DemandArgs,
 
     /// The part of the time in which it must fit, besides the worst sample: p50 to p100
     #[arg(long, value_name = "PERCENTILE", default_value = "p95", value_parser = percentile)]
     pub(crate) at: Ratio,
 
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: PartArgs,
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
@@ -53,7 +53,7 @@ pub(crate) struct Headroom {
 
 /// The demand, and the cycle of the workload.
 #[derive(Debug, Args)]
-pub(crate) struct Demand {
+pub(crate) struct DemandArgs {
     /// How much memory is to be added: 500M, 2GiB
     #[arg(long, value_name = "SIZE", value_parser = demand)]
     pub(crate) add: Option<Bytes>,

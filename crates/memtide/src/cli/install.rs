@@ -11,7 +11,7 @@ Examples:
   memtide completions bash > /etc/bash_completion.d/memtide
   memtide completions zsh > \"${fpath[1]}/_memtide\"
   memtide completions fish > ~/.config/fish/completions/memtide.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Completions {
 #[command(after_long_help = "\
 Example:
   memtide man ~/.local/share/man/man1    then: man memtide-check")]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// The directory; created if absent
     pub(crate) directory: PathBuf,
 }

@@ -8,7 +8,7 @@ use answers::time_expr::parse;
 
 /// A range of a source.
 #[derive(Debug, Args)]
-pub(crate) struct Part {
+pub(crate) struct PartArgs {
     /// Start of the range: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse)]
     pub(crate) since: Option<TimePoint>,
@@ -20,16 +20,16 @@ pub(crate) struct Part {
 
 /// A range of a source, or the minutes around a time of it.
 #[derive(Debug, Args)]
-pub(crate) struct Around {
+pub(crate) struct AroundArgs {
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) part: PartArgs,
 
     /// The 5 minutes before and after a time
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = parse, conflicts_with_all = ["since", "until"])]
     pub(crate) at: Option<TimePoint>,
 }
 
-impl Part {
+impl PartArgs {
     /// The range that both name.
     pub(crate) const fn range(&self) -> TimeRange {
         TimeRange {

@@ -30,7 +30,7 @@ SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
 Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
 
 Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// The recording's directory, created if absent
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Around, Demand};
+use super::{AroundArgs, DemandArgs};
 
 /// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
 ///
@@ -28,7 +28,7 @@ FILE appears when it is whole, or not at all; one that is there already is left 
 --force. A FILE that ends in .gz or .zst is packed.
 
 Exit codes: 0 written, whatever the verdict in it   3 an error, nothing is written")]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
@@ -38,14 +38,14 @@ pub(crate) struct Report {
     pub(crate) output: PathBuf,
 
     #[command(flatten)]
-    pub(crate) around: Around,
+    pub(crate) around: AroundArgs,
 
     /// A heading instead of the host's name
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 
     #[command(flatten)]
-    pub(crate) demand: Demand,
+    pub(crate) demand: DemandArgs,
 
     /// Overwrite FILE where there is one
     #[arg(long)]

@@ -20,7 +20,7 @@ Examples:
   memtide where sick.jsonl.zst         the last sample of a capture
   memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` explains WHEN
   memtide where --format json | jq .accounting")]
-pub(crate) struct Where {
+pub(crate) struct WhereArgs {
     /// Capture, recording or text to read; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -7,11 +7,11 @@ use anyhow::Context;
 use probe::Root;
 use sampler::{CaptureOptions, Secrets};
 
-use crate::cli::Capture;
+use crate::cli::CaptureArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Capture, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
     let options = CaptureOptions {
         duration: args.lasts,
         every: args.every,

@@ -7,12 +7,12 @@ use report::text::Detail;
 use report::{Answer, Report};
 use sampler::WatchOptions;
 
-use crate::cli::{Check, Format};
+use crate::cli::{CheckArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     let range = source::range(&args.around)?;
     let mut paths: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
     if paths.is_empty() && range.is_all() {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// This host, live, after the recording of it.
-fn live(args: &Check, output: &Output) -> Report {
+fn live(args: &CheckArgs, output: &Output) -> Report {
     let options = WatchOptions {
         duration: args.lasts,
         every: args.every,
@@ -60,7 +60,7 @@ fn live(args: &Check, output: &Output) -> Report {
     answers::check_now(&source, args.recent)
 }
 
-fn print(reports: &[Answer], args: &Check, output: &Output) -> anyhow::Result<Exit> {
+fn print(reports: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut screen = output.screen();
     if args.all {
         screen.detail = Detail::All;

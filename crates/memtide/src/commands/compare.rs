@@ -7,14 +7,14 @@ use diagnose::headroom::Question;
 use report::text::Detail;
 use timeline::{TimePoint, TimeRange};
 
-use super::export::Target;
+use super::export::OutputTarget;
 use super::report::{page, write};
-use crate::cli::{Compare, Format};
+use crate::cli::{CompareArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
     let paths = [&args.before, &args.after];
     if paths.iter().all(|path| path.as_path() == Path::new("-")) {
         bail!("standard input can be one of the two sources, not both");
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
     let target = args
         .output
         .as_ref()
-        .map(|path| Target::new(path, args.force))
+        .map(|path| OutputTarget::new(path, args.force))
         .transpose()?;
     let part = |since: Option<TimePoint>, until: Option<TimePoint>| TimeRange {
         since: since.or(args.part.since),

@@ -4,13 +4,13 @@ use ::export::{Capture, Picks};
 use anyhow::bail;
 use timeline::SourceKind;
 
-use crate::cli::Convert;
+use crate::cli::ConvertArgs;
 use crate::commands::{export, source};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Convert, output: &Output) -> anyhow::Result<Exit> {
-    let target = export::Target::new(&args.output, args.force)?;
+pub(crate) fn run(args: &ConvertArgs, output: &Output) -> anyhow::Result<Exit> {
+    let target = export::OutputTarget::new(&args.output, args.force)?;
     let opened = source::open(&args.source, output)?;
     if opened.origin.kind == SourceKind::Capture {
         bail!("{} is a capture already", opened.origin.name);

@@ -6,12 +6,12 @@ use import::OpenOptions;
 use report::model::EventsReport;
 use report::text::Detail;
 
-use crate::cli::{Events, EventsFormat};
+use crate::cli::{EventsArgs, EventsFormat};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let options = OpenOptions {
         range: source::range(&args.around)?,

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use timeline::Source;
 use timeline::{Entity, SignalId, signals};
 
-pub(super) use self::target::Target;
-use crate::cli::{Export, ExportFormat, MetricNames, Table};
+pub(super) use self::target::OutputTarget;
+use crate::cli::{ExportArgs, ExportFormat, ExportTable, MetricNames};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// Thousands of entities, each a series: only with --table.
 const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
 
-pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &ExportArgs, output: &Output) -> anyhow::Result<Exit> {
     let picks = picks(&args.signals)?;
     let format = format(args)?;
     let path = answers::recording_directory::unless_named(args.source.as_deref())?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
         parquet::write(&open()?, &path, &args.output, output)?;
         return Ok(Exit::Ok);
     };
-    let target = Target::new(&args.output, args.force)?;
+    let target = OutputTarget::new(&args.output, args.force)?;
     write(&open()?, &*format, &picks, &target, output)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn write(
     opened: &Source,
     format: &dyn Exporter,
     picks: &Picks,
-    target: &Target,
+    target: &OutputTarget,
     output: &Output,
 ) -> anyhow::Result<Exit> {
     if let Some(thinned) = opened.origin.thinned_to {
@@ -67,7 +67,7 @@ fn say(
     exported: &Exported,
     opened: &Source,
     format: &dyn Exporter,
-    target: &Target,
+    target: &OutputTarget,
     output: &Output,
 ) {
     for left_out in &exported.left_out {
@@ -86,7 +86,7 @@ fn say(
 }
 
 /// What writes a file; `None` for Parquet, which is several.
-fn format(args: &Export) -> anyhow::Result<Option<Box<dyn Exporter>>> {
+fn format(args: &ExportArgs) -> anyhow::Result<Option<Box<dyn Exporter>>> {
     let is_metrics = args.format == ExportFormat::Openmetrics;
     if args.all && !is_metrics {
         bail!("--all is for --format openmetrics; the other formats have all samples");
@@ -115,7 +115,7 @@ fn csv(tables: &[Entity]) -> anyhow::Result<Csv> {
     Ok(Csv { table })
 }
 
-fn metrics(args: &Export, tables: Vec<Entity>) -> OpenMetrics {
+fn metrics(args: &ExportArgs, tables: Vec<Entity>) -> OpenMetrics {
     let few = Entity::ALL
         .into_iter()
         .filter(|table| !MANY.contains(table));
@@ -154,17 +154,17 @@ fn picks(names: &[String]) -> anyhow::Result<Picks> {
     Ok(Picks::only(picked))
 }
 
-const fn entity(table: Table) -> Entity {
+const fn entity(table: ExportTable) -> Entity {
     match table {
-        Table::Host => Entity::Host,
-        Table::Node => Entity::Node,
-        Table::Zone => Entity::Zone,
-        Table::Disk => Entity::Disk,
-        Table::SwapArea => Entity::SwapArea,
-        Table::Zram => Entity::Zram,
-        Table::Slab => Entity::Slab,
-        Table::Cgroup => Entity::Cgroup,
-        Table::Process => Entity::Process,
-        Table::Service => Entity::Service,
+        ExportTable::Host => Entity::Host,
+        ExportTable::Node => Entity::Node,
+        ExportTable::Zone => Entity::Zone,
+        ExportTable::Disk => Entity::Disk,
+        ExportTable::SwapArea => Entity::SwapArea,
+        ExportTable::Zram => Entity::Zram,
+        ExportTable::Slab => Entity::Slab,
+        ExportTable::Cgroup => Entity::Cgroup,
+        ExportTable::Process => Entity::Process,
+        ExportTable::Service => Entity::Service,
     }
 }

@@ -7,12 +7,12 @@ use diagnose::headroom::{Demand, DemandKind, Question};
 use timeline::{TimePoint, TimeRange};
 use units::Ratio;
 
-use crate::cli::{self, AddKind, Format, Headroom};
+use crate::cli::{self, AddKind, Format, HeadroomArgs};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
     let source = source::open_screened(&path, range(args, &path), output)?;
     let report = answers::headroom(&source, &question(&args.demand, args.at));
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// The last cycle of a recording, unless another part is named.
-fn range(args: &Headroom, path: &Path) -> TimeRange {
+fn range(args: &HeadroomArgs, path: &Path) -> TimeRange {
     let mut range = args.part.range();
     if range.is_all() && import::is_recording(path) {
         range.since = Some(TimePoint::BeforeEnd(args.demand.cycle));
@@ -37,7 +37,7 @@ fn range(args: &Headroom, path: &Path) -> TimeRange {
 }
 
 /// What was asked.
-pub(crate) fn question(asked: &cli::Demand, quantile: Ratio) -> Question {
+pub(crate) fn question(asked: &cli::DemandArgs, quantile: Ratio) -> Question {
     let kind = match asked.kind {
         AddKind::Anon => DemandKind::Anon,
         AddKind::Cache => DemandKind::Cache,

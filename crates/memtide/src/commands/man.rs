@@ -3,10 +3,10 @@
 use anyhow::Context;
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Man};
+use crate::cli::{Cli, ManArgs};
 use crate::exit::Exit;
 
-pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &ManArgs) -> anyhow::Result<Exit> {
     let written = std::fs::create_dir_all(&args.directory)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.directory));
     written.with_context(|| format!("cannot write man pages into {}", args.directory.display()))?;

@@ -10,15 +10,15 @@ use report::html::Page;
 use timeline::{Source, TimeRange};
 use units::Bytes;
 
-use super::export::Target;
+use super::export::OutputTarget;
 use super::headroom::question;
-use crate::cli::Report;
+use crate::cli::ReportArgs;
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
-    let target = Target::new(&args.output, args.force)?;
+pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
+    let target = OutputTarget::new(&args.output, args.force)?;
     let path = recording_directory::unless_named(args.source.as_deref())?;
     if is_one_file(&path, &args.output) {
         bail!(
@@ -66,7 +66,7 @@ fn is_one_file(source: &Path, output: &Path) -> bool {
 }
 
 /// Writes a page to its file, and notes that.
-pub(super) fn write(html: &str, target: &Target, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyhow::Result<Exit> {
     match target.write(|out| out.write_all(html.as_bytes())) {
         Ok(()) if !target.is_stdout() => {
             let size = Bytes::new(html.len() as u64);

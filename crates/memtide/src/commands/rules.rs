@@ -3,11 +3,11 @@
 use anyhow::bail;
 use report::RuleEntry;
 
-use crate::cli::{Format, Rules};
+use crate::cli::{Format, RulesArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Rules, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
     let rules = match &args.id {
         None => RuleEntry::all(),
         Some(id) => match RuleEntry::by_id(id) {

@@ -4,11 +4,11 @@ use anyhow::bail;
 use report::SignalEntry;
 use timeline::{SignalDef, signals};
 
-use crate::cli::{Format, Signals};
+use crate::cli::{Format, SignalsArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(crate) fn run(args: &Signals, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &SignalsArgs, output: &Output) -> anyhow::Result<Exit> {
     let found: Vec<&SignalDef> = signals::ALL
         .iter()
         .filter(|def| args.name.as_deref().is_none_or(|name| matches(def, name)))

@@ -9,7 +9,7 @@ use sampler::WatchOptions;
 use timeline::{Source, TimeRange};
 use units::Span;
 
-use crate::cli::Around;
+use crate::cli::AroundArgs;
 use crate::output::Output;
 
 /// What `--at` covers before and after a time: long enough to show what led to it.
@@ -72,7 +72,7 @@ pub(crate) fn warn(source: &Source, output: &Output) {
 }
 
 /// The range that `--since`, `--until` and `--at` name.
-pub(crate) fn range(typed: &Around) -> anyhow::Result<TimeRange> {
+pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
     let range = typed
         .at
         .map_or_else(|| typed.part.range(), |at| TimeRange::around(at, AROUND));

@@ -11,7 +11,7 @@ use sampler::WatchOptions;
 use timeline::{Source, SourceKind, TimePoint, TimeRange};
 use units::{Count, Span};
 
-use crate::cli::{Format, Where};
+use crate::cli::{Format, WhereArgs};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -24,7 +24,7 @@ const ALL_SHARES: Duration = Duration::from_secs(600);
 /// A sample that is older than this does not show the present; PSS is read every few minutes.
 const BEFORE: Span = Span::from_mins(30);
 
-pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
     let recording = match (&args.file, args.at) {
         (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),

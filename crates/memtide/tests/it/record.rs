@@ -424,10 +424,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
     for (options, says) in [
         (&["--every", "0"][..], "100ms is the least"),
         (&["--every", "10ms"], "100ms is the least"),
-        (
-            &["--every", "10s", "--processes", "5s"],
-            "is shorter than",
-        ),
+        (&["--every", "10s", "--processes", "5s"], "is shorter than"),
         (&["--keep", "1"], "`1` has no unit; write 1d"),
         (&["--keep", "30m"], "1h is the least"),
         (&["--keep-size", "3 gallons"], "is no size"),

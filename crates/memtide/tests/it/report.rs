@@ -623,6 +623,6 @@ fn a_page_never_takes_the_place_of_its_source() {
     let source = source.to_str().unwrap();
     let (code, said) = written(&[source, "-o", source, "--force"]);
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("would be lost"), "{said}");
+    assert!(said.contains("would be overwritten"), "{said}");
     assert!(std::fs::read(source).unwrap() == before);
 }

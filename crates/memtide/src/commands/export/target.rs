@@ -11,14 +11,14 @@ use anyhow::bail;
 use report::plain::escape;
 
 /// The output.
-pub(crate) enum Target {
+pub(crate) enum OutputTarget {
     Stdout,
     /// A device or a pipe, which exists and cannot be replaced.
     Stream(PathBuf),
     File(PathBuf),
 }
 
-impl Target {
+impl OutputTarget {
     /// `-` is standard output.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Target {
 }
 
 /// Human-readable.
-impl fmt::Display for Target {
+impl fmt::Display for OutputTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdout => f.write_str("standard output"),
@@ -152,7 +152,7 @@ mod tests {
     fn a_file_that_fails_half_way_is_not_there_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.csv");
-        let target = Target::new(&path, false).unwrap();
+        let target = OutputTarget::new(&path, false).unwrap();
         let fails = target.write(|out| {
             out.write_all(b"half")?;
             Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull))
@@ -161,14 +161,14 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         target.write(|out| out.write_all(b"whole\n")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole\n");
-        assert!(Target::new(&path, false).is_err());
-        assert!(Target::new(&path, true).is_ok());
+        assert!(OutputTarget::new(&path, false).is_err());
+        assert!(OutputTarget::new(&path, true).is_ok());
     }
 
     #[test]
     fn a_device_is_written_and_not_replaced() {
-        let target = Target::new(Path::new("/dev/null"), false).unwrap();
-        assert!(matches!(target, Target::Stream(_)));
+        let target = OutputTarget::new(Path::new("/dev/null"), false).unwrap();
+        assert!(matches!(target, OutputTarget::Stream(_)));
         target.write(|out| out.write_all(b"gone")).unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     }

@@ -18,12 +18,12 @@ use timeline::Facts;
 use units::{Quantity, Span};
 
 use super::status_line::StatusLine;
-use crate::cli::{Record, TasksBy};
+use crate::cli::{RecordArgs, TasksBy};
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(super) fn run(
-    args: &Record,
+    args: &RecordArgs,
     processes: Option<Span>,
     directory: &Path,
     output: &Output,
@@ -77,7 +77,7 @@ fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
     )
 }
 
-fn settings(args: &Record, processes: Option<Span>) -> Settings {
+fn settings(args: &RecordArgs, processes: Option<Span>) -> Settings {
     Settings {
         every: args.every,
         processes,
@@ -113,7 +113,7 @@ fn host(root: &Root) -> (HostIdentity, Facts) {
     (answers::this_host::identity(root), facts)
 }
 
-fn options(args: &Record) -> WriterOptions {
+fn options(args: &RecordArgs) -> WriterOptions {
     // A program that is replaced while it runs has its path all the same, and an old head is sealed by the new one.
     let sealer = std::env::current_exe().ok();
     let sealer = sealer.map(|program| {
@@ -132,7 +132,7 @@ fn options(args: &Record) -> WriterOptions {
     }
 }
 
-fn as_told(args: &Record, processes: Option<Span>) -> status::Settings {
+fn as_told(args: &RecordArgs, processes: Option<Span>) -> status::Settings {
     status::Settings {
         every_s: args.every.as_f64(),
         processes_s: processes.map(Span::as_secs_f64),

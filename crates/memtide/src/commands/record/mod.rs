@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use units::Span;
 
-use crate::cli::Record;
+use crate::cli::RecordArgs;
 use crate::commands::record_from;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -21,7 +21,7 @@ use crate::output::Output;
 /// The default interval of processes.
 const PROCESSES: Span = Span::from_secs(10);
 
-pub(crate) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let mode = &args.mode;
     if let Some(directory) = &mode.seal {
         return seal::run(directory, output);
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Where to record, as an absolute path.
-fn directory(args: &Record) -> anyhow::Result<PathBuf> {
+fn directory(args: &RecordArgs) -> anyhow::Result<PathBuf> {
     let named = args
         .to
         .clone()
@@ -59,7 +59,7 @@ fn directory(args: &Record) -> anyhow::Result<PathBuf> {
 }
 
 /// The interval of processes; `None`: they are not sampled.
-fn processes(args: &Record) -> anyhow::Result<Option<Span>> {
+fn processes(args: &RecordArgs) -> anyhow::Result<Option<Span>> {
     match args.processes {
         Some(processes) if processes < args.every => bail!(
             "`--processes {processes}` is shorter than `--every {}`; processes are sampled with the host, so make it as long \

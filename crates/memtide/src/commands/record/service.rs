@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use units::{Bytes, Span};
 
 use super::unit::{MARK, Owner, Unit};
-use crate::cli::Record;
+use crate::cli::RecordArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -16,7 +16,7 @@ const NAME: &str = "memtide.service";
 /// sd_booted(3): there is systemd where this is.
 const BOOTED: &str = "/run/systemd/system";
 
-pub(super) fn install(args: &Record, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let service = Service::of_caller()?;
     let unit = Unit {
         owner: service.owner,
@@ -219,7 +219,7 @@ fn does_not_stay(program: &Path) -> Option<&'static str> {
 }
 
 /// Options that differ from the defaults.
-fn options(args: &Record) -> Vec<String> {
+fn options(args: &RecordArgs) -> Vec<String> {
     let mut options = Vec::new();
     let mut push = |name: &str, value: String| options.extend([name.to_owned(), value]);
     let span = |span: Span| format!("{}ms", span.as_nanos() / 1_000_000);

@@ -1,15 +1,15 @@
 //! `memtide record --status`: how the recorder of a directory is doing.
 
-use answers::{State, recording_directory};
+use answers::{RecorderState, recording_directory};
 use anyhow::Context;
 use jiff::Timestamp;
 
 use super::status_text;
-use crate::cli::{Format, Record};
+use crate::cli::{Format, RecordArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 
-pub(super) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let directory = args
         .to
         .clone()
@@ -25,7 +25,10 @@ pub(super) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
         Format::Text => status_text::draw(&status, &output.screen(), Timestamp::now()),
     })?;
     Ok(match status.state {
-        State::Running => Exit::Ok,
-        State::Vanished | State::Stopped | State::Gone | State::None => Exit::Unknown,
+        RecorderState::Running => Exit::Ok,
+        RecorderState::Vanished
+        | RecorderState::Stopped
+        | RecorderState::Gone
+        | RecorderState::None => Exit::Unknown,
     })
 }

@@ -14,7 +14,7 @@ use sampler::{Control, Health, Kept};
 use store::{DiskState, Monitor, Recording};
 use units::{Bytes, Count, Span};
 
-use crate::cli::Record;
+use crate::cli::RecordArgs;
 use crate::journal::Supervisor;
 use crate::output::{self, Output};
 
@@ -39,7 +39,7 @@ struct View {
 impl StatusLine {
     /// Starts the thread. If it cannot be started, the recorder runs without it.
     pub(super) fn start(
-        args: &Record,
+        args: &RecordArgs,
         kept: &Kept,
         health: &Arc<Health>,
         control: &Control,

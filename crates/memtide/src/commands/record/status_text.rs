@@ -6,21 +6,21 @@ use report::{ColourMode, Screen};
 use sampler::status::Status;
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
-use answers::{Answer, State, Stored};
+use answers::{RecorderState, RecordingStatus, StatusReport};
 
 /// Where the text of a row begins.
 const INDENT: usize = 13;
 /// The status is written every half a minute.
 const STALE_S: f64 = 75.0;
 
-pub(super) fn draw(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
+pub(super) fn draw(answer: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     let mut page = Page::new(screen);
     page.heading(&heading(answer, screen, now));
     if let Some(status) = &answer.recorder {
         let age = status
             .written
             .map(|at| now.duration_since(at).as_secs_f64());
-        if answer.state == State::Running && age.is_some_and(|age| age > STALE_S) {
+        if answer.state == RecorderState::Running && age.is_some_and(|age| age > STALE_S) {
             let age = span(age.unwrap_or(0.0));
             page.row(
                 "stale",
@@ -37,14 +37,14 @@ pub(super) fn draw(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
     if let Some(status) = &answer.recorder {
         of_disk(answer, status, &mut page, screen);
         page.rows("not read", &not_read(status, answer.user_id == Some(0)));
-        if answer.state == State::Running {
+        if answer.state == RecorderState::Running {
             page.rows("privileges", &status.privileges);
         }
     }
     page.text
 }
 
-fn heading(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
+fn heading(answer: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     let directory = &answer.directory;
     let pid = answer
         .pid
@@ -52,7 +52,7 @@ fn heading(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
     let status = answer.recorder.as_ref();
     let at = |at: Option<Timestamp>| at.map(|at| time(at, screen));
     match answer.state {
-        State::Running => {
+        RecorderState::Running => {
             let since = status.and_then(|status| status.started);
             let since = since.map_or_else(String::new, |since| {
                 let lasts = span(now.duration_since(since).as_secs_f64());
@@ -63,29 +63,29 @@ fn heading(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
                 health(answer, now)
             )
         }
-        State::Stopped => {
+        RecorderState::Stopped => {
             let when = at(status.and_then(|status| status.written)).unwrap_or_default();
             format!("not recording into {directory}: the recorder ended in good order at {when}")
         }
-        State::Gone => match at(status.and_then(|status| status.written)) {
+        RecorderState::Gone => match at(status.and_then(|status| status.written)) {
             Some(when) => format!(
                 "not recording into {directory}: the recorder was killed or the machine went down; \
                  its last sign of life is of {when}; `memtide record` starts it again"
             ),
             None => format!("not recording into {directory}, which holds a recording"),
         },
-        State::Vanished => format!(
+        RecorderState::Vanished => format!(
             "{directory} is gone, and its recorder still runs{pid}: samples wait in memory for some minutes, then they are \
              lost; make the directory again (`mkdir`) and it goes on"
         ),
-        State::None => {
+        RecorderState::None => {
             format!("{directory} holds no recording; `memtide record --to {directory}` starts one")
         }
     }
 }
 
 /// What is asked first: whether all is as it should be.
-fn health(answer: &Answer, now: Timestamp) -> &'static str {
+fn health(answer: &StatusReport, now: Timestamp) -> &'static str {
     let Some(status) = &answer.recorder else {
         return "";
     };
@@ -220,7 +220,7 @@ fn groups(status: &Status) -> String {
     format!("{groups}{cut} every {}, {services}", span(every))
 }
 
-fn of_kept(kept: &Stored, screen: &Screen) -> String {
+fn of_kept(kept: &RecordingStatus, screen: &Screen) -> String {
     let size = Bytes::new(kept.size_bytes);
     let span = kept.from.zip(kept.to).map(|(from, to)| {
         let lasts = span(to.duration_since(from).as_secs_f64());
@@ -235,7 +235,7 @@ fn of_kept(kept: &Stored, screen: &Screen) -> String {
 }
 
 /// What it will come to.
-fn ahead(kept: &Stored, status: Option<&Status>) -> String {
+fn ahead(kept: &RecordingStatus, status: Option<&Status>) -> String {
     let free = kept.free_bytes.map(Bytes::new);
     let free_text = free.map_or_else(String::new, |free| format!("; {free} of the disk are free"));
     let settings = status
@@ -268,17 +268,17 @@ fn ahead(kept: &Stored, status: Option<&Status>) -> String {
     }
 }
 
-fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
+fn of_disk(answer: &StatusReport, status: &Status, page: &mut Page, screen: &Screen) {
     let disk = &status.disk;
     let waiting = Bytes::new(disk.waiting_bytes);
     let text = match (&disk.problem, answer.state) {
-        (None, State::Running) => {
+        (None, RecorderState::Running) => {
             format!(
                 "keeps up; {waiting} wait in memory, written within {}",
                 span(status.settings.sync_s)
             )
         }
-        (Some(problem), State::Running) => format!("{problem}; {waiting} wait in memory"),
+        (Some(problem), RecorderState::Running) => format!("{problem}; {waiting} wait in memory"),
         (Some(problem), _) => format!("at last: {problem}"),
         (None, _) => String::new(),
     };
@@ -444,11 +444,11 @@ mod tests {
         Timestamp::from_second(1_795_240_800 + seconds).unwrap()
     }
 
-    fn answer() -> Answer {
-        Answer {
+    fn answer() -> StatusReport {
+        StatusReport {
             schema: "memtide-recorder/1",
             directory: "/var/lib/memtide".to_owned(),
-            state: State::Running,
+            state: RecorderState::Running,
             pid: Some(812),
             user_id: Some(1000),
             recorder: Some(Status {
@@ -493,7 +493,7 @@ mod tests {
                 privileges: vec!["memory is locked".to_owned()],
                 ..Status::default()
             }),
-            recording: Some(Stored {
+            recording: Some(RecordingStatus {
                 size_bytes: 4 << 20,
                 segments: 2,
                 from: Some(at(0)),
@@ -505,12 +505,12 @@ mod tests {
         }
     }
 
-    fn drawn(answer: &Answer) -> String {
+    fn drawn(answer: &StatusReport) -> String {
         draw(answer, &Screen::of_width(80), at(7_200))
     }
 
     /// The text as one line.
-    fn words(answer: &Answer) -> String {
+    fn words(answer: &StatusReport) -> String {
         let text = drawn(answer);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -562,11 +562,11 @@ mod tests {
     #[test]
     fn one_that_was_killed_is_told_from_one_that_ended_and_from_none() {
         for (state, says) in [
-            (State::Gone, "was killed or the machine went down"),
-            (State::Stopped, "ended in good order at"),
-            (State::None, "holds no recording"),
+            (RecorderState::Gone, "was killed or the machine went down"),
+            (RecorderState::Stopped, "ended in good order at"),
+            (RecorderState::None, "holds no recording"),
         ] {
-            let text = drawn(&Answer {
+            let text = drawn(&StatusReport {
                 state,
                 pid: None,
                 ..answer()
@@ -592,7 +592,7 @@ mod tests {
             text.contains("the oldest part of the recording was dropped"),
             "{text}"
         );
-        for state in [State::Gone, State::Stopped] {
+        for state in [RecorderState::Gone, RecorderState::Stopped] {
             answer.state = state;
             let text = drawn(&answer);
             assert!(
