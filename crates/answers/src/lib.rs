@@ -14,6 +14,7 @@
 //! # Ok::<(), import::OpenError>(())
 //! ```
 
+mod add_to_recording;
 mod charts;
 mod check;
 mod compare;
@@ -28,6 +29,7 @@ pub mod this_host;
 pub mod time_expr;
 mod where_memory;
 
+pub use add_to_recording::{add_to_recording, host_of};
 pub use check::{check, check_now};
 pub use compare::compare;
 pub use events::events;
@@ -35,4 +37,4 @@ pub use headroom::headroom;
 pub use open::{open, open_screened};
 pub use page::page;
 pub use status::{RecorderState, RecordingStatus, StatusError, StatusReport, status};
-pub use where_memory::{shares_not_read, where_memory};
+pub use where_memory::{pss_not_read, where_memory};

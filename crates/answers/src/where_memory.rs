@@ -16,7 +16,7 @@ pub fn where_memory(source: &Source) -> Option<WhereReport> {
 }
 
 /// How many processes have memory and no proportional share (PSS), as it was not read.
-pub fn shares_not_read(timeline: &Timeline) -> u64 {
+pub fn pss_not_read(timeline: &Timeline) -> u64 {
     let unread = timeline.entities(Entity::Process).filter(|process| {
         // Kernel threads have no memory of their own.
         timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO)

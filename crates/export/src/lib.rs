@@ -30,7 +30,7 @@ use units::{Limit, Quantity as _, Unit as _};
 
 pub use capture::Capture;
 pub use csv::{Csv, quoted, rfc3339};
-pub use metric::Names;
+pub use metric::MetricNaming;
 pub use openmetrics::OpenMetrics;
 pub use packed::Packed;
 
@@ -42,6 +42,26 @@ impl Picks {
     /// Only these.
     pub fn only(signals: impl IntoIterator<Item = SignalId>) -> Self {
         Self(signals.into_iter().collect())
+    }
+
+    /// The signals of these names; a name that ends in `*` is a prefix.
+    ///
+    /// # Errors
+    /// The name that no signal has.
+    pub fn from_names(names: &[String]) -> Result<Self, String> {
+        let mut picked = BTreeSet::new();
+        for name in names {
+            let before = picked.len();
+            let is_named = |signal: &SignalId| match name.strip_suffix('*') {
+                Some(start) => signal.def().name.starts_with(start),
+                None => signal.def().name == name,
+            };
+            picked.extend(SignalId::all().filter(is_named));
+            if picked.len() == before {
+                return Err(name.clone());
+            }
+        }
+        Ok(Self(picked))
     }
 
     /// Whether a signal is requested.

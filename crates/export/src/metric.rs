@@ -10,7 +10,7 @@ use units::{Bytes, Count, Micros, Millis, Pages, Quantity, Ticks};
 
 /// Whose names metrics have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Names {
+pub enum MetricNaming {
     /// `memtide_` and the catalogue's name, with its unit: they meet Prometheus' conventions and clash with nobody's.
     #[default]
     Memtide,
@@ -47,11 +47,11 @@ pub(crate) struct Metric {
 
 impl Metric {
     /// `None` where the unit needs a size of pages that the source does not tell.
-    pub(crate) fn new(signal: SignalId, names: Names, facts: &Facts) -> Option<Self> {
+    pub(crate) fn new(signal: SignalId, names: MetricNaming, facts: &Facts) -> Option<Self> {
         let def = signal.def();
         // A name with labels is one of several series, of which the catalogue has the sum.
         let has_name = !def.node_exporter.is_empty() && !def.node_exporter.contains('{');
-        if names == Names::NodeExporter && has_name {
+        if names == MetricNaming::NodeExporter && has_name {
             return Some(Self::of_node_exporter(signal));
         }
         let page = facts.page_size.map(|page| page.bytes().get());
@@ -195,7 +195,7 @@ mod tests {
         facts
     }
 
-    fn given(signal: &str, names: Names, raw: u64) -> Option<String> {
+    fn given(signal: &str, names: MetricNaming, raw: u64) -> Option<String> {
         let (id, _) = signals::by_name(signal)?;
         let metric = Metric::new(id, names, &facts())?;
         Some(format!("{} {}", metric.name, metric.value(raw)))
@@ -228,7 +228,10 @@ mod tests {
             ("cgroup.max", u64::MAX, "memtide_cgroup_max_bytes +Inf"),
             ("hugepages.total", 3, "memtide_hugepages_all 3"),
         ] {
-            assert_eq!(given(signal, Names::Memtide, raw).as_deref(), Some(metric));
+            assert_eq!(
+                given(signal, MetricNaming::Memtide, raw).as_deref(),
+                Some(metric)
+            );
         }
     }
 
@@ -247,7 +250,7 @@ mod tests {
             ("cgroup.current", 5, "memtide_cgroup_current_bytes 5"),
         ] {
             assert_eq!(
-                given(signal, Names::NodeExporter, raw).as_deref(),
+                given(signal, MetricNaming::NodeExporter, raw).as_deref(),
                 Some(metric)
             );
         }
@@ -255,13 +258,17 @@ mod tests {
 
     #[test]
     fn pages_of_unknown_size_are_no_bytes() {
-        let metric = Metric::new(signals::PROC_RSS.id(), Names::Memtide, &Facts::default());
+        let metric = Metric::new(
+            signals::PROC_RSS.id(),
+            MetricNaming::Memtide,
+            &Facts::default(),
+        );
         assert!(metric.is_none());
     }
 
     #[test]
     fn no_two_signals_share_a_name() {
-        for names in [Names::Memtide, Names::NodeExporter] {
+        for names in [MetricNaming::Memtide, MetricNaming::NodeExporter] {
             let all = (0..).map_while(SignalId::from_index);
             let mut all: Vec<String> = all
                 .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))

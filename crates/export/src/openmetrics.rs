@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use timeline::{Entity, Run, SignalId, Timeline};
 
 use crate::columns::{self, EntityColumns};
-use crate::metric::{self, Metric, Names, Type};
+use crate::metric::{self, Metric, MetricNaming, Type};
 use crate::{Exported, Exporter, Picks};
 use timeline::Source;
 
@@ -20,9 +20,18 @@ pub struct OpenMetrics {
     /// Which tables.
     pub tables: Vec<Entity>,
     /// Whose names.
-    pub names: Names,
+    pub names: MetricNaming,
     /// Whether all readings with their times, or the last ones without.
     pub all: bool,
+}
+
+impl OpenMetrics {
+    /// The tables that are written unless others are named: without slab caches and processes, which are thousands, each a
+    /// series of its own.
+    pub fn default_tables() -> Vec<Entity> {
+        let is_small = |table: &Entity| !matches!(table, Entity::Slab | Entity::Process);
+        Entity::ALL.into_iter().filter(is_small).collect()
+    }
 }
 
 impl Exporter for OpenMetrics {

@@ -25,7 +25,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use convert::ConvertArgs;
 pub(crate) use events::{EventsArgs, EventsFormat};
 pub(crate) use explain::{RulesArgs, SignalsArgs};
-pub(crate) use export::{ExportArgs, ExportFormat, ExportTable, MetricNames};
+pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
 pub(crate) use part::{AroundArgs, PartArgs};

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use report::Answer;
 use report::model::headroom::FitAnswer;
 use report::model::{Direction, Level};
 
@@ -43,6 +44,15 @@ impl From<Level> for Exit {
             Level::Critical => Self::Critical,
             Level::Unknown => Self::Unknown,
         }
+    }
+}
+
+impl From<&Answer> for Exit {
+    /// A source that could not be read is unknown.
+    fn from(answer: &Answer) -> Self {
+        answer
+            .report()
+            .map_or(Self::Unknown, |report| report.verdict.into())
     }
 }
 

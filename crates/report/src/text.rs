@@ -19,7 +19,9 @@ mod wrap;
 
 pub use crate::screen::{ColourMode, Detail, Screen};
 
-use crate::model::{CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport};
+use crate::model::{
+    Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
+};
 
 /// The answer of `check`.
 pub fn check(report: &Report, screen: &Screen) -> String {
@@ -31,6 +33,21 @@ pub fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
     check::answer(report, id, screen)
 }
 
+/// The answers of `check` about several sources; one that could not be read has none.
+pub fn check_all(answers: &[Answer], screen: &Screen) -> String {
+    each(answers, |report| check(report, screen))
+}
+
+/// What was recognised in several sources, block by block.
+pub fn explain_inputs(answers: &[Answer], screen: &Screen) -> String {
+    each(answers, |report| explain_input(report, screen))
+}
+
+fn each(answers: &[Answer], draw: impl Fn(&Report) -> String) -> String {
+    let reports = answers.iter().filter_map(Answer::report);
+    reports.map(draw).collect::<Vec<_>>().join("\n")
+}
+
 /// What was recognised in a text, block by block.
 pub fn explain_input(report: &Report, screen: &Screen) -> String {
     input::explain(&report.source, screen)
@@ -39,6 +56,11 @@ pub fn explain_input(report: &Report, screen: &Screen) -> String {
 /// The answer of `where`.
 pub fn where_tree(report: &WhereReport, screen: &Screen) -> String {
     where_tree::draw(report, screen)
+}
+
+/// How many processes' PSS `where` did not read, and how to read it; `None` where all were. `deep`: all should have been.
+pub fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
+    where_tree::pss_not_read(processes, deep)
 }
 
 /// The answer of `events`.

@@ -5,7 +5,7 @@ fn text(source: &Source, tables: &[Entity], all: bool) -> String {
     let mut text = Vec::new();
     let format = OpenMetrics {
         tables: tables.to_vec(),
-        names: Names::Memtide,
+        names: MetricNaming::Memtide,
         all,
     };
     format.export(source, &Picks::default(), &mut text).unwrap();
@@ -74,7 +74,7 @@ fn without_times_there_is_no_history_and_that_is_said() {
     source.timeline = timeline;
     let format = OpenMetrics {
         tables: vec![Entity::Host],
-        names: Names::Memtide,
+        names: MetricNaming::Memtide,
         all: true,
     };
     let error = format

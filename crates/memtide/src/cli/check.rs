@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use probe::ProcessDetail;
+use sampler::WatchOptions;
 use units::Span;
 
 use super::typed::span;
@@ -74,4 +76,16 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
+}
+
+impl CheckArgs {
+    /// How this host is sampled.
+    pub(crate) const fn watch_options(&self) -> WatchOptions {
+        WatchOptions {
+            duration: self.lasts,
+            every: self.every,
+            last: ProcessDetail::COMPLETE,
+            recent: self.recent,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use timeline::Entity;
 
 use super::PartArgs;
 
@@ -99,4 +100,21 @@ pub(crate) enum ExportTable {
     Cgroup,
     Process,
     Service,
+}
+
+impl From<ExportTable> for Entity {
+    fn from(table: ExportTable) -> Self {
+        match table {
+            ExportTable::Host => Self::Host,
+            ExportTable::Node => Self::Node,
+            ExportTable::Zone => Self::Zone,
+            ExportTable::Disk => Self::Disk,
+            ExportTable::SwapArea => Self::SwapArea,
+            ExportTable::Zram => Self::Zram,
+            ExportTable::Slab => Self::Slab,
+            ExportTable::Cgroup => Self::Cgroup,
+            ExportTable::Process => Self::Process,
+            ExportTable::Service => Self::Service,
+        }
+    }
 }

@@ -341,7 +341,7 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     told("works again", 1);
 
     disk.remount("ro");
-    told("may only be read", 1);
+    told("is read-only", 1);
     disk.remount("rw");
     told("works again", 2);
 
@@ -357,7 +357,7 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     // Once each, however long it lasts.
     for what in [
         "the disk is full",
-        "may only be read",
+        "is read-only",
         "the directory is gone",
     ] {
         told(what, 1);

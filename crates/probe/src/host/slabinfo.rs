@@ -20,12 +20,12 @@ use crate::text;
 /// The parser; it keeps the memory in which it ranks caches.
 #[derive(Debug, Default)]
 pub(crate) struct Slabinfo {
-    caches: Vec<SlabCache>,
+    caches: Vec<SlabinfoRow>,
 }
 
 /// A cache, with its name's place in the text.
 #[derive(Debug, Clone, Copy)]
-struct SlabCache {
+struct SlabinfoRow {
     pages: u64,
     line: usize,
     name: (usize, usize),
@@ -52,14 +52,14 @@ impl Slabinfo {
             if line.starts_with(b"slabinfo") || line.starts_with(b"#") {
                 continue;
             }
-            match SlabCache::read(count, from, line) {
+            match SlabinfoRow::read(count, from, line) {
                 Some(cache) if cache.pages > 0 => self.caches.push(cache),
                 Some(_) => {}
                 None => first.note(|| ParseError::new(SLABINFO, count, "a cache's numbers", line)),
             }
         }
         if self.caches.len() > Self::MOST_ROWS {
-            let largest_first = |cache: &SlabCache| (std::cmp::Reverse(cache.pages), cache.line);
+            let largest_first = |cache: &SlabinfoRow| (std::cmp::Reverse(cache.pages), cache.line);
             self.caches
                 .select_nth_unstable_by_key(Self::MOST_ROWS, largest_first);
             self.caches.truncate(Self::MOST_ROWS);
@@ -77,7 +77,7 @@ impl Slabinfo {
     }
 }
 
-impl SlabCache {
+impl SlabinfoRow {
     /// Reads `NAME ACTIVE NUM SIZE PERSLAB PAGES : tunables … : slabdata ACTIVE NUM …`. The name may hold blanks, and
     /// SLAB with statistics has a further part at the end.
     fn read(line: usize, start: usize, text: &[u8]) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! The screen of `where`: a tree that adds up to MemTotal; the remainder is a line of its own.
 
-use units::{Bytes, Ratio};
+use units::{Count, Bytes, Ratio};
 
 use super::check::host_line;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
@@ -176,4 +176,18 @@ impl TreeRow {
             page.line(&line);
         }
     }
+}
+
+/// A note about the processes whose PSS was not read.
+pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
+    if processes == 0 {
+        return None;
+    }
+    let processes = Count::new(processes).named("process", "processes");
+    let why = if deep {
+        "this user may not read it, or they ended meanwhile"
+    } else {
+        "`memtide where --deep` reads it of every process, as root also of other users'"
+    };
+    Some(format!("PSS of {processes} was not read: {why}"))
 }

@@ -110,6 +110,11 @@ impl SignalId {
         self.0 as usize
     }
 
+    /// Every signal, in the catalogue's order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..ALL.len()).filter_map(Self::from_index)
+    }
+
     /// The signal with this index in [`ALL`]; `None` past the end.
     pub fn from_index(index: usize) -> Option<Self> {
         let id = u16::try_from(index).ok()?;

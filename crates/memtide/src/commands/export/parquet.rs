@@ -6,7 +6,6 @@ use anyhow::{Context, bail};
 use timeline::Source;
 use units::Span;
 
-use crate::commands::record_from;
 use crate::output::Output;
 
 /// Writes a source's tables below `directory`, which must not be there or be empty; it appears when all are whole.
@@ -26,13 +25,13 @@ pub(crate) fn write(
             .is_ok_and(|mut entries| entries.next().is_none())
     };
     if directory.exists() && !is_empty() {
-        bail!("{name} is there already; name a directory that is not");
+        bail!("{name} exists; name a new directory");
     }
     let parent = match directory.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let host = record_from::identity(opened, from)?;
+    let host = answers::host_of(opened, from)?;
     let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
     let context = || format!("cannot write {name}");
     let draft = tempfile::Builder::new()

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use diagnose::headroom::Question;
-use export::{Capture, Csv, Exporter, Names, OpenMetrics, Picks};
+use export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics, Picks};
 use report::Report;
 use report::text::{Detail, Screen};
 use serde::Serialize;
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
     fn metrics(&self) -> String {
         let format = OpenMetrics {
             tables: Entity::ALL.to_vec(),
-            names: Names::Memtide,
+            names: MetricNaming::Memtide,
             all: false,
         };
         let mut text = Vec::new();
