@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use import::{OpenError, OpenOptions, Screen};
+use import::{MinuteScreen, OpenError, OpenOptions};
 use timeline::{SignalId, Source, TimeRange};
 
 use crate::coverage::uncovered;
@@ -48,9 +48,9 @@ pub fn open_screened(
 }
 
 /// Which minutes of a long recording are read sample by sample: those in which a rule's trigger could hold.
-pub(crate) fn screen() -> Screen {
+pub(crate) fn screen() -> MinuteScreen {
     static SIGNALS: LazyLock<Vec<SignalId>> = LazyLock::new(diagnose::screened_signals);
-    Screen {
+    MinuteScreen {
         signals: &SIGNALS,
         could_hold: diagnose::could_hold,
     }

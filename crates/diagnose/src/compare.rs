@@ -22,7 +22,7 @@ use timeline::{Facts, Timeline};
 
 pub use cause::{Cause, Sureness};
 pub use figure::{Figure, Measure};
-pub use findings::{Cost, Doubt, FindingChange, Found, Turn};
+pub use findings::{Doubt, FindingChange, FindingCost, Found, Turn};
 pub use memory::{AmountChange, AmountKind, Memory};
 pub use rates::RateChange;
 pub use settings::FactChange;

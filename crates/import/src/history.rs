@@ -9,7 +9,7 @@ use store::{Recording, Resolution, Selection};
 use timeline::{Source, Stamp};
 use units::{Span, WallClock};
 
-use crate::Screen;
+use crate::MinuteScreen;
 use crate::recording::{load, opened};
 
 /// How much of a recording is read: a cycle of most hosts' work.
@@ -21,7 +21,12 @@ const REACHES: Span = Span::from_mins(10);
 /// The live source with the samples of the recording in a directory before its own, on one clock, and the facts as they
 /// changed in all this time. The live source alone where the recording cannot be read, is another host's, or does not reach
 /// the live samples or this boot. `screen` selects the minutes of which every sample is read.
-pub fn with_history(directory: &Path, host: &str, live: Source, screen: Option<Screen>) -> Source {
+pub fn with_history(
+    directory: &Path,
+    host: &str,
+    live: Source,
+    screen: Option<MinuteScreen>,
+) -> Source {
     match past(directory, host, &live, screen) {
         Some(past) => joined(past, live),
         None => live,
@@ -29,7 +34,12 @@ pub fn with_history(directory: &Path, host: &str, live: Source, screen: Option<S
 }
 
 /// The part of a recording that leads up to the live samples.
-fn past(directory: &Path, host: &str, live: &Source, screen: Option<Screen>) -> Option<Source> {
+fn past(
+    directory: &Path,
+    host: &str,
+    live: &Source,
+    screen: Option<MinuteScreen>,
+) -> Option<Source> {
     let recording = Recording::open(directory).ok()?;
     if recording.host().id != host {
         return None;

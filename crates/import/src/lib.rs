@@ -30,6 +30,7 @@ mod text;
 
 pub use history::with_history;
 pub use open::{
-    OpenError, OpenOptions, Screen, is_recording, open, open_bytes, open_part, open_stdin, scan,
+    MinuteScreen, OpenError, OpenOptions, is_recording, open, open_bytes, open_part, open_stdin,
+    scan,
 };
 pub use store::Resolution;

@@ -145,12 +145,12 @@ pub struct OpenOptions {
     /// The resolution of a recording; other sources are read at full resolution.
     pub resolution: Resolution,
     /// Selects the minutes of a long recording that are read at full resolution; `None`: none.
-    pub screen: Option<Screen>,
+    pub screen: Option<MinuteScreen>,
 }
 
 /// Selects minutes by their roll-ups: those in which a rule could hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Screen {
+pub struct MinuteScreen {
     /// The signals that it needs roll-ups of.
     pub signals: &'static [SignalId],
     /// For each minute whether a rule could hold in it; with the latest facts.

@@ -10,7 +10,7 @@ use timeline::{
 };
 use units::{Span, WallClock};
 
-use crate::{OpenError, OpenOptions, Screen, reports};
+use crate::{MinuteScreen, OpenError, OpenOptions, reports};
 
 /// Further kernel reports stay events.
 const MOST_REPORTS: usize = 1_000;
@@ -65,10 +65,10 @@ pub(crate) fn read(
 pub(crate) fn load(
     recording: &Recording,
     selection: Selection,
-    screen: Option<Screen>,
+    screen: Option<MinuteScreen>,
     progress: &mut dyn FnMut(f64),
 ) -> Loaded {
-    let Some(Screen {
+    let Some(MinuteScreen {
         signals,
         could_hold,
     }) = screen

@@ -14,7 +14,7 @@ use crate::directory::RecordingDirectory;
 use crate::directory::identity::{self, HostIdentity};
 use crate::directory::lock;
 use crate::files::sync;
-use crate::segment::{Origin, names};
+use crate::segment::{SegmentOrigin, names};
 use crate::{Recording, StoreError, head, segment};
 
 /// As a recorder's directory: names of processes are not for all users.
@@ -154,7 +154,7 @@ fn fill(
             &place.identity,
             &part,
             facts,
-            &Origin::default(),
+            &SegmentOrigin::default(),
         )?;
         kept.segments += 1;
         #[allow(clippy::cast_precision_loss)] // a share for a progress bar

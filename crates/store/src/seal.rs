@@ -13,7 +13,7 @@ use crate::directory::identity::{self, HostIdentity};
 use crate::directory::lock;
 use crate::head::{self, HeadFile};
 use crate::recording::damaged;
-use crate::segment::{self, Origin};
+use crate::segment::{self, SegmentOrigin};
 use crate::{StoreError, files};
 
 /// What was sealed.
@@ -136,7 +136,7 @@ impl Sealing<'_> {
         // The recording may be moved later, so the stored text has no path.
         let place = format!("{}: ", file.path.display());
         let lost = read.problems.iter().take(MOST_LOST);
-        let origin = Origin {
+        let origin = SegmentOrigin {
             lost: lost.map(|what| what.replace(&place, "")).collect(),
             empty: self.empty.iter().map(|empty| empty.sequence).collect(),
         };

@@ -44,7 +44,7 @@ pub(crate) const DROPPED: &str = "-dropped";
 
 /// The head file that a segment is made of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Origin {
+pub(crate) struct SegmentOrigin {
     /// What is missing in it.
     pub(crate) lost: Vec<String>,
     /// Numbers before it that were head files without a sample.
@@ -61,7 +61,7 @@ pub(crate) fn write(
     host: &HostIdentity,
     timeline: &Timeline,
     facts: &Facts,
-    origin: &Origin,
+    origin: &SegmentOrigin,
 ) -> Result<PathBuf, StoreError> {
     let segments = directory.join(SEGMENTS);
     let name = names::directory(sequence, timeline.stamp(0).and_then(|stamp| stamp.wall));
@@ -134,7 +134,7 @@ struct Writing<'a> {
     facts: &'a Facts,
     taken: Vec<StoredSample>,
     before: Before,
-    origin: &'a Origin,
+    origin: &'a SegmentOrigin,
 }
 
 impl Writing<'_> {

@@ -39,7 +39,7 @@ pub struct KernelReport {
     /// The zones, in the order printed.
     pub zones: Vec<ZoneReport>,
     /// Tasks that could have been killed, in the order printed.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ReportTask>,
     /// How many further tasks the table has: a very long one is cut.
     pub tasks_left_out: usize,
     /// The killed processes; several where a whole cgroup was killed.
@@ -205,7 +205,7 @@ pub struct FreeBlocks {
 
 /// A task of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Task {
+pub struct ReportTask {
     /// Process.
     pub pid: u32,
     /// Thread group; differs from `pid` where the main thread is gone.

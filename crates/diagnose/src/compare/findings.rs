@@ -44,12 +44,12 @@ pub struct Found {
     /// Id of the finding that it follows from.
     pub caused_by: Option<&'static str>,
     /// How often, how long, and at what cost.
-    pub cost: Cost,
+    pub cost: FindingCost,
 }
 
 /// How often something came, how long it lasted and what it cost, in the time that a side was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cost {
+pub struct FindingCost {
     /// How often; 0 for a state without a beginning.
     pub times: usize,
     /// How long in all; `None` for a state without a beginning.
@@ -69,7 +69,7 @@ const LEAST_SECONDS: f64 = 5.0;
 /// Kills in the same time differ by chance by one.
 const LEAST_KILLS: f64 = 2.0;
 
-impl Cost {
+impl FindingCost {
     fn of(findings: &[&Finding], watched: Span) -> Self {
         let mut it = Self {
             watched,
@@ -277,7 +277,7 @@ impl Found {
             severity: worst.severity,
             title: worst.title.clone(),
             caused_by: root.map_or(worst.caused_by, |_| None),
-            cost: Cost::of(findings, side.timeline.recorded()),
+            cost: FindingCost::of(findings, side.timeline.recorded()),
         })
     }
 }
@@ -318,8 +318,8 @@ fn without_ids(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn cost(watched: u64, lasted: u64, waited: u64, killed: u64) -> Cost {
-        Cost {
+    fn cost(watched: u64, lasted: u64, waited: u64, killed: u64) -> FindingCost {
+        FindingCost {
             times: 1,
             lasted: Some(Span::from_secs(lasted)),
             waited: Some(Span::from_secs(waited)),
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(it.share(), Some(Ratio::new(0.1)));
         assert_eq!(it.waited_an_hour(), Some(Span::from_secs(180)));
         assert_eq!(it.times_an_hour(), Some(6.0));
-        assert_eq!(Cost::default().waited_an_hour(), None);
+        assert_eq!(FindingCost::default().waited_an_hour(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use timeline::KernelReport;
-use timeline::kernel_report::{Killed, Task};
+use timeline::kernel_report::{Killed, ReportTask};
 use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
 use units::{Bytes, Count};
 
@@ -19,9 +19,9 @@ pub(crate) struct Holders<'a> {
     /// Who was killed.
     pub(crate) victim: Option<Victim<'a>>,
     /// The largest task that could be killed, by what it held.
-    pub(crate) largest: Option<&'a Task>,
+    pub(crate) largest: Option<&'a ReportTask>,
     /// Tasks that are kept from being killed, by what they held.
-    pub(crate) protected: Vec<&'a Task>,
+    pub(crate) protected: Vec<&'a ReportTask>,
     /// Tasks of the table that the report was too long to keep: nothing tells how large they were.
     left_out: usize,
 }
@@ -49,21 +49,21 @@ pub(crate) struct Victim<'a> {
     /// As the kernel names it.
     pub(crate) killed: &'a Killed,
     /// Its line of the table.
-    pub(crate) task: Option<&'a Task>,
+    pub(crate) task: Option<&'a ReportTask>,
 }
 
 /// Tasks with this adjustment or less are chosen when nobody else is left.
 pub(crate) const PROTECTED: i32 = -900;
 
 /// What a task held that a kill gives back: as the kernel scores it (mm/oom_kill.c, oom_badness).
-pub(crate) fn held(task: &Task) -> Bytes {
+pub(crate) fn held(task: &ReportTask) -> Bytes {
     task.rss + task.swap + task.page_tables
 }
 
 impl<'a> Holders<'a> {
     pub(super) fn of(report: &'a KernelReport) -> Self {
         // Threads of one process share its memory.
-        let mut tasks: BTreeMap<u32, &Task> = BTreeMap::new();
+        let mut tasks: BTreeMap<u32, &ReportTask> = BTreeMap::new();
         for task in &report.tasks {
             let id = if task.tgid == 0 { task.pid } else { task.tgid };
             tasks.entry(id).or_insert(task);
@@ -80,7 +80,7 @@ impl<'a> Holders<'a> {
                 task: of(killed),
             })
             .max_by_key(|victim| (victim.rss(), Reverse(victim.killed.pid)));
-        let mut protected: Vec<&Task> = tasks
+        let mut protected: Vec<&ReportTask> = tasks
             .values()
             .copied()
             .filter(|task| task.oom_score_adj <= PROTECTED)
@@ -259,7 +259,7 @@ fn pool(report: &KernelReport) -> Option<Bytes> {
     }
 }
 
-fn programs<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<Program<'a>> {
+fn programs<'a>(tasks: impl Iterator<Item = &'a ReportTask>) -> Vec<Program<'a>> {
     let mut by_name: BTreeMap<&str, Program<'_>> = BTreeMap::new();
     for task in tasks {
         let program = by_name.entry(&task.name).or_default();
@@ -294,7 +294,7 @@ mod tests {
             task(11, "php-fpm", 400_000, 0),
             task(20, "mysqld", 600_000, 0),
         ];
-        report.0.tasks.push(Task {
+        report.0.tasks.push(ReportTask {
             tgid: 20,
             ..task(21, "mysqld", 600_000, 0)
         });
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_processes_share_is_counted_once_where_the_table_tells() {
         let mut report = Report::of_a_host();
-        let worker = |pid| Task {
+        let worker = |pid| ReportTask {
             rss_by_kind: Some((kib(100 << 10), kib(0), kib(4 << 20))),
             ..task(pid, "postgres", (4 << 20) + (100 << 10), 0)
         };

@@ -1,7 +1,7 @@
 //! Reports for tests, figure by figure.
 
 use timeline::kernel_report::{
-    FreeBlocks, GroupLimit, GroupReport, Killed, ReportKind, Request, Task, ZoneReport,
+    FreeBlocks, GroupLimit, GroupReport, Killed, ReportKind, ReportTask, Request, ZoneReport,
 };
 use timeline::signals::{
     MEM_ACTIVE_FILE, MEM_ANON, MEM_FREE, MEM_INACTIVE_FILE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
@@ -19,15 +19,15 @@ pub(crate) fn kib(n: u64) -> Bytes {
 }
 
 /// A task with so many KiB resident.
-pub(crate) fn task(pid: u32, name: &str, rss: u64, oom_score_adj: i32) -> Task {
-    Task {
+pub(crate) fn task(pid: u32, name: &str, rss: u64, oom_score_adj: i32) -> ReportTask {
+    ReportTask {
         pid,
         tgid: pid,
         rss: kib(rss),
         total_vm: kib(rss),
         oom_score_adj,
         name: name.to_owned(),
-        ..Task::default()
+        ..ReportTask::default()
     }
 }
 

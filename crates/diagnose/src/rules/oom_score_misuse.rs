@@ -1,6 +1,6 @@
 //! oom_score_adj settings make the kernel kill the wrong process.
 
-use timeline::kernel_report::Task;
+use timeline::kernel_report::ReportTask;
 use timeline::signals::MEM_TOTAL;
 
 use crate::oom::{self, Cause, Explained, held};
@@ -129,7 +129,7 @@ fn marked(one: &Explained<'_>) -> Option<Finding> {
     )
 }
 
-fn listed(tasks: &[&Task]) -> String {
+fn listed(tasks: &[&ReportTask]) -> String {
     let tasks: Vec<String> = tasks
         .iter()
         .take(5)
@@ -138,7 +138,7 @@ fn listed(tasks: &[&Task]) -> String {
     tasks.join(" · ")
 }
 
-fn affected(task: &Task) -> Affected {
+fn affected(task: &ReportTask) -> Affected {
     let what = format!(
         "{} of memory, oom_score_adj {}",
         held(task),

@@ -89,7 +89,7 @@ fn note_facts(report: &KernelReport, input: &mut BlockReader<'_>) {
 
 /// Bounds the memory of a log with thousands of reports.
 fn shorten(report: &mut KernelReport) {
-    let size = |task: &timeline::kernel_report::Task| task.rss + task.swap;
+    let size = |task: &timeline::kernel_report::ReportTask| task.rss + task.swap;
     report
         .tasks
         .sort_by_key(|task| std::cmp::Reverse(size(task)));

@@ -512,7 +512,7 @@ fn kept(timeline: &Timeline, facts: &Facts, cuts: &[usize]) -> tempfile::TempDir
 
 fn loaded(
     directory: &Path,
-    screen: Option<import::Screen>,
+    screen: Option<import::MinuteScreen>,
     resolution: store::Resolution,
 ) -> timeline::Source {
     let wanted = import::OpenOptions {
@@ -534,7 +534,7 @@ fn a_screen_finds_what_all_samples_show() {
         let facts = facts_from(capture.facts, calm);
         let directory = kept(&tape.timeline, &facts, &[]);
         let full = loaded(directory.path(), None, store::Resolution::Full);
-        let screen = import::Screen {
+        let screen = import::MinuteScreen {
             signals: &SIGNALS,
             could_hold: diagnose::could_hold,
         };

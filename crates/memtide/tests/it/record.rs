@@ -355,11 +355,7 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     let output = running.end();
     assert_eq!(output.status.code(), Some(0));
     // Once each, however long it lasts.
-    for what in [
-        "the disk is full",
-        "is read-only",
-        "the directory is gone",
-    ] {
+    for what in ["the disk is full", "is read-only", "the directory is gone"] {
         told(what, 1);
     }
 }

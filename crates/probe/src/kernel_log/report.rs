@@ -44,7 +44,7 @@ pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
         return None;
     }
     let mut seen = vec![first];
-    let (reading, is_backwards) = Reading::run(&mut seen, &mut lines);
+    let (reading, is_backwards) = ReportReader::run(&mut seen, &mut lines);
     if is_backwards && let Some(count) = end_of_reversed(&mut seen, &mut lines) {
         return Some((count, reversed(&seen[..count])));
     }
@@ -85,7 +85,7 @@ fn begins(line: &str) -> bool {
 
 /// A report in the reading.
 #[derive(Default)]
-struct Reading {
+struct ReportReader {
     draft: Draft,
     /// Lines up to the last one that was understood.
     lines: usize,
@@ -93,7 +93,7 @@ struct Reading {
     unknown_in_all: usize,
 }
 
-impl Reading {
+impl ReportReader {
     /// Reads on as far as the report goes. `seen` has its first line, and gets those that were looked at. Whether they
     /// stand in reverse order is the second half of the answer.
     fn run<S: AsRef<str>>(seen: &mut Vec<S>, lines: &mut impl Iterator<Item = S>) -> (Self, bool) {
@@ -173,7 +173,7 @@ fn end_of_reversed<S: AsRef<str>>(
 /// The report of lines that stand in reverse order.
 fn reversed<S: AsRef<str>>(lines: &[S]) -> KernelReport {
     let mut turned: Vec<&str> = lines.iter().rev().map(AsRef::as_ref).collect();
-    let (reading, _) = Reading::run(&mut turned, &mut std::iter::empty());
+    let (reading, _) = ReportReader::run(&mut turned, &mut std::iter::empty());
     let (_, mut report) = reading.finish();
     report.lines = lines.len();
     for (number, _) in &mut report.not_understood {

@@ -1,6 +1,6 @@
 //! The screen of `where`: a tree that adds up to MemTotal; the remainder is a line of its own.
 
-use units::{Count, Bytes, Ratio};
+use units::{Bytes, Count, Ratio};
 
 use super::check::host_line;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};

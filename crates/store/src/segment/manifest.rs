@@ -10,7 +10,7 @@ use timeline::{Entity, Timeline};
 use units::{Span, WallClock};
 
 use super::host::StoredSample;
-use super::{Origin, names};
+use super::{SegmentOrigin, names};
 use crate::files;
 use crate::format::FORMAT;
 
@@ -82,7 +82,7 @@ impl Manifest {
         sequence: u64,
         timeline: &Timeline,
         taken: &[StoredSample],
-        origin: &Origin,
+        origin: &SegmentOrigin,
     ) -> Self {
         let walls = || taken.iter().filter_map(StoredSample::wall);
         Self {

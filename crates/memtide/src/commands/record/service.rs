@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use units::{Bytes, Span};
 
-use super::unit::{MARK, Owner, Unit};
+use super::unit::{MARK, SystemdInstance, SystemdUnit};
 use crate::cli::RecordArgs;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -18,7 +18,7 @@ const BOOTED: &str = "/run/systemd/system";
 
 pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let service = Service::of_caller()?;
-    let unit = Unit {
+    let unit = SystemdUnit {
         owner: service.owner,
         program: std::env::current_exe().context("cannot find the path of this program")?,
         directory: super::directory(args)?,
@@ -89,7 +89,7 @@ pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> 
 
 /// A unit's file and how to talk about it.
 struct Service {
-    owner: Owner,
+    owner: SystemdInstance,
     path: PathBuf,
 }
 
@@ -99,7 +99,7 @@ impl Service {
         if probe::host_facts::user_is_root() {
             let path = Path::new("/etc/systemd/system").join(NAME);
             return Ok(Self {
-                owner: Owner::System,
+                owner: SystemdInstance::System,
                 path,
             });
         }
@@ -107,7 +107,7 @@ impl Service {
             "neither $HOME nor $XDG_CONFIG_HOME is set: there is no place for a user's unit",
         )?;
         Ok(Self {
-            owner: Owner::User,
+            owner: SystemdInstance::User,
             path: config.join("systemd/user").join(NAME),
         })
     }
@@ -134,7 +134,7 @@ impl Service {
     }
 
     fn systemctl(&self, arguments: &[&str]) -> Vec<String> {
-        let user = (self.owner == Owner::User).then_some("--user");
+        let user = (self.owner == SystemdInstance::User).then_some("--user");
         let words = ["systemctl"].into_iter().chain(user);
         words
             .chain(arguments.iter().copied())
@@ -177,12 +177,12 @@ fn run(step: &[String]) -> anyhow::Result<()> {
 }
 
 /// Root runs this program from now on, so no other user should be able to replace it.
-fn warn_of_others(unit: &Unit, output: &Output) {
+fn warn_of_others(unit: &SystemdUnit, output: &Output) {
     use std::os::unix::fs::MetadataExt;
     let is_others = |path: &Path| {
         std::fs::metadata(path).is_ok_and(|meta| meta.uid() != 0 || meta.mode() & 0o022 != 0)
     };
-    if unit.owner == Owner::System && unit.program.ancestors().any(is_others) {
+    if unit.owner == SystemdInstance::System && unit.program.ancestors().any(is_others) {
         output.warn(&format!(
             "{} or a directory above it is owned or writable by another user than root, who could replace \
              the program that root runs; install memtide into /usr/local/bin",
@@ -192,14 +192,14 @@ fn warn_of_others(unit: &Unit, output: &Output) {
 }
 
 /// What would end the recorder unintentionally.
-fn warn_of_places(unit: &Unit, output: &Output) {
+fn warn_of_places(unit: &SystemdUnit, output: &Output) {
     if let Some(why) = does_not_stay(&unit.program) {
         output.warn(&format!(
             "the service would run {}, which {why}; install memtide into /usr/local/bin first",
             unit.program.display()
         ));
     }
-    if unit.owner == Owner::User {
+    if unit.owner == SystemdInstance::User {
         output.note(
             "a user's service ends when that user logs out, unless `loginctl enable-linger` was run once",
         );

@@ -96,7 +96,7 @@ impl View {
         let bar = self.is_terminal.then(line);
         let mut notified = Notified::default();
         let mut disk = DiskState::Ok;
-        let mut size = Size::default();
+        let mut size = RecordingSize::default();
         loop {
             let tick = self.tick(supervisor.as_ref(), &notified);
             if !matches!(ended.recv_timeout(tick), Err(RecvTimeoutError::Timeout)) {
@@ -194,7 +194,7 @@ impl View {
         let lasted = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let directory = self.directory.display().to_string();
         let directory = report::plain::escape(&directory).into_owned();
-        let size = Size::default().of(&self.directory);
+        let size = RecordingSize::default().of(&self.directory);
         let size = size.map_or_else(String::new, |size| format!(", which holds {size}"));
         format!(
             "recorded {} in {} into {directory}{size}; memtide check {directory}",
@@ -206,9 +206,9 @@ impl View {
 
 /// The size of the recording, read rarely.
 #[derive(Default)]
-struct Size(Option<(Instant, Option<Bytes>)>);
+struct RecordingSize(Option<(Instant, Option<Bytes>)>);
 
-impl Size {
+impl RecordingSize {
     const HOLDS: Duration = Duration::from_secs(10);
 
     fn of(&mut self, directory: &std::path::Path) -> Option<Bytes> {

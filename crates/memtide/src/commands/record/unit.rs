@@ -7,7 +7,7 @@ pub(super) const MARK: &str = "# Written by `memtide record --install`";
 
 /// The systemd instance that runs the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum SystemdInstance {
     /// The system's: started at boot, runs as root with few rights.
     System,
     /// One user's: runs while that user is logged in, or always with lingering.
@@ -16,8 +16,8 @@ pub(super) enum Owner {
 
 /// What a unit is written from.
 #[derive(Debug)]
-pub(super) struct Unit {
-    pub(super) owner: Owner,
+pub(super) struct SystemdUnit {
+    pub(super) owner: SystemdInstance,
     /// The memtide that records, as an absolute path.
     pub(super) program: PathBuf,
     /// Where it records.
@@ -26,7 +26,7 @@ pub(super) struct Unit {
     pub(super) options: Vec<String>,
 }
 
-impl Unit {
+impl SystemdUnit {
     /// The file's text.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
@@ -36,17 +36,17 @@ impl Unit {
              Description=memtide, flight recorder of this host's memory\n"
         );
         match self.owner {
-            Owner::System => text.push_str(
+            SystemdInstance::System => text.push_str(
                 "# Early, to see the boot; only the disk must be there.\nDefaultDependencies=no\n\
                  Conflicts=shutdown.target\nBefore=shutdown.target\nAfter=local-fs.target systemd-remount-fs.service\n",
             ),
-            Owner::User => {}
+            SystemdInstance::User => {}
         }
         text.push_str(&format!("RequiresMountsFor={}\n", quoted(&self.directory)));
         text.push_str(&self.service());
         text.push_str(match self.owner {
-            Owner::System => "\n[Install]\nWantedBy=multi-user.target\n",
-            Owner::User => "\n[Install]\nWantedBy=default.target\n",
+            SystemdInstance::System => "\n[Install]\nWantedBy=multi-user.target\n",
+            SystemdInstance::User => "\n[Install]\nWantedBy=default.target\n",
         });
         text
     }
@@ -66,7 +66,7 @@ impl Unit {
             command.join(" ")
         );
         text.push_str(COMMON);
-        if self.owner == Owner::System {
+        if self.owner == SystemdInstance::System {
             text.push_str(&self.place());
             text.push_str(RIGHTS);
         }
@@ -182,8 +182,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn unit(owner: Owner, directory: &str) -> String {
-        let unit = Unit {
+    fn unit(owner: SystemdInstance, directory: &str) -> String {
+        let unit = SystemdUnit {
             owner,
             program: PathBuf::from("/usr/bin/memtide"),
             directory: PathBuf::from(directory),
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_systems_unit_says_what_each_right_is_for() {
-        let text = unit(Owner::System, "/var/lib/memtide");
+        let text = unit(SystemdInstance::System, "/var/lib/memtide");
         assert!(text.starts_with(MARK));
         for line in [
             "ExecStart=/usr/bin/memtide record --to /var/lib/memtide --every 5s",
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_place_of_ones_own_is_opened_for_writing_and_odd_names_are_quoted() {
-        let text = unit(Owner::System, "/srv/a b/100%");
+        let text = unit(SystemdInstance::System, "/srv/a b/100%");
         assert!(
             text.contains("ReadWritePaths=\"/srv/a b/100%%\"\n"),
             "{text}"
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_users_unit_has_nothing_that_only_root_may_set() {
-        let text = unit(Owner::User, "/home/u/.local/state/memtide");
+        let text = unit(SystemdInstance::User, "/home/u/.local/state/memtide");
         for absent in [
             "CapabilityBoundingSet",
             "ProtectSystem",

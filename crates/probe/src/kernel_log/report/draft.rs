@@ -8,19 +8,19 @@ use super::group::GroupLines;
 use super::head::{self, Head};
 use super::kills::KillLines;
 use super::lists::List;
-use super::memory::Memory;
+use super::memory::ReportMemory;
 use super::taken::Taken;
-use super::tasks::Tasks;
+use super::tasks::TaskTable;
 use super::zones::Zones;
 
 /// A report, as far as read.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     head: Head,
-    memory: Memory,
+    memory: ReportMemory,
     zones: Zones,
     group: GroupLines,
-    tasks: Tasks,
+    tasks: TaskTable,
     kills: KillLines,
     list: List,
     /// Whether another event of the kernel began since the head: its trace is not the report's.

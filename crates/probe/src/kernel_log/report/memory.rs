@@ -1,7 +1,7 @@
 //! The host's memory: the counters behind `Mem-Info:`, the lines of NUMA nodes, page cache, swap, RAM.
 //!
 //! Counters are pages, sizes of nodes are KiB. What a counter is called changed little; which there are changed often:
-//! the tables here say which name is which signal, and [`Memory::row`] what `/proc/meminfo` would have shown.
+//! the tables here say which name is which signal, and [`ReportMemory::row`] what `/proc/meminfo` would have shown.
 
 use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_SURP, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ACTIVE_ANON,
@@ -19,11 +19,11 @@ use units::{Bytes, Count, PageSize, Pages};
 use super::scan::{self, number, size};
 use super::taken::Taken;
 
-type Size = Signal<Gauge<Bytes>>;
+type MemorySignal = Signal<Gauge<Bytes>>;
 
 /// What a report says of the whole host.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct ReportMemory {
     has_title: bool,
     /// Counters by the names of [`COUNTERS`], in pages.
     counters: Vec<(&'static str, u64)>,
@@ -46,7 +46,7 @@ struct HugePages {
 }
 
 /// The counters behind `Mem-Info:` in lower case, and the signal that is the same.
-const COUNTERS: [(&str, Option<Size>); 27] = [
+const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("active_anon", Some(MEM_ACTIVE_ANON)),
     ("inactive_anon", Some(MEM_INACTIVE_ANON)),
     ("active_file", Some(MEM_ACTIVE_FILE)),
@@ -79,7 +79,7 @@ const COUNTERS: [(&str, Option<Size>); 27] = [
 ];
 
 /// Sizes that only nodes (or, before 4.8, zones) have, and whose sum over them is a signal of the host.
-const SIZES: [(&str, Size); 6] = [
+const SIZES: [(&str, MemorySignal); 6] = [
     ("kernel_stack", MEM_KERNEL_STACK),
     ("shadow_call_stack", MEM_SHADOW_CALL_STACK),
     ("writeback_tmp", MEM_WRITEBACK_TMP),
@@ -89,7 +89,7 @@ const SIZES: [(&str, Size); 6] = [
 ];
 
 /// Sizes of zones whose sums stand in for the counters where a report was cut off above its zones.
-const ZONE_SIZES: [(&str, Size); 6] = [
+const ZONE_SIZES: [(&str, MemorySignal); 6] = [
     ("free", MEM_FREE),
     ("active_anon", MEM_ACTIVE_ANON),
     ("inactive_anon", MEM_INACTIVE_ANON),
@@ -136,7 +136,7 @@ const TOTALS: [(&str, Total); 23] = [
     ("free pages", Total::Other),
 ];
 
-impl Memory {
+impl ReportMemory {
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if line.eq_ignore_ascii_case("Mem-Info:") {
             let backwards = !self.has_title && !self.counters.is_empty();
@@ -366,7 +366,7 @@ impl Memory {
 /// Adds a size to the sum of its name, if the table has the name.
 fn add(
     sums: &mut Vec<(&'static str, Bytes)>,
-    table: &[(&'static str, Size)],
+    table: &[(&'static str, MemorySignal)],
     name: &str,
     size: Bytes,
 ) {
@@ -383,7 +383,7 @@ fn add(
 }
 
 /// Writes the sums of a table's names as its signals.
-fn set(row: &mut Row, table: &[(&'static str, Size)], sums: &[(&'static str, Bytes)]) {
+fn set(row: &mut Row, table: &[(&'static str, MemorySignal)], sums: &[(&'static str, Bytes)]) {
     for (name, signal) in table {
         if let Some((_, size)) = sums.iter().find(|(known, _)| known == name) {
             row.set(*signal, *size);

@@ -1,7 +1,7 @@
 //! A report as a sample: the same rows as the kernel's files give, so that every rule can look at it.
 
 use timeline::facts::CgroupMode;
-use timeline::kernel_report::{GroupLimit, GroupReport, Killed, Task, ZoneReport};
+use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask, ZoneReport};
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_MAX, CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX,
     PROC_OOM_ADJ, PROC_PAGE_TABLES, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM,
@@ -111,7 +111,7 @@ fn name(row: &mut EntityRow, pid: u32, name: &str) {
     row.label.push_str(name);
 }
 
-fn fill_task(task: &Task, page: PageSize, row: &mut EntityRow) {
+fn fill_task(task: &ReportTask, page: PageSize, row: &mut EntityRow) {
     let row = &mut row.row;
     row.set(PROC_SIZE, task.total_vm);
     row.set(PROC_RSS, pages(task.rss, page));

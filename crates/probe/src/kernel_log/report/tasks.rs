@@ -3,7 +3,7 @@
 //! Its columns changed five times; the heading names them. Without heading, the first four columns, which never changed,
 //! are read, and the name.
 
-use timeline::kernel_report::Task;
+use timeline::kernel_report::ReportTask;
 use units::{Bytes, PageSize, Pages};
 
 use super::scan::{self, number, signed, small};
@@ -11,7 +11,7 @@ use super::taken::Taken;
 
 /// The table, as far as read; sizes in pages.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
+pub(super) struct TaskTable {
     has_title: bool,
     columns: Option<Vec<TaskColumn>>,
     rows: Vec<TaskRow>,
@@ -22,7 +22,7 @@ pub(super) struct Tasks {
 /// A row whose sizes wait for the page size.
 #[derive(Debug, Default)]
 struct TaskRow {
-    task: Task,
+    task: ReportTask,
     total_vm: u64,
     rss: u64,
     by_kind: [Option<u64>; 3],
@@ -81,7 +81,7 @@ const FIRST: [TaskColumn; 4] = [
     TaskColumn::Rss,
 ];
 
-impl Tasks {
+impl TaskTable {
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if line.starts_with("Tasks state (memory values in ") {
             let taken = Taken::once(self.has_title);
@@ -156,7 +156,7 @@ impl Tasks {
     }
 
     /// The tasks, in bytes.
-    pub(super) fn into_tasks(self, page: PageSize) -> Vec<Task> {
+    pub(super) fn into_tasks(self, page: PageSize) -> Vec<ReportTask> {
         self.rows
             .into_iter()
             .map(|row| row.into_task(page))
@@ -186,7 +186,7 @@ impl TaskRow {
         Some(())
     }
 
-    fn into_task(self, page: PageSize) -> Task {
+    fn into_task(self, page: PageSize) -> ReportTask {
         let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
         let mut task = self.task;
         task.total_vm = bytes(self.total_vm);

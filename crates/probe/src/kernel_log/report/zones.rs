@@ -3,7 +3,7 @@
 use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use units::{Bytes, PageSize, Pages};
 
-use super::memory::Memory;
+use super::memory::ReportMemory;
 use super::scan::{self, number, size};
 use super::taken::Taken;
 
@@ -32,7 +32,7 @@ struct Zone {
 const MOST_ZONES: usize = 4096;
 
 impl Zones {
-    pub(super) fn take(&mut self, line: &str, memory: &mut Memory) -> Taken {
+    pub(super) fn take(&mut self, line: &str, memory: &mut ReportMemory) -> Taken {
         let (node, rest) = scan::node(line);
         if let Some((name, free, pairs)) = zone_line(rest) {
             return self.marks(node, name, free, &pairs, memory);
@@ -106,7 +106,7 @@ impl Zones {
         name: &str,
         free: Bytes,
         pairs: &[(&str, &str)],
-        memory: &mut Memory,
+        memory: &mut ReportMemory,
     ) -> Taken {
         let Some(zone) = self.zone(node, name) else {
             return Taken::Yes;
@@ -125,7 +125,7 @@ impl Zones {
         Taken::Yes
     }
 
-    fn node(&mut self, node: u32, pairs: &[(&str, &str)], memory: &mut Memory) -> Taken {
+    fn node(&mut self, node: u32, pairs: &[(&str, &str)], memory: &mut ReportMemory) -> Taken {
         if self.nodes.contains(&node) {
             return Taken::Again;
         }
