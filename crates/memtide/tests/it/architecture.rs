@@ -43,6 +43,20 @@ fn crate_edges_are_those_of_the_page() {
 }
 
 #[test]
+fn places_that_the_page_names_exist() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let places = page.split('`').skip(1).step_by(2);
+    let places: Vec<&str> = places.filter(|place| place.contains("/src/")).collect();
+    assert!(places.len() > 15, "{places:?}");
+    for place in places {
+        let is_there = [root(), root().join("crates")]
+            .iter()
+            .any(|base| base.join(place).exists());
+        assert!(is_there, "{place}");
+    }
+}
+
+#[test]
 fn every_rule_has_its_file_and_every_file_its_rule() {
     let directory = root().join("crates/diagnose/src/rules");
     let files: BTreeSet<String> = std::fs::read_dir(directory)

@@ -509,7 +509,7 @@ fn one_look_is_a_bar_and_says_what_it_cannot_tell() {
     let html = page(&file(&directory, "one.jsonl", one), &[]);
     let shown = read(&html);
     assert!(html.contains("<svg class=\"bar\""), "{shown}");
-    assert!(shown.contains("flows need a second one"), "{shown}");
+    assert!(shown.contains("rates need a second one"), "{shown}");
     assert!(shown.contains("anonymous"), "{shown}");
     assert_eq!(meta(&html)["charts"].as_array().unwrap().len(), 0);
 }
