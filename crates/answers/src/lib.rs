@@ -36,5 +36,5 @@ pub use events::events;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
 pub use page::page;
-pub use status::{RecorderState, RecordingStatus, StatusError, StatusReport, status};
+pub use status::{StatusError, status};
 pub use where_memory::{pss_not_read, where_memory};

@@ -15,6 +15,7 @@ mod next;
 mod order;
 pub mod page;
 mod source;
+pub mod status;
 mod time;
 
 use jiff::Timestamp;

@@ -14,11 +14,15 @@ mod list;
 mod markdown;
 mod memory;
 mod page;
+mod status;
 mod where_tree;
 mod wrap;
 
 pub use crate::screen::{ColourMode, Detail, Screen};
 
+use jiff::Timestamp;
+
+use crate::model::status::StatusReport;
 use crate::model::{
     Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
 };
@@ -76,6 +80,11 @@ pub fn headroom(report: &crate::model::headroom::HeadroomReport, screen: &Screen
 /// The answer of `compare`.
 pub fn compare(report: &CompareReport, screen: &Screen) -> String {
     compare::draw(report, screen)
+}
+
+/// The answer of `record --status`, as of `now`.
+pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
+    status::draw(report, screen, now)
 }
 
 /// All rules, one or two lines each.

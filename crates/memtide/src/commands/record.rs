@@ -5,7 +5,6 @@ mod seal;
 mod service;
 mod status;
 mod status_line;
-mod status_text;
 mod unit;
 
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::support::{folded, memtide, stderr, stdout};
+use crate::support::{folded, json, memtide, stderr, stdout};
 
 /// A recorder that is ended with its test.
 pub(crate) struct Running(Child);
@@ -92,7 +92,10 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub(crate) fn status(directory: &Path) -> serde_json::Value {
     let directory = directory.to_str().unwrap();
     let output = memtide(&["record", "--status", "--format", "json", "--to", directory]);
-    serde_json::from_slice(&output.stdout).unwrap_or_default()
+    if output.stdout.is_empty() {
+        return serde_json::Value::Null;
+    }
+    json(&output)
 }
 
 fn segments(directory: &Path) -> usize {

@@ -41,7 +41,8 @@ pub fn json_schema() -> Result<String, serde_json::Error> {
     schema_of::<Report>()
 }
 
-/// The JSON Schema of a command's answer; those of `headroom`, `compare` and `events` are published beside that of `check`.
+/// The JSON Schema of a command's answer; `docs/` has those of `check`, `headroom`, `compare`, `events` and
+/// `record --status`.
 ///
 /// # Errors
 /// None in practice, as for [`json`].

@@ -1,6 +1,7 @@
 //! What docs/ holds is what the code says: `BLESS=1 cargo test -p memtide-report` writes it, otherwise stale files fail.
 
 use report::model::headroom::HeadroomReport;
+use report::model::status::StatusReport;
 use report::model::{CompareReport, EventsReport, RuleEntry, SignalEntry, schema_of};
 
 /// The five headings of a rule's documentation.
@@ -33,6 +34,7 @@ fn the_published_schemas_are_fresh() {
         ("headroom", schema_of::<HeadroomReport>()),
         ("compare", schema_of::<CompareReport>()),
         ("events", schema_of::<EventsReport>()),
+        ("recorder", schema_of::<StatusReport>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));
     }

@@ -1,10 +1,10 @@
-//! `memtide record --status`: how the recorder of a directory is doing.
+//! `memtide record --status`: the state of a directory's recorder.
 
-use answers::{RecorderState, recording_directory};
+use answers::recording_directory;
 use anyhow::Context;
 use jiff::Timestamp;
+use report::model::status::RecorderState;
 
-use super::status_text;
 use crate::cli::{Format, RecordArgs};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -22,7 +22,7 @@ pub(super) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let status = answers::status(&directory)?;
     output.print(&match args.answer.get() {
         Format::Json => report::json(&status)? + "\n",
-        Format::Text => status_text::draw(&status, &output.screen(), Timestamp::now()),
+        Format::Text => report::text::status(&status, &output.screen(), Timestamp::now()),
     })?;
     Ok(match status.state {
         RecorderState::Running => Exit::Ok,

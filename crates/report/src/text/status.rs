@@ -1,0 +1,599 @@
+//! The screen of `record --status`: one sentence on the recorder's health, then a row or two per subject.
+
+use jiff::Timestamp;
+use units::{Bytes, Count, Quantity, Ratio, Span};
+
+use super::page::{Style, TextPage, piece};
+use super::{Screen, wrap};
+use crate::model::status::{
+    RecorderScans, RecorderState, RecorderStatus, RecordingStatus, StatusReport,
+};
+
+/// Where the text of a row begins.
+const INDENT: usize = 13;
+/// The recorder writes its status every 30 s; an older one than this is stale.
+const STALE_S: f64 = 75.0;
+/// The kernel log, as named among the files that cannot be read.
+const KERNEL_LOG: &str = "/dev/kmsg";
+
+pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
+    let mut rows = Rows {
+        page: TextPage::new(screen),
+        screen,
+    };
+    rows.page
+        .hanging(&[], 0, Style::Strong, &headline(report, screen, now));
+    if let Some(status) = &report.recorder {
+        let age = age_s(status, now).filter(|age| *age > STALE_S);
+        if let Some(age) = age.filter(|_| report.state == RecorderState::Running) {
+            let age = span(age);
+            rows.add(
+                "stale",
+                &format!(
+                    "the status below is {age} old: the recorder cannot write it, or is blocked"
+                ),
+            );
+        }
+        samples(status, &mut rows);
+        rows.add("cost", &cost(status));
+        rows.add_all("processes", &processes(status));
+        rows.add("cgroups", &cgroups(&status.seen));
+    }
+    if let Some(recording) = &report.recording {
+        rows.add("stored", &stored(recording, screen));
+        rows.add("", &growth(recording, report.recorder.as_ref()));
+        rows.add_all("damage", &recording.problems);
+    }
+    if let Some(status) = &report.recorder {
+        disk(status, report.state, &mut rows);
+        losses(status, &mut rows);
+        rows.add_all("not read", &not_read(status, report.user_id == Some(0)));
+        if report.state == RecorderState::Running {
+            rows.add_all("privileges", &status.privileges);
+        }
+    }
+    rows.page.finish()
+}
+
+fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
+    let directory = &report.directory;
+    let pid = report
+        .pid
+        .map_or_else(String::new, |pid| format!(", pid {pid}"));
+    let status = report.recorder.as_ref();
+    let written = status
+        .and_then(|status| status.written)
+        .map(|at| time(at, screen));
+    match report.state {
+        RecorderState::Running => {
+            let started = status.and_then(|status| status.started);
+            let since = started.map_or_else(String::new, |started| {
+                let duration = span(now.duration_since(started).as_secs_f64());
+                format!(" since {} ({duration})", time(started, screen))
+            });
+            let health = health(report, now);
+            format!("{health}recording into {directory}{since}{pid}")
+        }
+        RecorderState::Stopped => {
+            let when = written.map_or_else(String::new, |when| format!(" at {when}"));
+            format!("not recording into {directory}: the recorder stopped cleanly{when}")
+        }
+        RecorderState::Gone => match written {
+            Some(when) => format!(
+                "not recording into {directory}: the recorder was killed or the machine went down; \
+                 its status was last written at {when}; `memtide record` starts it again"
+            ),
+            None => format!("not recording into {directory}, which holds a recording"),
+        },
+        RecorderState::Vanished => format!(
+            "{directory} was deleted, but its recorder still runs{pid}: samples wait in memory for some minutes, then they \
+             are lost; create the directory again (`mkdir`) and recording continues"
+        ),
+        RecorderState::None => {
+            format!("{directory} holds no recording; `memtide record --to {directory}` starts one")
+        }
+    }
+}
+
+/// Whether a running recorder writes its status, loses nothing, and has an undamaged recording.
+fn health(report: &StatusReport, now: Timestamp) -> &'static str {
+    let Some(status) = &report.recorder else {
+        return "";
+    };
+    let is_fresh = age_s(status, now).is_some_and(|age| age <= STALE_S);
+    let disk = &status.disk;
+    let stores_all = disk.problem.is_none() && disk.lost_since.is_none() && disk.parts_dropped == 0;
+    let is_undamaged = report
+        .recording
+        .as_ref()
+        .is_none_or(|recording| recording.problems.is_empty());
+    if is_fresh && stores_all && is_undamaged {
+        "healthy: "
+    } else {
+        "not healthy: "
+    }
+}
+
+fn age_s(status: &RecorderStatus, now: Timestamp) -> Option<f64> {
+    let written = status.written?;
+    Some(now.duration_since(written).as_secs_f64())
+}
+
+fn samples(status: &RecorderStatus, rows: &mut Rows<'_>) {
+    let samples = &status.samples;
+    let counts = [
+        (samples.late, "late"),
+        (samples.missed, "missed"),
+        (samples.lost, "lost"),
+    ]
+    .map(|(n, what)| match n {
+        0 => format!("none {what}"),
+        n => format!("{} {what}", Count::new(n)),
+    });
+    let taken = Count::new(samples.taken);
+    let every = span(status.settings.every_s);
+    rows.add(
+        "samples",
+        &format!("{taken}, one every {every}; {}", counts.join(", ")),
+    );
+    if samples.taken > 0 {
+        let worst = samples.worst_late.map_or_else(String::new, |at| {
+            let late = span(samples.worst_late_s);
+            format!("; the worst {late} late at {}", time(at, rows.screen))
+        });
+        let late = span(samples.last_late_s);
+        rows.add("", &format!("the last one {late} late{worst}"));
+    }
+}
+
+fn cost(status: &RecorderStatus) -> String {
+    let cost = &status.cost;
+    let mut parts = Vec::new();
+    if let Some(cpu_s) = cost.cpu_s_per_sample {
+        let share = cost.cpu_share.map_or_else(String::new, |share| {
+            format!(", {} of one CPU", Ratio::new(share))
+        });
+        parts.push(format!("{} of CPU per sample{share}", span(cpu_s)));
+    }
+    if cost.rss_bytes > 0 {
+        let pss = cost
+            .pss_bytes
+            .map_or_else(String::new, |pss| format!(" (PSS {})", Bytes::new(pss)));
+        parts.push(format!("{} of RAM{pss}", Bytes::new(cost.rss_bytes)));
+    }
+    if let Some(start_s) = cost.cpu_start_s {
+        parts.push(format!("startup took {}", span(start_s)));
+    }
+    if parts.is_empty() {
+        parts.push("not known yet".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// How many processes, how they are read, and why not by BPF.
+fn processes(status: &RecorderStatus) -> Vec<String> {
+    let Some(source) = &status.tasks_source else {
+        return vec!["not recorded".to_owned()];
+    };
+    let seen = &status.seen;
+    let every = status
+        .settings
+        .processes_s
+        .map_or_else(String::new, |every| format!(" every {}", span(every)));
+    let (way, why_not_bpf) = match source.split_once("; no BPF task iterator: ") {
+        Some((way, why)) => (way, Some(why)),
+        None => (source.as_str(), None),
+    };
+    let processes = Count::new(seen.processes);
+    let left_out = left_out(seen.processes_left_out);
+    let mut lines = vec![format!("{processes}{left_out}{every}; source: {way}")];
+    lines.extend(
+        why_not_bpf.map(|why| format!("not by BPF, which costs less and shows more: {why}")),
+    );
+    let mut pss = match seen.shares_read {
+        0 => "PSS not read yet".to_owned(),
+        1 => "PSS read once so far".to_owned(),
+        n => format!("PSS read {} times so far", Count::new(n)),
+    };
+    if seen.blocked > 0 {
+        let blocked = Count::new(seen.blocked).named("process", "processes");
+        pss.push_str(&format!("; {blocked} skipped: no answer in time"));
+    }
+    lines.push(pss);
+    lines
+}
+
+fn cgroups(seen: &RecorderScans) -> String {
+    let services = Count::new(seen.services).named("service", "services");
+    match seen.groups_every_s {
+        Some(every) => format!(
+            "{}{} every {}; {services}",
+            Count::new(seen.groups),
+            left_out(seen.groups_left_out),
+            span(every)
+        ),
+        None if seen.services == 0 => "not recorded".to_owned(),
+        None => format!("not recorded; {services}"),
+    }
+}
+
+fn left_out(n: u64) -> String {
+    match n {
+        0 => String::new(),
+        n => format!(" ({} left out)", Count::new(n)),
+    }
+}
+
+fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
+    let size = Bytes::new(recording.size_bytes);
+    let period = recording.from.zip(recording.to).map(|(from, to)| {
+        let duration = span(to.duration_since(from).as_secs_f64());
+        format!(" since {} ({duration})", time(from, screen))
+    });
+    let segments = match recording.segments {
+        0 => "; no sealed segment yet".to_owned(),
+        1 => ", 1 sealed segment".to_owned(),
+        n => format!(", {n} sealed segments"),
+    };
+    format!("{size}{}{segments}", period.unwrap_or_default())
+}
+
+/// What the recording will grow to, against its limits and the disk.
+fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> String {
+    let free = recording.free_bytes.map(Bytes::new);
+    let free_text = free.map(|free| format!("{free} of the disk are free"));
+    let and_free = free_text
+        .as_ref()
+        .map_or_else(String::new, |text| format!("; {text}"));
+    let Some(settings) = status
+        .map(|status| &status.settings)
+        .filter(|settings| settings.keep_s > 0.0)
+    else {
+        return free_text.unwrap_or_default();
+    };
+    let (max_age, max_size) = (span(settings.keep_s), Bytes::new(settings.keep_size_bytes));
+    let Some(per_day) = recording.bytes_per_day.filter(|bytes| *bytes >= 1.0) else {
+        return format!("at most {max_age} and {max_size} are stored{and_free}");
+    };
+    let full_size = Bytes::from_f64(per_day * settings.keep_s / 86_400.0);
+    let remaining = full_size
+        .min(max_size)
+        .saturating_sub(Bytes::new(recording.size_bytes));
+    let rate = format!("at {} a day", Bytes::from_f64(per_day));
+    let time_for = |size: Bytes| span(size.as_f64() / per_day * 86_400.0);
+    match free {
+        Some(free) if free < remaining => {
+            format!("{rate} the disk is full after {}{and_free}", time_for(free))
+        }
+        _ if full_size > max_size => format!(
+            "{rate} {max_size} hold {}, less than the {max_age} configured{and_free}",
+            time_for(max_size)
+        ),
+        _ => format!("{rate} {max_age} take {full_size} of at most {max_size}{and_free}"),
+    }
+}
+
+fn disk(status: &RecorderStatus, state: RecorderState, rows: &mut Rows<'_>) {
+    let disk = &status.disk;
+    let waiting = Bytes::new(disk.waiting_bytes);
+    let text = match (&disk.problem, state) {
+        (None, RecorderState::Running) => format!(
+            "keeps up; {waiting} wait in memory, written within {}",
+            span(status.settings.sync_s)
+        ),
+        (Some(problem), RecorderState::Running) => format!("{problem}; {waiting} wait in memory"),
+        (Some(problem), _) => format!("last state: {problem}"),
+        (None, _) => String::new(),
+    };
+    rows.add("disk", &text);
+    if disk.parts_dropped > 0 {
+        let parts = match disk.parts_dropped {
+            1 => "part of the recording was".to_owned(),
+            n => format!("{} parts of the recording were", Count::new(n)),
+        };
+        rows.add("", &format!("it was full: the oldest {parts} dropped"));
+    }
+    if let Some(since) = disk.lost_since {
+        let since = time(since, rows.screen);
+        rows.add("", &format!("samples have been lost since {since}"));
+    }
+    if let Some(error) = &disk.last_error {
+        rows.add("last error", error);
+    }
+}
+
+fn losses(status: &RecorderStatus, rows: &mut Rows<'_>) {
+    let log = &status.kernel_log;
+    if log.reports > 0 || log.overwritten > 0 {
+        let reports = Count::new(log.reports).named("report", "reports");
+        let overwritten = match log.overwritten {
+            0 => String::new(),
+            n => format!("; {} records were overwritten unread", Count::new(n)),
+        };
+        rows.add(
+            "kernel log",
+            &format!("{reports} of kills and failed allocations stored{overwritten}"),
+        );
+    }
+    if status.events_lost > 0 {
+        rows.add(
+            "events",
+            &format!("{} lost: too many at once", Count::new(status.events_lost)),
+        );
+    }
+}
+
+/// Files that cannot be read, grouped by reason.
+fn not_read(status: &RecorderStatus, by_root: bool) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for absent in &status.absent {
+        let log_problem = status
+            .kernel_log
+            .problem
+            .as_deref()
+            .filter(|_| absent.file == KERNEL_LOG);
+        let why = log_problem.map_or(absent.why.as_str(), |problem| {
+            problem.split_once(": ").map_or(problem, |(_, why)| why)
+        });
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, files)) => files.push(&absent.file),
+            None => reasons.push((why, vec![&absent.file])),
+        }
+    }
+    reasons
+        .into_iter()
+        .map(|(why, files)| {
+            let explained = match (why, by_root) {
+                ("permission denied", false) => "permission denied: that needs root",
+                ("permission denied", true) => {
+                    "refused even to root, as in a container or a sandbox"
+                }
+                (why, _) => why,
+            };
+            format!("{}: {explained}", files.join(", "))
+        })
+        .collect()
+}
+
+fn span(seconds: f64) -> String {
+    Span::from_secs_f64(seconds).to_string()
+}
+
+fn time(at: Timestamp, screen: &Screen) -> String {
+    at.to_zoned(screen.zone.clone())
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
+}
+
+/// Rows of a name and a text.
+struct Rows<'a> {
+    page: TextPage,
+    screen: &'a Screen,
+}
+
+impl Rows<'_> {
+    /// Adds a row, unless its text is empty.
+    fn add(&mut self, name: &str, text: &str) {
+        if !text.is_empty() {
+            let head = [piece(Style::Strong, wrap::pad(name, INDENT))];
+            self.page.hanging(&head, INDENT, Style::Plain, text);
+        }
+    }
+
+    /// Adds rows that share a name.
+    fn add_all(&mut self, name: &str, texts: &[String]) {
+        for (index, text) in texts.iter().enumerate() {
+            self.add(if index == 0 { name } else { "" }, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::status::{
+        AbsentFile, RecorderCost, RecorderSamples, RecorderSettings, STATUS_SCHEMA,
+    };
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_795_240_800 + seconds).unwrap()
+    }
+
+    fn report() -> StatusReport {
+        StatusReport {
+            schema: STATUS_SCHEMA,
+            directory: "/var/lib/memtide".to_owned(),
+            state: RecorderState::Running,
+            pid: Some(812),
+            user_id: Some(1000),
+            recorder: Some(RecorderStatus {
+                started: Some(at(0)),
+                written: Some(at(7_195)),
+                settings: RecorderSettings {
+                    every_s: 1.0,
+                    processes_s: Some(10.0),
+                    keep_s: 14.0 * 86_400.0,
+                    keep_size_bytes: 2 << 30,
+                    sync_s: 5.0,
+                },
+                samples: RecorderSamples {
+                    taken: 7_195,
+                    late: 3,
+                    last_late_s: 0.0002,
+                    worst_late_s: 0.34,
+                    worst_late: Some(at(900)),
+                    ..RecorderSamples::default()
+                },
+                cost: RecorderCost {
+                    cpu_s: 2.2,
+                    cpu_start_s: Some(0.15),
+                    cpu_s_per_sample: Some(0.0003),
+                    cpu_share: Some(0.0003),
+                    rss_bytes: 4_300_000,
+                    pss_bytes: Some(3_100_000),
+                },
+                seen: RecorderScans {
+                    processes: 212,
+                    groups: 61,
+                    services: 24,
+                    ..RecorderScans::default()
+                },
+                tasks_source: Some("BPF task iterator".to_owned()),
+                absent: ["/proc/slabinfo", "/proc/pagetypeinfo"]
+                    .map(|file| AbsentFile {
+                        file: file.to_owned(),
+                        why: "permission denied".to_owned(),
+                    })
+                    .to_vec(),
+                privileges: vec!["memory is locked".to_owned()],
+                ..RecorderStatus::default()
+            }),
+            recording: Some(RecordingStatus {
+                size_bytes: 4 << 20,
+                segments: 2,
+                from: Some(at(0)),
+                to: Some(at(7_190)),
+                free_bytes: Some(38 << 30),
+                bytes_per_day: Some(48.0 * 1_048_576.0),
+                problems: Vec::new(),
+            }),
+        }
+    }
+
+    fn drawn(report: &StatusReport) -> String {
+        draw(report, &Screen::of_width(80), at(7_200))
+    }
+
+    /// The text as one line.
+    fn words(report: &StatusReport) -> String {
+        let text = drawn(report);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn every_subject_has_its_row_and_no_row_is_wider_than_the_screen() {
+        let text = drawn(&report());
+        let words = words(&report());
+        for part in [
+            "healthy: recording into /var/lib/memtide since 2026-11-21",
+            "(2 h), pid 812",
+            "7,195, one every 1 s; 3 late, none missed, none lost",
+            "the last one 200 µs late; the worst 340 ms late at",
+            "300 µs of CPU per sample, 0.03 % of one CPU; 4.1 MiB of RAM (PSS 3 MiB); startup took 150 ms",
+            "212 every 10 s; source: BPF task iterator",
+            "stored 4 MiB since 2026-11-21",
+            "at 48 MiB a day 14 d take 672 MiB of at most 2 GiB",
+            "/proc/slabinfo, /proc/pagetypeinfo: permission denied: that needs root",
+        ] {
+            assert!(words.contains(part), "{part}\n{text}");
+        }
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn limits_that_will_be_reached_are_announced() {
+        let predicted = |day_mib: f64, free: u64| {
+            let mut report = report();
+            let recording = report.recording.as_mut().unwrap();
+            recording.bytes_per_day = Some(day_mib * 1_048_576.0);
+            recording.free_bytes = Some(free);
+            words(&report)
+        };
+        let text = predicted(512.0, 38 << 30);
+        assert!(
+            text.contains("2 GiB hold 4 d, less than the 14 d configured"),
+            "{text}"
+        );
+        let text = predicted(48.0, 96 << 20);
+        assert!(text.contains("the disk is full after 2 d"), "{text}");
+    }
+
+    #[test]
+    fn a_killed_a_stopped_and_a_missing_recorder_read_differently() {
+        for (state, expected) in [
+            (RecorderState::Gone, "was killed or the machine went down"),
+            (RecorderState::Stopped, "stopped cleanly at"),
+            (RecorderState::Vanished, "was deleted, but its recorder"),
+            (RecorderState::None, "holds no recording"),
+        ] {
+            let text = words(&StatusReport {
+                state,
+                pid: None,
+                ..report()
+            });
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_running_recorder_keeps_up_and_a_full_disk_is_not_healthy() {
+        let mut report = report();
+        assert!(drawn(&report).contains("keeps up"));
+        report.recorder.as_mut().unwrap().disk.parts_dropped = 1;
+        let text = drawn(&report);
+        assert!(text.starts_with("not healthy: "), "{text}");
+        assert!(
+            text.contains("the oldest part of the recording was dropped"),
+            "{text}"
+        );
+        for state in [RecorderState::Gone, RecorderState::Stopped] {
+            report.state = state;
+            let text = drawn(&report);
+            assert!(
+                !text.contains("keeps up") && !text.contains("privileges"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn advice_depends_on_the_user_who_records() {
+        let mut report = report();
+        let status = report.recorder.as_mut().unwrap();
+        status.tasks_source = Some("/proc; no BPF task iterator: that needs root".to_owned());
+        let text = words(&report);
+        assert!(
+            text.contains(
+                "source: /proc not by BPF, which costs less and shows more: that needs root"
+            ),
+            "{text}"
+        );
+        report.user_id = Some(0);
+        let text = words(&report);
+        assert!(
+            text.contains("/proc/pagetypeinfo: refused even to root, as in a container"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_kernel_log_says_itself_why_it_is_not_read() {
+        let mut report = report();
+        let status = report.recorder.as_mut().unwrap();
+        status.kernel_log.problem = Some("kernel log: dmesg_restrict is set".to_owned());
+        status.absent = vec![AbsentFile {
+            file: KERNEL_LOG.to_owned(),
+            why: "permission denied".to_owned(),
+        }];
+        let text = words(&report);
+        assert!(text.contains("/dev/kmsg: dmesg_restrict is set"), "{text}");
+    }
+
+    #[test]
+    fn a_stale_status_is_marked() {
+        let text = draw(&report(), &Screen::of_width(80), at(9_000));
+        assert!(text.contains("the status below is 30 min old"), "{text}");
+    }
+
+    #[test]
+    fn a_name_from_the_disk_cannot_steer_the_terminal() {
+        let text = drawn(&StatusReport {
+            directory: "/tmp/\u{1b}[2J".to_owned(),
+            ..report()
+        });
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
