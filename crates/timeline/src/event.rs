@@ -1,6 +1,5 @@
 //! Events: what happened at one time, in addition to what samples show.
 
-use crate::identity::{MAX_CLOCK_DRIFT, ReportIdentity};
 use crate::sample::Stamp;
 
 /// What kind of thing happened.
@@ -114,45 +113,6 @@ pub struct Event {
     pub text: String,
     /// The kernel's log lines; empty where there are none.
     pub report: String,
-}
-
-impl Event {
-    /// Whether it repeats an earlier event. After a recorder was killed, the next one reads a part of the kernel's log again.
-    pub(crate) fn is_repeated_in(&self, earlier: &[Self]) -> bool {
-        if self.report.is_empty() {
-            return false;
-        }
-        let mut others = earlier.iter().enumerate();
-        if self.kind == EventKind::OomKill {
-            // A process is killed once.
-            others.any(|(_, other)| self.is_same_kill(other))
-        } else {
-            // One process may fail to allocate many times while one recorder runs.
-            others.any(|(at, other)| self.has_same_text(other) && restarted(&earlier[at..]))
-        }
-    }
-
-    fn is_same_kill(&self, other: &Self) -> bool {
-        let is_named = !self.subject.is_empty();
-        is_named && ReportIdentity::from_event(self).is(&ReportIdentity::from_event(other))
-            || self.has_same_text(other)
-    }
-
-    /// Whether the kernel logged the same of the same subject at about the same time after boot. Lines that it adds a moment
-    /// later, when the OOM reaper is done, may be in one and not in the other.
-    fn has_same_text(&self, other: &Self) -> bool {
-        let boots = [self, other].map(|event| event.stamp.boot.as_nanos());
-        (self.kind, &self.subject) == (other.kind, &other.subject)
-            && !other.report.is_empty()
-            && (self.report.starts_with(&other.report) || other.report.starts_with(&self.report))
-            && boots[0].abs_diff(boots[1]) <= MAX_CLOCK_DRIFT.as_nanos()
-    }
-}
-
-/// Whether a recorder started after the first of these.
-fn restarted(events: &[Event]) -> bool {
-    let mut later = events.iter().skip(1);
-    later.any(|event| event.kind == EventKind::RecorderStarted)
 }
 
 #[cfg(test)]

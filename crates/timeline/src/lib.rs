@@ -19,6 +19,7 @@
 mod cells;
 pub mod cgroup;
 mod clock;
+mod condition;
 mod event;
 mod events;
 pub mod facts;
@@ -35,6 +36,7 @@ mod timeline;
 mod track;
 
 pub use cells::ProcessCells;
+pub use condition::Condition;
 pub use event::{Event, EventKind};
 pub use events::{
     CounterRise, Dated, DatedEvent, EventTime, Kill, cgroup_counter_rises, events,
@@ -47,7 +49,7 @@ pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use source::{Input, Origin, OutOfRange, Source, SourceKind, TimePoint, TimeRange};
-pub use stretch::{Condition, Stretch};
+pub use stretch::Stretch;
 pub use timeline::{
     Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, Downsampled, EarlierReport,
     EntitySeries, Evicted, OutOfOrder, Reported, RoundingCase, Run, Step, Timeline, step,

@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use units::{Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Ticks};
 
 use crate::clock::TimelineClock;
-use crate::stretch::{Condition, Stretch};
+use crate::condition::Condition;
+use crate::stretch::Stretch;
 
 /// Values of `Q` over time.
 #[derive(Debug, Clone)]

@@ -221,7 +221,7 @@ impl ReadingColumn {
         self.0.drain(..from);
         self.0.retain_mut(|run| {
             let (from, to, value) = (run.first().max(first), run.last(), run.value);
-            let is_read = reads.touch(&Run::new(from, to, value));
+            let is_read = reads.touches(from, to);
             *run = Run::new(from - first, to - first, value);
             is_read
         });
@@ -258,7 +258,7 @@ impl ReadingColumn {
                 run.value,
             )
         });
-        runs.filter(|run| reads.touch(run))
+        runs.filter(|run| reads.touches(run.first(), run.last()))
     }
 
     pub(super) fn is_empty(&self) -> bool {

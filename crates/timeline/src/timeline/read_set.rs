@@ -1,7 +1,5 @@
 //! The samples in which a table was read, as a bit set.
 
-use super::column::Run;
-
 /// The samples in which a table was read: processes may be read more rarely than the host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadSet {
@@ -47,13 +45,10 @@ impl ReadSet {
         Some(word * 64 + left.trailing_zeros() as usize)
     }
 
-    /// Whether the table was read in any sample of a run.
-    pub(super) fn touch(&self, run: &Run) -> bool {
+    /// Whether the table was read in any of these samples, both ends included.
+    pub(super) fn touches(&self, first: usize, last: usize) -> bool {
         // Most runs end with a reading.
-        self.contains(run.last())
-            || self
-                .before(run.last() + 1)
-                .is_some_and(|at| at >= run.first())
+        self.contains(last) || self.before(last + 1).is_some_and(|at| at >= first)
     }
 
     /// The last sample in which the table was read.

@@ -4,8 +4,8 @@ use units::{PerSecond, Quantity, Ratio, Span, Unit};
 
 use super::readings::Readings;
 use super::{EntitySeries, Timeline};
+use crate::condition::Condition;
 use crate::signals::{Counter, Entity, Gauge, Signal, SignalId};
-use crate::stretch::Condition;
 use crate::track::Track;
 
 impl Timeline {
