@@ -6,7 +6,7 @@ use chart::{Chart, Drawing, Reducer, charts, scanned};
 use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
 use report::Report;
-use report::html::{Picture, worth_a_closer_look};
+use report::html::{Picture, worth_full_detail};
 use timeline::{Source, TimePoint, TimeRange, Timeline};
 use units::{Count, Span};
 
@@ -25,7 +25,7 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     let timeline = longest.as_ref().unwrap_or(&source.timeline);
     let whole = Evidence::new(timeline, &source.facts);
     let charts = charts(&whole);
-    let stretches = worth_a_closer_look(report);
+    let stretches = worth_full_detail(report);
     let (drawing, problems) = match source.origin.thinned_to {
         Some(_) => scan(path, range, &charts, &whole, &stretches),
         None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),

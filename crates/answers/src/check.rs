@@ -22,7 +22,7 @@ pub fn check_now(source: &Source, recent: Span) -> Report {
 pub(crate) fn diagnosis(source: &Source) -> Diagnosis {
     let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
     if source.origin.is_cut_short {
-        diagnosis.of_a_beginning(source.timeline.duration())
+        diagnosis.first_part_only(source.timeline.duration())
     } else {
         diagnosis
     }

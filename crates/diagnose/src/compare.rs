@@ -101,10 +101,10 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
         rates: &rates,
         sides: (&old, &new),
     };
-    let decision = Decision::of(&it);
+    let decision = Decision::from_differences(&it);
     let direction = decision.direction;
     let cause = cause::find(&it, &decision);
-    let (headline, more) = headline::of(&it, &decision, cause.as_ref());
+    let (headline, more) = headline::write(&it, &decision, cause.as_ref());
     let names = cause.iter().flat_map(|cause| &cause.facts);
     let names: Vec<&str> = names.copied().collect();
     for fact in &mut facts {

@@ -57,18 +57,18 @@ impl<'a> Evidence<'a> {
     }
 
     /// How long was looked: from the first sample to the last, without the time that nobody recorded.
-    pub fn look(&self) -> Span {
+    pub fn recorded(&self) -> Span {
         self.timeline.recorded()
     }
 
     /// Whether there is one sample only: levels, no rates.
-    pub fn is_single_look(&self) -> bool {
+    pub fn is_single_sample(&self) -> bool {
         self.timeline.len() < 2
     }
 
     /// Whether the look is too short for any rate or stall to be sustained in it.
     pub fn is_too_short(&self) -> bool {
-        self.look() < Self::SHORTEST_HOLD
+        self.recorded() < Self::SHORTEST_HOLD
     }
 
     /// The lowest level of a gauge in a stretch and its sample; `None` where it was not measured.
@@ -132,7 +132,7 @@ impl<'a> Evidence<'a> {
         if !why.is_empty() {
             why = format!("rests on {why}");
         }
-        if self.is_single_look() {
+        if self.is_single_sample() {
             value = value.min(0.75);
             why.push_str("; a single look");
         } else if let Some(samples) = self.shown.filter(|shown| *shown < Self::FEW_SAMPLES) {
@@ -174,7 +174,7 @@ impl<'a> Evidence<'a> {
             .rate(signal)
             .ok_or_else(|| self.lacks(signal))?;
         if track.is_empty() {
-            return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+            return Err(Missing::because(vec![signal.def().name], Need::TwoSamples));
         }
         Ok(track)
     }
@@ -306,7 +306,7 @@ impl Evidence<'_> {
             .rate_of(series, signal)
             .ok_or_else(|| self.lacks(signal))?;
         if track.is_empty() {
-            return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+            return Err(Missing::because(vec![signal.def().name], Need::TwoSamples));
         }
         Ok(track)
     }

@@ -359,7 +359,7 @@ impl Finding {
 
     /// Something that proves it and is no measurement: an order, a gap, a name.
     #[must_use]
-    pub(crate) fn tells(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn with_line(mut self, text: impl Into<String>) -> Self {
         self.evidence.push(EvidenceLine {
             measured: None,
             at: None,

@@ -221,7 +221,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     };
     let (cache, short) = needed(cx, &levels, &mut unknown);
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
-    let series = terms::RoomSeries::of(cx, &levels, &cache, is_short);
+    let series = terms::RoomSeries::new(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
     let limits = limits::all(cx, &cache, question.add.map(|add| add.kind));
     let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);

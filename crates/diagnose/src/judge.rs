@@ -1,4 +1,4 @@
-//! All rules on one source, and what comes out.
+//! Runs all rules on one source and assembles the diagnosis.
 
 mod bursts;
 pub(crate) mod causes;
@@ -12,6 +12,7 @@ pub(crate) mod weight;
 mod without_memtotal;
 
 use std::cmp::Reverse;
+use std::mem::take;
 
 use timeline::{Facts, Stretch, Timeline, signals::MEM_AVAILABLE};
 use units::Span;
@@ -22,51 +23,51 @@ use crate::finding::{Bursts, Harm};
 use crate::finding::{Finding, Severity};
 use crate::rule::{Class, Rule};
 use crate::rules;
+use incidents::UnexplainedIncident;
 use next_steps::NextStep;
 use verdict::Verdict;
 use weight::WaitTracks;
 
-/// What all rules say of a source.
+/// The result of all rules on one source.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// In one sentence.
+    /// Level and headline.
     pub verdict: Verdict,
     /// What is wrong: the worst root first, each followed by its consequences.
     pub findings: Vec<Finding>,
-    /// What looks wrong and is not.
+    /// What seems wrong and is harmless.
     pub notes: Vec<Finding>,
-    /// Where a host is asked how it is now: what is over. It is no part of the verdict.
+    /// Findings that ended too long ago to count for the verdict; only [`diagnose_now`] fills it.
     pub earlier: Vec<Finding>,
-    /// What was too short and too cheap to be told one by one.
+    /// Incidents too short and too cheap for a finding each.
     pub bursts: Vec<Bursts>,
-    /// What was looked for and is not there: rule and reason.
+    /// Rules that found nothing, and why.
     pub clear: Vec<(&'static str, String)>,
-    /// What could not be looked for: rule and what it lacks.
+    /// Rules that could not be evaluated, and what they lack.
     pub not_evaluated: Vec<(&'static str, Missing)>,
-    /// What RAM held at the moment that matters: the tightest of the worst finding, else of all. Whoever shows one moment
-    /// shows this one.
+    /// Where RAM was at the sample that matters: the tightest of the worst finding, else of the whole source. Every view of
+    /// a single moment shows this one.
     pub accounting: Result<Accounting, Missing>,
-    /// What to run on that host to learn what the source could not say.
+    /// Commands to run on that host for what the source lacks.
     pub next: Vec<NextStep>,
 }
 
-/// Asks every rule about all that was watched: of each stretch of time by itself, where the source has several of which
-/// nobody knows how they lie to each other.
+/// Runs all rules on a source. Segments whose order in time is unknown are judged one by one, and the results merged.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     if timeline.is_one_segment() {
         return judge(&Evidence::new(timeline, facts));
     }
-    let stretches = timeline.segments();
+    let segments = timeline.segments();
     segments::merge(
         &Evidence::new(timeline, facts),
-        stretches
+        segments
             .iter()
-            .map(|one| (one, judge(&Evidence::new(one, facts)))),
+            .map(|segment| (segment, judge(&Evidence::new(segment, facts)))),
     )
 }
 
-/// Asks every rule how a host is now: what ended longer than `recent` ago is told as earlier and is no part of the verdict.
-/// The look at the host begins with sample `live_from`; what is before it comes from a recording.
+/// Runs all rules on a live host: findings that ended longer than `recent` ago go to `earlier` and do not count for the
+/// verdict. Live samples begin at `live_from`; those before come from a recording.
 pub fn diagnose_now(
     timeline: &Timeline,
     live_from: usize,
@@ -74,98 +75,78 @@ pub fn diagnose_now(
     recent: Span,
 ) -> Diagnosis {
     let all = Evidence::new(timeline, facts);
-    let answers = Answers::of(&all);
+    let mut answers = RuleAnswers::collect(&all);
     let end = timeline.times().last().copied().unwrap_or_default();
     let is_now = |finding: &Finding| finding.when.is_none_or(|when| end - when.to <= recent);
-    let (now, earlier): (Vec<_>, Vec<_>) = answers.incidents.into_iter().partition(is_now);
+    let (now, earlier): (Vec<_>, Vec<_>) =
+        take(&mut answers.incidents).into_iter().partition(is_now);
     let kills = recent_kills::findings(timeline, facts, recent);
     let findings = causes::with_earlier(causes::order(&all, now), kills);
     let mut earlier = causes::order(&all, earlier);
-    join(answers.untold, &mut earlier);
+    join(take(&mut answers.without_story), &mut earlier);
     earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);
     earlier.sort_by_key(|finding| finding.when.map(|when| when.from));
     let live = timeline.part(live_from.min(timeline.len()), timeline.len());
-    let look = Evidence::new(&live, facts);
-    let mut accounting = account(&look, moment(&look, &[]));
-    if let Ok(accounting) = &mut accounting {
+    let live = Evidence::new(&live, facts);
+    answers.notes.retain(is_now);
+    let mut diagnosis = answers.diagnosis(&live, timeline.recorded(), findings, moment(&live, &[]));
+    if let Ok(accounting) = &mut diagnosis.accounting {
         accounting.index += live_from;
     }
     Diagnosis {
-        verdict: Verdict::of_long(&look, timeline.recorded(), &findings),
-        findings,
-        notes: answers.notes.into_iter().filter(is_now).collect(),
         earlier,
-        bursts: answers.bursts,
-        clear: answers.clear,
-        next: next_steps::steps(&look, &answers.not_evaluated),
-        not_evaluated: answers.not_evaluated,
-        accounting,
+        ..diagnosis
     }
 }
 
 impl Diagnosis {
-    /// The same of a source that has more than was read: whatever happened then is not known.
+    /// The same for a source of which only the first `read` was read.
     #[must_use]
-    pub fn of_a_beginning(mut self, read: Span) -> Self {
-        self.verdict = self.verdict.of_a_beginning(read);
+    pub fn first_part_only(mut self, read: Span) -> Self {
+        self.verdict = self.verdict.first_part_only(read);
         self
     }
 }
 
-/// Adds the times of incidents that are too many to be told to the findings of their kind.
-fn join(untold: Vec<incidents::Unreported>, findings: &mut [Finding]) {
-    for one in untold {
-        one.join(findings);
+/// Adds incidents without a story to the findings of their rule and entity.
+fn join(without_story: Vec<UnexplainedIncident>, findings: &mut [Finding]) {
+    for incident in without_story {
+        incident.join(findings);
     }
     for finding in findings {
         finding.occasions.sort_by_key(|one| one.stretch.first);
     }
 }
 
-/// Asks every rule about one stretch of time.
+/// Runs all rules on one segment.
 pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
-    let answers = Answers::of(cx);
-    let mut findings = causes::order(cx, answers.incidents);
-    join(answers.untold, &mut findings);
-    Diagnosis {
-        verdict: Verdict::of(cx, &findings),
-        accounting: account(cx, moment(cx, &findings)),
-        findings,
-        notes: answers.notes,
-        earlier: Vec::new(),
-        bursts: answers.bursts,
-        clear: answers.clear,
-        next: next_steps::steps(cx, &answers.not_evaluated),
-        not_evaluated: answers.not_evaluated,
-    }
+    let mut answers = RuleAnswers::collect(cx);
+    let mut findings = causes::order(cx, take(&mut answers.incidents));
+    join(take(&mut answers.without_story), &mut findings);
+    let moment = moment(cx, &findings);
+    answers.diagnosis(cx, cx.recorded(), findings, moment)
 }
 
-/// What all rules answer about one stretch of time, before incidents are joined to findings.
-pub(crate) struct Answers {
+/// The answers of all rules on one segment, before incidents are joined to findings.
+#[derive(Default)]
+pub(crate) struct RuleAnswers {
     pub(crate) incidents: Vec<Finding>,
     notes: Vec<Finding>,
-    untold: Vec<incidents::Unreported>,
+    without_story: Vec<UnexplainedIncident>,
     bursts: Vec<Bursts>,
     clear: Vec<(&'static str, String)>,
     not_evaluated: Vec<(&'static str, Missing)>,
 }
 
-impl Answers {
-    pub(crate) fn of(cx: &Evidence<'_>) -> Self {
-        let mut all = Self {
-            incidents: Vec::new(),
-            notes: Vec::new(),
-            untold: Vec::new(),
-            bursts: Vec::new(),
-            clear: Vec::new(),
-            not_evaluated: Vec::new(),
-        };
-        let waiting = WaitTracks::of_host(cx);
+impl RuleAnswers {
+    pub(crate) fn collect(cx: &Evidence<'_>) -> Self {
+        let mut all = Self::default();
+        let host_waits = WaitTracks::for_host(cx);
         for rule in rules::ALL {
-            let answer = incidents::ask(rule, cx, &waiting)
+            let answer = incidents::evaluate(rule, cx, &host_waits)
                 .and_then(|answer| rounding::survives(cx, rule, answer));
             match answer {
-                Ok(answer) => all.take(rule, answer),
+                Ok(answer) => all.add(rule, answer),
                 Err(missing) => all.not_evaluated.push((rule.id, missing)),
             }
         }
@@ -173,39 +154,79 @@ impl Answers {
         all
     }
 
-    /// What another rule has an incident for at the same time, in which tasks waited or were killed, is explained.
+    /// The diagnosis of these answers. `watched` is the time that the findings rest on, which may be longer than that of
+    /// `cx`; `moment` is the sample of the accounting.
+    fn diagnosis(
+        self,
+        cx: &Evidence<'_>,
+        watched: Span,
+        findings: Vec<Finding>,
+        moment: usize,
+    ) -> Diagnosis {
+        Diagnosis {
+            verdict: Verdict::from_findings(cx, watched, &findings),
+            findings,
+            notes: self.notes,
+            earlier: Vec::new(),
+            bursts: self.bursts,
+            clear: self.clear,
+            next: next_steps::steps(cx, &self.not_evaluated),
+            not_evaluated: self.not_evaluated,
+            accounting: account(cx, moment),
+        }
+    }
+
+    /// Drops stalls without a known cause where another rule has a costly incident at the same time.
     fn drop_explained(&mut self) {
         let is_unexplained =
             |id: &str| rules::by_id(id).is_some_and(|rule| rule.class == Class::Unexplained);
         let costs = |harm: Harm| harm.killed > 0 || harm.waited > Some(Span::ZERO);
-        let of_others = self.incidents.iter().filter(|it| !is_unexplained(it.id));
-        let of_others = of_others.filter(|it| costs(it.harm));
-        let mut times: Vec<Stretch> = of_others.flat_map(Finding::stretches).collect();
-        let untold = self.untold.iter().filter(|it| !is_unexplained(it.id));
-        times.extend(untold.filter(|it| costs(it.harm)).map(|it| it.stretch));
-        let is_at = |when: &Stretch, times: &[Stretch]| times.iter().any(|it| it.overlaps(when));
+        let explains = |id: &str, harm: Harm| !is_unexplained(id) && costs(harm);
+        let mut times: Vec<Stretch> = self
+            .incidents
+            .iter()
+            .filter(|finding| explains(finding.id, finding.harm))
+            .flat_map(Finding::stretches)
+            .collect();
+        times.extend(
+            self.without_story
+                .iter()
+                .filter(|incident| explains(incident.id, incident.harm))
+                .map(|incident| incident.stretch),
+        );
+        let is_at =
+            |when: &Stretch, times: &[Stretch]| times.iter().any(|time| time.overlaps(when));
         let mut dropped = Vec::new();
-        self.incidents.retain(|it| {
-            let is_explained = it.when.is_some_and(|when| is_at(&when, &times));
-            let is_left = !is_unexplained(it.id) || !is_explained;
-            dropped.extend((!is_left).then_some(it.id));
-            is_left
+        self.incidents.retain(|finding| {
+            let is_explained =
+                is_unexplained(finding.id) && finding.when.is_some_and(|when| is_at(&when, &times));
+            dropped.extend(is_explained.then_some(finding.id));
+            !is_explained
         });
-        self.untold
-            .retain(|it| !is_unexplained(it.id) || !is_at(&it.stretch, &times));
+        self.without_story
+            .retain(|incident| !is_unexplained(incident.id) || !is_at(&incident.stretch, &times));
         // A burst explains a burst.
-        let bursts = self.bursts.iter().filter(|it| !is_unexplained(it.id));
-        times.extend(bursts.flat_map(|it| it.stretches.iter().copied()));
-        for bursts in self.bursts.iter_mut().filter(|it| is_unexplained(it.id)) {
+        for bursts in self
+            .bursts
+            .iter()
+            .filter(|bursts| !is_unexplained(bursts.id))
+        {
+            times.extend(&bursts.stretches);
+        }
+        for bursts in self
+            .bursts
+            .iter_mut()
+            .filter(|bursts| is_unexplained(bursts.id))
+        {
             let count = bursts.stretches.len();
             bursts.stretches.retain(|stretch| !is_at(stretch, &times));
             if bursts.stretches.len() < count {
-                // What the rest cost is not known.
+                // The cost of the others is unknown.
                 bursts.waited = None;
                 dropped.push(bursts.id);
             }
         }
-        self.bursts.retain(|it| !it.stretches.is_empty());
+        self.bursts.retain(|bursts| !bursts.stretches.is_empty());
         let why = "each stall has its cause among the findings";
         self.clear
             .extend(dropped.into_iter().map(|id| (id, why.to_owned())));
@@ -213,24 +234,24 @@ impl Answers {
             self.incidents.iter().any(|finding| finding.id == id)
                 || self.bursts.iter().any(|bursts| bursts.id == id)
         };
-        let mut said: Vec<&str> = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
         self.clear.retain(|(id, _)| {
-            let is_first = !said.contains(id);
-            said.push(id);
+            let is_first = !seen.contains(id);
+            seen.push(id);
             is_first && !known(id)
         });
     }
 
-    fn take(&mut self, rule: &'static Rule, answer: incidents::RuleAnswer) {
-        // What came in bursts is not clear, and not told one by one.
+    fn add(&mut self, rule: &'static Rule, answer: incidents::RuleAnswer) {
         if answer.is_empty() {
-            let why = match answer.clear.is_empty() {
-                true => "nothing showed it".to_owned(),
-                false => answer.clear,
+            let why = if answer.clear.is_empty() {
+                "nothing showed it".to_owned()
+            } else {
+                answer.clear
             };
             self.clear.push((rule.id, why));
         }
-        self.untold.extend(answer.untold);
+        self.without_story.extend(answer.without_story);
         if rule.is_note() {
             let joined = answer.incidents.into_iter().reduce(|mut one, other| {
                 one.join(other);
@@ -244,13 +265,13 @@ impl Answers {
     }
 }
 
-/// The moment that matters: where the least was available while the worst finding held, or at all where nothing was
-/// found. Of moments alike the last one.
+/// The sample that matters: the one with the least available memory during the worst finding, or of all samples if there
+/// is none. The last of equals.
 fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
     let last = cx.timeline.len().saturating_sub(1);
-    let held = findings.first().and_then(|finding| finding.when);
-    // The sample before the first interval counts too: a kill ends the shortage that it is about.
-    let (from, to) = held.map_or((0, last), |when| (when.first, when.last.min(last)));
+    let when = findings.first().and_then(|finding| finding.when);
+    // The sample before the first interval counts too: a kill ends its shortage.
+    let (from, to) = when.map_or((0, last), |when| (when.first, when.last.min(last)));
     let tightest = cx.timeline.gauge(MEM_AVAILABLE).and_then(|available| {
         let measured = (from..=to).filter_map(|index| Some((available.at(index)?, index)));
         measured.min_by_key(|(available, index)| (*available, Reverse(*index)))
@@ -273,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    /// The moment that matters on these samples, where something was found from the one to the other.
+    /// The sample that matters, with a finding from the one to the other of `found`.
     fn moment_of(samples: &[Sample], found: Option<(usize, usize)>) -> usize {
         let mut timeline = Timeline::default();
         for sample in samples {
@@ -298,7 +319,7 @@ mod tests {
         sample.collect()
     }
 
-    /// A host that is calm but for swap thrash in some of its seconds, and whose group /lim is throttled in others.
+    /// A calm host with swap thrash in some seconds, and throttling of the cgroup /lim in others.
     fn host(seconds: usize, thrash: &[(usize, usize)], throttled: &[(usize, usize)]) -> Case {
         let steps = |during: &[(usize, usize)], each: u64| {
             let mut steps = vec![0; seconds];
@@ -362,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_found_alike_however_much_is_watched_around_it() {
+    fn an_incident_is_the_same_however_long_the_recording() {
         let alone = found(&diagnosed(&host(60, &[(10, 50)], &[])), 0);
         assert!(
             alone.contains(&("swap-thrash", None, Severity::Critical, 10, 50)),
@@ -379,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn two_diseases_at_once_are_two_roots() {
+    fn two_simultaneous_problems_are_two_roots() {
         let diagnosis = diagnosed(&host(300, &[(100, 160)], &[(120, 200)]));
         let roots: Vec<_> = diagnosis
             .findings
@@ -395,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_has_the_verdict_of_its_worst_incident_and_says_that_it_is_over() {
+    fn a_range_has_the_level_of_its_worst_incident_and_of_its_end() {
         let over = diagnosed(&host(2000, &[(100, 140)], &[])).verdict;
         assert_eq!((over.level, over.now), (Level::Critical, Some(Level::Ok)));
         let fresh = diagnosed(&host(2000, &[(1900, 1940)], &[])).verdict;
@@ -403,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_asked_how_it_is_now_has_what_is_over_apart() {
+    fn a_live_host_lists_past_incidents_as_earlier() {
         let now = |recent| {
             let case = host(2000, &[(100, 140)], &[]);
             case.with(|cx| diagnose_now(cx.timeline, 1990, cx.facts, recent))
@@ -419,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_cheap_ones_are_counted_and_many_that_cost_much_together_are_told() {
+    fn cheap_bursts_are_counted_and_many_costly_ones_are_a_finding() {
         let bursts = |count: usize| -> Vec<(usize, usize)> {
             (0..count)
                 .map(|at| (100 + at * 60, 105 + at * 60))
@@ -447,27 +468,27 @@ mod tests {
         assert_eq!((counted.id, counted.count()), ("swap-thrash", 3));
         assert_eq!(few.bursts.len(), 1, "{:?}", few.bursts);
         let many = cheap(40);
-        let told = many.findings.iter().find(|f| f.id == "swap-thrash");
-        assert_eq!(told.map(|f| f.occasions.len()), Some(40));
+        let finding = many.findings.iter().find(|f| f.id == "swap-thrash");
+        assert_eq!(finding.map(|f| f.occasions.len()), Some(40));
     }
 
     #[test]
     fn bursts_that_their_stories_clear_are_not_counted() {
         let bursts = |scanned| {
-            let mut again = vec![0; 3600];
+            let mut refaults = vec![0; 3600];
             for at in [100, 900, 2000] {
-                again[at..at + 5].fill(2000);
+                refaults[at..at + 5].fill(2000);
             }
-            let scanned: Vec<u64> = again.iter().map(|pages| pages * scanned).collect();
+            let scanned: Vec<u64> = refaults.iter().map(|pages| pages * scanned).collect();
             let case = Case::over(3600)
-                .counter_steps(REFAULT_FILE, &again)
+                .counter_steps(REFAULT_FILE, &refaults)
                 .counter_steps(PGSCAN_KSWAPD, &scanned)
                 .counter(PGSCAN_DIRECT, 0)
                 .counter(PSI_MEMORY_SOME, 0);
             let diagnosis = diagnosed(&case);
-            let is_it = |id: &str| id == "page-cache-thrash";
-            let counted = diagnosis.bursts.iter().find(|bursts| is_it(bursts.id));
-            let clear = diagnosis.clear.iter().find(|(id, _)| is_it(id));
+            let is_thrash = |id: &str| id == "page-cache-thrash";
+            let counted = diagnosis.bursts.iter().find(|bursts| is_thrash(bursts.id));
+            let clear = diagnosis.clear.iter().find(|(id, _)| is_thrash(id));
             (
                 counted.map(Bursts::count),
                 clear.map(|(_, why)| why.clone()),
@@ -481,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moment_that_matters_is_the_tightest_of_the_worst_finding_else_of_all() {
+    fn the_accounting_shows_the_tightest_sample_of_the_worst_finding_else_of_all() {
         let samples = samples(MEM_AVAILABLE, &[500, 90, 80, 300, 300, 20, 400]);
         for (found, matters) in [(None, 5), (Some((0, 4)), 2), (Some((3, 4)), 4)] {
             assert_eq!(moment_of(&samples, found), matters, "{found:?}");
@@ -489,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memavailable_it_is_the_last_of_what_was_found() {
+    fn without_memavailable_it_is_the_last_sample_of_the_finding() {
         let samples = samples(MEM_FREE, &[5, 4, 3, 2]);
         for (found, matters) in [(None, 3), (Some((0, 2)), 2)] {
             assert_eq!(moment_of(&samples, found), matters, "{found:?}");

@@ -31,7 +31,7 @@ pub use finding::{
     Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, Graph, Harm, Measured, Occasion,
     Outcome, RuledOut, Scope, Severity, Threshold, ThresholdSide,
 };
-pub use judge::next_steps::{NextStep, worth_a_closer_look};
+pub use judge::next_steps::{NextStep, worth_full_detail};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_now};
 pub use measures::floor::Floor;

@@ -54,15 +54,15 @@ pub(crate) struct Explained<'a> {
 }
 
 impl<'a> Explained<'a> {
-    fn of(report: &'a KernelReport, index: usize, at: Span) -> Self {
-        let asked = report.request.as_ref().and_then(Asked::of);
+    fn from_report(report: &'a KernelReport, index: usize, at: Span) -> Self {
+        let asked = report.request.as_ref().and_then(Asked::from_request);
         let zones = watermarks::replay(report, asked.as_ref());
         Self {
             report,
             index,
             at,
             cause: cause::of(report, asked.as_ref(), &zones),
-            holders: Holders::of(report),
+            holders: Holders::from_report(report),
             asked,
             zones,
         }
@@ -87,7 +87,7 @@ pub(crate) fn reports<'a>(cx: &Evidence<'a>) -> Vec<Explained<'a>> {
         .reports()
         .filter_map(|reported| {
             let index = timeline.sample_of(reported)?;
-            Some(Explained::of(&reported.report, index, reported.at))
+            Some(Explained::from_report(&reported.report, index, reported.at))
         })
         .collect()
 }

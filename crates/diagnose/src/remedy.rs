@@ -115,7 +115,7 @@ impl Fix {
             ));
         };
         let limit = held.share(CAPPED);
-        set_limit(cx, group, Knob::High, limit).told(format!(
+        set_limit(cx, group, Knob::High, limit).described(format!(
             "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
             Bytes::from_mib(whole_mib(limit))
         ))

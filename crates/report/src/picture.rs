@@ -315,7 +315,7 @@ fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
 
 /// Stretches of a source that are worth a closer look than the whole: the moment that its accounting is about, where the
 /// cursor opens, which is a stretch without length; then where something was found, in the order of the report.
-pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
+pub fn worth_full_detail(report: &Report) -> Vec<(Span, Span)> {
     let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
     let longest = report
         .findings

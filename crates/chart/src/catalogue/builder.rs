@@ -219,7 +219,7 @@ fn named(cx: &Evidence<'_>, mut missing: Missing) -> Missing {
 /// Why something cannot be drawn, with the file and what would help.
 fn why(missing: &Missing) -> String {
     match &missing.need {
-        need @ (Need::TwoLooks
+        need @ (Need::TwoSamples
         | Need::MoreSamples { .. }
         | Need::SameTime
         | Need::FinerFigures

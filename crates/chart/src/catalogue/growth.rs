@@ -46,7 +46,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     .of_entities()
     .of_changes()
     .quiet_up_to(baselines::GROWTH);
-    let look = cx.look();
+    let look = cx.recorded();
     if look < SHORTEST {
         return builder.absent(format!(
             "{look} is too short to show growth, which needs a minute: memtide record"

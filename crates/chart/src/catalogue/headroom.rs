@@ -70,7 +70,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
         ChartUnit::Bytes,
     )
     .of_entities();
-    let Some(needs) = Needs::of(cx) else {
+    let Some(needs) = Needs::measure(cx) else {
         return builder.lacks(cx, lacking(cx));
     };
     let Some(course) = needs.course(cx) else {

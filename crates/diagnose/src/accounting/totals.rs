@@ -37,7 +37,7 @@ impl Difference {
 }
 
 impl Checks {
-    pub(crate) fn of(cx: &Evidence<'_>) -> Self {
+    pub(crate) fn run(cx: &Evidence<'_>) -> Self {
         let page = cx.facts.page_size;
         let zones = |signal: Signal<Gauge<Pages>>| {
             move |index: usize| {

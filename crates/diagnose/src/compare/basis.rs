@@ -37,7 +37,7 @@ fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
 }
 
 fn lengths(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
-    let (old, new) = (before.look(), after.look());
+    let (old, new) = (before.recorded(), after.recorded());
     let (longer, than) = match length::differs(before, after)? {
         Ordering::Greater => ("after", "before"),
         _ => ("before", "after"),

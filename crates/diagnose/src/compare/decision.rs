@@ -41,7 +41,7 @@ impl<'a> Decision<'a> {
 
     /// The verdicts decide; where they are alike, findings of weight; where these are, what they cost; where nothing is found,
     /// waiting for memory; and what neither is better nor worse is said.
-    pub(super) fn of(it: &'a Differences<'_>) -> Self {
+    pub(super) fn from_differences(it: &'a Differences<'_>) -> Self {
         let levels = rank(it.before.verdict.level).zip(rank(it.after.verdict.level));
         let Some((before, after)) = levels else {
             return Self::new(Direction::Unknown, By::Nothing);
@@ -84,7 +84,7 @@ impl<'a> Decision<'a> {
     fn by_amounts(it: &'a Differences<'_>, is_ill: bool) -> Self {
         let cost = if is_ill { by_cost(it.rates) } else { None };
         let moved = cost.or_else(|| waits_more(it));
-        match (moved, Use::of(it)) {
+        match (moved, Use::from_differences(it)) {
             (Some((rate, true)), _) => Self::new(Direction::Worse, By::Rate(rate)),
             (Some((rate, false)), _) => Self::new(Direction::Better, By::Rate(rate)),
             (None, Some(used)) => Self::new(Direction::Different, By::Use(used)),

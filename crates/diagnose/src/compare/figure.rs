@@ -29,7 +29,7 @@ impl Measure {
     }
 
     /// The number as people read it.
-    pub const fn of(self, value: f64) -> Figure {
+    pub const fn figure(self, value: f64) -> Figure {
         Figure {
             measure: self,
             value,

@@ -70,7 +70,7 @@ const LEAST_SECONDS: f64 = 5.0;
 const LEAST_KILLS: f64 = 2.0;
 
 impl FindingCost {
-    fn of(findings: &[&Finding], watched: Span) -> Self {
+    fn sum(findings: &[&Finding], watched: Span) -> Self {
         let mut it = Self {
             watched,
             ..Self::default()
@@ -241,7 +241,7 @@ pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChan
                 let mut unasked = side.diagnosis.not_evaluated.iter();
                 unasked.any(|(blind, _)| *blind == id)
             };
-            let found = |side| Found::of(&of_place(side, id, place.as_ref()), side);
+            let found = |side| Found::from_findings(&of_place(side, id, place.as_ref()), side);
             let (old, new) = (found(before), found(after));
             let is_unasked = old.is_none() && is_blind(before) || new.is_none() && is_blind(after);
             changes.push(FindingChange {
@@ -270,14 +270,14 @@ pub(super) fn of_place<'a>(
 
 impl Found {
     /// The worst of them speaks for all.
-    fn of(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
+    fn from_findings(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
         let worst = findings.iter().rev().max_by_key(|it| it.severity)?;
         let root = findings.iter().find(|it| it.caused_by.is_none());
         Some(Self {
             severity: worst.severity,
             title: worst.title.clone(),
             caused_by: root.map_or(worst.caused_by, |_| None),
-            cost: FindingCost::of(findings, side.timeline.recorded()),
+            cost: FindingCost::sum(findings, side.timeline.recorded()),
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::judge::Diagnosis;
 use crate::judge::verdict::Level;
 
 /// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
-pub(super) fn of(
+pub(super) fn write(
     it: &Differences<'_>,
     decision: &Decision<'_>,
     cause: Option<&Cause>,
@@ -181,7 +181,7 @@ impl Sentences<'_> {
             !is_told && change.is_of_weight() && !self.it.is_finding_of_cause(cause, change)
         });
         all.extend(others.map(|change| apart(&in_words(change))));
-        let used = Use::of(self.it)
+        let used = Use::from_differences(self.it)
             .filter(|used| self.used().is_none() && !self.it.is_use_of(cause, used));
         all.extend(used.iter().map(|used| apart(&used.in_words(self.it))));
         if cause.finding.is_none() {
@@ -376,7 +376,7 @@ fn unknown(it: &Differences<'_>) -> String {
 /// Why a finding on one side says nothing of the other.
 fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     let id = change.id;
-    let (old, new) = (it.sides.0.look(), it.sides.1.look());
+    let (old, new) = (it.sides.0.recorded(), it.sides.1.recorded());
     let severity = |is_after| change.found(is_after).map(|found| found.severity);
     let is_after = severity(true) > severity(false);
     let ((found, there), (other, elsewhere)) = if is_after {
@@ -469,7 +469,7 @@ fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
 
 fn moved(rate: &RateChange) -> Option<String> {
     let (before, after) = rate.means()?;
-    let of = |value| figure::Measure::of(rate.measure, value);
+    let of = |value| figure::Measure::figure(rate.measure, value);
     Some(format!(
         "{}, {} before and {} after",
         rate.label,

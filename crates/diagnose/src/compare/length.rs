@@ -23,7 +23,7 @@ const ENOUGH: Span = Span::from_secs(10);
 
 /// How the length of the source after compares to that before; `None` where both show the same.
 pub(super) fn differs(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<Ordering> {
-    order(before.look(), after.look())
+    order(before.recorded(), after.recorded())
 }
 
 fn order(before: Span, after: Span) -> Option<Ordering> {

@@ -134,7 +134,7 @@ pub struct Memory {
 
 impl Memory {
     pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Self {
-        let (before, after) = (SideMemory::of(before), SideMemory::of(after));
+        let (before, after) = (SideMemory::measure(before), SideMemory::measure(after));
         let at = |side: &Option<SideMemory>| side.as_ref().map(|side| side.typical.at);
         let mut amounts = Vec::new();
         if let (Some(before), Some(after)) = (&before, &after) {
@@ -155,13 +155,13 @@ impl Memory {
 }
 
 impl SideMemory {
-    fn of(cx: &Evidence<'_>) -> Option<Self> {
+    fn measure(cx: &Evidence<'_>) -> Option<Self> {
         let samples = accounted_samples(cx);
         let typical = typical(&samples)?;
         let index = typical.index;
         let terms = terms_of(typical).map(|(kind, label, bytes)| {
             let values = samples.iter().filter_map(|sample| size_of(sample, kind));
-            let spread = Spread::of(values, None)?;
+            let spread = Spread::from_values(values, None)?;
             Some((kind, (label, bytes, spread)))
         });
         let owners = owners_of_anonymous(cx, index).map_or_else(BTreeMap::new, |owners| {
@@ -226,7 +226,7 @@ fn typical(samples: &[Accounting]) -> Option<&Accounting> {
     let mut medians = Vec::new();
     for kind in kinds {
         let values = samples.iter().filter_map(|sample| size_of(sample, kind));
-        medians.push((kind, Spread::of(values, None)?.median()));
+        medians.push((kind, Spread::from_values(values, None)?.median()));
     }
     let distance = |sample: &Accounting| -> f64 {
         medians
@@ -243,7 +243,7 @@ fn typical(samples: &[Accounting]) -> Option<&Accounting> {
 fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
     let mut levels = BTreeMap::new();
     let mut put = |name: &str, label: String, values: &[Option<f64>]| {
-        if let Some(spread) = Spread::of(values.iter().flatten().copied(), None) {
+        if let Some(spread) = Spread::from_values(values.iter().flatten().copied(), None) {
             levels.insert(name.to_owned(), (label, spread));
         }
     };

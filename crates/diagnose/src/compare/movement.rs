@@ -32,7 +32,7 @@ pub(super) struct Use<'a> {
 
 impl<'a> Use<'a> {
     /// `None` where both use about the same.
-    pub(super) fn of(it: &'a Differences<'_>) -> Option<Self> {
+    pub(super) fn from_differences(it: &'a Differences<'_>) -> Option<Self> {
         let ram = [it.sides.0, it.sides.1].map(|cx| cx.timeline.last(MEM_TOTAL));
         let large = LARGE * least(ram.into_iter().flatten().max()?);
         let moved = |name: &str| {
@@ -121,7 +121,7 @@ impl<'a> Use<'a> {
             (_, true, true) => ", and nothing waits for it".to_owned(),
             (true, _, false) => ", and nothing waited for memory before".to_owned(),
             _ => {
-                let of = |share| Measure::Share.of(share);
+                let of = |share| Measure::Share.figure(share);
                 let (before, after) = (of(before), of(after));
                 format!(
                     ", with tasks waiting for memory {before} of the time before and {after} after"

@@ -141,7 +141,7 @@ fn specs() -> [Spec; 28] {
 fn spread<Q: Quantity>(track: &Track<Q>) -> Result<Option<Spread>, Missing> {
     let mean = track.whole().and_then(|whole| track.mean_in(&whole));
     let values = track.values().iter().flatten().copied();
-    Ok(Spread::of(values, mean.map(Quantity::as_f64)))
+    Ok(Spread::from_values(values, mean.map(Quantity::as_f64)))
 }
 
 fn pages(cx: &Evidence<'_>, track: Track<PerSecond<Pages>>) -> Result<Option<Spread>, Missing> {

@@ -28,7 +28,10 @@ pub struct Spread {
 
 impl Spread {
     /// Of measured values; `None` where there is none.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>, mean: Option<f64>) -> Option<Self> {
+    pub(super) fn from_values(
+        values: impl IntoIterator<Item = f64>,
+        mean: Option<f64>,
+    ) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
         if sorted.is_empty() {
             return None;
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     fn against(before: &[f64], after: &[f64]) -> Contrast {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied(), None).unwrap();
+        let spread = |values: &[f64]| Spread::from_values(values.iter().copied(), None).unwrap();
         contrast(&spread(before), &spread(after))
     }
 
@@ -195,12 +198,12 @@ mod tests {
 
     #[test]
     fn a_spread_knows_its_middle_and_ends() {
-        let spread = Spread::of([3.0, 1.0, f64::NAN, 2.0], Some(9.0)).unwrap();
+        let spread = Spread::from_values([3.0, 1.0, f64::NAN, 2.0], Some(9.0)).unwrap();
         assert_eq!(
             (spread.count(), spread.median(), spread.mean),
             (3, 2.0, 9.0)
         );
         assert_eq!(spread.quantile(Ratio::new(1.0)), 3.0);
-        assert_eq!(Spread::of([f64::NAN], None), None);
+        assert_eq!(Spread::from_values([f64::NAN], None), None);
     }
 }

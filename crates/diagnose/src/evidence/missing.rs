@@ -28,7 +28,7 @@ pub enum Need {
     /// The file is there, but not for this user.
     Root(&'static str),
     /// Rates need two looks.
-    TwoLooks,
+    TwoSamples,
     /// One interval between two samples shows it, and it may have been a moment of that.
     MoreSamples {
         /// How long the interval is.
@@ -107,7 +107,7 @@ impl std::fmt::Display for Need {
                 write!(f, "a field of {file} (kernel {since} or later)")
             }
             Self::Root(file) => write!(f, "root, to read {file}"),
-            Self::TwoLooks => {
+            Self::TwoSamples => {
                 f.write_str("two looks some seconds apart: memtide check on that host")
             }
             Self::MoreSamples { every } => write!(

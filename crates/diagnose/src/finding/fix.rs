@@ -7,8 +7,8 @@ pub struct Fix {
     pub what: String,
     /// Commands for now, one a line; empty where there is none.
     pub now: String,
-    /// Whether those only look, and change nothing.
-    pub is_look: bool,
+    /// Whether `now` only inspects and changes nothing.
+    pub is_read_only: bool,
     /// Commands for the form that survives a reboot, one a line; empty where there is none.
     pub persistent: String,
     /// Commands that take back what is done now, one a line; empty where nothing is changed or the state before is not known.
@@ -26,7 +26,7 @@ impl Fix {
 
     /// The same commands, with these words.
     #[must_use]
-    pub(crate) fn told(mut self, what: impl Into<String>) -> Self {
+    pub(crate) fn described(mut self, what: impl Into<String>) -> Self {
         self.what = what.into();
         self
     }
@@ -40,9 +40,9 @@ impl Fix {
 
     /// Commands that change nothing.
     #[must_use]
-    pub(crate) fn look(self, commands: impl Into<String>) -> Self {
+    pub(crate) fn inspect(self, commands: impl Into<String>) -> Self {
         Self {
-            is_look: true,
+            is_read_only: true,
             ..self.now(commands)
         }
     }

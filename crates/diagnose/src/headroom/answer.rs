@@ -228,7 +228,7 @@ impl HeadroomFacts<'_> {
             (Answer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
         };
         let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
-        if self.cx.is_single_look() {
+        if self.cx.is_single_sample() {
             return format!("{says}: headroom {} at that one look.", words(least));
         }
         let percentile = self.question.quantile.get() * 100.0;

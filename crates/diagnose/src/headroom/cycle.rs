@@ -35,7 +35,7 @@ impl Cycle {
         let watched = cx.timeline.duration();
         let present = match watched.as_secs_f64() {
             0.0 => Ratio::new(1.0),
-            all => Ratio::new(cx.look().as_secs_f64() / all),
+            all => Ratio::new(cx.recorded().as_secs_f64() / all),
         };
         let has_weekend = weekend(cx).filter(|_| asked >= DAY.times(7.0));
         let is_long = watched.as_secs_f64() >= asked.as_secs_f64() * PRESENT.get();
@@ -53,7 +53,7 @@ impl Cycle {
     }
 
     fn words(&self, cx: &Evidence<'_>, is_long: bool) -> String {
-        if cx.is_single_look() {
+        if cx.is_single_sample() {
             return format!("one look, nothing of a cycle of {}", self.asked);
         }
         let mut text = format!("{} of {}", self.watched, self.asked);

@@ -43,7 +43,7 @@ fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
     let files = nodes.iter().map(|node| node_files(cx, node));
     let all = files.reduce(|sum, next| Some(sum?.plus(&next?))).flatten();
     let limit = |node: &&EntitySeries| {
-        let node_room = NodeRoom::of(cx, node, all.as_ref(), cache)?;
+        let node_room = NodeRoom::measure(cx, node, all.as_ref(), cache)?;
         let bounds = match own_only {
             Some(_) => node_room.bounds,
             None => Bounds {
@@ -78,7 +78,7 @@ struct NodeRoom {
 impl NodeRoom {
     /// The files on it that must stay are their part of what all need, as nothing tells which node's files are read again.
     /// What is not told is taken both ways: none of its files may be given up, or all.
-    fn of(
+    fn measure(
         cx: &Evidence<'_>,
         node: &EntitySeries,
         all: Option<&Track<Bytes>>,

@@ -31,7 +31,7 @@ pub struct Needs {
 
 impl Needs {
     /// `None` where nothing tells what can be had.
-    pub fn of(cx: &Evidence<'_>) -> Option<Self> {
+    pub fn measure(cx: &Evidence<'_>) -> Option<Self> {
         let mut unknown = Vec::new();
         let levels = Levels::measured(cx, &mut unknown).ok()?;
         let (read_cache, short) = needed(cx, &levels, &mut unknown);
@@ -50,7 +50,7 @@ impl Needs {
             let stamp = part.timeline.stamp(index);
             stamp.is_some_and(|stamp| self.short.iter().any(|ends| lies_between(stamp, *ends)))
         };
-        let series = RoomSeries::of(part, &levels, &self.read_cache, is_short);
+        let series = RoomSeries::new(part, &levels, &self.read_cache, is_short);
         let (lower, likely, upper) = (series.lower, series.likely, series.upper);
         Some(Course {
             lower: lower.filter(|lower| likely.as_ref() != Some(lower)),

@@ -83,7 +83,7 @@ impl ReadCache {
         match cx.refaults_file() {
             Ok(refaults) => Self::seen(cx, levels, files, &refaults, unknown),
             Err(missing) => {
-                let (why, needs) = match cx.is_single_look() {
+                let (why, needs) = match cx.is_single_sample() {
                     true => (
                         "one look cannot tell what of the page cache is read again",
                         "a recording over the cycle (memtide record)".to_owned(),
@@ -289,7 +289,7 @@ fn smallest_that_lasted(
     track: &Track<Bytes>,
     is_usual: &[bool],
 ) -> Option<(Bytes, Span)> {
-    let lasting = long_enough(cx.look());
+    let lasting = long_enough(cx.recorded());
     let (times, values) = (track.times(), track.values());
     let mut window: VecDeque<(usize, f64)> = VecDeque::new();
     let (mut first, mut smallest) = (0, None::<f64>);

@@ -3,7 +3,7 @@
 use super::Short;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::judge::Answers;
+use crate::judge::RuleAnswers;
 use crate::rule::Class;
 use crate::rules;
 
@@ -14,7 +14,7 @@ pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
         // What is only worth knowing, as kills at some time since boot are, is of no moment of the source.
         finding.severity > Severity::Info && rule.is_some_and(|rule| rule.class == Class::Shortage)
     };
-    let incidents = Answers::of(cx).incidents;
+    let incidents = RuleAnswers::collect(cx).incidents;
     let short = incidents.iter().filter(|finding| is_shortage(finding));
     short.flat_map(|finding| each_time(cx, finding)).collect()
 }

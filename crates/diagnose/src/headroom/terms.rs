@@ -297,7 +297,7 @@ pub(super) struct RoomSeries<'a> {
 }
 
 impl<'a> RoomSeries<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         cx: &Evidence<'_>,
         levels: &'a Levels,
         cache: &ReadCache,

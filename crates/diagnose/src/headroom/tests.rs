@@ -452,7 +452,7 @@ fn mapped_files_are_used_and_mapped_shared_memory_is_no_file() {
 }
 
 fn course(cx: &Evidence<'_>) -> Option<Course> {
-    Needs::of(cx)?.course(cx)
+    Needs::measure(cx)?.course(cx)
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
         assert!(whole.lower.is_some() && whole.upper.is_some());
         // What a part needs, only the whole tells.
         let part = cx.timeline.part(1, 3).alone();
-        let part = Needs::of(cx)
+        let part = Needs::measure(cx)
             .unwrap()
             .course(&Evidence::new(&part, cx.facts));
         assert_eq!(part.unwrap().likely.unwrap(), likely[1..3]);

@@ -1,4 +1,4 @@
-//! Incidents too short and too cheap to be told one by one: counted, and told where they cost much together.
+//! Incidents too short and too cheap for a finding each: counted, unless they cost much together.
 
 use timeline::Stretch;
 use units::Span;
@@ -7,20 +7,20 @@ use crate::finding::{Bursts, Harm};
 use crate::rule::Rule;
 use crate::trigger::Occurrence;
 
-/// What a trigger found, weighed.
+/// What a trigger found, its interval and its cost.
 pub(crate) type Weighed = (Occurrence, Stretch, Harm);
 
-/// What bursts of an hour cost together that users notice, whatever its parts: an engineering choice.
+/// Bursts of one hour that cost this much together are noticed: an engineering choice.
 const COSTLY_TOGETHER: Span = Span::from_secs(30);
 const HOUR: Span = Span::from_hours(1);
 
-/// Bursts that cost little, and those of an entity that cost much within an hour: each of these is told as a time at which
-/// it happened.
-pub(crate) fn apart(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weighed>) {
+/// Splits off the bursts of an entity that cost much within an hour: each of them becomes an occasion of a finding. Returns
+/// the cheap ones first.
+pub(crate) fn split_costly(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weighed>) {
     bursts.sort_by(|a, b| a.0.key.cmp(&b.0.key).then(a.1.from.cmp(&b.1.from)));
-    let mut is_told = vec![false; bursts.len()];
+    let mut is_costly = vec![false; bursts.len()];
     let waited = |at: usize| bursts[at].2.waited.unwrap_or_default();
-    let (mut first, mut sum, mut told_to) = (0, Span::ZERO, 0);
+    let (mut first, mut sum, mut marked_to) = (0, Span::ZERO, 0);
     for at in 0..bursts.len() {
         sum = sum.plus(waited(at));
         let is_far = |first: usize| {
@@ -32,19 +32,19 @@ pub(crate) fn apart(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weighed>) {
             first += 1;
         }
         if sum >= COSTLY_TOGETHER {
-            is_told[first.max(told_to)..=at].fill(true);
-            told_to = at;
+            is_costly[first.max(marked_to)..=at].fill(true);
+            marked_to = at;
         }
     }
-    let mut told = is_told.into_iter();
-    let (together, few) = bursts
+    let mut is_costly = is_costly.into_iter();
+    let (costly, cheap) = bursts
         .into_iter()
-        .partition(|_| told.next().unwrap_or_default());
-    (few, together)
+        .partition(|_| is_costly.next().unwrap_or_default());
+    (cheap, costly)
 }
 
-/// What remains of a rule's bursts, counted.
-pub(crate) fn counted(rule: &'static Rule, bursts: &[Weighed]) -> Option<Bursts> {
+/// The bursts of a rule, counted; `None` where there are none.
+pub(crate) fn count(rule: &'static Rule, bursts: &[Weighed]) -> Option<Bursts> {
     let mut stretches: Vec<Stretch> = bursts.iter().map(|(_, stretch, _)| *stretch).collect();
     stretches.sort_by_key(|stretch| stretch.first);
     let waits = bursts.iter().filter_map(|(.., harm)| harm.waited);
@@ -59,7 +59,7 @@ pub(crate) fn counted(rule: &'static Rule, bursts: &[Weighed]) -> Option<Bursts>
 mod tests {
     use super::*;
 
-    /// Bursts of five seconds at these seconds, with so much waiting each.
+    /// Bursts of five seconds at these seconds, each with `waited` seconds of waiting.
     fn bursts(seconds: &[u64], waited: u64) -> Vec<Weighed> {
         let burst = |at: &u64| {
             let stretch = Stretch {
@@ -77,23 +77,26 @@ mod tests {
     }
 
     #[test]
-    fn bursts_that_cost_half_a_minute_within_an_hour_are_told() {
+    fn bursts_that_cost_half_a_minute_within_an_hour_are_split_off() {
         let each_minute: Vec<u64> = (0..40).map(|at| at * 60).collect();
-        for (seconds, told) in [
+        for (seconds, costly) in [
             (&each_minute[..], 40),
             (&each_minute[..29], 0),
             (&[0, 4000, 8000][..], 0),
         ] {
-            let (few, together) = apart(bursts(seconds, 1));
-            assert_eq!((few.len(), together.len()), (seconds.len() - told, told));
+            let (few, together) = split_costly(bursts(seconds, 1));
+            assert_eq!(
+                (few.len(), together.len()),
+                (seconds.len() - costly, costly)
+            );
         }
     }
 
     #[test]
-    fn those_of_another_hour_stay_bursts() {
+    fn bursts_of_another_hour_stay_bursts() {
         let mut seconds: Vec<u64> = (0..31).map(|at| at * 60).collect();
         seconds.push(20_000);
-        let (few, together) = apart(bursts(&seconds, 1));
+        let (few, together) = split_costly(bursts(&seconds, 1));
         assert_eq!((few.len(), together.len()), (1, 31));
     }
 }

@@ -1,4 +1,4 @@
-//! What to run on that host next, where the source could not say all.
+//! What to run on that host next to get what the source lacks.
 
 use timeline::{Stretch, Timeline};
 use units::Span;
@@ -7,21 +7,21 @@ use crate::evidence::{Evidence, Missing, Need};
 use crate::judge::Diagnosis;
 use crate::measures::psi_average::PressureAverage;
 
-/// A command that would tell more.
+/// A command that would supply what rules lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextStep {
     /// The command.
     pub command: &'static str,
-    /// What it would tell.
+    /// What it would show.
     pub tells: &'static str,
 }
 
-/// The time of a long source that is worth a look at every sample: that of the worst finding, with some minutes around it,
-/// and of a finding of hours its tightest.
-pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<Stretch> {
-    /// What led to it and what came of it.
+/// The part of a long source to read at full resolution: the worst finding with some minutes around it, or the tightest
+/// hour of a finding of hours.
+pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<Stretch> {
+    /// Shows what led to it and what followed.
     const AROUND: Span = Span::from_mins(5);
-    /// At every second, an hour is read in a fifth of one.
+    /// An hour of samples every second is read in 0.2 s.
     const MOST: Span = Span::from_hours(1);
     let finding = diagnosis.findings.iter().chain(&diagnosis.earlier).next()?;
     let when = finding.when?;
@@ -29,12 +29,11 @@ pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option
         .accounting
         .as_ref()
         .map_or(when.from, |shown| shown.at);
-    let (from, to) = match when.duration() > MOST {
-        true => (
-            moment.saturating_sub(MOST.times(0.5)),
-            moment.plus(MOST.times(0.5)),
-        ),
-        false => (when.from, when.to),
+    let (from, to) = if when.duration() > MOST {
+        let half = MOST.times(0.5);
+        (moment.saturating_sub(half), moment.plus(half))
+    } else {
+        (when.from, when.to)
     };
     let times = timeline.times();
     let first = times.partition_point(|time| *time < from.saturating_sub(AROUND));
@@ -44,11 +43,11 @@ pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option
     timeline.stretch(first, last)
 }
 
-/// What would supply most of what rules lacked; empty where they lacked nothing that looking again would give.
+/// What would supply most of what rules lacked; empty if another capture would add nothing.
 pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]) -> Vec<NextStep> {
     let lacks = |wanted: fn(&Need) -> bool| not_evaluated.iter().any(|(_, m)| wanted(&m.need));
-    let levels_only = cx.is_single_look() || lacks(|need| *need == Need::TwoLooks);
-    // Only /proc/vmstat itself tells of allocation stalls: who has them has been watched as memtide would.
+    let levels_only = cx.is_single_sample() || lacks(|need| *need == Need::TwoSamples);
+    // Only /proc/vmstat has allocation stalls: a source with them has all that memtide reads.
     if !cx.is_too_short() && cx.allocation_stalls().is_ok() {
         return Vec::new();
     }
@@ -59,16 +58,16 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
     vec![
         NextStep {
             command: "memtide check --for 1m",
-            tells: "whether anything moves, waits or comes back after eviction",
+            tells: "whether anything swaps, waits or refaults",
         },
         NextStep {
-            // What is there already is not asked for again.
+            // Do not ask again for what the source has.
             command: if PressureAverage::for_memory(cx).is_some() {
                 "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' /proc/vmstat"
             } else {
                 "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*"
             },
-            tells: "part of that without memtide there: paste it into memtide check -",
+            tells: "part of that without memtide on the host: paste the output into memtide check -",
         },
     ]
 }

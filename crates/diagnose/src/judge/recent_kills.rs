@@ -1,5 +1,4 @@
-//! Kills of the minutes before a host was watched, of which the kernel's log still tells: each is judged as the moment that
-//! its report describes.
+//! Kills of the minutes before the first sample, found in the kernel log: each is judged by the sample in its report.
 
 use timeline::kernel_report::ReportKind;
 use timeline::{EarlierReport, Facts, Sample, Timeline};
@@ -7,10 +6,9 @@ use units::Span;
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::judge::Answers;
+use crate::judge::RuleAnswers;
 
-/// What the reports of kills say that are not older than this at the timeline's end: of each control group, and of the host,
-/// the newest.
+/// Findings for kills that are at most `recent` old at the timeline's end: the newest of each cgroup and of the host.
 pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<Finding> {
     let Some(end) = timeline
         .len()
@@ -38,46 +36,48 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
             None => newest.push((group, known, 1)),
         }
     }
-    // The last one is what somebody asks about.
+    // The newest kill is usually the question.
     newest.sort_by_key(|(_, known, _)| std::cmp::Reverse(known.stamp.boot));
     let watched = timeline.times().last().copied().unwrap_or_default();
-    let all = newest.into_iter();
-    all.flat_map(|(_, known, count)| {
+    let mut findings = Vec::new();
+    for (_, known, count) in newest {
         let ago = end.boot.saturating_sub(known.stamp.boot);
-        let findings = of(known, count, facts).into_iter();
-        findings.map(move |finding| Finding {
+        findings.extend(judge_report(known, count, facts).map(|finding| Finding {
             title: format!("{ago} ago: {}", finding.title),
             when: None,
             before: Some(ago.saturating_sub(watched)),
             ..finding
-        })
-    })
-    .collect()
+        }));
+    }
+    findings
 }
 
-/// What the rules make of a report, on its own.
-fn of(known: &EarlierReport, count: u64, facts: &Facts) -> Vec<Finding> {
+/// What the rules find in one report by itself.
+fn judge_report(
+    known: &EarlierReport,
+    count: u64,
+    facts: &Facts,
+) -> impl Iterator<Item = Finding> + use<> {
     let mut sample = Sample::default();
     sample.stamp = known.stamp;
     sample.host = known.report.host.clone();
     let mut timeline = Timeline::default();
     timeline.push_new_segment(&sample);
     timeline.report(known.report.clone(), known.text.clone());
-    let incidents = Answers::of(&Evidence::new(&timeline, facts)).incidents;
-    let of_weight = incidents
+    RuleAnswers::collect(&Evidence::new(&timeline, facts))
+        .incidents
         .into_iter()
-        .filter(|finding| finding.severity > Severity::Info && finding.event.is_some());
-    let counted = of_weight.map(|mut finding| {
-        finding.occasions.clear();
-        finding.harm.killed = count;
-        if count > 1 {
-            finding = finding.tells(format!(
-                "{count} such kills in the kernel's log; this is the last"
-            ));
-        }
-        finding
-    });
-    counted.collect()
+        .filter(|finding| finding.severity > Severity::Info && finding.event.is_some())
+        .map(move |mut finding| {
+            finding.occasions.clear();
+            finding.harm.killed = count;
+            if count > 1 {
+                finding = finding.with_line(format!(
+                    "{count} such kills in the kernel log; this is the last"
+                ));
+            }
+            finding
+        })
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::{Diagnosis, Level, diagnose_now};
 
-    /// A calm host that is watched from second 1,000 on, with reports of so many seconds before.
+    /// A calm host with samples from second 1,000 on, and reports so many seconds before that.
     fn watched(reports: Vec<(u64, KernelReport)>) -> Diagnosis {
         let mut timeline = Timeline::default();
         for second in 0..20 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_of_minutes_ago_is_over_and_one_of_a_moment_ago_is_not() {
+    fn a_kill_minutes_ago_is_over_and_one_seconds_ago_is_not() {
         let killed = |before| watched(vec![(before, Report::of_a_host().0)]);
         let over = killed(300);
         assert_eq!(over.findings[0].before, Some(Span::from_secs(300)));

@@ -1,5 +1,5 @@
-//! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding that other figures within the rounding would
-//! not support is not made.
+//! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding is dropped if other figures within the rounding
+//! would not support it.
 
 use timeline::RoundingCase;
 
@@ -9,10 +9,10 @@ use crate::judge::incidents::{self, RuleAnswer};
 use crate::judge::weight::WaitTracks;
 use crate::rule::Rule;
 
-/// What a rule found, if it also finds it wherever the true readings may lie; with the least severity that it then has.
+/// What a rule finds wherever within the rounding the true readings lie, with the lowest severity of these cases.
 ///
 /// # Errors
-/// [`Missing`] where only some of the possible readings show it.
+/// [`Missing`] if only some of the possible readings show it.
 pub(crate) fn survives(
     cx: &Evidence<'_>,
     rule: &'static Rule,
@@ -25,7 +25,7 @@ pub(crate) fn survives(
             }
             let nudged = cx.timeline.in_rounding_case(signal, nudge);
             let other = Evidence::new(&nudged, cx.facts);
-            let found = incidents::ask(rule, &other, &WaitTracks::of_host(&other));
+            let found = incidents::evaluate(rule, &other, &WaitTracks::for_host(&other));
             let found = found.unwrap_or_default().incidents;
             answer.incidents.retain_mut(|one| keep(one, &found));
             if answer.incidents.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn survives(
     Ok(answer)
 }
 
-/// Whether an incident is among those that other readings show.
+/// Whether other readings show the incident too.
 fn keep(one: &mut Finding, found: &[Finding]) -> bool {
     let same = found.iter().find(|other| {
         let times = one.when.zip(other.when);

@@ -1,5 +1,4 @@
-//! Several looks of which nobody knows how they lie in time (two pastes of `free`, a log of OOM reports): each was judged
-//! by itself; here the answers become one.
+//! Merges the diagnoses of segments whose order in time is unknown: two pastes of `free`, a log of OOM reports.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,15 +10,16 @@ use crate::finding::Bursts;
 use crate::finding::{EvidenceLine, Finding};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
-use crate::judge::verdict::{Level, Verdict, two_machines};
+use crate::judge::verdict::{Level, two_machines};
 use crate::oom;
 
-/// One answer of several. A finding that several looks show is told once, as the worst of them shows it, with all its times.
+/// Merges diagnoses into one. A finding of several segments is reported once, as its worst segment shows it, with all its
+/// times.
 pub(crate) fn merge<'a>(
     cx: &Evidence<'_>,
     judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>,
 ) -> Diagnosis {
-    let all: Vec<JudgedSegment<'_>> = judged
+    let mut segments: Vec<JudgedSegment<'_>> = judged
         .enumerate()
         .map(|(number, (timeline, diagnosis))| JudgedSegment {
             number,
@@ -27,99 +27,97 @@ pub(crate) fn merge<'a>(
             diagnosis,
         })
         .collect();
-    let count = all.len();
-    let mut looks = without_aftermath(all);
-    let left_out = count - looks.len();
-    newest_last(&mut looks);
+    let count = segments.len();
+    drop_aftermath(&mut segments);
+    let dropped = count - segments.len();
+    newest_last(&mut segments);
     let mut findings = Vec::new();
     let mut notes = Vec::new();
     let mut bursts = BTreeMap::new();
-    for one in &mut looks {
-        let place = |finding| SegmentFinding::of(finding, one.number, one.timeline);
-        let diagnosis = &mut one.diagnosis;
+    for segment in &mut segments {
+        let place = |finding| SegmentFinding::new(finding, segment.number, segment.timeline);
+        let diagnosis = &mut segment.diagnosis;
         findings.extend(diagnosis.findings.drain(..).map(place));
         notes.extend(diagnosis.notes.drain(..).map(place));
         for more in diagnosis.bursts.drain(..) {
-            add_bursts(&mut bursts, more, one.timeline.origin());
+            add_bursts(&mut bursts, more, segment.timeline.origin());
         }
     }
     let mut findings = causes::order(cx, joined(findings, count));
-    if let Some(lead) = findings.first_mut().filter(|_| left_out > 0) {
-        lead.evidence.push(aftermath(left_out));
+    if let Some(lead) = findings.first_mut().filter(|_| dropped > 0) {
+        lead.evidence.push(aftermath(dropped));
     }
     let notes = joined(notes, count);
-    let said =
+    let is_reported =
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
     let mut clear = BTreeMap::new();
     let mut not_evaluated: BTreeMap<&'static str, Missing> = BTreeMap::new();
-    for JudgedSegment { diagnosis, .. } in &mut looks {
+    for JudgedSegment { diagnosis, .. } in &mut segments {
         clear.extend(diagnosis.clear.drain(..));
         not_evaluated.extend(diagnosis.not_evaluated.drain(..));
     }
-    clear.retain(|id, _| !said(id));
-    not_evaluated.retain(|id, _| !said(id) && !clear.contains_key(id));
-    // Reports are events: that growth between them was not judged goes without saying.
-    let events = looks
+    clear.retain(|id, _| !is_reported(id));
+    not_evaluated.retain(|id, _| !is_reported(id) && !clear.contains_key(id));
+    let are_reports = segments
         .iter()
-        .all(|one| one.timeline.reports().next().is_some());
-    let sizes = looks.iter().filter_map(|one| one.timeline.last(MEM_TOTAL));
+        .all(|segment| segment.timeline.reports().next().is_some());
+    let sizes = segments
+        .iter()
+        .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
     let machines = two_machines(sizes);
-    let at = leading(&looks, findings.first());
+    let at = leading(&segments, findings.first());
     let JudgedSegment {
         timeline,
         diagnosis: mut lead,
         ..
-    } = looks.swap_remove(at);
+    } = segments.swap_remove(at);
     lead.verdict.remarks.extend(machines);
+    // Kernel reports are events: nobody expects growth between them to be judged.
+    if !are_reports {
+        lead.verdict.remarks.push(format!(
+            "{count} snapshots whose order in time is unknown: each was judged by itself, growth between them was not."
+        ));
+    }
     if let Ok(accounting) = &mut lead.accounting {
         accounting.index += timeline.origin();
     }
     Diagnosis {
-        verdict: if events {
-            lead.verdict
-        } else {
-            verdict(lead.verdict, count)
-        },
         findings,
         notes,
-        earlier: Vec::new(),
         bursts: bursts.into_values().collect(),
         clear: clear.into_iter().collect(),
         not_evaluated: not_evaluated.into_iter().collect(),
-        accounting: lead.accounting,
-        next: lead.next,
+        ..lead
     }
 }
 
-/// One look and what was found in it.
+/// A segment and its diagnosis.
 struct JudgedSegment<'a> {
-    /// Its place in the source, from 0.
+    /// Its position in the source, from 0.
     number: usize,
     timeline: &'a Timeline,
     diagnosis: Diagnosis,
 }
 
-/// Without the looks at allocations that failed because of a kill which another look is about: they need no finding nor
-/// advice of their own.
-fn without_aftermath(looks: Vec<JudgedSegment<'_>>) -> Vec<JudgedSegment<'_>> {
-    let Some(reports) = looks.first().map(|one| one.timeline.all_reports()) else {
-        return looks;
+/// Drops segments with only failed allocations that a kill in another segment explains.
+fn drop_aftermath(segments: &mut Vec<JudgedSegment<'_>>) {
+    let Some(first) = segments.first() else {
+        return;
     };
-    let kills = oom::KillHistory::of(reports);
-    let is_own = |one: &Timeline| {
-        let mut reports = one.reports().peekable();
+    let kills = oom::KillHistory::new(first.timeline.all_reports());
+    segments.retain(|segment| {
+        let mut reports = segment.timeline.reports().peekable();
         reports.peek().is_none() || reports.any(|reported| !kills.explain(reported))
-    };
-    looks
-        .into_iter()
-        .filter(|one| is_own(one.timeline))
-        .collect()
+    });
 }
 
 fn aftermath(count: usize) -> EvidenceLine {
-    let what = match count {
-        1 => "a failed allocation goes with it: its process was being killed, or a kill had just been".to_owned(),
-        _ => format!("{count} failed allocations go with it: their processes were being killed, or a kill had just been"),
+    let what = if count == 1 {
+        "one failed allocation belongs to it: of a process being killed, or within a second of a kill".to_owned()
+    } else {
+        format!(
+            "{count} failed allocations belong to it: of processes being killed, or within a second of a kill"
+        )
     };
     EvidenceLine {
         measured: None,
@@ -128,54 +126,55 @@ fn aftermath(count: usize) -> EvidenceLine {
     }
 }
 
-/// Where all looks are reports whose times tell, the newest comes last, however the log is sorted.
-fn newest_last(looks: &mut [JudgedSegment<'_>]) {
+/// Sorts reports by their time in the log, if all have one.
+fn newest_last(segments: &mut [JudgedSegment<'_>]) {
     let when = |one: &JudgedSegment<'_>| one.timeline.reports().last().and_then(oom::when);
     let clock = |one: &JudgedSegment<'_>| when(one).map(|(clock, _)| clock);
-    let first = looks.first().and_then(clock);
-    if first.is_some() && looks.iter().all(|one| clock(one) == first) {
-        looks.sort_by_key(when);
+    let first = segments.first().and_then(clock);
+    if first.is_some() && segments.iter().all(|one| clock(one) == first) {
+        segments.sort_by_key(when);
     }
 }
 
-/// A finding on the whole source's samples, and the looks that show it.
+/// A finding with sample numbers of the whole source, and the segments that show it.
 struct SegmentFinding {
     finding: Finding,
-    looks: Vec<usize>,
+    /// Numbered from 1.
+    segments: Vec<usize>,
 }
 
 impl SegmentFinding {
-    fn of(mut finding: Finding, number: usize, timeline: &Timeline) -> Self {
+    fn new(mut finding: Finding, number: usize, timeline: &Timeline) -> Self {
         finding.caused_by = None;
         finding.when = finding.when.or_else(|| timeline.whole());
         finding.move_by(timeline.origin());
         Self {
             finding,
-            looks: vec![number + 1],
+            segments: vec![number + 1],
         }
     }
 
-    /// Of the same severity the surer speaks for both, of the same sureness the later.
+    /// The text is that of the more severe, then of the more confident, then of the later one.
     fn join(&mut self, other: Self) {
-        self.looks.extend(other.looks);
-        self.looks.dedup();
+        self.segments.extend(other.segments);
+        self.segments.dedup();
         let (one, other) = (&mut self.finding, other.finding);
-        let sureness = other.confidence.value.total_cmp(&one.confidence.value);
-        let other_speaks = other.severity.cmp(&one.severity).then(sureness).is_ge();
-        one.join_later(other, other_speaks);
+        let confidence = other.confidence.value.total_cmp(&one.confidence.value);
+        let takes_other = other.severity.cmp(&one.severity).then(confidence).is_ge();
+        one.join_later(other, takes_other);
     }
 
-    fn told(self, count: usize) -> Finding {
-        let looks = match self.looks.as_slice() {
-            [one] => format!("look {one} of {count}"),
-            [one, other] => format!("looks {one} and {other} of {count}"),
-            several => format!("{} of {count} looks", several.len()),
+    fn with_segments(self, count: usize) -> Finding {
+        let seen_in = match self.segments.as_slice() {
+            [one] => format!("snapshot {one} of {count}"),
+            [one, other] => format!("snapshots {one} and {other} of {count}"),
+            several => format!("{} of {count} snapshots", several.len()),
         };
-        self.finding.tells(format!("seen in {looks}"))
+        self.finding.with_line(format!("seen in {seen_in}"))
     }
 }
 
-/// Each rule once for what it is about.
+/// One finding per rule and entity.
 fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
     let mut joined: Vec<SegmentFinding> = Vec::new();
     for one in findings {
@@ -187,10 +186,13 @@ fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
             None => joined.push(one),
         }
     }
-    joined.into_iter().map(|one| one.told(count)).collect()
+    joined
+        .into_iter()
+        .map(|one| one.with_segments(count))
+        .collect()
 }
 
-/// Adds bursts of a look that begins at a sample of the whole.
+/// Adds the bursts of a segment that begins at sample `origin` of the whole.
 fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin: usize) {
     for stretch in &mut more.stretches {
         stretch.first += origin;
@@ -211,8 +213,8 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
     }
 }
 
-/// The look whose verdict speaks for all: the one that shows the worst finding, else the last that is not calm.
-fn leading(looks: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
+/// The segment whose verdict becomes that of the whole: the one with the worst finding, else the last of the worst level.
+fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,
         Level::Unknown => 1,
@@ -224,20 +226,13 @@ fn leading(looks: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
             (timeline.origin()..timeline.origin() + timeline.len()).contains(&when.first)
         })
     };
-    (0..looks.len())
+    (0..segments.len())
         .max_by_key(|i| {
-            let one = &looks[*i];
+            let one = &segments[*i];
             let level = rank(one.diagnosis.verdict.level);
             (level, shows(one.timeline), *i)
         })
         .unwrap_or(0)
-}
-
-fn verdict(mut lead: Verdict, count: usize) -> Verdict {
-    lead.remarks.push(format!(
-        "{count} looks, of which nothing tells how they lie in time: each was judged by itself, and growth between them was not."
-    ));
-    lead
 }
 
 #[cfg(test)]
@@ -289,17 +284,17 @@ mod tests {
         let with = |failed: Report| source(vec![Report::of_a_host().0, failed.0]);
         let dying = with(failed(20, "doxygen"));
         assert_eq!(dying.findings[0].id, "oom-global");
-        let told = |text: &str| {
+        let shows = |text: &str| {
             dying.findings[0]
                 .evidence
                 .iter()
                 .any(|e| e.text.contains(text))
         };
-        assert!(told("a failed allocation goes with it"));
-        assert!(told("seen in look 1 of 2"));
+        assert!(shows("one failed allocation belongs to it"));
+        assert!(shows("seen in snapshot 1 of 2"));
         let other = with(failed(20, "nginx"));
         let evidence = &other.findings[0].evidence;
-        assert!(evidence.iter().all(|e| !e.text.contains("goes with it")));
+        assert!(evidence.iter().all(|e| !e.text.contains("belongs to it")));
     }
 
     #[test]
@@ -310,14 +305,14 @@ mod tests {
         };
         let is_part = |diagnosis: Diagnosis| {
             let evidence = &diagnosis.findings[0].evidence;
-            evidence.iter().any(|e| e.text.contains("goes with it"))
+            evidence.iter().any(|e| e.text.contains("belongs to it"))
         };
         assert!(is_part(at(101)));
         assert!(!is_part(at(3_700)));
     }
 
     #[test]
-    fn a_finding_of_several_looks_has_the_times_and_the_kills_of_all() {
+    fn a_finding_of_several_segments_has_the_times_and_the_kills_of_all() {
         let kill = |name: &str, text: &str, at| {
             let mut report = Report::of_a_host().killing(20, name);
             report.0.tasks.clear();
@@ -330,25 +325,24 @@ mod tests {
         ]);
         let one = &diagnosis.findings[0];
         assert!(one.title.contains("nginx"), "{}", one.title);
-        // The log is not in order of time; the answer is.
         let samples: Vec<_> = one.stretches().iter().map(|when| when.first).collect();
         assert_eq!(samples, [1, 0, 2]);
         assert_eq!(one.harm.killed, 3);
         assert!(
             one.evidence
                 .iter()
-                .any(|e| e.text == "seen in 3 of 3 looks")
+                .any(|e| e.text == "seen in 3 of 3 snapshots")
         );
     }
 
-    /// Two stretches of which nothing tells how they lie in time, each calm but for some short and cheap thrash.
+    /// Two segments, each calm but for a short and cheap burst of thrash.
     #[test]
-    fn bursts_of_all_looks_are_counted() {
+    fn bursts_of_all_segments_are_counted() {
         let mut timeline = Timeline::default();
         let mut pages = 0;
-        for look in 0..2 {
+        for segment in 0..2 {
             for second in 0..60 {
-                let mut sample = Sample::at(Span::from_secs(look * 1000 + second));
+                let mut sample = Sample::at(Span::from_secs(segment * 1000 + second));
                 pages += if (20..25).contains(&second) { 3000 } else { 0 };
                 for counter in [PSWPIN, PSWPOUT, REFAULT_ANON] {
                     sample.host.set(counter, Pages::new(pages));

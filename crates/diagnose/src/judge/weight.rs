@@ -1,4 +1,4 @@
-//! What an incident weighs: how long it lasted, and how long tasks waited meanwhile.
+//! The weight of an incident: how long it lasted and how long tasks waited.
 
 use timeline::signals::{CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_SOME, PSI_IO_SOME, PSI_MEMORY_SOME};
 use timeline::{EntitySeries, Stretch, Track};
@@ -8,36 +8,36 @@ use crate::evidence::Evidence;
 use crate::finding::Harm;
 use crate::rule::Waits;
 
-/// How an incident is weighed: what is both short and cheap is a burst.
+/// What decides whether an incident is a burst: one both short and cheap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weight {
-    pub(crate) lasts: Span,
+    pub(crate) duration: Span,
     pub(crate) harm: Harm,
-    /// Whether it reaches to an end of what was watched: there may be more of it.
+    /// Whether it touches an end of the recording: there may be more of it.
     pub(crate) is_cut: bool,
 }
 
 impl Weight {
-    /// What lasts this long is no burst, whatever it cost: an engineering choice.
+    /// An incident this long is no burst, whatever it cost: an engineering choice.
     const LONG: Span = Span::from_secs(10);
-    /// The same where nothing measures what it cost.
+    /// The same where its cost was not measured.
     const LONG_UNMEASURED: Span = Span::from_secs(6);
-    /// What makes tasks wait this long is no burst, however short: an engineering choice, what users notice.
+    /// An incident in which tasks wait this long is no burst, however short: an engineering choice, what users notice.
     const COSTLY: Span = Span::from_secs(2);
 
     pub(crate) fn is_burst(&self) -> bool {
         let part = if self.is_cut { 0.5 } else { 1.0 };
         let short = match self.harm.waited {
             Some(waited) => {
-                self.lasts < Self::LONG.times(part) && waited < Self::COSTLY.times(part)
+                self.duration < Self::LONG.times(part) && waited < Self::COSTLY.times(part)
             }
-            None => self.lasts < Self::LONG_UNMEASURED.times(part),
+            None => self.duration < Self::LONG_UNMEASURED.times(part),
         };
         short && self.harm.killed == 0
     }
 }
 
-/// How long tasks waited, of the host or of a control group: measured once for all its incidents.
+/// Waiting time of the tasks of the host or of a cgroup, read once for all its incidents.
 #[derive(Debug)]
 pub(crate) struct WaitTracks {
     memory: Option<Track<Ratio>>,
@@ -45,22 +45,22 @@ pub(crate) struct WaitTracks {
 }
 
 impl WaitTracks {
-    pub(crate) fn of_host(cx: &Evidence<'_>) -> Self {
+    pub(crate) fn for_host(cx: &Evidence<'_>) -> Self {
         Self {
             memory: cx.stall(PSI_MEMORY_SOME).ok(),
             disk: cx.stall(PSI_IO_SOME).ok(),
         }
     }
 
-    pub(crate) fn of_group(cx: &Evidence<'_>, group: &EntitySeries) -> Self {
-        let share = |signal| Some(cx.timeline.rate_of(group, signal)?.to_share());
+    pub(crate) fn for_cgroup(cx: &Evidence<'_>, cgroup: &EntitySeries) -> Self {
+        let share = |signal| Some(cx.timeline.rate_of(cgroup, signal)?.to_share());
         Self {
             memory: share(CGROUP_PSI_MEMORY_SOME),
             disk: share(CGROUP_PSI_IO_SOME),
         }
     }
 
-    /// What of a stretch tasks waited for such a thing. Waits for memory and for disks overlap, so they are not added.
+    /// How long of a stretch tasks waited. Waits for memory and for disks overlap, so they are not added.
     pub(crate) fn within(&self, stretch: &Stretch, waits: Waits) -> Option<Span> {
         let seconds =
             |track: &Option<Track<Ratio>>| track.as_ref().map(|track| track.integral_in(stretch));

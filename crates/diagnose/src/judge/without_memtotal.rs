@@ -1,5 +1,5 @@
-//! What a source without MemTotal tells all the same: a group near its limit, the largest slab caches and processes, or at
-//! least what is free. No judgement: without the size of RAM there is none.
+//! What a source without MemTotal still shows: the cgroup nearest to its limit, the largest slab caches and programs, or at
+//! least free memory. No level: that needs the size of RAM.
 
 use timeline::{
     Entity,
@@ -11,25 +11,25 @@ use crate::evidence::Evidence;
 use crate::measures::processes;
 use crate::measures::slab;
 
-/// So many caches and processes are named.
+/// How many caches and programs are named.
 const NAMED: usize = 3;
-/// A smaller sum of caches explains nothing that anybody would ask about.
+/// A smaller sum of caches explains nothing.
 const WORTH_NAMING: Bytes = Bytes::from_mib(100);
 
-/// One sentence for each kind of thing that was read, the most telling first; empty where nothing was.
-pub(crate) fn tell(cx: &Evidence<'_>) -> Vec<String> {
-    let said: Vec<String> = [group(cx), caches(cx), processes(cx)]
+/// One sentence per kind of entity, the most useful first; empty if the source has none.
+pub(crate) fn sentences(cx: &Evidence<'_>) -> Vec<String> {
+    let entities: Vec<String> = [cgroup(cx), caches(cx), programs(cx)]
         .into_iter()
         .flatten()
         .collect();
-    if said.is_empty() {
+    if entities.is_empty() {
         return free(cx).into_iter().collect();
     }
-    said
+    entities
 }
 
-/// The group nearest to its limit, else the largest.
-fn group(cx: &Evidence<'_>) -> Option<String> {
+/// The cgroup nearest to its limit, else the largest.
+fn cgroup(cx: &Evidence<'_>) -> Option<String> {
     let used = |group| cx.timeline.last_of(group, CGROUP_CURRENT);
     let share = |group| -> Option<(Bytes, Bytes, Ratio)> {
         let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
@@ -42,7 +42,7 @@ fn group(cx: &Evidence<'_>) -> Option<String> {
         .max_by(|(_, a), (_, b)| a.2.get().total_cmp(&b.2.get()));
     if let Some((group, (used, max, share))) = limited {
         return Some(format!(
-            "Control group {} uses {used} of its limit of {max} ({share}), page cache included.",
+            "The cgroup {} uses {used} of its limit of {max} ({share}), page cache included.",
             group.key
         ));
     }
@@ -52,7 +52,7 @@ fn group(cx: &Evidence<'_>) -> Option<String> {
         .filter_map(|group| Some((group, used(group)?)))
         .max_by_key(|(_, used)| *used)?;
     Some(format!(
-        "Control group {} uses {used}, page cache included; no limit is shown.",
+        "The cgroup {} uses {used}, page cache included; no limit is shown.",
         group.key
     ))
 }
@@ -72,7 +72,7 @@ fn caches(cx: &Evidence<'_>) -> Option<String> {
     Some(format!("Largest slab caches: {}.", named.join(", ")))
 }
 
-fn processes(cx: &Evidence<'_>) -> Option<String> {
+fn programs(cx: &Evidence<'_>) -> Option<String> {
     let last = cx.timeline.len().saturating_sub(1);
     let named: Vec<String> = processes::largest(cx, last, NAMED)
         .into_iter()
@@ -83,7 +83,9 @@ fn processes(cx: &Evidence<'_>) -> Option<String> {
 
 fn free(cx: &Evidence<'_>) -> Option<String> {
     let free = cx.timeline.last(MEM_FREE)?;
-    Some(format!("{free} are free, which alone says little."))
+    Some(format!(
+        "{free} are free; free memory alone proves nothing."
+    ))
 }
 
 #[cfg(test)]
@@ -93,12 +95,12 @@ mod tests {
     use timeline::signals::{PROC_RSS_ANON, SLAB_PAGES};
     use units::{Limit, Pages};
 
-    fn told(case: &Case) -> Vec<String> {
-        case.with(tell)
+    fn shown(case: &Case) -> Vec<String> {
+        case.with(sentences)
     }
 
     #[test]
-    fn the_group_nearest_to_its_limit_is_named() {
+    fn the_cgroup_nearest_to_its_limit_is_named() {
         let group = |case: Case, key, used, max| {
             case.gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(used))
                 .gauge_of(
@@ -109,10 +111,10 @@ mod tests {
                 )
         };
         let case = group(Case::once(), "/big", 900, 2000);
-        let said = told(&group(case, "/full", 500, 524));
+        let lines = shown(&group(case, "/full", 500, 524));
         assert!(
-            said[0].starts_with("Control group /full uses 500 MiB of its limit of 524 MiB (95 %)"),
-            "{said:?}"
+            lines[0].starts_with("The cgroup /full uses 500 MiB of its limit of 524 MiB (95 %)"),
+            "{lines:?}"
         );
     }
 
@@ -127,15 +129,15 @@ mod tests {
             )
             .gauge_of(Entity::Process, "7@1", PROC_RSS_ANON, Bytes::from_mib(2048))
             .named("7@1", "java");
-        let said = told(&case);
-        assert!(said[0].contains("kmalloc-512 with 1.4 GiB"), "{said:?}");
-        assert!(said[1].contains("java (2 GiB in RAM)"), "{said:?}");
+        let lines = shown(&case);
+        assert!(lines[0].contains("kmalloc-512 with 1.4 GiB"), "{lines:?}");
+        assert!(lines[1].contains("java (2 GiB in RAM)"), "{lines:?}");
     }
 
     #[test]
-    fn free_memory_is_told_where_nothing_else_is() {
-        let said = told(&Case::once().gauge(MEM_FREE, Bytes::from_mib(60)));
-        assert!(said[0].starts_with("60 MiB are free"), "{said:?}");
-        assert!(told(&Case::once()).is_empty());
+    fn free_memory_is_the_last_resort() {
+        let lines = shown(&Case::once().gauge(MEM_FREE, Bytes::from_mib(60)));
+        assert!(lines[0].starts_with("60 MiB are free"), "{lines:?}");
+        assert!(shown(&Case::once()).is_empty());
     }
 }

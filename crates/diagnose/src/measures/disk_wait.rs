@@ -15,7 +15,7 @@ const BLOCKED: f64 = 2.0;
 
 /// `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` where that is little, not measured,
 /// or one look.
-pub(crate) fn tell(cx: &Evidence<'_>) -> Option<String> {
+pub(crate) fn sentence(cx: &Evidence<'_>) -> Option<String> {
     iowait(cx).or_else(|| blocked(cx))
 }
 
@@ -40,7 +40,7 @@ fn iowait(cx: &Evidence<'_>) -> Option<String> {
 }
 
 fn blocked(cx: &Evidence<'_>) -> Option<String> {
-    if cx.is_single_look() {
+    if cx.is_single_sample() {
         return None;
     }
     let track = cx.gauge(TASKS_BLOCKED).ok()?;
@@ -61,7 +61,7 @@ mod tests {
     use units::Count;
 
     fn told(case: &Case) -> Option<String> {
-        case.with(tell)
+        case.with(sentence)
     }
 
     #[test]

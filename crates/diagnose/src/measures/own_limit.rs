@@ -26,7 +26,7 @@ impl OwnLimit {
     const DEEPEST: usize = 64;
 
     /// `None` outside a limited group, and where the source has no cgroup files.
-    pub fn of(cx: &Evidence<'_>) -> Option<Self> {
+    pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
         let own = cx.facts.own_cgroup.as_deref()?;
         let ram = cx.ram().ok();
         timeline::cgroup::ancestors(own)
@@ -92,7 +92,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let mut facts = Facts::default();
-        let limit = |facts: &Facts| OwnLimit::of(&Evidence::new(&timeline, facts));
+        let limit = |facts: &Facts| OwnLimit::from_cgroups(&Evidence::new(&timeline, facts));
         assert_eq!(limit(&facts), None);
         facts.own_cgroup = Some("/pod/app".to_owned());
         assert_eq!(limit(&facts).unwrap().cgroup, "/pod");

@@ -37,7 +37,7 @@ pub(crate) enum WindowPart {
 
 impl WindowPart {
     /// Of what [`worst`] gives the share.
-    pub(crate) fn of(stretch: &Stretch) -> Self {
+    pub(crate) fn for_stretch(stretch: &Stretch) -> Self {
         let interval = stretch.interval();
         let worst = WORST.max(Span::from_secs_f64(interval.as_secs_f64().round()));
         if stretch.duration() <= worst.plus(interval) {
@@ -86,7 +86,7 @@ impl Waited {
         Self {
             some: share(some),
             full: share(full),
-            over: WindowPart::of(stretch),
+            over: WindowPart::for_stretch(stretch),
         }
     }
 
@@ -179,7 +179,7 @@ impl PressureWindow {
             over: if memory.is_some() || io.is_some() {
                 WindowPart::LastMinute
             } else {
-                WindowPart::of(stretch)
+                WindowPart::for_stretch(stretch)
             },
             memory_some: measured[0].or(memory.map(|average| average.some)),
             memory_full: share(PSI_MEMORY_FULL).or(memory.and_then(|average| average.full)),

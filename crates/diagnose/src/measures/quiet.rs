@@ -131,7 +131,7 @@ impl Quiet {
             ", and nobody missed any"
         } else if self.stalled.is_some() {
             ", and nobody waited for memory; whether any is missed was not measured"
-        } else if cx.is_single_look() {
+        } else if cx.is_single_sample() {
             "; whether anybody misses some, one look cannot tell"
         } else {
             "; whether anybody misses some was not measured"

@@ -383,7 +383,7 @@ mod tests {
     use units::Span;
 
     fn cause(report: &Report) -> Cause {
-        Explained::of(&report.0, 0, Span::ZERO).cause
+        Explained::from_report(&report.0, 0, Span::ZERO).cause
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl<'a> KillHistory<'a> {
     const WITHIN: i64 = 1_000_000_000;
 
     /// Of all reports of a source.
-    pub(crate) fn of(reports: &'a [Reported]) -> Self {
+    pub(crate) fn new(reports: &'a [Reported]) -> Self {
         let kills = || reports.iter().filter(|r| !r.report.killed.is_empty());
         let killed = kills().flat_map(|r| &r.report.killed);
         Self {

@@ -61,7 +61,7 @@ pub(crate) fn held(task: &ReportTask) -> Bytes {
 }
 
 impl<'a> Holders<'a> {
-    pub(super) fn of(report: &'a KernelReport) -> Self {
+    pub(super) fn from_report(report: &'a KernelReport) -> Self {
         // Threads of one process share its memory.
         let mut tasks: BTreeMap<u32, &ReportTask> = BTreeMap::new();
         for task in &report.tasks {
@@ -298,7 +298,7 @@ mod tests {
             tgid: 20,
             ..task(21, "mysqld", 600_000, 0)
         });
-        let holders = Holders::of(&report.0);
+        let holders = Holders::from_report(&report.0);
         assert_eq!(
             holders.line().as_deref(),
             Some("by program: php-fpm ×2 879 MiB · mysqld 586 MiB")
@@ -311,13 +311,13 @@ mod tests {
         let workers = || (1..=60).map(|pid| task(pid, "php-fpm", 300_000, 0));
         report.0.tasks = workers().collect();
         report.0.tasks.push(task(99, "mysqld", 900_000, 0));
-        let holders = Holders::of(&report.0);
+        let holders = Holders::from_report(&report.0);
         assert_eq!(
             holders.crowd().unwrap().words(),
             "php-fpm ×60 17 GiB (pages that they share counted more than once)"
         );
         report.0.tasks.push(task(100, "java", 9_000_000, 0));
-        assert!(Holders::of(&report.0).crowd().is_none());
+        assert!(Holders::from_report(&report.0).crowd().is_none());
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         };
         report.0.tasks = (1..=10).map(worker).collect();
         assert_eq!(
-            Holders::of(&report.0).line().as_deref(),
+            Holders::from_report(&report.0).line().as_deref(),
             Some("by program: postgres ×10 5 GiB")
         );
     }
@@ -341,7 +341,7 @@ mod tests {
             task(20, "mysqld", 9_000_000, 0),
             task(30, "web", 1_000_000, 500),
         ];
-        let holders = Holders::of(&report.0);
+        let holders = Holders::from_report(&report.0);
         let why = holders.victim.unwrap().compared(&holders, &report.0);
         let why = why.unwrap();
         assert!(why.contains("mysqld was larger"), "{why}");
@@ -355,7 +355,7 @@ mod tests {
             task(20, "dbms", 9_000_000, -1000),
             task(30, "web", 1_000_000, 0),
         ];
-        let holders = Holders::of(&report.0);
+        let holders = Holders::from_report(&report.0);
         assert_eq!(holders.protected[0].name, "dbms");
         assert_eq!(
             holders.victim.unwrap().compared(&holders, &report.0),
@@ -370,7 +370,7 @@ mod tests {
     fn a_table_that_is_not_whole_tells_nothing_of_the_largest() {
         let mut report = Report::of_a_host();
         report.0.tasks_left_out = 3;
-        let holders = Holders::of(&report.0);
+        let holders = Holders::from_report(&report.0);
         assert_eq!(holders.victim.unwrap().compared(&holders, &report.0), None);
         let line = holders.line().unwrap();
         assert!(

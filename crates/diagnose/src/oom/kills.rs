@@ -135,7 +135,7 @@ pub(crate) struct KillCounts<'a> {
 }
 
 impl<'a> KillCounts<'a> {
-    pub(crate) fn of(cx: &Evidence<'a>) -> Self {
+    pub(crate) fn from_counters(cx: &Evidence<'a>) -> Self {
         Self {
             host: counted(cx),
             groups: in_groups(cx).unwrap_or_default(),

@@ -62,25 +62,25 @@ pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding)
         finding = finding.during(stretch);
     }
     if let Some(stamp) = &one.report.stamp {
-        finding = finding.tells(format!("when, as the log has it: {}", stamp.text));
+        finding = finding.with_line(format!("when, as the log has it: {}", stamp.text));
     }
     for killed in one.report.killed.iter().take(KILLED) {
-        finding = finding.tells(killed_line(one, killed));
+        finding = finding.with_line(killed_line(one, killed));
     }
     if let Some(asked) = asked(cx, one) {
-        finding = finding.tells(asked);
+        finding = finding.with_line(asked);
     }
     if let Some(cache) = &one.report.slab_cache {
-        finding = finding.tells(format!(
+        finding = finding.with_line(format!(
             "asked for by the slab cache {cache}, which could not grow"
         ));
     }
     finding = zones(cx, one, finding);
     if let Some(line) = one.holders.line() {
-        finding = finding.tells(line);
+        finding = finding.with_line(line);
     }
     if let Some(line) = history::line(cx, one.report) {
-        finding = finding.tells(line);
+        finding = finding.with_line(line);
     }
     finding
 }
@@ -162,10 +162,10 @@ fn zones(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Findin
     let mut zones: Vec<_> = one.zones.iter().collect();
     zones.sort_by_key(|z| !z.is_eligible());
     for zone in zones.iter().take(ZONES) {
-        finding = finding.tells(zone.line(asked, page, several));
+        finding = finding.with_line(zone.line(asked, page, several));
     }
     if let Some(more) = zones.len().checked_sub(ZONES).filter(|more| *more > 0) {
-        finding = finding.tells(format!("{more} more zones"));
+        finding = finding.with_line(format!("{more} more zones"));
     }
     finding
 }

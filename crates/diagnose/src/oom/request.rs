@@ -66,7 +66,7 @@ const WAIT: u64 = 0x10;
 
 impl Asked {
     /// `None` for a kill requested by hand: nothing was asked for.
-    pub(super) fn of(request: &Request) -> Option<Self> {
+    pub(super) fn from_request(request: &Request) -> Option<Self> {
         let order = u32::try_from(request.order).ok()?;
         let mask = request.gfp_mask;
         let names: Vec<&str> = request
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn asked(gfp_mask: u64, names: Option<&str>) -> Asked {
-        Asked::of(&Request {
+        Asked::from_request(&Request {
             gfp_mask,
             gfp_names: names.map(str::to_owned),
             order: 0,
@@ -250,6 +250,6 @@ mod tests {
             order: -1,
             ..Request::default()
         };
-        assert_eq!(Asked::of(&request), None);
+        assert_eq!(Asked::from_request(&request), None);
     }
 }

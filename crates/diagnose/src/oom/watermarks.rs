@@ -284,7 +284,7 @@ mod tests {
     use crate::oom::testing::{Report, kib};
 
     fn hurdles(report: &Report) -> Vec<Hurdle> {
-        let asked = Asked::of(report.0.request.as_ref().unwrap());
+        let asked = Asked::from_request(report.0.request.as_ref().unwrap());
         replay(&report.0, asked.as_ref())
             .iter()
             .map(|zone| zone.hurdle)
@@ -317,7 +317,7 @@ mod tests {
             .zone("DMA", 3500, 64, 15_900, &[0, 861, 5000, 5000])
             .zone("Normal", 3000, 3700, 880_000, &[0, 0, 33_000, 33_000])
             .zone("HighMem", 900_000, 512, 4_000_000, &[0, 0, 0, 0]);
-        let asked = Asked::of(report.0.request.as_ref().unwrap());
+        let asked = Asked::from_request(report.0.request.as_ref().unwrap());
         let zones = replay(&report.0, asked.as_ref());
         assert_eq!(zones[0].reserve, kib(861 * 4));
         assert_eq!(zones[0].hurdle, Hurdle::Reserved);

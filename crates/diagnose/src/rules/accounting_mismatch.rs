@@ -43,7 +43,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
             "the kernel report prints only the zones of nodes {nodes}, because the allocation was confined to them"
         );
     }
-    let checks = Checks::of(cx);
+    let checks = Checks::run(cx);
     let container = cx.facts.container.as_ref();
     let signs = container
         .filter(|container| container.meminfo_is_own)

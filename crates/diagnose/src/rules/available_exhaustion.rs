@@ -82,7 +82,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let at = |reading: Reading<Bytes>| Ok(reading.track(cx)?.at(index).unwrap_or_default());
     let (little, low): (Bytes, Bytes) = (at(little())?, at(low())?);
     let lasts = |predicate: Predicate| predicate.longest_in(cx, stretch) >= LEVEL;
-    let is_little_left = least <= little && (cx.is_single_look() || lasts(is_little()));
+    let is_little_left = least <= little && (cx.is_single_sample() || lasts(is_little()));
     // Tasks may have waited during a part of the incident only.
     let waited = || stalls.for_memory() || lasts(all![is_little(), memory_waits()]);
     let severity = Severity::critical_if(is_little_left && waited());
@@ -90,7 +90,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let share = least
         .ratio_of(ram)
         .map_or_else(String::new, |share| format!(" ({share})"));
-    let title = if cx.is_single_look() {
+    let title = if cx.is_single_sample() {
         let bound = if is_measured { "" } else { "at most " };
         format!("{bound}{least}{share} of {ram} is available.")
     } else {

@@ -178,7 +178,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         ", unless it is shared memory, which this source does not report"
     };
-    let open = if cx.is_single_look() {
+    let open = if cx.is_single_sample() {
         "a second sample would show whether files refault"
     } else {
         calm.open()

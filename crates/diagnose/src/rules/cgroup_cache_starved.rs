@@ -109,7 +109,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
-        .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
+        .fix(raised.described(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
         .affects([Affected::new("cgroup", label, format!("{refaulted} refaulted, limit {limit}"))])
         .sure_by_kinds(cx, open)
         .into())
@@ -237,7 +237,7 @@ impl CgroupWaits {
             io,
             full: full.reduce(f64::max).map(Ratio::new),
             any,
-            over: WindowPart::of(stretch),
+            over: WindowPart::for_stretch(stretch),
         }
     }
 
@@ -365,7 +365,7 @@ mod tests {
             .gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)))
             .gauge_of(Cgroup, WEB, CGROUP_CURRENT, Bytes::from_mib(79))
             .counter(REFAULT_FILE, 0);
-        assert_eq!(not_evaluated(RULE, &once).need, Need::TwoLooks);
+        assert_eq!(not_evaluated(RULE, &once).need, Need::TwoSamples);
     }
 
     /// An hour in which a cgroup is at its limit throughout, and refaults and waits for 30 s.

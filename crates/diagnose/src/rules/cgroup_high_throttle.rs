@@ -111,7 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.not("available-exhaustion", why)
         })
         .not("oom-cgroup", "memory.high throttles; it does not kill")
-        .fix(raised.told(format!("Raise memory.high (it was {high}) above what the cgroup needs, or make the program smaller. Start with a quarter more.")))
+        .fix(raised.described(format!("Raise memory.high (it was {high}) above what the cgroup needs, or make the program smaller. Start with a quarter more.")))
         .affects([Affected::new("cgroup", label, format!("{used} of memory.high {high}"))])
         .sure_by_kinds(cx, open)
         .into())

@@ -138,7 +138,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     Ok(contents_shown_in(finding, cx, &caches, at)
         .when(is_counted, |finding| finding.not("slab-leak", "the kernel counts these objects as reclaimable"))
-        .fix(Fix::say("Nothing to do unless tasks wait. To find the cause, look for the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Nothing to do unless tasks wait. To find the cause, look for the process that reads directories while the cache grows.").inspect("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::tunable(cx, "If tasks wait: exclude trees from the walk, or make the kernel reclaim names and inodes sooner.", VFS_CACHE_PRESSURE, 200))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)

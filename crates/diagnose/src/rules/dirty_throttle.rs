@@ -494,7 +494,7 @@ mod tests {
                 .gauge(NR_DIRTY_THRESHOLD, Pages::new(40_000))
                 .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(20_000))
         };
-        assert_eq!(not_evaluated(RULE, &look(150)).need, Need::TwoLooks);
+        assert_eq!(not_evaluated(RULE, &look(150)).need, Need::TwoSamples);
         clear(RULE, &look(10));
     }
 

@@ -92,9 +92,9 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     if !processes.any(|process| cx.timeline.last_of(process, PROC_PARENT).is_some()) {
         return Err(lacks(PROC_PARENT.def()));
     }
-    if cx.is_single_look() {
+    if cx.is_single_sample() {
         let names = vec![PROC_PARENT.def().name];
-        return Err(Missing::because(names, Need::TwoLooks));
+        return Err(Missing::because(names, Need::TwoSamples));
     }
     let forks = forks(cx, ram);
     if !forks.is_empty() && forks.iter().all(|fork| copied(cx, fork).is_none()) {

@@ -89,7 +89,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_if(little.is_some(), "little available")
         .counts_if(top.is_some(), "the processes' own figures")
         .not("hugetlb-unused", "reserved huge pages are not on this list")
-        .fix(Fix::say("Find out who locks memory, which segments are locked, and what is in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
+        .fix(Fix::say("Find out who locks memory, which segments are locked, and what is in ramfs.").inspect("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
         .fix(Fix::say("Make the locked part smaller (heap, buffer pool, guest memory), or forbid locking with LimitMEMLOCK= in the unit file; it takes effect at the next start."))
         .affects(lockers.iter().take(3).map(affected))
         .sure_by_kinds(cx, open)

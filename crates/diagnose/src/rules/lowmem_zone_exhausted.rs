@@ -96,17 +96,17 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
     if one.cause == Cause::CmaOnly {
         return finding
             .cause("CMA serves movable memory only, and unmovable memory has used up the rest.")
-            .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").look("grep -i cma /proc/meminfo /proc/cmdline"));
+            .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").inspect("grep -i cma /proc/meminfo /proc/cmdline"));
     }
     if asked.highest == ZoneType::Normal {
         return finding
             .cause("The kernel's own data needs memory that it can map or never moves, and those zones are full.")
-            .fix(Fix::say("Find out what fills them: slab, page tables, network buffers. For good, use a 64-bit kernel or a smaller Movable zone (movablecore, kernelcore).").look(look));
+            .fix(Fix::say("Find out what fills them: slab, page tables, network buffers. For good, use a 64-bit kernel or a smaller Movable zone (movablecore, kernelcore).").inspect(look));
     }
     finding
         .cause("The zones that devices can reach are full of other memory.")
-        .fix(Fix::say("Reserve more of the low zones for allocations that need them (note the old value first).").look(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
-        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel command line), or use a driver with a wider DMA mask.").look("dmesg | grep -i -e iommu -e swiotlb"))
+        .fix(Fix::say("Reserve more of the low zones for allocations that need them (note the old value first).").inspect(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
+        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel command line), or use a driver with a wider DMA mask.").inspect("dmesg | grep -i -e iommu -e swiotlb"))
 }
 
 #[cfg(test)]

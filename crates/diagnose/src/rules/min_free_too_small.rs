@@ -109,7 +109,7 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
     match advised.filter(|advised| *advised > now) {
         Some(advised) => finding.fix(Fix::tunable(cx, "Keep a larger reserve.", MIN_FREE, advised)),
-        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most. If it is that large already, smooth the bursts (rings of ethtool -g, interrupt rate).").look("sysctl vm.min_free_kbytes")),
+        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most. If it is that large already, smooth the bursts (rings of ethtool -g, interrupt rate).").inspect("sysctl vm.min_free_kbytes")),
     }
 }
 

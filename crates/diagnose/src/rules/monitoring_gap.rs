@@ -44,7 +44,7 @@ const LATE_IN_ALL: Span = Span::from_secs(5);
 const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
 
 fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
-    if cx.is_single_look() {
+    if cx.is_single_sample() {
         return clear!("a single sample: levels only, and no gap in it");
     }
     let interval = cx.timeline.interval().unwrap_or_default();
@@ -57,15 +57,15 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     let title = format!("This source can prove only some things: {worst}.");
     let cause = format!(
         "{samples} samples over {}: rules see only what is in them.",
-        cx.look()
+        cx.recorded()
     );
     let finding = RULE.found(Severity::Info, title);
     Ok(gaps
         .iter()
-        .fold(finding, Finding::tells)
+        .fold(finding, Finding::with_line)
         .cause(cause)
         .counts_as("the samples' own times and fields")
-        .fix(Fix::say("Capture on the host itself, over a whole work cycle. If /proc/pressure is missing, boot with psi=1 on the kernel command line.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
+        .fix(Fix::say("Capture on the host itself, over a whole work cycle. If /proc/pressure is missing, boot with psi=1 on the kernel command line.").inspect("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
         .sure_by_kinds(cx, "")
         .into())
 }

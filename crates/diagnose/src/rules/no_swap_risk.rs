@@ -61,7 +61,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((most, index)) = swappable.max_in(stretch) else {
         return clear!("anonymous memory was not measured");
     };
-    let at_most = if cx.is_single_look() { "" } else { "up to " };
+    let at_most = if cx.is_single_sample() { "" } else { "up to " };
     let title = format!(
         "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
     );

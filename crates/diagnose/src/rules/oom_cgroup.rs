@@ -221,7 +221,7 @@ fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &
     let commands = limit.map_or_else(Fix::default, |limit| {
         remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit))
     });
-    commands.told(what)
+    commands.described(what)
 }
 
 /// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
@@ -248,7 +248,7 @@ fn throttle_first(
         return finding;
     }
     let set = high.map(|high| remedy::set_limit(cx, group, Knob::High, high));
-    finding.fix(set.unwrap_or_default().told(THROTTLE_FIRST))
+    finding.fix(set.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
 const THROTTLE_FIRST: &str = "Set memory.high a tenth below the raised limit: the kernel then throttles the cgroup before it kills, and you can alert on that.";

@@ -76,7 +76,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         oom::kill(one)
     );
     let reported = format!("the kernel reports that {by} confined the allocation {to}");
-    let finding = RULE.found(Severity::Critical, title).tells(reported);
+    let finding = RULE.found(Severity::Critical, title).with_line(reported);
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let nodes = one.report.confined_to();
     let open = if elsewhere.is_some() {
@@ -125,7 +125,7 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
     } else {
         "Allow the task more nodes (Mems_allowed in its /proc/PID/status), or remove the cpuset: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
     };
-    finding.fix(Fix::say(what).look("numastat -m"))
+    finding.fix(Fix::say(what).inspect("numastat -m"))
 }
 
 #[cfg(test)]

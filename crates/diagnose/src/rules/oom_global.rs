@@ -156,7 +156,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and(|finding| interval.shown_in(cx, &signs, finding))
         .with(much, |finding, much| finding.shows_holders(cx, at - 1, much))
         .when(in_groups.is_some(), |finding| finding.not("oom-cgroup", "no cgroup at its limit explains the kill"))
-        .fix(Fix::say("See the kernel log for the failed allocation and the memory of each process.").look("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::say("See the kernel log for the failed allocation and the memory of each process.").inspect("journalctl -k -g 'Out of memory|oom-kill'"))
         .fix(Fix::cap(cx, at - 1, "Cap what grew."))
         .fix(Fix::say("Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets it for a running process."))
         .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
@@ -308,11 +308,11 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
         .found(Severity::Info, title)
         .shows(OOM_KILLS, since_boot, None, text)
         .cause("The counter shows that it happened, but not when, nor whether the host or a cgroup limit was the reason.")
-        .fix(Fix::say("See the kernel log for time and reason.").look("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::say("See the kernel log for time and reason.").inspect("journalctl -k -g 'Out of memory|oom-kill'"))
         .verify("oom_kill in /proc/vmstat does not rise")
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .sure_at_most(0.4)
-        .when(stored > Count::ZERO, |finding| finding.tells(format!("the recording has kernel reports of {stored}: `memtide events --kind oom-kill` shows them")))
+        .when(stored > Count::ZERO, |finding| finding.with_line(format!("the recording has kernel reports of {stored}: `memtide events --kind oom-kill` shows them")))
         .into())
 }
 

@@ -53,14 +53,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "{} because someone requested it (SysRq f), not because memory ran out.",
         oom::kill(one)
     );
-    let finding = RULE.found(Severity::Warning, title).tells(proof(one));
+    let finding = RULE.found(Severity::Warning, title).with_line(proof(one));
     let at = |signal| cx.timeline.at(signal, one.index);
     Ok(oom::tell_all(cx, &incident.stretch, &reports, finding)
         .with(at(MEM_FREE).zip(at(MEM_TOTAL)), |finding, (free, ram)| {
             finding.shows(MEM_FREE, free, None, format!("{free} of {ram} RAM was free"))
         })
         .not("oom-global", "no allocation had failed")
-        .fix(Fix::say("Find out who requested it: a person at the console, a script, a watchdog.").look("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
+        .fix(Fix::say("Find out who requested it: a person at the console, a script, a watchdog.").inspect("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
         .fix(Fix::say("Restrict SysRq: without bit 64 it cannot kill from the keyboard (root can still write to sysrq-trigger). Note the old value first: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
         .affects(oom::victim(one))
         .sure(oom::sure(one, 0.97, ""))

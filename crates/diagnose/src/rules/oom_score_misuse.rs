@@ -97,7 +97,7 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     );
     Some(
         RULE.found(Severity::Warning, title)
-            .tells(format!("protected by oom_score_adj: {}", listed(protected)))
+            .with_line(format!("protected by oom_score_adj: {}", listed(protected)))
             .cause("The processes that fill memory are protected (oom_score_adj near -1000), so the kernel can only kill others.")
             .affects(protected.iter().take(3).map(|task| affected(task))),
     )
@@ -120,7 +120,7 @@ fn marked(one: &Explained<'_>) -> Option<Finding> {
                 held(largest)
             ),
         )
-        .tells(format!(
+        .with_line(format!(
             "{} has oom_score_adj {}",
             largest.name, largest.oom_score_adj
         ))

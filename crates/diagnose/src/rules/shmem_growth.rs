@@ -122,7 +122,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )
         .when(
             cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO),
-            |finding| finding.tells("there is no swap: only deleting frees the memory"),
+            |finding| finding.with_line("there is no swap: only deleting frees the memory"),
         )
         .and(|finding| advised(finding, mapped))
         .affects(affected(cx, mappers))
@@ -183,11 +183,11 @@ fn advised(finding: Finding, mapped: bool) -> Finding {
     if mapped {
         finding
             .cause("Processes share segments of this size. A database's buffer pool is there on purpose; segments without a user are left over.")
-            .fix(Fix::say("Find out which processes map it. Size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove unused segments (ipcrm, where nattch is 0).").look("ipcs -m"))
+            .fix(Fix::say("Find out which processes map it. Size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove unused segments (ipcrm, where nattch is 0).").inspect("ipcs -m"))
     } else {
         finding
             .cause("Files were written to a file system in RAM, or a program left segments behind when it ended.")
-            .fix(Fix::say("Find out which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses writes instead of filling RAM.").look("df -h -t tmpfs\nipcs -m"))
+            .fix(Fix::say("Find out which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses writes instead of filling RAM.").inspect("df -h -t tmpfs\nipcs -m"))
     }
 }
 

@@ -138,7 +138,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_once_if(!is_long && !too_high)
         .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
         .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
-        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when the growth began.").look("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when the growth began.").inspect("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::say("Update the kernel or the driver that owns the cache; a reboot frees the memory."))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)

@@ -62,7 +62,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if mean > SWAP_TRAFFIC {
         return clear!("{mean} swapped in on average");
     }
-    let title = match disk_wait::tell(cx) {
+    let title = match disk_wait::sentence(cx) {
         None => format!("{used} is in swap and hardly any of it is needed: {mean} swapped in."),
         Some(_) => format!(
             "{used} is in swap, and {mean} swapped in: tasks wait for the disk, but hardly for these pages."
@@ -97,7 +97,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
     } else {
         "free or cache"
     };
-    let source = if cx.is_single_look() {
+    let source = if cx.is_single_sample() {
         "a single sample"
     } else {
         "this source"
@@ -122,7 +122,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
         )
         .fix(
             Fix::say("Nothing yet. Check swap-in and swap-out: the columns si and so stay near 0.")
-                .look("vmstat 5 12"),
+                .inspect("vmstat 5 12"),
         )
         .verify("memtide check --for 1m on that host: below 10 pages/s swapped in")
         .sure_by_kinds(cx, "swap-in was not measured");

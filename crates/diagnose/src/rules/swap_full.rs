@@ -119,7 +119,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and_then(|refaults| pressure::worst(&refaults, stretch))
         .filter(|refaulted| *refaulted >= READ_AGAIN);
     let hurts = refaulted.is_some() || stalls.for_memory();
-    let severity = Severity::critical_if(left < total.share(FULL) && !cx.is_single_look() && hurts);
+    let severity =
+        Severity::critical_if(left < total.share(FULL) && !cx.is_single_sample() && hurts);
     let at = cx.time(index);
     let title = format!(
         "RAM and swap are nearly used up: {left} of {total} swap is free and {least} of RAM is available, so further growth ends in an OOM kill."

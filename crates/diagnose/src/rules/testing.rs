@@ -258,7 +258,7 @@ impl Case {
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
         let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
         self.with(|cx| {
-            let answer = incidents::ask(rule, cx, &WaitTracks::of_host(cx))?;
+            let answer = incidents::evaluate(rule, cx, &WaitTracks::for_host(cx))?;
             let worst = causes::order(cx, answer.incidents).into_iter().next();
             Ok(match worst {
                 Some(finding) => finding.into(),
@@ -297,7 +297,7 @@ pub(crate) fn in_second(second: usize, of: usize, n: u64) -> Vec<u64> {
 #[track_caller]
 pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
     let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
-    let answer = case.with(|cx| incidents::ask(rule, cx, &WaitTracks::of_host(cx)));
+    let answer = case.with(|cx| incidents::evaluate(rule, cx, &WaitTracks::for_host(cx)));
     answer.expect("what it needs").incidents
 }
 

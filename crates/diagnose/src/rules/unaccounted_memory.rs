@@ -149,7 +149,7 @@ fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
-    if Checks::of(cx).disagree() {
+    if Checks::run(cx).disagree() {
         return clear!("MemTotal is unreliable on this host, so unaccounted memory is unknown");
     }
     let track = unaccounted(cx)?;
@@ -195,7 +195,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
-            .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
+            .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
         .sure_by_kinds(cx, &open)
         .into())

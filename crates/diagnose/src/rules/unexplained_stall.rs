@@ -75,7 +75,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         pressure::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
     let full = cx.stall(PSI_MEMORY_FULL).ok();
     let full = full.and_then(|full| pressure::worst(&full, stretch));
-    let over = WindowPart::of(stretch);
+    let over = WindowPart::for_stretch(stretch);
     let stands_still = full.is_some_and(|full| full >= PressureWindow::STANDSTILL);
     let (waited, share) = match full.filter(|full| *full >= PressureWindow::MEMORY) {
         Some(full) => ("stood still", full),
@@ -96,7 +96,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available")
         })
-        .fix(Fix::say("Find the waiting cgroup while it lasts.").look(look))
+        .fix(Fix::say("Find the waiting cgroup while it lasts.").inspect(look))
         .sure_by_kinds(
             cx,
             "the memory.pressure files of the cgroups would settle it",

@@ -324,7 +324,7 @@ fn described(device: &str, fault: ZramFault, severity: Severity) -> Finding {
         ZramFault::Behind { disk } => found(format!(
             "{device} is used after {disk}: pages go to the disk first and to zram last."
         ))
-        .tells(format!("{disk} has the higher priority"))
+        .with_line(format!("{disk} has the higher priority"))
         .cause("The kernel fills swap areas in the order of their priority.")
         .fix(swap_order(name))
         .verify("swapon --show: zram has the highest priority"),

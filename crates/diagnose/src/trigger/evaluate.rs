@@ -203,7 +203,7 @@ fn rate(
     let rates = cx.timeline.increases(own(of, signal), signal);
     let rates = rates.ok_or_else(|| cx.lacks_signal(signal))?;
     if rates.is_empty() {
-        return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+        return Err(Missing::because(vec![signal.def().name], Need::TwoSamples));
     }
     Ok(rates)
 }

@@ -67,7 +67,7 @@ pub(crate) fn wherever(
     for subject in subjects {
         match trigger.when.holds(*subject) {
             Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
-                lacks = lacks.or(Some(flows_of(trigger, Need::TwoLooks)));
+                lacks = lacks.or(Some(flows_of(trigger, Need::TwoSamples)));
             }
             Ok(holds) => {
                 let lasting = lasting(&holds, trigger, subject.of);
@@ -89,7 +89,7 @@ pub(crate) fn wherever(
 
 /// Whether only one sample shows it, of which a flow is not known.
 fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool {
-    cx.is_single_look() && trigger.when.is_flow() && holds.ever_holds()
+    cx.is_single_sample() && trigger.when.is_flow() && holds.ever_holds()
 }
 
 /// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a

@@ -201,7 +201,7 @@ fn a_change_is_taken_back_where_a_capture_tells_what_was_before() {
     let findings = cases::captures().flat_map(|case| case.judged().reported());
     let fixes = findings
         .flat_map(|finding| &finding.fixes)
-        .filter(|fix| !fix.now.is_empty() && !fix.is_look);
+        .filter(|fix| !fix.now.is_empty() && !fix.is_read_only);
     let changes: BTreeSet<(&str, &str)> = fixes
         .map(|fix| (fix.now.as_str(), fix.undo.as_str()))
         .collect();

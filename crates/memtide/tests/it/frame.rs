@@ -348,7 +348,7 @@ fn what_lasts_four_samples_is_found_however_rarely_they_are_taken() {
                     .any(|f| f.id == one.id && f.scope == one.scope && is_near(f.from, f.to));
                 let is_open = diagnosis.not_evaluated.iter().any(|(id, missing)| {
                     *id == one.id
-                        && matches!(missing.need, Need::MoreSamples { .. } | Need::TwoLooks)
+                        && matches!(missing.need, Need::MoreSamples { .. } | Need::TwoSamples)
                 });
                 let mut bursts = diagnosis.bursts.iter().filter(|it| it.id == one.id);
                 let is_burst = bursts.any(|it| {

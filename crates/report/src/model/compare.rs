@@ -367,7 +367,7 @@ fn amount(change: &AmountChange) -> AmountEntry {
 fn rate(change: &RateChange) -> RateEntry {
     let spread = |it: &Spread| {
         let [p10, p90] = [0.1, 0.9].map(|share| it.quantile(Ratio::new(share)));
-        let text = |value| change.measure.of(value).to_string();
+        let text = |value| change.measure.figure(value).to_string();
         SpreadEntry {
             mean: it.mean,
             p10,

@@ -43,7 +43,7 @@ fn of_recording(source: &Source, diagnosis: &Diagnosis) -> Vec<Step> {
 fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
     let every = source.origin.thinned_to?;
     let timeline = &source.timeline;
-    let stretch = diagnose::worth_a_closer_look(timeline, diagnosis)?;
+    let stretch = diagnose::worth_full_detail(timeline, diagnosis)?;
     let (since, until) = (
         wall_second(timeline, stretch.from)?,
         wall_second(timeline, stretch.to)?,

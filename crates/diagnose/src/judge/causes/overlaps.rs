@@ -9,7 +9,7 @@ use crate::finding::Finding;
 /// A consequence may begin or end so much before or after its root: samples are read one file after the other.
 const LAG: Span = Span::from_secs(3);
 
-/// From when to when an incident lasts.
+/// The interval of an incident.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OverlapTime {
     from: Span,
@@ -17,8 +17,8 @@ pub(super) struct OverlapTime {
 }
 
 impl OverlapTime {
-    /// A state without a beginning is there all the time.
-    pub(super) fn of(finding: &Finding) -> Self {
+    /// A state without a beginning lasts throughout.
+    pub(super) fn from_finding(finding: &Finding) -> Self {
         let always = Self {
             from: Span::ZERO,
             to: Span::from_nanos(u64::MAX),
@@ -43,7 +43,7 @@ pub(super) struct Overlaps {
 }
 
 impl Overlaps {
-    pub(super) fn of(times: impl Iterator<Item = OverlapTime>) -> Self {
+    pub(super) fn new(times: impl Iterator<Item = OverlapTime>) -> Self {
         let (mut beginnings, mut ends): (Vec<_>, Vec<_>) =
             times.map(|time| (time.from, time.end())).unzip();
         beginnings.sort_unstable();

@@ -16,8 +16,8 @@ use crate::rules;
 
 /// For each incident its root; `None` where it is one itself.
 pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
-    let all: Vec<RootIncident<'_>> = incidents.iter().map(RootIncident::of).collect();
-    let lists = Lists::of(&all);
+    let all: Vec<RootIncident<'_>> = incidents.iter().map(RootIncident::new).collect();
+    let lists = Lists::new(&all);
     let lists_of = lists_of(cx, &all, &lists);
     let nearest = nearest(&all, &lists, &lists_of);
     let ultimate = |at: usize| {
@@ -38,13 +38,13 @@ struct RootIncident<'a> {
 }
 
 impl<'a> RootIncident<'a> {
-    fn of(finding: &'a Finding) -> Self {
+    fn new(finding: &'a Finding) -> Self {
         let scope = &finding.scope;
         Self {
             finding,
             rule: place(finding.id),
             group: (scope.entity == Entity::Cgroup).then_some(scope.key.as_str()),
-            time: OverlapTime::of(finding),
+            time: OverlapTime::from_finding(finding),
         }
     }
 
@@ -79,7 +79,7 @@ struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    fn of(all: &[RootIncident<'a>]) -> Self {
+    fn new(all: &[RootIncident<'a>]) -> Self {
         let mut lists = Self::default();
         for (index, one) in all.iter().enumerate().filter(|(_, one)| one.is_of_weight()) {
             let next = lists.members.len();
@@ -153,7 +153,7 @@ fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
             }
         }
     }
-    let overlaps = |(pair, times): (_, Vec<OverlapTime>)| (pair, Overlaps::of(times.into_iter()));
+    let overlaps = |(pair, times): (_, Vec<OverlapTime>)| (pair, Overlaps::new(times.into_iter()));
     times.into_iter().map(overlaps).collect()
 }
 
@@ -172,7 +172,7 @@ fn nearest(
     lists: &Lists<'_>,
     lists_of: &[Vec<usize>],
 ) -> Vec<Option<usize>> {
-    let times = |members: &Vec<usize>| Overlaps::of(members.iter().map(|one| all[*one].time));
+    let times = |members: &Vec<usize>| Overlaps::new(members.iter().map(|one| all[*one].time));
     let overlaps: Vec<Overlaps> = lists.members.iter().map(times).collect();
     let count = |(effect, own): (&RootIncident<'_>, &Vec<usize>)| -> usize {
         own.iter()

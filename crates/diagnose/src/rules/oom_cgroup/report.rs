@@ -228,19 +228,19 @@ fn show_charges(at_limit: &AtLimit<'_>, mut finding: Finding) -> Finding {
             .limit
             .map_or(Bytes::from_mib(1), |l| l.limit.share(TWENTIETH));
         if let Some(bytes) = at_limit.stat(names).filter(|bytes| *bytes >= least) {
-            finding = finding.tells(format!("in the cgroup: {bytes} of {what}"));
+            finding = finding.with_line(format!("in the cgroup: {bytes} of {what}"));
         }
     }
     match at_limit.group.and_then(|group| group.swap) {
         Some(swap) if swap.limit == Bytes::ZERO => {
-            finding.tells("the cgroup cannot use swap (limit 0)")
+            finding.with_line("the cgroup cannot use swap (limit 0)")
         }
-        Some(swap) if swap.is_full() => finding.tells(format!(
+        Some(swap) if swap.is_full() => finding.with_line(format!(
             "its swap is used up too: {} of {}",
             swap.usage, swap.limit
         )),
         Some(swap) if swap.usage > Bytes::ZERO => {
-            finding.tells(format!("{} of the cgroup in swap", swap.usage))
+            finding.with_line(format!("{} of the cgroup in swap", swap.usage))
         }
         _ => finding,
     }
@@ -278,7 +278,7 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let finding = finding.when(path.is_empty(), |finding| {
         finding.fix(
             Fix::say("Find out which cgroup it is.")
-                .look("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
+                .inspect("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
         )
     });
     // The commands set memory.max, so figures of other limits do not help.
@@ -292,7 +292,7 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
     let place = container(path).map_or_else(String::new, |place| format!(" It is set in {place}."));
-    let finding = finding.cause(cause).fix(commands.unwrap_or_default().told(format!(
+    let finding = finding.cause(cause).fix(commands.unwrap_or_default().described(format!(
         "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
     )));
     if is_v1 || container(path).is_some() {
@@ -301,7 +301,7 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     // A report does not print memory.high, so there is no command to undo it.
     let high =
         raised.map(|raised| remedy::set_limit_of(path, Knob::High, high_below(raised), None));
-    finding.fix(high.unwrap_or_default().told(THROTTLE_FIRST))
+    finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
 }
 
 /// Where the limit of a container is set, by the name of its cgroup.

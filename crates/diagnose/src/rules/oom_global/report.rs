@@ -59,7 +59,7 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
     let is_secondary = one.holders.crowd().is_some() || is_not_programs(one);
     let finding = finding.with(
         compared(one).filter(|_| is_secondary),
-        |finding, compared| finding.tells(format!("of single processes, {compared}")),
+        |finding, compared| finding.with_line(format!("of single processes, {compared}")),
     );
     let finding =
         remedy(cx, finding, one).when(one.cause.is_shortage(), |finding| ruled_out(finding, one));
@@ -280,7 +280,7 @@ fn first_step(cause: &Cause) -> (&'static str, &'static str) {
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
     let (what, look) = first_step(&one.cause);
-    let finding = finding.fix(Fix::say(what).look(look)).fix(Fix::cap(
+    let finding = finding.fix(Fix::say(what).inspect(look)).fix(Fix::cap(
         cx,
         one.index,
         "Cap what grew: then only it is throttled or killed.",

@@ -1,0 +1,163 @@
+//! The story of one incident.
+//!
+//! A story never sees the whole recording: its evidence is a window around the incident, with the settings of that time. So
+//! an incident reads the same however much was recorded before and after it.
+
+use std::borrow::Cow;
+
+use timeline::kernel_report::ReportKind;
+use timeline::{Entity, Facts, Reported, Timeline};
+use units::Span;
+
+use super::series;
+use crate::evidence::{Evidence, Missing};
+use crate::finding::{Finding, Harm, Outcome, Scope};
+use crate::rule::{Incident, Rule};
+use crate::trigger::Occurrence;
+
+/// The window reaches this far before and after the incident.
+const AROUND: Span = Span::from_secs(10);
+/// Tables read more rarely than that: the window reaches to their last reading before and their first after, up to this far.
+const RARE_TABLES: Span = Span::from_secs(90);
+/// The clocks of the kernel log and of the samples differ by this at most.
+const CLOCK_SKEW: Span = Span::from_secs(2);
+
+/// Runs the story of one incident in its window. Sample numbers of the finding are those of the whole timeline.
+pub(super) fn run_story(
+    rule: &'static Rule,
+    cx: &Evidence<'_>,
+    entity: Entity,
+    occurrence: &Occurrence,
+    harm: Harm,
+) -> Result<Outcome, Missing> {
+    let (first, end) = window_around(cx.timeline, occurrence);
+    let part = samples_between(cx.timeline, first, end);
+    let Some(stretch) = part.stretch(occurrence.first - first, occurrence.last - first) else {
+        return Ok(Outcome::Clear(String::new()));
+    };
+    let facts = cx.facts.as_of(stretch.from.plus(stretch.to).times(0.5));
+    let window = Evidence::new(&part, &facts).about(&stretch);
+    let of = series(&part, entity, occurrence);
+    let outcome = (rule.story)(
+        &window,
+        &Incident {
+            stretch,
+            of,
+            key: occurrence.key.as_deref(),
+        },
+    )?;
+    let Outcome::Found(finding) = outcome else {
+        return Ok(outcome);
+    };
+    let mut finding = note_changed_settings(cx.facts, complete(rule, *finding));
+    let when = *finding.when.get_or_insert(stretch);
+    if let Some(graph) = &mut finding.graph {
+        graph.peak_within(&when);
+    }
+    finding.move_by(first);
+    finding.scope = match &occurrence.key {
+        Some(key) => Scope {
+            entity,
+            key: key.clone(),
+        },
+        None => Scope::host(),
+    };
+    finding.harm = harm.max(finding.harm);
+    take_log_time(&window, &mut finding);
+    finding.occasions = finding.occasion().into_iter().collect();
+    Ok(finding.into())
+}
+
+/// The samples from `first` to before `end`.
+fn samples_between(timeline: &Timeline, first: usize, end: usize) -> Cow<'_, Timeline> {
+    if first == 0 && end == timeline.len() {
+        return Cow::Borrowed(timeline);
+    }
+    Cow::Owned(timeline.part(first, end))
+}
+
+/// A kill takes its time from the kernel log where the log has it, instead of the interval between two readings of a counter.
+fn take_log_time(window: &Evidence<'_>, finding: &mut Finding) {
+    let Some(when) = finding.when.as_mut().filter(|_| finding.harm.killed > 0) else {
+        return;
+    };
+    let is_meant = |reported: &&Reported| {
+        let group = reported.report.group.as_ref();
+        let path = group.map_or("", |group| group.path.as_str());
+        let is_in = finding.scope.entity != Entity::Cgroup || path == finding.scope.key;
+        reported.report.kind == ReportKind::OomKill && is_in
+    };
+    let reports = window.timeline.reports().filter(is_meant);
+    let times: Vec<Span> = reports.map(|reported| reported.at).collect();
+    let during = times
+        .into_iter()
+        .filter(|at| when.from <= at.plus(CLOCK_SKEW) && *at <= when.to.plus(CLOCK_SKEW));
+    let ends = during.fold(None, |ends: Option<(Span, Span)>, at| {
+        Some(ends.map_or((at, at), |(from, to)| (from.min(at), to.max(at))))
+    });
+    if let Some((from, to)) = ends {
+        when.from = from;
+        when.to = to;
+        when.recorded = to - from;
+    }
+}
+
+/// Notes settings that have another value by now, and drops commands that set what is already set.
+fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
+    let settings: Vec<(&'static str, f64)> = finding
+        .evidence
+        .iter()
+        .filter_map(|line| line.measured.as_ref())
+        .filter(|measured| measured.unit == Finding::SETTING)
+        .map(|measured| (measured.signal, measured.value))
+        .collect();
+    for (name, value) in settings {
+        let fact = timeline::facts::ALL.iter().find(|fact| fact.name == name);
+        let now = fact.and_then(|fact| facts.number(*fact));
+        #[allow(clippy::cast_precision_loss)] // settings are small
+        let Some(now) = now.filter(|now| *now as f64 != value) else {
+            continue;
+        };
+        finding = finding.with_line(format!("{name} is {now} since"));
+        for fix in &mut finding.fixes {
+            if fix.now == format!("sysctl -w {name}={now}") {
+                fix.now.clear();
+            }
+        }
+    }
+    finding
+}
+
+/// The samples around an occurrence: from the first to before the last.
+fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize) {
+    let times = timeline.times();
+    let (from, to) = (times[occurrence.first], times[occurrence.last]);
+    let before = times.partition_point(|time| *time < from.saturating_sub(AROUND));
+    let after = times.partition_point(|time| *time <= to.plus(AROUND));
+    let mut first = before.min(occurrence.first.saturating_sub(1));
+    let mut last = after.saturating_sub(1).max(occurrence.last);
+    for entity in Entity::ALL.into_iter().skip(1) {
+        let earlier = timeline.read_before(entity, occurrence.first);
+        let earlier = earlier.filter(|at| from - times[*at] <= RARE_TABLES);
+        first = first.min(earlier.unwrap_or(first));
+        let later = timeline.read_after(entity, occurrence.last);
+        let later = later.filter(|at| times[*at] - to <= RARE_TABLES);
+        last = last.max(later.unwrap_or(last));
+    }
+    (first, last + 1)
+}
+
+/// Fills in what the rule declares for all its findings.
+pub(super) fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
+    if finding.cause.is_empty() {
+        rule.cause.clone_into(&mut finding.cause);
+    }
+    if finding.verify.is_empty() {
+        rule.verify.clone_into(&mut finding.verify);
+    }
+    if finding.references.is_empty() {
+        finding.references = rule.references().collect();
+    }
+    finding.aliases.extend(rule.aliases);
+    finding
+}

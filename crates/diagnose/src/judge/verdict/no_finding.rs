@@ -1,0 +1,209 @@
+//! The headline where no finding gives one: whether nothing found means that memory is enough.
+
+use timeline::Entity;
+use timeline::signals::{OOM_KILLS, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+use units::{Count, Quantity, Span};
+
+use super::{LONG_RECORDING, Level, single_sample};
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::judge::without_memtotal;
+use crate::measures::own_limit::OwnLimit;
+use crate::measures::pressure::PressureWindow;
+use crate::measures::psi_average::PressureAverage;
+use crate::measures::readings;
+use crate::rule::Class;
+use crate::rules;
+
+/// The verdict where no finding is severe and the source is no single kernel report.
+pub(super) fn level_and_headline(
+    cx: &Evidence<'_>,
+    watched: Span,
+    limit: Option<&OwnLimit>,
+    findings: &[Finding],
+) -> (Level, String) {
+    if let Some(stalls) = stalls_before(cx) {
+        return (Level::Warning, stalls);
+    }
+    if cx.ram().is_err() {
+        return (Level::Unknown, without_ram(cx, findings));
+    }
+    if cx.is_single_sample() {
+        return (Level::Unknown, single_sample::headline(cx));
+    }
+    if let Some(title) = unexplained(findings) {
+        return (Level::Unknown, title);
+    }
+    if lacks_refaults(cx) {
+        let headline = "The levels are normal, but this source cannot show whether memory is enough: it has neither swap-ins nor refaults (evicted pages read again).";
+        return (Level::Unknown, headline.to_owned());
+    }
+    not_enough(cx, watched, limit).unwrap_or_else(|| (Level::Ok, enough(cx, limit)))
+}
+
+/// Without swap-ins and refaults a shortage does not show: "enough" would be a guess.
+fn lacks_refaults(cx: &Evidence<'_>) -> bool {
+    readings::swapped_in().bytes().track(cx).is_err()
+        && readings::refaults_file().bytes().track(cx).is_err()
+}
+
+/// The title of a finding about stalls without a known cause.
+fn unexplained(findings: &[Finding]) -> Option<String> {
+    findings
+        .iter()
+        .find(|finding| {
+            rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
+        })
+        .map(|finding| finding.title.clone())
+}
+
+/// A shorter source without page-cache refaults proves nothing. Users are asked for 10 s.
+const ENOUGH_WITHOUT_REFAULTS: Span = Span::from_secs(9);
+
+/// Stalls in the kernel's pressure averages, of the host, else of the cgroup with the most, where the samples measure no
+/// stalls themselves. The cause is unknown, so the level is a warning at most.
+fn stalls_before(cx: &Evidence<'_>) -> Option<String> {
+    let why = "and nothing in this source shows why";
+    if let Some(average) = PressureAverage::for_memory(cx).filter(PressureAverage::matters) {
+        return Some(format!("{}, {why}.", average.clause("")));
+    }
+    let (cgroup, average) = cx
+        .timeline
+        .entities(Entity::Cgroup)
+        .filter_map(|cgroup| Some((cgroup, PressureAverage::for_memory_in(cx, cgroup)?)))
+        .filter(|(_, average)| average.matters())
+        .max_by(|(_, a), (_, b)| a.some.get().total_cmp(&b.some.get()))?;
+    let subject = format!(" of the cgroup {}", cgroup.key);
+    Some(format!("{}, {why}.", average.clause(&subject)))
+}
+
+/// Rows of vmstat or slabtop alone: a partial answer, but not whether memory is enough.
+fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
+    const NOT_ENOUGH: &str = "the source has no MemTotal (/proc/meminfo)";
+    let mut sentences: Vec<String> = findings
+        .first()
+        .map(|top| top.title.clone())
+        .into_iter()
+        .collect();
+    if sentences.is_empty() {
+        if !cx.is_single_sample() && cx.swapped_in().is_ok() {
+            sentences.push(format!("No sustained swapping in {}.", cx.recorded()));
+        }
+        sentences.extend(without_memtotal::sentences(cx));
+    }
+    sentences.push(if cx.timeline.is_empty() {
+        format!("No answer: {NOT_ENOUGH}.")
+    } else {
+        format!("Whether memory is enough is unknown: {NOT_ENOUGH}.")
+    });
+    sentences.join(" ")
+}
+
+/// What contradicts "enough" without a finding: kills without a known limit, a full container, a source too short.
+fn not_enough(
+    cx: &Evidence<'_>,
+    watched: Span,
+    limit: Option<&OwnLimit>,
+) -> Option<(Level, String)> {
+    let killed = cx.increase(OOM_KILLS).unwrap_or(0.0);
+    if killed >= 1.0 {
+        let killed = Count::from_f64(killed);
+        return Some((
+            Level::Warning,
+            format!(
+                "The kernel killed processes for lack of memory ({killed}). This source does not show which limit was hit; the kernel log does."
+            ),
+        ));
+    }
+    if let Some(full) = limit.filter(|limit| limit.is_full()) {
+        return Some((
+            Level::Warning,
+            format!(
+                "This container is almost out of memory: {} of its limit of {} used, little of it page cache.",
+                full.current, full.max
+            ),
+        ));
+    }
+    if watched >= LONG_RECORDING {
+        return None;
+    }
+    if !cx.is_too_short() && cx.refaults_file().is_err() && cx.recorded() < ENOUGH_WITHOUT_REFAULTS
+    {
+        return Some((
+            Level::Unknown,
+            format!(
+                "The levels are normal, but {} without page-cache refaults is too short: watch for 10 s.",
+                cx.recorded()
+            ),
+        ));
+    }
+    cx.is_too_short().then(|| {
+        (
+            Level::Unknown,
+            format!(
+                "The levels are normal, but {} is too short to see waits: watch for 10 s.",
+                cx.recorded()
+            ),
+        )
+    })
+}
+
+fn enough(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
+    let within = limit.map_or_else(String::new, |limit| {
+        format!(" within this container's limit of {}", limit.max)
+    });
+    format!("Memory is enough{within}{}.", waits_and_refaults(cx))
+}
+
+/// Whether tasks waited, and which of waits and refaults the source does not measure.
+fn waits_and_refaults(cx: &Evidence<'_>) -> String {
+    let waits = if cx.stall(PSI_MEMORY_SOME).is_ok() {
+        Some(longest_wait(cx).unwrap_or_else(|| ", and nothing waits for it".to_owned()))
+    } else {
+        PressureAverage::for_memory(cx)
+            .map(|average| format!(", and tasks hardly waited for it in the {}", average.period))
+    };
+    match (waits, cx.refaults_file().is_ok()) {
+        (Some(waits), true) => waits,
+        (Some(waits), false) => {
+            format!("{waits}; refaults were not measured")
+        }
+        (None, true) => ", as far as measured: the source has no memory pressure (PSI)".to_owned(),
+        (None, false) => {
+            ", as far as measured: the source has neither memory pressure (PSI) nor page-cache refaults"
+                .to_owned()
+        }
+    }
+}
+
+/// The longest wait of tasks that no rule reports, if users notice it.
+fn longest_wait(cx: &Evidence<'_>) -> Option<String> {
+    /// In seconds; less is not noticed. An engineering choice.
+    const NOTICED: f64 = 1.0;
+    let some = cx.stall(PSI_MEMORY_SOME).ok()?;
+    let (burst, waited) = some
+        .at_least(PressureWindow::MEMORY)
+        .runs()
+        .into_iter()
+        .map(|burst| (burst, some.integral_in(&burst)))
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))
+        .filter(|(_, waited)| *waited >= NOTICED)?;
+    let full = cx
+        .stall(PSI_MEMORY_FULL)
+        .ok()
+        .map(|full| full.integral_in(&burst))
+        .filter(|full| *full >= NOTICED);
+    let (who, waited) = match full {
+        Some(full) => ("all tasks stalled", full),
+        None => ("tasks waited", waited),
+    };
+    let waited = Span::from_secs_f64(waited);
+    let within = if waited < burst.duration() {
+        format!(" within {}", burst.duration())
+    } else {
+        String::new()
+    };
+    Some(format!(
+        ", and nothing waited for it for long: at worst {who} for {waited}{within}"
+    ))
+}

@@ -1,0 +1,94 @@
+//! What a single sample says: levels only, and what each of its figures means.
+
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL};
+use units::{Bytes, Ratio};
+
+use crate::evidence::{Evidence, rounding};
+use crate::measures::available;
+use crate::measures::floor::Floor;
+
+/// How much the kernel keeps free (low and high watermarks): from the zones, else predicted from the size of RAM.
+fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
+    let measured = cx.floor().ok();
+    match measured.and_then(|floor| floor.low.last().zip(floor.high.last())) {
+        Some((low, high)) => (low, high, "from this host's zones"),
+        None => {
+            let (low, high) = Floor::expected(cx, total);
+            (low, high, "predicted for an x86-64 host of this size")
+        }
+    }
+}
+
+/// Whether free memory is at the floor; `None` if its rounding leaves that open.
+fn on_floor(cx: &Evidence<'_>, free: Bytes, high: Bytes, total: Bytes) -> Option<bool> {
+    let edge = Floor::rests_below(high, total);
+    let (least, most) = rounding::bounds(cx, MEM_FREE, free).unwrap_or((free, free));
+    ((least <= edge) == (most <= edge)).then_some(free <= edge)
+}
+
+fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
+    cx.swap_used()
+        .ok()
+        .and_then(|used| used.last())
+        .filter(|used| *used > Bytes::ZERO)
+}
+
+/// Below this share of available memory even one sample argues against headroom (available-exhaustion warns from 10 % down;
+/// one misjudged host had 12 %).
+const LITTLE: Ratio = Ratio::from_percent(15.0);
+
+/// One sample proves levels only; the headline adds whether they are low.
+pub(super) fn headline(cx: &Evidence<'_>) -> String {
+    let is_low = || {
+        let total = cx.timeline.last(MEM_TOTAL)?;
+        let free = cx.timeline.last(MEM_FREE)?;
+        let (_, high, _) = floor(cx, total);
+        let (available, _) = available::available_at_most(cx).ok()?;
+        let available = available.last()?.ratio_of(total)?;
+        (on_floor(cx, free, high, total)? && (available < LITTLE || swap_used(cx).is_some()))
+            .then_some(())
+    };
+    let but = match is_low() {
+        Some(()) => ", but headroom seems small",
+        None => "",
+    };
+    format!("One sample cannot show whether memory is enough{but}.")
+}
+
+/// What each figure of one sample means and does not mean.
+pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
+    let Some(total) = cx.timeline.last(MEM_TOTAL) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    if let Some(free) = cx.timeline.last(MEM_FREE) {
+        let (low, high, how) = floor(cx, total);
+        let shown = rounding::shown(cx, MEM_FREE, free);
+        lines.push(match on_floor(cx, free, high, total) {
+            Some(true) => format!("free: {shown} is not headroom: the kernel keeps about this much free ({low} to {high}, {how})."),
+            Some(false) => format!("free: {shown}, more than the kernel keeps free ({low} to {high}, {how})."),
+            None => format!("free: {shown}; finer figures would show whether that is more than the kernel keeps free ({low} to {high}, {how})."),
+        });
+    }
+    if let Ok((track, is_measured)) = available::available_at_most(cx)
+        && let Some(available) = track.last()
+    {
+        let share = available.ratio_of(total).unwrap_or_default();
+        let available = rounding::shown(cx, MEM_AVAILABLE, available);
+        lines.push(if is_measured {
+            format!("available: {available} ({share}), an upper bound: it includes page cache that the workload may use.")
+        } else {
+            format!("available: not measured. Free memory, cache and reclaimable slab: {available} ({share}), an upper bound, far too high if the cache is shared memory.")
+        });
+    }
+    if let Some(used) = swap_used(cx) {
+        lines.push(format!(
+            "swap: {used} used. Only swap-in means a shortage, and one sample cannot show it."
+        ));
+    }
+    lines.push(
+        "Needed: `memtide check --for 1m` on that host; for \"does more fit?\" a full cycle of its work."
+            .to_owned(),
+    );
+    lines
+}
