@@ -195,7 +195,7 @@ fn the_misjudged_host_is_not_called_fine() {
     let answer = folded(&output);
     assert_eq!(output.status.code(), Some(3), "{answer}");
     assert!(
-        answer.contains("does not look like room for more"),
+        answer.contains("headroom seems small"),
         "{answer}"
     );
     assert!(!answer.contains("Memory is enough"), "{answer}");
