@@ -40,7 +40,7 @@ pub struct Term {
     pub kind: TermKind,
     /// Its size.
     pub bytes: Bytes,
-    /// Its name on the screen: that of the kind, unless the source does not tell two kinds apart.
+    /// The displayed name: that of the kind, unless the source does not separate two kinds.
     pub label: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub struct Accounting {
     pub index: usize,
     /// MemTotal.
     pub total: Bytes,
-    /// Disjoint parts as drawn: from what nobody can give back to what is free.
+    /// Disjoint parts as drawn: from what cannot be reclaimed to what is free.
     pub terms: Vec<Term>,
     /// `total` − Σ terms: what no counter explains. Slightly negative where counters drift.
     pub unaccounted_bytes: i64,
@@ -74,7 +74,7 @@ pub struct Accounting {
 /// What RAM held at sample `index`.
 ///
 /// # Errors
-/// [`Missing`] where the source has no MemTotal, and where nothing was read at this sample that it could be held against.
+/// [`Missing`] where the source has no MemTotal, and where nothing was read at this sample to compare it with.
 pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     let total = match cx.timeline.at(MEM_TOTAL, index) {
         Some(total) => total,
@@ -122,7 +122,7 @@ impl Accounting {
     /// one sample drift by 1 % at most.
     pub const BROKEN: Ratio = Ratio::from_percent(-2.0);
 
-    /// A term's size; `None` where the source does not tell it.
+    /// A term's size; `None` if unknown.
     pub fn term(&self, kind: TermKind) -> Option<Bytes> {
         let term = self.terms.iter().find(|term| term.kind == kind)?;
         Some(term.bytes)
@@ -145,7 +145,7 @@ impl Accounting {
         self.unaccounted_share() < Self::BROKEN
     }
 
-    /// Whether the source tells the terms that hold nearly all memory of any host; without them the remainder is not a
+    /// Whether the source has the terms that hold nearly all memory of any host; without them the remainder is not a
     /// riddle, but simply not broken down (as in the output of `free`).
     pub fn is_broken_down(&self) -> bool {
         let slab = if self.term(TermKind::Slab).is_some() {
@@ -220,7 +220,7 @@ impl Ledger<'_, '_> {
         self.terms.extend(bytes.map(|bytes| Term::new(kind, bytes)));
     }
 
-    /// A term with another in it that the source does not tell apart.
+    /// A term that includes another which the source does not separate.
     fn put_undivided(&mut self, kind: TermKind, label: &'static str, bytes: Option<Bytes>) {
         self.terms
             .extend(bytes.map(|bytes| Term { kind, bytes, label }));
@@ -270,7 +270,7 @@ impl Ledger<'_, '_> {
             let size = self.at(HUGEPAGE_SIZE)?;
             Some(Bytes::new(size.get().saturating_mul(pages?.get())))
         };
-        // Hugetlb counts all sizes (4.16 or later); before, only the default size can be told.
+        // Hugetlb counts all sizes (4.16 or later); before, only the default size is known.
         let whole = self
             .at(MEM_HUGETLB)
             .or_else(|| pool(self.cx.timeline.at(HUGEPAGES_TOTAL, self.index)));

@@ -1,5 +1,5 @@
-//! Two sources held against each other: before and after a fix, a good and a bad host. What changed in the verdict, in
-//! where memory is, in rates and in facts, and which fact explains it. Pure, and total: what one source lacks is said.
+//! Two sources compared: before and after a fix, a good and a bad host. What changed in the verdict, in
+//! where memory is, in rates and in facts, and which fact explains it. Pure, and total: what one source lacks is reported.
 //!
 //! A source is compared by what is typical of it, never by one sample: [`memory`] and [`rates`] say how, [`spread`] when a
 //! difference is more than noise.
@@ -46,7 +46,7 @@ pub struct Compared<'a> {
 /// Where it went from before to after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Fewer or milder findings, or less waiting.
+    /// Fewer or less severe findings, or less waiting.
     Better,
     /// Nothing that matters differs.
     Same,
@@ -54,11 +54,11 @@ pub enum Direction {
     Different,
     /// More or worse findings, or more waiting.
     Worse,
-    /// A side cannot be judged, or could not look for what the other found, or not for long enough.
+    /// A side cannot be judged, or could not check for what the other found, or not for long enough.
     Unknown,
 }
 
-/// Two sources held against each other.
+/// The comparison of two sources.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Where it went.
@@ -70,7 +70,7 @@ pub struct Comparison {
     pub more: Vec<String>,
     /// The fact that explains it.
     pub cause: Option<Cause>,
-    /// What makes the two hard to compare, in sentences; to be said first.
+    /// What makes the two hard to compare, in sentences; shown first.
     pub basis: Vec<String>,
     /// Findings of either side; those that changed first.
     pub findings: Vec<FindingChange>,
@@ -78,7 +78,7 @@ pub struct Comparison {
     pub memory: Memory,
     /// How fast things went; the largest effect first.
     pub rates: Vec<RateChange>,
-    /// Facts that differ or that one side does not tell; those that explain first.
+    /// Facts that differ or that one side lacks; those that explain first.
     pub facts: Vec<FactChange>,
 }
 
@@ -116,7 +116,7 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
         headline,
         more,
         cause,
-        basis: basis::tell(&old, &new),
+        basis: basis::remarks(&old, &new),
         findings,
         memory,
         rates,

@@ -56,7 +56,7 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// How long was looked: from the first sample to the last, without the time that nobody recorded.
+    /// The recorded time: from the first sample to the last, without gaps.
     pub fn recorded(&self) -> Span {
         self.timeline.recorded()
     }
@@ -66,7 +66,7 @@ impl<'a> Evidence<'a> {
         self.timeline.len() < 2
     }
 
-    /// Whether the look is too short for any rate or stall to be sustained in it.
+    /// Whether the recorded time is too short for any rate or stall to be sustained.
     pub fn is_too_short(&self) -> bool {
         self.recorded() < Self::SHORTEST_HOLD
     }
@@ -134,7 +134,7 @@ impl<'a> Evidence<'a> {
         }
         if self.is_single_sample() {
             value = value.min(0.75);
-            why.push_str("; a single look");
+            why.push_str("; a single sample");
         } else if let Some(samples) = self.shown.filter(|shown| *shown < Self::FEW_SAMPLES) {
             value -= 0.05;
             why.push_str(&format!("; seen in {samples} samples only"));

@@ -63,7 +63,7 @@ pub struct Finding {
     /// When it held, the longest time of several: what the evidence is about. `None` where it is about a state without a
     /// beginning.
     pub when: Option<Stretch>,
-    /// How long before the first sample it was, where it is known from the kernel's log only; `when` cannot tell that.
+    /// How long before the first sample it was, where only the kernel log has it; `when` is then `None`.
     pub before: Option<Span>,
     /// What proves it; the strongest first.
     pub evidence: Vec<EvidenceLine>,
@@ -93,7 +93,7 @@ pub struct Finding {
     pub harm: Harm,
     /// Each time that it happened, in order; empty where it is a state without a beginning.
     pub occasions: Vec<Occasion>,
-    /// What the kernel told itself, where the finding is about that.
+    /// The event that the kernel reported, if the finding is about one.
     pub(crate) event: Option<KernelEvent>,
     /// The independent kinds of evidence that its lines are of, in their order: what its confidence rests on.
     pub(crate) kinds: Vec<&'static str>,
@@ -114,12 +114,12 @@ impl From<Finding> for Outcome {
     }
 }
 
-/// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
+/// What a kernel report is about. An event sorts before levels of the same severity, whatever caused it; the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum KernelEvent {
-    /// An allocation failed, and nobody was killed for it.
+    /// An allocation failed, and no process was killed for it.
     FailedAllocation,
-    /// A kill that is about a part of the host: a control group, some nodes, by hand.
+    /// A kill that is about a part of the host: a cgroup, some nodes, by hand.
     Kill,
     /// A kill of the host itself.
     HostKill,
@@ -357,7 +357,7 @@ impl Finding {
         self
     }
 
-    /// Something that proves it and is no measurement: an order, a gap, a name.
+    /// A line of evidence that is no measurement: an order, a gap, a name.
     #[must_use]
     pub(crate) fn with_line(mut self, text: impl Into<String>) -> Self {
         self.evidence.push(EvidenceLine {

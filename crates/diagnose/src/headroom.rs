@@ -2,7 +2,7 @@
 //!
 //! What can be had (MemAvailable) contains page cache that the workload needs, and the room in which writers buffer. So for
 //! each sample headroom is available − what the kernel keeps beyond that − (write cache + read cache − what MemAvailable
-//! leaves of the cache already). How much read cache is needed no counter tells: it has bounds, and where they decide, the
+//! leaves of the cache already). No counter shows how much read cache is needed: it has bounds, and where they decide, the
 //! answer is "cannot tell". First each sample, then the quantile: extremes of different moments are never added up.
 //! Knows no clock and no file; what is not measured stays unknown.
 
@@ -152,12 +152,12 @@ pub struct Room {
     pub swap_left: Option<Bytes>,
 }
 
-/// Something that decides and that the source does not tell.
+/// A deciding figure that the source lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// What.
     pub what: &'static str,
-    /// What that leaves open, and what would tell it.
+    /// What that leaves open, and what would supply it.
     pub text: String,
 }
 
@@ -185,7 +185,7 @@ pub struct Headroom {
     pub remarks: Vec<String>,
     /// MemTotal.
     pub ram: Option<Bytes>,
-    /// How much room there is; `None` where nothing tells.
+    /// How much room there is; `None` if unknown.
     pub room: Option<Room>,
     /// What it was computed from.
     pub terms: Option<Terms>,
@@ -206,7 +206,7 @@ pub struct Headroom {
     pub wanted_at_once: Option<Bytes>,
     /// The article's own formula, where it can be computed.
     pub article: Option<Article>,
-    /// What decides and is not told.
+    /// Deciding figures that are unknown.
     pub unknown: Vec<Unknown>,
 }
 

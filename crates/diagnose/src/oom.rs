@@ -1,5 +1,5 @@
 //! What a kernel report of an OOM kill or a failed allocation means: what was asked, why no zone could serve it, who held
-//! the memory, and why somebody was killed. Pure functions of one [`KernelReport`]; the rules only ask and tell.
+//! the memory, and why a process was killed. Pure functions of one [`KernelReport`]; the rules only use them.
 
 mod cause;
 mod history;
@@ -21,7 +21,7 @@ use crate::trigger::{self, FoundBy, Occurrence, SourceQuestion, Subjects, Trigge
 pub(crate) use cause::{Cause, Filler, LimitHit, SwapState, too_small};
 pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, held};
-pub(crate) use report_story::{effect, kill, measures, moment, sure, tell, victim};
+pub(crate) use report_story::{effect, explain, kill, measures, moment, sure, victim};
 pub(crate) use request::{Asked, ZoneType};
 pub(crate) use shortage::{apart_from_shortage, shortage};
 use watermarks::Checked;
@@ -37,7 +37,7 @@ type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
 /// A report, explained.
 #[derive(Debug)]
 pub(crate) struct Explained<'a> {
-    /// What the kernel said.
+    /// The report.
     pub(crate) report: &'a KernelReport,
     /// The sample that shows memory as the report does.
     pub(crate) index: usize,
@@ -68,7 +68,7 @@ impl<'a> Explained<'a> {
         }
     }
 
-    /// The control group at its limit, as printed; `None` where it is not that, or the report does not name it.
+    /// The cgroup at its limit, as printed; `None` where it is not that, or the report does not name it.
     pub(crate) fn group(&self) -> Option<&'a str> {
         let path = self.report.group.as_ref()?.path.as_str();
         (matches!(self.cause, Cause::GroupLimit(_)) && !path.is_empty()).then_some(path)
@@ -92,7 +92,7 @@ pub(crate) fn reports<'a>(cx: &Evidence<'a>) -> Vec<Explained<'a>> {
         .collect()
 }
 
-/// The last report of the stretch whose cause is such.
+/// The last report of the stretch with such a cause.
 pub(crate) fn last<'a>(
     cx: &Evidence<'a>,
     is_such: impl Fn(&Explained<'a>) -> bool,
@@ -115,7 +115,7 @@ pub(crate) fn occurrences(
     trigger::joined(cx, all.collect(), AGAIN)
 }
 
-/// A trigger that only kernel reports pull, on the host; what is said where there is none.
+/// A trigger on kernel reports of the host, with the outcome where there is none.
 pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
     Trigger::Found(FoundBy {
         find,
@@ -151,7 +151,7 @@ pub(crate) fn tell_all(
     finding: Finding,
 ) -> Finding {
     let mut finding = match reports.last() {
-        Some(one) => tell(cx, one, finding),
+        Some(one) => explain(cx, one, finding),
         None => finding,
     };
     if stretch.first < stretch.last {
@@ -178,7 +178,7 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
         let page = one.report.page_size.or(cx.facts.page_size);
         let size = one.asked.map(|asked| format!(" for {}", asked.size(page)));
         format!(
-            "A request{} failed, and nobody was killed for it",
+            "A request{} failed, and no process was killed for it",
             size.unwrap_or_default()
         )
     };

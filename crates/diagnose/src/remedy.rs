@@ -1,6 +1,6 @@
 //! What to do about a finding: words, and commands that a shell takes as they stand.
 //!
-//! Nothing in a command is left to be filled in: what is not known on that host is said in words.
+//! Nothing in a command is left to be filled in: what is unknown on that host is described in words.
 
 mod cgroup_limit;
 
@@ -160,7 +160,7 @@ mod tests {
     use timeline::signals::{CGROUP_HIGH, MEM_TOTAL};
     use units::Limit;
 
-    /// What is said of a host of 1,000 MiB whose group holds so much.
+    /// The fix on a host of 1,000 MiB with a cgroup of `mib`.
     fn cap(group: &str, mib: u64) -> Fix {
         let case = Case::over(20)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -175,7 +175,7 @@ mod tests {
             fix.now,
             "systemctl set-property --runtime web.service MemoryHigh=300M"
         );
-        // Nobody looked what its memory.high was.
+        // Its memory.high was not read.
         assert_eq!(fix.undo, "");
         assert!(
             fix.what.contains("web.service with up to 400 MiB"),
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn what_the_largest_unit_had_is_what_comes_back() {
         let group = "/system.slice/web.service";
-        for (had, told) in [
+        for (had, high) in [
             (Limit::Bytes(Bytes::from_mib(900)), "943718400"),
             (Limit::Unlimited, "infinity"),
         ] {
@@ -235,7 +235,7 @@ mod tests {
                 .gauge_of(Entity::Cgroup, group, CGROUP_CURRENT, Bytes::from_mib(400));
             assert_eq!(
                 case.with(|cx| Fix::cap(cx, 10, "Cap it.")).undo,
-                format!("systemctl set-property --runtime web.service MemoryHigh={told}")
+                format!("systemctl set-property --runtime web.service MemoryHigh={high}")
             );
         }
     }

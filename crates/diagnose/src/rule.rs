@@ -1,5 +1,5 @@
 //! What a rule is: a declaration (id, trigger, what it brings about, what explains it), its documentation, and a story: a
-//! function that tells an incident to people.
+//! function that explains an incident.
 
 use timeline::{EntitySeries, Fact, Stretch, facts};
 
@@ -7,7 +7,7 @@ use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity};
 use crate::trigger::Trigger;
 
-/// What a story is told about. Its samples are those of the window that the evidence is cut to.
+/// The incident that a story explains. Its samples are those of the window that the evidence is cut to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Incident<'a> {
     /// From when to when the trigger held.
@@ -32,13 +32,13 @@ impl<'a> Incident<'a> {
 /// What a rule is about: what the rest of memtide asks when it asks for rules of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// RAM did not hold what was wanted: memory came back after eviction, tasks reclaimed, processes were killed.
+    /// RAM did not hold what was wanted: evicted pages refaulted, tasks reclaimed, processes were killed.
     Shortage,
     /// Little is left, or nothing is left to fall back on: a shortage is near.
     Scarcity,
     /// Tasks wait for a disk, or for memory in large blocks.
     Stall,
-    /// A limit of a control group or of the system is hit.
+    /// A limit of a cgroup or of the system is hit.
     Limit,
     /// A setting takes memory away, or misplaces it.
     Setting,
@@ -90,7 +90,7 @@ pub(crate) enum Explains {
     Surely(Fact),
     /// Its change may have contributed.
     Maybe(Fact),
-    /// Less swap makes it likelier; that less RAM does, its class tells.
+    /// Less swap makes it likelier; that less RAM does follows from its class.
     LittleSwap,
 }
 
@@ -171,13 +171,13 @@ impl Rule {
         named.collect()
     }
 
-    /// Whether it explains something that looks wrong and is not, or is about the source.
+    /// Whether it explains something that seems wrong and is harmless, or is about the source.
     pub fn is_note(&self) -> bool {
         matches!(self.class, Class::Note | Class::Source)
     }
 }
 
-/// What any disease that takes memory can end in.
+/// What any problem that takes memory can end in.
 pub(crate) const WANT_AND_THRASH: &[&str] = &[
     "available-exhaustion",
     "cache-starved-floor",

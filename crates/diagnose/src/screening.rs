@@ -1,4 +1,4 @@
-//! Which minutes of a long recording any rule needs the samples of, and which signals tell.
+//! Which minutes of a long recording any rule needs the samples of, and which signals show it.
 
 use timeline::{Facts, RollUps, SignalId};
 
@@ -41,7 +41,7 @@ pub fn screened_signals() -> Vec<SignalId> {
     all
 }
 
-/// What looks bad and is not is seen by the minute as well.
+/// Harmless look-alikes show in minutes as well.
 fn screened() -> impl Iterator<Item = &'static Rule> {
     rules::ALL.iter().filter(|rule| !rule.is_note())
 }

@@ -38,14 +38,14 @@ impl Finding {
         })
     }
 
-    /// Files that came back after eviction, where that was measured.
+    /// File refaults, if measured.
     #[must_use]
-    pub(crate) fn shows_refaults(self, again: Option<BytesPerSecond>) -> Self {
-        self.with(again, |finding, again| {
-            let text = format!("{again} of files came back after eviction");
+    pub(crate) fn shows_refaults(self, refaults: Option<BytesPerSecond>) -> Self {
+        self.with(refaults, |finding, refaults| {
+            let text = format!("{refaults} of files refaulted");
             finding
-                .shows_from(REFAULT_FILE, again, READ_AGAIN, None, text)
-                .counts_if(again >= READ_AGAIN, "refaults")
+                .shows_from(REFAULT_FILE, refaults, READ_AGAIN, None, text)
+                .counts_if(refaults >= READ_AGAIN, "refaults")
         })
     }
 

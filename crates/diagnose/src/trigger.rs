@@ -54,10 +54,10 @@ pub(crate) type SourceQuestion = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
 #[derive(Debug, Clone)]
 pub(crate) struct FoundBy {
     pub(crate) find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
-    /// What holds in a minute in which one begins; `None` where only kernel reports tell.
+    /// What holds in a minute in which one begins; `None` if only kernel reports show it.
     pub(crate) could: Option<Predicate>,
     pub(crate) scope: Subjects,
-    /// What is said where there is none: why, or a finding that is of no time. `None`: how near it came to `could`.
+    /// The outcome without an occurrence: why there is none, or a finding that belongs to no interval. `None`: how near it came to `could`.
     pub(crate) none: Option<SourceQuestion>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Subjects {
 }
 
 impl Subjects {
-    /// Every control group.
+    /// Every cgroup.
     pub(crate) const fn each_cgroup() -> Self {
         Self::Each(Entity::Cgroup, |_, _| true)
     }

@@ -9,7 +9,7 @@ use units::Bytes;
 use super::stack::fill_up;
 use crate::evidence::Evidence;
 
-/// The parts of a node in bytes; `None` where a sample does not tell.
+/// The parts of a node in bytes; `None` if a sample lacks them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfNode {
     /// What the other parts leave of its total.

@@ -5,7 +5,7 @@ use units::{Bytes, Quantity};
 use super::{Accounting, TermKind};
 
 impl Accounting {
-    /// The size of a term or of the remainder as it was measured; `None` where the source does not tell it, and of a
+    /// The size of a term or of the remainder as it was measured; `None` if unknown, and of a
     /// remainder below zero.
     pub fn size(&self, kind: TermKind) -> Option<Bytes> {
         if kind == TermKind::Unaccounted {

@@ -11,7 +11,7 @@ use crate::evidence::Evidence;
 
 /// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
 pub(crate) const TOLERANCE: Ratio = Ratio::from_percent(2.0);
-/// Samples looked at, spread over the look; the middle one counts, for files of one sample are not read at one instant.
+/// How many samples are compared, spread over the source. The median counts: files of one sample are not read at one instant.
 const LOOKS: usize = 9;
 
 /// What the checks found; each absent where the source lacks its figures.
@@ -115,10 +115,10 @@ fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> 
 
 /// At most `most` indices spread over `len` samples, the first and the last among them.
 fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
-    let looks = len.min(most);
-    (0..looks).map(move |i| match looks {
+    let count = len.min(most);
+    (0..count).map(move |i| match count {
         1 => len - 1,
-        _ => i * (len - 1) / (looks - 1),
+        _ => i * (len - 1) / (count - 1),
     })
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_spread_from_the_first_to_the_last() {
+    fn samples_are_spread_from_the_first_to_the_last() {
         assert_eq!(spread(0, 4).count(), 0);
         assert_eq!(spread(1, 4).collect::<Vec<_>>(), [0]);
         assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 33, 66, 99]);

@@ -108,7 +108,7 @@ impl Accounting {
         let dirty: Bytes = [MEM_DIRTY, MEM_WRITEBACK].into_iter().filter_map(at).sum();
         let mut notes = Vec::new();
         if self.term(TermKind::Shmem).is_none() {
-            notes.push("this source does not tell shared memory apart".to_owned());
+            notes.push("this source does not separate shared memory".to_owned());
         }
         if dirty > Bytes::ZERO {
             notes.push(format!("{dirty} dirty or under writeback"));

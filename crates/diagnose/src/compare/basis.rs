@@ -1,4 +1,4 @@
-//! What makes two sources hard to compare; said before anything else.
+//! What makes two sources hard to compare; shown before anything else.
 
 use std::cmp::Ordering;
 
@@ -15,17 +15,17 @@ use crate::evidence::Evidence;
 const OTHER_INTERVAL: f64 = 1.5;
 
 /// Sentences.
-pub(super) fn tell(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<String> {
-    let mut said = Vec::new();
-    said.extend(sizes(before, after));
-    said.extend(lengths(before, after));
-    said.extend(intervals(before, after));
+pub(super) fn remarks(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    remarks.extend(sizes(before, after));
+    remarks.extend(lengths(before, after));
+    remarks.extend(intervals(before, after));
     for (name, cx) in [("before", before), ("after", after)] {
-        said.extend(samples(name, cx));
-        said.extend(breaks(name, cx));
-        said.extend(changes(name, cx));
+        remarks.extend(samples(name, cx));
+        remarks.extend(breaks(name, cx));
+        remarks.extend(changes(name, cx));
     }
-    said
+    remarks
 }
 
 fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
@@ -63,7 +63,7 @@ fn samples(name: &str, cx: &Evidence<'_>) -> Option<String> {
             "There is one sample only {name}: levels, and no rates."
         )),
         n if n < FEWEST => Some(format!(
-            "There are {} intervals only {name}: too few to tell a change of a rate from noise, which takes {}.",
+            "There are {} intervals only {name}: too few to distinguish a change of a rate from noise, which takes {}.",
             Count::new(n as u64),
             Count::new(FEWEST as u64)
         )),
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
 
-    fn said(before: &Case, after: &Case) -> Vec<String> {
-        before.with(|before| after.with(|after| tell(before, after)))
+    fn sentences(before: &Case, after: &Case) -> Vec<String> {
+        before.with(|before| after.with(|after| remarks(before, after)))
     }
 
     fn ram(case: Case, mib: u64) -> Case {
@@ -127,18 +127,18 @@ mod tests {
     #[test]
     fn equals_need_no_word() {
         let host = || ram(Case::over(20), 1000);
-        assert_eq!(said(&host(), &host()), [""; 0]);
+        assert_eq!(sentences(&host(), &host()), [""; 0]);
     }
 
     #[test]
     fn other_sizes_lengths_and_few_samples_are_said() {
-        let said = said(&ram(Case::over(3), 500), &ram(Case::over(60), 1000)).join("\n");
+        let text = sentences(&ram(Case::over(3), 500), &ram(Case::over(60), 1000)).join("\n");
         for part in [
             "different size, 500 MiB and 1,000 MiB",
             "Watched for 3 s before and 60 s after",
             "3 intervals only before",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Asked of what decides the direction, in this order: a setting that a finding itself rests on and that differs; a setting or
 //! the machine's size that bears on the finding; a setting that bears on the rate or the amount. What explains something else
-//! is said to stand beside it. A setting that merely differs explains nothing.
+//! is called related. A setting that merely differs explains nothing.
 
 use timeline::facts::{
     NR_HUGEPAGES, SWAPPINESS, THP_DEFRAG, THP_ENABLED, VFS_CACHE_PRESSURE, ZONE_RECLAIM_MODE,
@@ -170,7 +170,7 @@ impl Differences<'_> {
         names
     }
 
-    /// What explains one of these findings; what a mere note tells of is not worth a guess.
+    /// What explains one of these findings; a mere note is not worth a guess.
     fn explained(&self, findings: &[&FindingChange]) -> Option<Cause> {
         let all = || findings.iter();
         all()
@@ -229,7 +229,7 @@ impl Differences<'_> {
         facts.any(|fact| cause.facts.contains(fact))
     }
 
-    /// Roots that one side found and the other looked for in vain, or that are worse on one side; the worst first.
+    /// Roots that one side found and the other does not show, or that are worse on one side; the worst first.
     pub(super) fn turned(&self) -> impl Iterator<Item = &FindingChange> {
         let roots = self.findings.iter().filter(|it| it.is_root());
         roots.filter(|it| !matches!(it.turn(), Turn::Same | Turn::Unknown))

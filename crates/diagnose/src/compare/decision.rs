@@ -8,7 +8,7 @@ use super::rates::RateChange;
 use crate::finding::Severity;
 use crate::judge::verdict::Level;
 
-/// Where it went, and why that is said.
+/// The direction of the change, and what decides it.
 pub(super) struct Decision<'a> {
     pub(super) direction: Direction,
     pub(super) by: By<'a>,
@@ -40,7 +40,7 @@ impl<'a> Decision<'a> {
     }
 
     /// The verdicts decide; where they are alike, findings of weight; where these are, what they cost; where nothing is found,
-    /// waiting for memory; and what neither is better nor worse is said.
+    /// waiting for memory; else it is neither better nor worse.
     pub(super) fn from_differences(it: &'a Differences<'_>) -> Self {
         let levels = rank(it.before.verdict.level).zip(rank(it.after.verdict.level));
         let Some((before, after)) = levels else {
@@ -111,7 +111,7 @@ fn turned<'a>(it: &'a Differences<'_>, turns: [Turn; 2]) -> Vec<&'a FindingChang
     severe.collect()
 }
 
-/// How severe that is of which nobody can tell.
+/// The rank of a level; `None` if unknown.
 fn doubtful(it: &Differences<'_>) -> Option<Severity> {
     let roots = it.findings.iter().filter(|change| change.is_root());
     let unknown = roots.filter(|it| it.is_of_weight() && it.turn() == Turn::Unknown);

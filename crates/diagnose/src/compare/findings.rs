@@ -21,16 +21,16 @@ pub struct FindingChange {
     pub before: Option<Found>,
     /// As it was found after.
     pub after: Option<Found>,
-    /// Why nobody can tell whether it is gone or new, worse or milder; `None` where it can be said.
+    /// Why it is unknown whether it is gone or new, better or worse; `None` if known.
     pub doubt: Option<Doubt>,
 }
 
 /// Why the two sides cannot be compared in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// The rule could not look for it on a side.
+    /// The rule could not be evaluated on a side.
     NotLookedFor,
-    /// One side was watched for so short a time that it may have missed it, or that nobody knows how often it comes there.
+    /// One side was watched for so short a time that it may have missed it, or that its frequency there is unknown.
     TooShort,
 }
 
@@ -54,7 +54,7 @@ pub struct FindingCost {
     pub times: usize,
     /// How long in all; `None` for a state without a beginning.
     pub lasted: Option<Span>,
-    /// How long tasks waited; `None` where the source does not measure it, or nobody need wait.
+    /// How long tasks waited; `None` where the source does not measure it, or no task need wait.
     pub waited: Option<Span>,
     /// Processes that were killed.
     pub killed: u64,
@@ -156,7 +156,7 @@ pub enum Turn {
     Milder,
     /// The same on both sides.
     Same,
-    /// The other side could not look for it, or not for long enough.
+    /// The other side could not show it, or was too short.
     Unknown,
 }
 
@@ -299,7 +299,7 @@ fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
 
 /// A name without its words that are ids of containers and pods.
 fn without_ids(name: &str) -> String {
-    let mut kept = String::new();
+    let mut words = String::new();
     let is_part = |letter: char| letter.is_alphanumeric();
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
@@ -308,10 +308,10 @@ fn without_ids(name: &str) -> String {
         let is_id = word.len() >= 8
             && word.bytes().all(|byte| byte.is_ascii_hexdigit())
             && word.bytes().any(|byte| byte.is_ascii_digit());
-        kept.push_str(if is_id { "…" } else { word });
+        words.push_str(if is_id { "…" } else { word });
         rest = behind;
     }
-    kept
+    words
 }
 
 #[cfg(test)]
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_container_that_was_started_anew_is_the_same_place() {
-        for (name, kept) in [
+        for (name, shown) in [
             (
                 "/system.slice/docker-0a1b2c3d4e5f.scope",
                 "/system.slice/docker-….scope",
@@ -368,7 +368,7 @@ mod tests {
             ("/deadbeef", "/deadbeef"),
             ("", ""),
         ] {
-            assert_eq!(without_ids(name), kept);
+            assert_eq!(without_ids(name), shown);
         }
     }
 }

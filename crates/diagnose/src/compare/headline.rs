@@ -40,7 +40,7 @@ pub(super) fn write(
     (sentences.lead().join(" "), sentences.more())
 }
 
-/// What there is to tell.
+/// What the headline is written from.
 struct Sentences<'a> {
     it: &'a Differences<'a>,
     decision: &'a Decision<'a>,
@@ -52,12 +52,12 @@ struct Sentences<'a> {
 }
 
 impl Sentences<'_> {
-    /// The cause of what is said on top; what stands beside is said below.
+    /// The cause of the first sentence; related changes come below.
     fn own_cause(&self) -> Option<&Cause> {
         self.cause.filter(|cause| !cause.is_beside)
     }
 
-    /// Whether the finding is the first thing to tell: it decides, or nothing else does.
+    /// Whether the finding comes first: it decides, or nothing else does.
     fn is_finding_first(&self) -> bool {
         matches!(self.decision.by, By::Findings(_) | By::Nothing)
     }
@@ -139,18 +139,18 @@ impl Sentences<'_> {
         self.own_cause().is_none() && !is_told && self.asked.is_none() && is_news
     }
 
-    /// What differs most, and is not said yet; of what a cause explains only that.
+    /// What differs most, and is not mentioned yet; of what a cause explains only that.
     fn most(&self) -> Option<String> {
         let own = self.own_cause().filter(|cause| cause.finding.is_none());
         let is_told = |name: &str| match &self.decision.by {
-            By::Use(used) => used.tells(name),
+            By::Use(used) => used.covers(name),
             By::Rate(rate) => rate.name == name,
             By::Findings(_) | By::Nothing => false,
         };
         let counts =
             |name: &str| !is_told(name) && own.is_none_or(|cause| self.it.is_of_cause(cause, name));
-        let said = differs_most(self.it, counts, own.is_none());
-        (!said.is_empty()).then(|| format!("What differs most: {}.", said.join("; ")))
+        let parts = differs_most(self.it, counts, own.is_none());
+        (!parts.is_empty()).then(|| format!("What differs most: {}.", parts.join("; ")))
     }
 
     const fn used(&self) -> Option<&Use<'_>> {
@@ -186,8 +186,8 @@ impl Sentences<'_> {
         all.extend(used.iter().map(|used| apart(&used.in_words(self.it))));
         if cause.finding.is_none() {
             let counts = |name: &str| {
-                let mut said = self.used().into_iter().chain(&used);
-                !said.any(|used| used.tells(name)) && !self.it.is_of_cause(cause, name)
+                let mut mentioned = self.used().into_iter().chain(&used);
+                !mentioned.any(|used| used.covers(name)) && !self.it.is_of_cause(cause, name)
             };
             let rest = differs_most(self.it, counts, self.used().is_none());
             all.extend((!rest.is_empty()).then(|| apart(&format!("{}.", rest.join("; ")))));
@@ -347,7 +347,7 @@ fn nothing(it: &Differences<'_>) -> String {
     match others.iter().find_map(|change| change.doubt) {
         _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
         Some(Doubt::TooShort) => format!(
-            "Neither better nor worse: the same roots. Of {ids}, sources of such different length cannot tell; {rest}."
+            "Neither better nor worse: the same roots. Of {ids}, sources of such different length cannot show a change; {rest}."
         ),
         _ => format!(
             "Neither better nor worse: the same roots, and {ids} beside them on one side only; {rest}."
@@ -368,7 +368,7 @@ fn unknown(it: &Differences<'_>) -> String {
     let mut unseen = it.findings.iter().filter(is_told);
     why.extend(unseen.next().map(|change| in_doubt(it, change)));
     format!(
-        "Whether it is better or worse cannot be said: {}.",
+        "Whether it is better or worse is unknown: {}.",
         why.join("; ")
     )
 }
@@ -387,7 +387,7 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     let cost = change.found(is_after).map(|found| found.cost);
     match (change.doubt, cost) {
         (Some(Doubt::TooShort), _) if severity(true) == severity(false) => format!(
-            "{id} is found on both sides, and {} cannot tell how often it comes",
+            "{id} is found on both sides, and {} is too short to show how often it comes",
             old.min(new)
         ),
         (Some(Doubt::TooShort), Some(cost)) => {
@@ -399,7 +399,7 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
                 "{id} {lasted} of the {there} {found}, and the {elsewhere} {other} may have missed it"
             )
         }
-        _ => format!("{found} shows {id}, which nobody could look for {other}"),
+        _ => format!("{found} shows {id}, which could not be checked {other}"),
     }
 }
 
@@ -431,8 +431,8 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
     // Of a name the amount is known to the sample only.
-    let said = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
-    said.then(|| match (owner.before, owner.after) {
+    let is_shown = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
+    is_shown.then(|| match (owner.before, owner.after) {
         (None, Some(after)) => format!(
             "{} with {}, after only",
             owner.label,

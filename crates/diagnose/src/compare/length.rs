@@ -54,7 +54,7 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
             }
             // The longer one had the better chance to show it.
             Ordering::Less => false,
-            // How often it comes, the shorter one cannot tell.
+            // The shorter one cannot show how often it comes.
             Ordering::Equal => change.is_worse_after().is_some(),
         };
         if is_in_doubt {

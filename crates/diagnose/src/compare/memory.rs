@@ -1,4 +1,4 @@
-//! Where memory was on each side: at its typical sample, not at one look, and whether levels differ by more than they do
+//! Where memory was on each side: at its typical sample, not at a random one, and whether levels differ by more than they do
 //! within a side.
 //!
 //! The typical sample is the one that lies nearest to the median of every term. It is a real sample, so its terms add up to
@@ -86,7 +86,7 @@ impl AmountChange {
         }
     }
 
-    /// Whether it is worth a line: it changed, or nobody can tell; where only one side tells of it, it is enough to matter.
+    /// Whether it is worth a line: it changed, or that is unknown; where only one side has it, it is enough to matter.
     pub fn is_worth_a_line(&self) -> bool {
         let share = self.before_share.or(self.after_share);
         match self.certainty {
@@ -96,7 +96,7 @@ impl AmountChange {
     }
 }
 
-/// A smaller part of RAM is nobody's concern ; an engineering choice: counters of one sample drift by as much.
+/// A smaller part of RAM does not matter. An engineering choice: counters of one sample drift by as much.
 const LEAST: Ratio = Ratio::from_percent(1.0);
 /// And on a large host from here on: a program that takes that much more is worth a line anywhere.
 const LEAST_SIZE: Bytes = Bytes::from_mib(100);
@@ -315,7 +315,7 @@ fn levels(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChang
 }
 
 fn owners(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
-    // Where one side tells of no process, nobody knows what they held.
+    // A side without processes does not show what they held.
     if before.owners.is_empty() || after.owners.is_empty() {
         return;
     }
@@ -351,7 +351,7 @@ fn amount(
     };
     change.certainty = change.share_changed().map(|moved| {
         let least = moved.abs() >= least(old_side.ram.max(new_side.ram));
-        // Shares where the hosts are of different size, so the spreads are held against each other as shares too.
+        // Shares where the hosts are of different size, so the spreads are compared as shares too.
         match spreads.filter(|_| least) {
             _ if !least => Certainty::Noise,
             Some((old, new)) => {
@@ -361,7 +361,7 @@ fn amount(
                 )
                 .certainty
             }
-            // Of an owner one sample is looked at: a change is said, and not judged.
+            // An owner is read in one sample: its change is shown, not judged.
             None => Certainty::TooFew,
         }
     });

@@ -13,7 +13,7 @@ use super::rates::RateChange;
 const LARGE: f64 = 5.0;
 /// Tasks that wait so much more of the time for memory are slowed down noticeably; an engineering choice.
 const WAITS_MORE: Ratio = Ratio::from_percent(5.0);
-/// Below it nobody waits.
+/// Below it no task waits noticeably.
 const WAITS: Ratio = Ratio::from_percent(1.0);
 
 /// Id of the term that is anonymous memory.
@@ -22,7 +22,7 @@ pub(super) const ANONYMOUS: &str = "anon";
 /// One side uses much more memory than the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Use<'a> {
-    /// What of it is available, or where that is not said, anonymous memory.
+    /// What of it is available, or if that is unknown, anonymous memory.
     pub(super) amount: &'a AmountChange,
     /// Anonymous memory, where it moved as well.
     anonymous: Option<&'a AmountChange>,
@@ -78,9 +78,9 @@ impl<'a> Use<'a> {
     }
 
     /// Whether its sentence has an amount of this name.
-    pub(super) fn tells(&self, name: &str) -> bool {
-        let mut said = std::iter::once(self.amount).chain(self.anonymous);
-        said.any(|amount| amount.name == name)
+    pub(super) fn covers(&self, name: &str) -> bool {
+        let mut amounts = std::iter::once(self.amount).chain(self.anonymous);
+        amounts.any(|amount| amount.name == name)
     }
 
     /// `Uses 1.8 GiB more, and nothing waits for it: …`
@@ -114,7 +114,7 @@ impl<'a> Use<'a> {
     fn waits(&self, it: &Differences<'_>) -> String {
         let means = waiting(it).and_then(RateChange::means);
         let Some((before, after)) = means else {
-            return ", and the sources do not both tell whether tasks wait for memory".to_owned();
+            return ", and whether tasks wait for memory is not known on both sides".to_owned();
         };
         let is_idle = |share: f64| share < WAITS.get();
         match (is_idle(before), is_idle(after), self.is_more) {

@@ -65,7 +65,7 @@ struct Spec {
     label: &'static str,
     measure: Measure,
     is_cost: bool,
-    /// What is below it on both sides is nobody's concern, and ratios of it say nothing. Engineering choices, each a tenth
+    /// What is below it on both sides does not matter, and ratios of it mean nothing. Engineering choices, each a tenth
     /// or less of what rules count from.
     floor: f64,
     read: Read,
@@ -222,7 +222,7 @@ impl Spec {
         if it.certainty == Certainty::Clear && (is_small || disagrees) {
             it.certainty = Certainty::Noise;
         }
-        // What never moved on either side is known to be the same, however short the look.
+        // What never moved on either side is known to be the same, however short the recording.
         if it.certainty == Certainty::TooFew && most < self.floor {
             it.certainty = Certainty::Noise;
         }

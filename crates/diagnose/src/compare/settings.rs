@@ -1,4 +1,4 @@
-//! Facts that differ: tunables, kernel, RAM, swap, processors, control groups, NUMA.
+//! Facts that differ: tunables, kernel, RAM, swap, processors, cgroups, NUMA.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) const SWAP: &str = "swap";
 pub struct FactChange {
     /// Its dotted name: `vm.swappiness`; or `ram`, `kernel`, `cgroup`.
     pub name: &'static str,
-    /// Its value before; `None` where the source does not tell.
+    /// Its value before; `None` if unknown.
     pub before: Option<String>,
     /// Its value after.
     pub after: Option<String>,
@@ -30,7 +30,7 @@ pub struct FactChange {
 }
 
 impl FactChange {
-    /// Whether both sides tell it: only then it differs, else one source knows more.
+    /// Whether both sides have it: only then it differs, else one source knows more.
     pub fn differs(&self) -> bool {
         self.before.is_some() && self.after.is_some()
     }
@@ -39,7 +39,7 @@ impl FactChange {
 /// MemTotal moves a little with the kernel's build and with what firmware keeps.
 const SAME_RAM: f64 = 0.02;
 
-/// Facts that differ, or that one side does not tell: the machine first, then tunables in the catalogue's order.
+/// Facts that differ, or that one side lacks: the machine first, then tunables in the catalogue's order.
 pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<FactChange> {
     let (old, new) = (machine(before), machine(after));
     let mut changes: Vec<FactChange> = old

@@ -1,7 +1,7 @@
 //! Whether two sets of samples differ by more than each does within itself.
 //!
 //! Values of a rate are bursty and skewed, so means and standard deviations decide nothing. Each interval of one side is
-//! held against each of the other: the **lead** is the share of pairs in which `after` is larger, less the share in which
+//! compared with each of the other: the **lead** is the share of pairs in which `after` is larger, less the share in which
 //! `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAST_LEAD`] and the
 //! Mann-Whitney test, with its correction for ties, would see it by chance less often than once in a hundred times. With
 //! fewer than [`FEWEST`] intervals on a side the test can never say so, and the answer is "too few", not "the same".
@@ -77,7 +77,7 @@ pub enum Certainty {
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
     Noise,
-    /// There are too few samples on a side to tell.
+    /// A side has too few samples.
     TooFew,
 }
 

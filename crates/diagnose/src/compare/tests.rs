@@ -142,15 +142,16 @@ fn burst_in(seconds: u64) -> Case {
 
 #[test]
 fn a_longer_source_alone_makes_nothing_better_or_worse() {
-    // Two hours with the same half minute in them: how often that comes, half a minute cannot tell.
+    // Two hours with the same half minute in them: half a minute cannot show how often that comes.
     let long = || burst_in(7200);
     for (before, after) in [(host(5000), long()), (long(), host(5000))] {
         let it = compared(&before, &after);
         assert_eq!(it.direction, Direction::Unknown, "{}", it.headline);
         let swap = it.findings.iter().find(|f| f.id == "swap-thrash");
         assert_eq!(swap.map(FindingChange::turn), Some(Turn::Unknown));
-        let said = "swap-thrash is found on both sides, and 30 s cannot tell how often it comes";
-        assert!(it.headline.contains(said), "{}", it.headline);
+        let expected =
+            "swap-thrash is found on both sides, and 30 s is too short to show how often it comes";
+        assert!(it.headline.contains(expected), "{}", it.headline);
     }
 }
 
@@ -159,8 +160,8 @@ fn half_a_minute_without_it_does_not_show_that_it_is_gone() {
     for (before, after) in [(healthy(), burst_in(7200)), (burst_in(7200), healthy())] {
         let it = compared(&before, &after);
         assert_eq!(it.direction, Direction::Unknown, "{}", it.headline);
-        for said in ["swap-thrash held for 30 s of the 2 h", "may have missed it"] {
-            assert!(it.headline.contains(said), "{}", it.headline);
+        for expected in ["swap-thrash held for 30 s of the 2 h", "may have missed it"] {
+            assert!(it.headline.contains(expected), "{}", it.headline);
         }
     }
 }
@@ -216,8 +217,8 @@ fn using(mib_used: u64, stall: u64) -> Case {
 fn more_memory_in_use_is_told_with_its_direction_and_is_neither_better_nor_worse() {
     let more = compared(&using(100, 0), &using(400, 0));
     assert_eq!(more.direction, Direction::Different, "{}", more.headline);
-    let said = "Uses 300 MiB more, and nothing waits for it: available";
-    assert!(more.headline.starts_with(said), "{}", more.headline);
+    let expected = "Uses 300 MiB more, and nothing waits for it: available";
+    assert!(more.headline.starts_with(expected), "{}", more.headline);
     let less = compared(&using(400, 0), &using(100, 0));
     assert_eq!(less.direction, Direction::Different, "{}", less.headline);
     assert!(
@@ -245,8 +246,8 @@ fn more_memory_in_use_is_told_with_its_direction_and_is_neither_better_nor_worse
 fn more_waiting_for_memory_is_worse_though_no_rule_finds_anything() {
     let worse = compared(&using(100, 0), &using(100, 70_000));
     assert_eq!(worse.direction, Direction::Worse, "{}", worse.headline);
-    let said = "Time with tasks waiting for memory, 0 % before and 7 % after.";
-    assert!(worse.headline.starts_with(said), "{}", worse.headline);
+    let expected = "Time with tasks waiting for memory, 0 % before and 7 % after.";
+    assert!(worse.headline.starts_with(expected), "{}", worse.headline);
     let better = compared(&using(100, 70_000), &using(100, 0));
     assert_eq!(better.direction, Direction::Better, "{}", better.headline);
 }
@@ -260,8 +261,8 @@ fn a_setting_is_named_on_top_for_the_memory_that_it_took() {
         &huge.fact(THP_ENABLED, "[always] madvise never"),
     );
     assert_eq!(it.direction, Direction::Different, "{}", it.headline);
-    let said = "thp.enabled explains it: never before, always after. Uses 300 MiB more";
-    assert!(it.headline.starts_with(said), "{}", it.headline);
+    let expected = "thp.enabled explains it: never before, always after. Uses 300 MiB more";
+    assert!(it.headline.starts_with(expected), "{}", it.headline);
     let more = it.more.join(" ");
     assert!(!more.contains("Independent of that"), "{more}");
 }
@@ -544,7 +545,7 @@ proptest! {
         // A new disease in the place of another is worse in either direction; nothing is better in both.
         prop_assert!(!(there.direction == Direction::Better && back.direction == Direction::Better));
         prop_assert_eq!(there.direction == Direction::Same, back.direction == Direction::Same);
-        // What is new for certain is worse, whatever else nobody can tell.
+        // What is new for certain is worse, whatever else is unknown.
         for (one, other) in [(&there, &back), (&back, &there)] {
             if one.direction == Direction::Unknown {
                 prop_assert!(matches!(other.direction, Direction::Unknown | Direction::Worse));

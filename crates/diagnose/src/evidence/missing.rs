@@ -27,7 +27,7 @@ pub enum Need {
     },
     /// The file is there, but not for this user.
     Root(&'static str),
-    /// Rates need two looks.
+    /// Rates need two samples.
     TwoSamples,
     /// One interval between two samples shows it, and it may have been a moment of that.
     MoreSamples {
@@ -58,7 +58,7 @@ impl Missing {
         }
     }
 
-    /// The same, where the kernel is known: a field that it has is not lacking for want of a later one.
+    /// The same, where the kernel is known: a field that it has is not missing because of its version.
     pub(crate) fn on(mut self, kernel: Option<KernelVersion>) -> Self {
         if let Need::Field { since, .. } = &mut self.need
             && kernel
@@ -108,7 +108,7 @@ impl std::fmt::Display for Need {
             }
             Self::Root(file) => write!(f, "root, to read {file}"),
             Self::TwoSamples => {
-                f.write_str("two looks some seconds apart: memtide check on that host")
+                f.write_str("two samples some seconds apart: memtide check on that host")
             }
             Self::MoreSamples { every } => write!(
                 f,
@@ -119,7 +119,7 @@ impl std::fmt::Display for Need {
             ),
             Self::SameTime => f.write_str("readings of it at the time in question"),
             Self::PageSize => {
-                f.write_str("the page size (MemFree and nr_free_pages of one moment tell it)")
+                f.write_str("the page size (MemFree and nr_free_pages of one moment give it)")
             }
         }
     }

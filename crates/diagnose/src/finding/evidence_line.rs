@@ -62,7 +62,7 @@ impl ThresholdSide {
 }
 
 /// A signal that can say `Q`, without computing anything but what its kind and unit mean: a gauge its level, a counter
-/// its rate or its total; pages may be told in bytes, time per time as a share. Anything else is [`Computed`].
+/// its rate or its total; pages may be shown in bytes, time per time as a share. Anything else is [`Computed`].
 pub(crate) trait Says<Q: Quantity> {
     /// The signal's name.
     fn name(&self) -> &'static str;

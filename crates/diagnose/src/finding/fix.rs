@@ -24,7 +24,7 @@ impl Fix {
         }
     }
 
-    /// The same commands, with these words.
+    /// The same commands with this description.
     #[must_use]
     pub(crate) fn described(mut self, what: impl Into<String>) -> Self {
         self.what = what.into();

@@ -27,7 +27,7 @@ impl Scope {
 pub struct Harm {
     /// Processes that were killed.
     pub killed: u64,
-    /// How long tasks waited; `None` where the source does not measure it, or nobody need wait.
+    /// How long tasks waited; `None` if the source does not measure it, or no task need wait.
     pub waited: Option<Span>,
 }
 
@@ -59,7 +59,7 @@ pub struct Occasion {
     pub title: String,
 }
 
-/// Incidents too short and too cheap to be told one by one.
+/// Incidents too short and too cheap for a finding each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bursts {
     /// The rule that they are of.

@@ -7,7 +7,7 @@ pub enum Severity {
     Info,
     /// Something is slower or nearer to an edge than it should be.
     Warning,
-    /// Work stands still, or processes were or will be killed.
+    /// Work stalls, or processes were or will be killed.
     Critical,
 }
 
@@ -17,7 +17,7 @@ impl Severity {
         if hurts { Self::Warning } else { Self::Info }
     }
 
-    /// Critical where it is grave, else a warning.
+    /// Critical if `is_severe`, else a warning.
     pub(crate) const fn critical_if(is_grave: bool) -> Self {
         if is_grave {
             Self::Critical

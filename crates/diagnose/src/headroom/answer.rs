@@ -13,7 +13,7 @@ use crate::finding::Affected;
 /// With less than this left after what is added, it is tight: the estimate has been right to a tenth of RAM (docs/headroom.md),
 /// so there may be nothing left, and the next burst decides.
 const MARGIN: Ratio = Ratio::from_percent(10.0);
-/// More page cache than this, as a share of RAM, that is not available wants an explanation (MemAvailable leaves out the floor
+/// More page cache than this, as a share of RAM, that is not available needs an explanation (MemAvailable leaves out the floor
 /// and a little more).
 const RESIDUE: Ratio = Ratio::from_percent(5.0);
 /// On a large host a burst does not grow with RAM.
@@ -61,7 +61,7 @@ pub(super) struct HeadroomFacts<'a> {
     pub(super) unknown: Vec<Unknown>,
 }
 
-/// The answer where nothing tells what can be had.
+/// The answer where available memory is unknown.
 pub(super) fn nothing(
     ram: Option<Bytes>,
     cycle: Cycle,
@@ -229,7 +229,7 @@ impl HeadroomFacts<'_> {
         };
         let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
         if self.cx.is_single_sample() {
-            return format!("{says}: headroom {} at that one look.", words(least));
+            return format!("{says}: headroom {} in that one sample.", words(least));
         }
         let percentile = self.question.quantile.get() * 100.0;
         format!(
@@ -288,11 +288,11 @@ impl HeadroomFacts<'_> {
         {
             let least = self.bounded(room.usual);
             let lower = least.lower.map_or_else(
-                || "nothing says how little it may be".to_owned(),
+                || "its lower bound is unknown".to_owned(),
                 |lower| format!("{} if all cache that may be needed is", signed(lower)),
             );
             remarks.push(format!(
-                "What decides is not told: headroom is at most {}, and {lower}.",
+                "The deciding figure is unknown: headroom is at most {}, and {lower}.",
                 signed(least.upper)
             ));
         }
@@ -312,7 +312,7 @@ impl HeadroomFacts<'_> {
         remarks
     }
 
-    /// What each rule said, and how often.
+    /// What each rule found, and how often.
     fn shortages(&self) -> Vec<String> {
         let mut by_rule: Vec<(&Short, u64)> = Vec::new();
         for short in &self.short {
@@ -324,7 +324,7 @@ impl HeadroomFacts<'_> {
                 None => by_rule.push((short, 1)),
             }
         }
-        let said = by_rule.into_iter().map(|(short, times)| {
+        let findings = by_rule.into_iter().map(|(short, times)| {
             let often = match times {
                 1 => String::new(),
                 _ => format!(", {} times", Count::new(times)),
@@ -334,7 +334,7 @@ impl HeadroomFacts<'_> {
                 short.rule, short.text
             )
         });
-        said.collect()
+        findings.collect()
     }
 
     /// What more RAM would not cure: a node that must not take what others have.
@@ -353,7 +353,7 @@ impl HeadroomFacts<'_> {
             .is_some_and(|limit| limit.kind == LimitKind::Node)
     }
 
-    /// Groups that bind nobody else, and into which the demand does not fit: perhaps it is to run in one.
+    /// Cgroups with a limit of their own into which the demand does not fit: it may be meant for one of them.
     fn tight_groups(&self) -> Vec<String> {
         let Some(add) = self.question.add else {
             return Vec::new();
@@ -434,7 +434,7 @@ impl HeadroomFacts<'_> {
                 Some(swap) => format!(
                     "At worst {past_cliff} has no place, with {swap} of swap left: the kernel would kill."
                 ),
-                None => format!("At worst {past_cliff} has no place in RAM; swap is not told."),
+                None => format!("At worst {past_cliff} has no place in RAM; swap is unknown."),
             });
         }
         let without = |room: i64| room.saturating_sub(wanted);
@@ -479,7 +479,7 @@ impl DemandKind {
                 "Process memory takes free memory first, then page cache; only swap takes it back."
             }
             Self::Cache => {
-                "Page cache is given back when others want it: too much of it makes reads slow, and kills nobody."
+                "Page cache is dropped on demand: a demand too large for it slows reads and kills no process."
             }
             Self::Tmpfs => {
                 "Files in a tmpfs are held like process memory until they are deleted; only swap takes them back."

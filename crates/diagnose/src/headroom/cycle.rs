@@ -54,7 +54,7 @@ impl Cycle {
 
     fn words(&self, cx: &Evidence<'_>, is_long: bool) -> String {
         if cx.is_single_sample() {
-            return format!("one look, nothing of a cycle of {}", self.asked);
+            return format!("one sample covers nothing of a cycle of {}", self.asked);
         }
         let mut text = format!("{} of {}", self.watched, self.asked);
         let mut lacks = Vec::new();
@@ -66,12 +66,13 @@ impl Cycle {
         if self.present < PRESENT {
             lacks.push(format!("samples for {} of it only", self.present));
         }
-        let tells = match lacks.is_empty() {
-            true => "a whole cycle".to_owned(),
-            false => lacks.join(", "),
-        };
         text.push_str(": ");
-        text + &tells
+        text.push_str(&if lacks.is_empty() {
+            "a whole cycle".to_owned()
+        } else {
+            lacks.join(", ")
+        });
+        text
     }
 }
 

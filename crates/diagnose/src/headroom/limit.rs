@@ -7,7 +7,7 @@ use super::{Bounds, DemandKind};
 pub enum LimitKind {
     /// A NUMA node's own memory.
     Node,
-    /// A control group's limit.
+    /// A cgroup's limit.
     Cgroup,
     /// What the kernel promises at most.
     Commit,
@@ -37,7 +37,7 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Which one; empty where there is one only.
     pub name: String,
-    /// Room below it at its worst sample, with what is not told taken both ways.
+    /// Room below it at its worst sample, with unknowns taken both ways.
     pub bounds: Bounds,
     /// Whether it holds, or may hold, for whatever is added here, not only for somebody's own memory.
     pub holds: bool,
@@ -48,7 +48,7 @@ pub struct Limit {
 impl Limit {
     /// Whether it limits memory of this kind.
     pub(super) fn concerns(&self, kind: Option<DemandKind>) -> bool {
-        // Page cache is promised to nobody.
+        // Page cache is not committed.
         self.holds && !(self.kind == LimitKind::Commit && kind == Some(DemandKind::Cache))
     }
 }

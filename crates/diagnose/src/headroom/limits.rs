@@ -1,4 +1,4 @@
-//! What else limits, apart from the host's RAM: NUMA nodes, control groups, promises of memory, reserved huge pages.
+//! What else limits, apart from the host's RAM: NUMA nodes, cgroups, promises of memory, reserved huge pages.
 
 use timeline::cgroup::ancestors;
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
@@ -33,7 +33,7 @@ pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>
 }
 
 /// A node's free memory and files above its floor, beside the files that are read again. It holds where a node reclaims its
-/// own pages before it takes others'; where that is not told, it may.
+/// own pages before it takes others'; where that is unknown, it may.
 fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
     if nodes.len() < 2 {
@@ -76,8 +76,8 @@ struct NodeRoom {
 }
 
 impl NodeRoom {
-    /// The files on it that must stay are their part of what all need, as nothing tells which node's files are read again.
-    /// What is not told is taken both ways: none of its files may be given up, or all.
+    /// The files on it that must stay are their part of what all need, as it is unknown which node's files are read again.
+    /// Unknowns are taken both ways: none of its files may be given up, or all.
     fn measure(
         cx: &Evidence<'_>,
         node: &EntitySeries,
@@ -131,7 +131,7 @@ impl NodeRoom {
             }
             (Some(_), _) => "with every page of its cache given up".to_owned(),
             (None, Some(_)) => "at least, if all of its cache is needed".to_owned(),
-            (None, None) => "at most: how much of its cache must stay nothing tells".to_owned(),
+            (None, None) => "at most: how much of its cache must stay is unknown".to_owned(),
         };
         let room = signed(self.bounds.best());
         let who = match own_only {
@@ -139,7 +139,7 @@ impl NodeRoom {
                 ", and vm.zone_reclaim_mode makes it reclaim before it takes memory of others"
             }
             Some(false) => "; only what is bound to it is limited by that",
-            None => ", which limits all if vm.zone_reclaim_mode is set: that is not told",
+            None => ", which limits all if vm.zone_reclaim_mode is set: that is unknown",
         };
         format!("node {key} has {room} {cache}{who}")
     }
@@ -173,7 +173,7 @@ fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
 }
 
 fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<Limit> {
-    let whose = if holds {
+    let position = if holds {
         "around memtide"
     } else {
         "for what runs in it"
@@ -187,7 +187,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
             let bounds = group_room(cx, group, max)?;
             (bounds, group_text(&group.key, bounds, max))
         }
-        // Of somebody else's group that is nothing to worry about.
+        // Without consequence for a cgroup that memtide does not run in.
         None if holds && cx.timeline.last_of(group, CGROUP_CURRENT).is_some() => (
             Bounds {
                 lower: None,
@@ -195,7 +195,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
                 upper: i64::MAX,
             },
             format!(
-                "whether {} has a limit is not told: memory.max was not read",
+                "whether {} has a limit is unknown: memory.max was not read",
                 group.key
             ),
         ),
@@ -206,7 +206,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
         name: group.key.clone(),
         bounds,
         holds,
-        text: format!("{text} ({whose})"),
+        text: format!("{text} ({position})"),
     })
 }
 
@@ -217,14 +217,14 @@ fn group_text(key: &str, bounds: Bounds, max: Bytes) -> String {
             format!("{key} has {room} below its limit of {max}, with its cache given up")
         }
         (Some(room), None) => format!(
-            "{key} has {room} below its limit of {max}; how much of what it holds is cache is not told"
+            "{key} has {room} below its limit of {max}; how much of what it holds is cache is unknown"
         ),
-        (None, _) => format!("{key} has a limit of {max}; how much it holds is not told"),
+        (None, _) => format!("{key} has a limit of {max}; how much it holds is unknown"),
     }
 }
 
 /// Room below a group's limit at its worst sample: anonymous memory stays, and reclaim in the group could take its cache.
-/// Where the source does not tell these apart, anything from none to all of it is cache.
+/// Where the source does not separate these, anything from none to all of it is cache.
 fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bounds> {
     let most = whole(max.as_f64());
     let Some(current) = cx.timeline.gauge_of(group, CGROUP_CURRENT) else {
@@ -256,7 +256,7 @@ fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bou
     }
 }
 
-/// What reclaim in a group could take; `None` where its memory.stat is not told.
+/// What reclaim in a group could take; `None` without its memory.stat.
 fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
     let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
     let files = of(CGROUP_FILE)?;
@@ -267,7 +267,7 @@ fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> 
     })
 }
 
-/// The commit limit, where the kernel holds to it; where that is not told, it may, unless more was promised already.
+/// The commit limit, where the kernel holds to it; where that is unknown, it may, unless more was promised already.
 fn commit(cx: &Evidence<'_>) -> Option<Limit> {
     const HOLDS: u64 = 2;
     let mode = cx.facts.number(OVERCOMMIT_MEMORY);
@@ -294,7 +294,7 @@ fn commit(cx: &Evidence<'_>) -> Option<Limit> {
                 upper: i64::MAX,
                 ..known
             },
-            says("if vm.overcommit_memory is 2, which is not told,"),
+            says("if vm.overcommit_memory is 2, which is unknown,"),
         ),
         _ => return None,
     };
@@ -307,7 +307,7 @@ fn commit(cx: &Evidence<'_>) -> Option<Limit> {
     })
 }
 
-/// Huge pages that nobody uses: RAM that nothing else can have.
+/// Unused huge pages: RAM that nothing else can use.
 fn huge_pages(cx: &Evidence<'_>) -> Option<Limit> {
     let size = cx.timeline.last(HUGEPAGE_SIZE)?;
     let free = cx.timeline.last(HUGEPAGES_FREE)?;

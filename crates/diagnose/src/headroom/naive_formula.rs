@@ -23,7 +23,7 @@ pub struct Article {
     pub at: Option<Span>,
     /// What stays free, as it takes it.
     pub kept_free: Bytes,
-    /// What waits to be written, at most; `None` where the source does not tell: then none was taken off.
+    /// What waits to be written, at most; `None` if unknown: then none was taken off.
     pub written: Option<Bytes>,
     /// Page cache at its worst sample.
     pub cache: Bytes,
@@ -33,7 +33,7 @@ pub struct Article {
     pub text: String,
 }
 
-/// `None` where the source does not tell page cache, or what stays free.
+/// `None` if page cache or what stays free is unknown.
 pub(super) fn formula(
     cx: &Evidence<'_>,
     levels: &Levels,
@@ -61,7 +61,7 @@ pub(super) fn formula(
         false => String::new(),
     };
     let dirty = written.map_or_else(
-        || "unwritten data not told".to_owned(),
+        || "unwritten data unknown".to_owned(),
         |written| format!("{written} unwritten at most"),
     );
     Some(Article {
@@ -112,7 +112,7 @@ fn why(cache: &ReadCache, all: Bytes, kept_free: Bytes) -> String {
         (Some(likely), _) if likely + all.share(DIFFERS) >= all => None,
         (Some(likely), _) => Some(format!("ours takes the {likely} that is used again")),
         (None, Some(upper)) => Some(format!(
-            "ours says {} to {upper}, as nothing tells what is used again",
+            "ours says {} to {upper}, as it is unknown what is used again",
             cache.lower
         )),
         (None, None) => Some("ours leaves open how much is used again".to_owned()),

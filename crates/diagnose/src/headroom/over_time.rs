@@ -30,7 +30,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// `None` where nothing tells what can be had.
+    /// `None` if available memory is unknown.
     pub fn measure(cx: &Evidence<'_>) -> Option<Self> {
         let mut unknown = Vec::new();
         let levels = Levels::measured(cx, &mut unknown).ok()?;
@@ -42,7 +42,7 @@ impl Needs {
         })
     }
 
-    /// Headroom on the samples of the source or of a part of it; `None` where that part does not tell what can be had.
+    /// Headroom on the samples of the source or of a part of it; `None` if that part does not show available memory.
     pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
         let mut levels = Levels::measured(part, &mut Vec::new()).ok()?;
         levels.writers_run_free = self.writers_run_free;

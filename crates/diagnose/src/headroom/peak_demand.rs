@@ -8,9 +8,9 @@ use crate::evidence::Evidence;
 use crate::finding::Affected;
 use crate::measures::processes;
 
-/// The largest three tell where memory was; more would bury who was busy.
+/// The largest three show where memory was; more would bury the busy ones.
 const LARGEST: usize = 3;
-/// Less than this is nobody's work.
+/// Less CPU time than this is idle.
 const BUSY: Ratio = Ratio::from_percent(5.0);
 const MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 

@@ -1,8 +1,8 @@
 //! How much page cache must stay because its files are read again: bounds, and an estimate where the evidence carries one.
 //!
-//! No counter tells what is wanted of the page cache. What does: a cache that was small for a while and nobody missed
-//! anything was large enough; one from which files came back after eviction was not; and the classic lists keep apart what
-//! was used more than once. With one look, or where refaults are not counted, the need stays unknown, and is never zero.
+//! No counter shows how much page cache is needed. What does: a cache that was small for a while without refaults was large
+//! enough; one with refaults was not; and the classic lists separate what was used more than once. With one sample, or
+//! without refault counters, the need stays unknown, and is never zero.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 use crate::measures::quiet::Quiet;
 
-/// A cache that is small for this long under the usual load is large enough for it; in short looks a part of that.
+/// A cache that is small for this long under the usual load is large enough for it; in short recordings a part of that.
 const LASTING: Span = Span::from_mins(10);
 /// What is not used within this time is not held for its use.
 const USED_WITHIN: Span = Span::from_mins(1);
@@ -29,15 +29,15 @@ const CLOSE: Ratio = Ratio::from_percent(5.0);
 /// More than so many times what is usually read is no usual load: a cold start, a backup.
 const MUCH_READ: f64 = 2.0;
 const SOME_READ: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Before this kernel there are no generations, so its lists tell what was used more than once.
+/// Before this kernel there are no generations, so its lists show what was used more than once.
 const GENERATIONS: KernelVersion = KernelVersion { major: 6, minor: 1 };
 
 /// What the estimate rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Files came back after eviction: more than there was.
+    /// Files refaulted: more than there was.
     Refaults,
-    /// The smallest cache that lasted while hardly anything came back.
+    /// The smallest cache that lasted with hardly any refaults.
     Experience,
     /// The same, and of it what the kernel keeps in its list of files used more than once.
     ActiveList,
@@ -54,7 +54,7 @@ pub struct ReadCache {
     pub lower: Bytes,
     /// The best estimate; `None` where there are bounds only.
     pub likely: Option<Bytes>,
-    /// At most this much; `None` where nothing tells.
+    /// At most this much; `None` if unknown.
     pub upper: Option<Bytes>,
     /// What that rests on.
     pub how: How,
@@ -72,10 +72,10 @@ impl ReadCache {
         let Some(files) = &levels.files else {
             unknown.push(Unknown {
                 what: "read cache",
-                text: "page cache and shared memory are not told apart: /proc/meminfo does"
+                text: "page cache and shared memory are not separate: /proc/meminfo separates them"
                     .to_owned(),
             });
-            return Self::unknown("what is page cache is not told".to_owned());
+            return Self::unknown("the size of the page cache is unknown".to_owned());
         };
         if let Some(thrash) = read_again(cx, files, short) {
             return thrash;
@@ -83,15 +83,13 @@ impl ReadCache {
         match cx.refaults_file() {
             Ok(refaults) => Self::seen(cx, levels, files, &refaults, unknown),
             Err(missing) => {
-                let (why, needs) = match cx.is_single_sample() {
-                    true => (
-                        "one look cannot tell what of the page cache is read again",
+                let (why, needs) = if cx.is_single_sample() {
+                    (
+                        "one sample cannot show how much of the page cache is read again",
                         "a recording over the cycle (memtide record)".to_owned(),
-                    ),
-                    false => (
-                        "what comes back after eviction (refaults) was not counted",
-                        missing.need.to_string(),
-                    ),
+                    )
+                } else {
+                    ("refaults were not counted", missing.need.to_string())
                 };
                 unknown.push(Unknown {
                     what: "read cache",
@@ -112,7 +110,7 @@ impl ReadCache {
         }
     }
 
-    /// From what was seen while nothing came back.
+    /// From calm times, without refaults.
     fn seen(
         cx: &Evidence<'_>,
         levels: &Levels,
@@ -126,13 +124,13 @@ impl ReadCache {
         };
         let is_usual = usual_load(cx, refaults);
         let Some(upper) = smallest_that_lasted(cx, &clean, &is_usual) else {
-            return Self::not_counted(cx, files, "no time was calm enough to tell what is needed");
+            return Self::not_counted(cx, files, "no time was calm enough to show what is needed");
         };
         let (upper, lasted) = upper;
         let ram = cx.ram().unwrap_or_default();
-        let active = used_again(cx).filter(|_| lists_tell_use(cx));
+        let active = used_again(cx).filter(|_| lists_show_use(cx));
         let active = active.and_then(|active| smallest_that_lasted(cx, &active, &is_usual));
-        let seen = format!("{upper} of cache were enough for {lasted}: hardly anything came back");
+        let seen = format!("{upper} of cache were enough for {lasted}, with hardly any refaults");
         let used = "mapped or in the list of files used more than once";
         match active {
             Some((active, _)) if active < upper => Self {
@@ -148,7 +146,7 @@ impl ReadCache {
                 upper: Some(upper),
                 how: How::ActiveList,
                 text: format!(
-                    "{active} are {used}, and the smallest cache that lasted was {upper} (for {lasted}, while hardly anything came back)"
+                    "{active} are {used}, and the smallest cache that lasted was {upper} (for {lasted}, with hardly any refaults)"
                 ),
             },
             None if upper <= ram.share(CLOSE) => Self {
@@ -162,7 +160,7 @@ impl ReadCache {
                 unknown.push(Unknown {
                     what: "read cache",
                     text: format!(
-                        "with the multi-generational LRU no list tells what of the cache is used again: 0 to {upper}"
+                        "with the multi-generational LRU no list shows what of the cache is used again: 0 to {upper}"
                     ),
                 });
                 Self {
@@ -176,7 +174,7 @@ impl ReadCache {
         }
     }
 
-    /// Where refaults do not tell: while free memory lies above its floor nothing was evicted, and all there is is enough.
+    /// Without refault counters: while free memory lies above its floor nothing was evicted, and all there is is enough.
     fn not_counted(cx: &Evidence<'_>, files: &Track<Bytes>, why: &str) -> Self {
         match files.max().filter(|_| !is_squeezed(cx)) {
             Some((most, _)) => Self {
@@ -200,10 +198,10 @@ fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Optio
         .filter(is_about_files)
         .find_map(|short| short.when)?;
     let (lower, _) = files.min_in(&when)?;
-    let came_back = cx.bytes_rate(REFAULT_FILE).ok();
-    let upper = came_back.and_then(|came_back| {
-        let all = came_back.integral_in(&when);
-        let held = came_back.mean_in(&when)?.get() * USED_WITHIN.as_secs_f64();
+    let refaulted = cx.bytes_rate(REFAULT_FILE).ok();
+    let upper = refaulted.and_then(|refaulted| {
+        let all = refaulted.integral_in(&when);
+        let held = refaulted.mean_in(&when)?.get() * USED_WITHIN.as_secs_f64();
         let (most, _) = files.max_in(&when)?;
         Some(most + Bytes::from_f64(all.min(held)))
     });
@@ -213,11 +211,11 @@ fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Optio
         // More than RAM holds is no cache.
         upper: upper.map(|upper| upper.max(lower).min(cx.ram().unwrap_or(upper))),
         how: How::Refaults,
-        text: format!("files came back after eviction while there were {lower}"),
+        text: format!("files refaulted while the cache was {lower}"),
     })
 }
 
-/// Files in the list of those used more than once, and mapped ones: whether those are used, the kernel looks up only when
+/// Files in the list of those used more than once, and mapped ones: whether those are used, the kernel checks only when
 /// it needs memory, so they wait in the other list (mm/vmscan.c, folio_check_references). Those in both count twice, which
 /// errs on the side of too little headroom.
 fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
@@ -231,8 +229,8 @@ fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     Some(active.plus(&files))
 }
 
-/// Whether the lists of files tell what was used more than once: not with generations, and not where that is not known.
-fn lists_tell_use(cx: &Evidence<'_>) -> bool {
+/// Whether the lists of files show what was used more than once: not with generations, and not where that is not known.
+fn lists_show_use(cx: &Evidence<'_>) -> bool {
     match cx.facts.number(MGLRU) {
         Some(mask) => mask & 1 == 0,
         None => cx.facts.kernel().is_some_and(|kernel| kernel < GENERATIONS),
@@ -257,7 +255,7 @@ fn is_squeezed(cx: &Evidence<'_>) -> bool {
     }
 }
 
-/// For each sample, whether hardly anything came back and no more was read than usual.
+/// For each sample, whether hardly anything refaulted and no more was read than usual.
 fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
     let calm = refaults.at_most(Quiet::REFAULTS);
     let reads = cx.rate(PGPGIN).ok();
@@ -275,11 +273,11 @@ fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>
 }
 
 /// How long a level must last to be that of the work: ten minutes in an hour or more, a quarter of a minute in minutes.
-fn long_enough(look: Span) -> Span {
+fn long_enough(recorded: Span) -> Span {
     const BURST: Span = Span::from_secs(15);
     const SHORTEST: Span = Span::from_secs(4);
-    let hours = (look.as_secs_f64() / 3600.0).min(1.0);
-    let short = look.times(0.2).min(BURST);
+    let hours = (recorded.as_secs_f64() / 3600.0).min(1.0);
+    let short = recorded.times(0.2).min(BURST);
     short.max(LASTING.times(hours)).max(SHORTEST)
 }
 

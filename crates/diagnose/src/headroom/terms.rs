@@ -25,11 +25,11 @@ const RESERVE_IS_LEFT_OUT: KernelVersion = KernelVersion { major: 4, minor: 6 };
 pub(super) struct Levels {
     /// What can be had without swapping.
     pub(super) available: Track<Bytes>,
-    /// Whether the kernel said so itself.
+    /// Whether the kernel reported it.
     pub(super) is_told: bool,
-    /// Pages of files that reclaim can take; `None` where shared memory cannot be told from them.
+    /// Pages of files that reclaim can take; `None` where shared memory is not separate.
     pub(super) files: Option<Track<Bytes>>,
-    /// Unwritten data; `None` where the source does not tell.
+    /// Unwritten data; `None` if unknown.
     pub(super) unwritten: Option<Track<Bytes>>,
     /// What the kernel keeps beyond what `available` leaves out.
     kept_by_kernel: Option<Track<Bytes>>,
@@ -50,7 +50,7 @@ pub(super) struct Levels {
 pub struct Terms {
     /// What can be had without swapping.
     pub available: Bytes,
-    /// Whether the kernel said so itself, or it is free memory and files together.
+    /// Whether the kernel reported it, or it is free memory and files together.
     pub available_is_told: bool,
     /// Where free memory rests under load, low and high edge: what `available` leaves out already.
     pub floor: (Bytes, Bytes),
@@ -72,7 +72,7 @@ pub struct Terms {
 
 impl Levels {
     /// # Errors
-    /// Where nothing tells what can be had, or nothing that can be true.
+    /// If available memory is unknown, or larger than RAM.
     pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Unknown> {
         let (available, is_told) = available::available(cx).map_err(|lacks| not_told(&lacks))?;
         plausible(cx, &available)?;
@@ -173,7 +173,9 @@ fn plausible(cx: &Evidence<'_>, available: &Track<Bytes>) -> Result<(), Unknown>
     match (0..cx.timeline.len()).find_map(is_more) {
         Some((available, ram)) => Err(Unknown {
             what: "available",
-            text: format!("{available} are said to be available of {ram} of RAM, which cannot be"),
+            text: format!(
+                "{available} are reported available of {ram} of RAM, which is impossible"
+            ),
         }),
         None => Ok(()),
     }
@@ -181,7 +183,7 @@ fn plausible(cx: &Evidence<'_>, available: &Track<Bytes>) -> Result<(), Unknown>
 
 /// Data of files that waits for disks, sample by sample. `Writeback` counts pages on their way to swap as well, for which
 /// nobody keeps room: so it is at most what waited before and what was dirtied since (`nr_dirtied` counts pages of files only,
-/// mm/page-writeback.c). Where that is not told, all is taken for data of files: rather too little headroom than too much.
+/// mm/page-writeback.c). Where that is unknown, all is taken for data of files: rather too little headroom than too much.
 fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let dirty = cx.timeline.gauge(MEM_DIRTY)?;
     let Some(writeback) = cx.timeline.gauge(MEM_WRITEBACK) else {
@@ -220,7 +222,7 @@ fn write_cache_is_not_told(most: Bytes) -> Unknown {
     Unknown {
         what: "write cache",
         text: format!(
-            "Dirty and Writeback of /proc/meminfo are not told, so writers may need anything up to {most}"
+            "Dirty and Writeback of /proc/meminfo are unknown, so writers may need anything up to {most}"
         ),
     }
 }
@@ -247,7 +249,7 @@ pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
     (is_edge && most.as_f64() >= least.as_f64() * FALL).then_some(least)
 }
 
-/// Where free memory rests under load (low and high edge), and whether the zones' marks tell it.
+/// Where free memory rests under load (low and high edge), and whether the zones' watermarks give it.
 fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool) {
     if let Ok(floor) = cx.floor()
         && let (Some((low, _)), Some((high, _))) = (floor.low.max(), floor.high.max())
@@ -260,7 +262,7 @@ fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool
     });
     unknown.push(Unknown {
         what: "floor",
-        text: format!("/proc/zoneinfo tells what the kernel keeps free; without it{predicted}"),
+        text: format!("/proc/zoneinfo shows what the kernel keeps free; without it{predicted}"),
     });
     (edges.unwrap_or_default(), false)
 }

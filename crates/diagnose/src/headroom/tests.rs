@@ -1,4 +1,4 @@
-//! Tests of the whole; those of a term stand beside it. Truth is judged on captures whose demands are known (corpus, bench).
+//! Tests of the whole; those of a term are in its file. Truth is judged on captures whose demands are known (corpus, bench).
 
 use timeline::facts::{MGLRU, MemoryMount, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
@@ -47,7 +47,7 @@ fn lasting(seconds: u64) -> Case {
         .fact(MGLRU, "0x0000")
 }
 
-/// What the minute tells, which is all of the load's cycle.
+/// What the minute shows, which is all of the load's cycle.
 fn asked(case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
     asked_over(Span::from_mins(1), case, add)
 }
@@ -152,7 +152,7 @@ fn with_generations_the_lists_tell_nothing_and_bounds_remain() {
     assert_eq!(room(&answer).likely, None);
     assert_eq!(mib(room(&answer).lower), Some(120));
     assert_eq!(answer.answer, Answer::Fits);
-    // Between the bounds nobody can tell, beyond them it does not fit.
+    // Between the bounds it is unknown, beyond them it does not fit.
     assert_eq!(
         asked(&case, Some((200, DemandKind::Anon))).answer,
         Answer::Unknown
@@ -311,7 +311,7 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
         asked(&strict("0"), Some((100, DemandKind::Anon))).answer,
         Answer::Fits
     );
-    // Not told, it may be either; where more is promised than the limit, it is not held to.
+    // Unknown, it may be either; where more is promised than the limit, it is not held to.
     let untold = |promised| {
         let case = host()
             .gauge(COMMIT_LIMIT, MIB(500))
@@ -466,7 +466,7 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
         assert_eq!(likely[worst.worst].map(terms::whole), worst.least.likely);
         assert_eq!(whole.available[1], Some(MIB(380).as_f64()));
         assert!(whole.lower.is_some() && whole.upper.is_some());
-        // What a part needs, only the whole tells.
+        // Only the whole shows what a part needs.
         let part = cx.timeline.part(1, 3).alone();
         let part = Needs::measure(cx)
             .unwrap()
@@ -504,7 +504,7 @@ fn the_usual_is_of_time_and_not_of_samples() {
         let rarely = (1..=60).map(|at| (Span::from_secs(at * step), 100));
         assert_eq!(usual(often.chain(rarely), 50.0), Some(100), "{step}");
     }
-    // One look after a gap of days speaks for itself and not for the days.
+    // One sample after a gap of days does not count for the days.
     let steady = (0..100).map(|at| (Span::from_secs(at), 400));
     let after = (0..2).map(|at| (Span::from_hours(100).plus(Span::from_secs(at)), 100));
     assert_eq!(usual(steady.chain(after), 50.0), Some(400));
@@ -570,9 +570,9 @@ fn what_a_node_leaves_is_a_range_where_its_files_or_the_setting_are_not_told() {
     };
     let own_only = || host().fact(ZONE_RECLAIM_MODE, "1");
     for (what, case, answer) in [
-        ("all told", own_only(), Answer::DoesNotFit),
+        ("all known", own_only(), Answer::DoesNotFit),
         (
-            "lists tell nothing",
+            "no lists",
             own_only().fact(MGLRU, "0x0007"),
             Answer::Unknown,
         ),
@@ -619,7 +619,7 @@ fn pages_on_their_way_to_swap_are_no_write_cache() {
             60,
         ),
         ("some were", case(&writeback).counter(NR_DIRTIED, 256), 21),
-        ("not told", case(&writeback), 60),
+        ("unknown", case(&writeback), 60),
         // What was under way before anything was read may be of files.
         (
             "from the beginning",
@@ -639,7 +639,7 @@ fn more_available_than_ram_is_refused_with_a_sentence() {
     );
     assert_eq!((answer.answer, answer.room), (Answer::Unknown, None));
     assert!(
-        answer.headline.contains("which cannot be"),
+        answer.headline.contains("which is impossible"),
         "{}",
         answer.headline
     );
@@ -669,17 +669,12 @@ fn a_group_whose_limit_or_use_is_not_told_is_not_taken_for_harmless() {
     let limit = || host().gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Size::Bytes(MIB(400)));
     let of_both = || limit().gauge_of(Entity::Cgroup, "/app", CGROUP_CURRENT, MIB(350));
     for (what, own, case, answer) in [
-        ("no limit told", "/app", current(), Answer::Unknown),
-        ("no limit told, of others", "/", current(), Answer::Fits),
-        ("no use told", "/app", limit(), Answer::Unknown),
+        ("no limit", "/app", current(), Answer::Unknown),
+        ("no limit of others", "/", current(), Answer::Fits),
+        ("no usage", "/app", limit(), Answer::Unknown),
+        ("no share of cache", "/app", of_both(), Answer::Unknown),
         (
-            "no part that is cache told",
-            "/app",
-            of_both(),
-            Answer::Unknown,
-        ),
-        (
-            "all told",
+            "all known",
             "/app",
             of_both().gauge_of(Entity::Cgroup, "/app", CGROUP_FILE, MIB(10)),
             Answer::DoesNotFit,
@@ -745,7 +740,7 @@ fn files_in_a_tmpfs_are_limited_by_its_size() {
             vec![mount("devtmpfs", Some(50))],
             Answer::Fits,
         ),
-        ("not told", vec![], Answer::Unknown),
+        ("unknown", vec![], Answer::Unknown),
     ] {
         assert_eq!(answer(mounts, DemandKind::Tmpfs), fits, "{what}");
     }
@@ -775,7 +770,7 @@ fn what_wanted_memory_at_once_says_how_much_ram_would_have_held_it() {
     // 800 of RAM in use, 200 in swap of which 20 are in RAM as well, and 100 of cache that is used again.
     assert_eq!(wanted(&thrash(), None), Some(1080));
     assert_eq!(wanted(&thrash(), Some((50, DemandKind::Anon))), Some(1130));
-    // Cold swap, and a shortage without swap, tell nothing of the kind.
+    // Cold swap, and a shortage without swap, show nothing of the kind.
     let cold = host()
         .gauge(SWAP_TOTAL, MIB(500))
         .gauge(SWAP_FREE, MIB(300));

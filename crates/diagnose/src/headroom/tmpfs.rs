@@ -40,7 +40,7 @@ pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
                 likely: None,
                 upper: i64::MAX,
             },
-            "how large a tmpfs may be is not told: /proc/mounts does".to_owned(),
+            "how large a tmpfs may be is unknown: /proc/mounts shows it".to_owned(),
         ),
     };
     Limit {

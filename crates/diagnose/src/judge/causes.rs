@@ -1,7 +1,7 @@
-//! Which incident follows from which: one disease is told once, at its root.
+//! Which incident follows from which: a problem is reported once, at its root.
 //!
-//! What can follow from what stands with the rules (`brings_about`). An incident belongs to a root that overlaps it in time
-//! and in scope, and that no finding's evidence rules out. Two diseases at once stay two roots.
+//! The rules declare what can follow from what (`brings_about`). An incident belongs to a root that overlaps it in time and
+//! scope, and that no finding's evidence rules out. Two simultaneous problems stay two roots.
 
 mod overlaps;
 mod roots;
@@ -21,16 +21,16 @@ use crate::rules;
 /// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
 /// severity of its worst consequence, and orders: worst root first, each followed by what it brings about.
 pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
-    let disease = |one: &Finding| (one.id, one.scope.clone());
+    let problem = |one: &Finding| (one.id, one.scope.clone());
     let roots = roots::roots(cx, &incidents).into_iter();
     let roots: Vec<_> = roots
-        .map(|root| root.map(|at| disease(&incidents[at])))
+        .map(|root| root.map(|at| problem(&incidents[at])))
         .collect();
     let mut groups: Vec<(CauseGroup, Finding)> = Vec::new();
     let mut numbers: HashMap<CauseGroup, usize> = HashMap::new();
     for (mut finding, root) in incidents.into_iter().zip(roots) {
         let group = CauseGroup {
-            own: disease(&finding),
+            own: problem(&finding),
             root,
         };
         finding.caused_by = group.root.as_ref().map(|(id, _)| *id);
@@ -45,13 +45,13 @@ pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> 
 }
 
 /// A rule, and in what it found something.
-type Disease = (&'static str, Scope);
+type Problem = (&'static str, Scope);
 
-/// What is told as one finding.
+/// Incidents that become one finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CauseGroup {
-    own: Disease,
-    root: Option<Disease>,
+    own: Problem,
+    root: Option<Problem>,
 }
 
 fn place(id: &str) -> usize {
@@ -61,8 +61,7 @@ fn place(id: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Whether the control group of an incident had a limit of its own then, so that what happened in it need not come from the
-/// host.
+/// Whether the cgroup of an incident had its own limit then, so that the incident need not come from the host.
 fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
     let group = cx.timeline.entity(Entity::Cgroup, &incident.scope.key);
     let last = incident.when.map_or(cx.timeline.len(), |when| when.last);
@@ -73,15 +72,14 @@ fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
     })
 }
 
-/// A kill that the kernel reported is what the reader came for, and says itself what filled memory: it is not told as a
-/// mere consequence of a level.
+/// A kill that the kernel reported leads: its report shows what filled memory, so it is no mere consequence of a level.
 fn leads(finding: &Finding) -> bool {
     finding.event > Some(KernelEvent::FailedAllocation) && finding.severity > Severity::Info
 }
 
-/// A root is as grave as the worst that it brings about.
+/// A root is as severe as its worst consequence.
 fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
-    let mut worst: HashMap<Disease, Severity> = HashMap::new();
+    let mut worst: HashMap<Problem, Severity> = HashMap::new();
     for (group, finding) in groups.iter() {
         if let Some(root) = &group.root {
             let worst = worst.entry(root.clone()).or_insert(finding.severity);
@@ -122,16 +120,16 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
 /// The worst root first, each followed by its consequences.
 fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
     groups.sort_by_key(|(_, finding)| lead(finding));
-    let mut roots: Vec<(Disease, Finding)> = Vec::new();
-    let mut consequences: HashMap<Disease, Vec<Finding>> = HashMap::new();
+    let mut roots: Vec<(Problem, Finding)> = Vec::new();
+    let mut consequences: HashMap<Problem, Vec<Finding>> = HashMap::new();
     for (group, finding) in groups {
         match group.root {
             None => roots.push((group.own, finding)),
             Some(root) => consequences.entry(root).or_default().push(finding),
         }
     }
-    let families = roots.into_iter().flat_map(|(disease, root)| {
-        let own = consequences.remove(&disease).unwrap_or_default();
+    let families = roots.into_iter().flat_map(|(problem, root)| {
+        let own = consequences.remove(&problem).unwrap_or_default();
         std::iter::once(root).chain(own)
     });
     families.collect()
@@ -150,11 +148,11 @@ impl Finding {
         let harm = self.harm.plus(later.harm);
         let has_times = !(self.occasions.is_empty() && later.occasions.is_empty());
         // Two states without a beginning are one.
-        let (mut times, more) = match has_times {
-            true => (self.take_times(), later.take_times()),
-            false => Default::default(),
-        };
-        times.extend(more);
+        let mut times = Vec::new();
+        if has_times {
+            times.extend(self.take_times());
+            times.extend(later.take_times());
+        }
         if later_speaks {
             *self = later;
         }
@@ -162,21 +160,22 @@ impl Finding {
         self.harm = harm;
     }
 
-    /// How grave it was at its worst time, whatever it cost at all times together.
+    /// Severity, harm and duration of its worst occasion.
     fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
         let own = (
             self.severity,
             self.harm,
             self.when.map(|when| when.duration()),
         );
-        let of = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.duration()));
-        self.occasions.iter().map(of).max().unwrap_or(own)
+        let weight = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.duration()));
+        self.occasions.iter().map(weight).max().unwrap_or(own)
     }
 
     fn take_times(&mut self) -> Vec<Occasion> {
-        match self.occasions.is_empty() {
-            true => self.occasion().into_iter().collect(),
-            false => std::mem::take(&mut self.occasions),
+        if self.occasions.is_empty() {
+            self.occasion().into_iter().collect()
+        } else {
+            std::mem::take(&mut self.occasions)
         }
     }
 }
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_at_another_time_is_a_disease_of_its_own() {
+    fn an_incident_at_another_time_is_its_own_root() {
         let thrash = || incident("swap-thrash", Critical, (10, 20));
         let reclaim = |from| incident("direct-reclaim-stall", Warning, (from, from + 5));
         assert_eq!(
@@ -323,9 +322,9 @@ mod tests {
             KernelEvent::Kill,
         );
         let level = incident("shmem-growth", Critical, (0, 60));
-        let want = incident("available-exhaustion", Warning, (20, 30));
+        let shortage = incident("available-exhaustion", Warning, (20, 30));
         assert_eq!(
-            ordered(vec![level, of_a_group, kill, want]),
+            ordered(vec![level, of_a_group, kill, shortage]),
             [
                 ("oom-global", None),
                 ("oom-cgroup", None),
@@ -344,11 +343,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_alike_speaks_however_many_shorter_ones_there_were() {
-        let thrash = |from, lasts| {
-            let mut one = incident("swap-thrash", Critical, (from, from + lasts));
-            one.title = format!("for {lasts} s");
-            one.harm.waited = Some(Span::from_secs(lasts));
+    fn the_title_is_that_of_the_longest_incident() {
+        let thrash = |from, seconds| {
+            let mut one = incident("swap-thrash", Critical, (from, from + seconds));
+            one.title = format!("for {seconds} s");
+            one.harm.waited = Some(Span::from_secs(seconds));
             one.occasions = one.occasion().into_iter().collect();
             one
         };
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_another_time_keeps_no_cause_of_the_host_away() {
+    fn a_limit_set_later_excludes_no_host_cause() {
         let mut limits = vec![Limit::Unlimited; 101];
         limits[60..].fill(Limit::Bytes(Bytes::from_mib(80)));
         let case = Case::over(100).gauge_steps_of(Entity::Cgroup, "/app", CGROUP_MAX, &limits);
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_of_before_the_first_sample_has_the_place_of_its_weight() {
+    fn a_kill_before_the_first_sample_sorts_by_its_weight() {
         let (timeline, facts) = (Timeline::default(), Facts::default());
         let watched = vec![
             incident("swap-thrash", Critical, (10, 20)),
@@ -401,14 +400,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mere_possibility_is_not_made_the_root_of_a_disease() {
+    fn a_note_is_no_root() {
         let thrash = incident("swap-thrash", Critical, (10, 20));
         let shmem = incident("shmem-growth", Info, (0, 60));
         assert_eq!(ordered(vec![thrash, shmem])[0], ("swap-thrash", None));
     }
 
     #[test]
-    fn times_of_one_kind_are_one_finding_and_the_worst_speaks_for_all() {
+    fn incidents_of_one_rule_are_one_finding_with_the_title_of_the_worst() {
         let (timeline, facts) = (Timeline::default(), Facts::default());
         let at = |severity, from: u64, to: u64| {
             let mut one = incident("swap-thrash", severity, (from, to));

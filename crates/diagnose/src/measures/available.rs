@@ -14,7 +14,7 @@ use crate::trigger::{Reading, computed, gauge};
 /// Calm labelled captures have this share of RAM available and more (November 2026).
 pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 
-/// What can be had without swapping, and at most that where nothing tells shared memory from page cache: as in
+/// What can be had without swapping, and at most that where shared memory and page cache are not separate: as in
 /// [`available_at_most`].
 pub(crate) fn can_be_had() -> Reading<Bytes> {
     let free = || gauge(MEM_FREE);
@@ -29,19 +29,19 @@ pub(crate) fn can_be_had() -> Reading<Bytes> {
 /// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
 /// free memory plus files' pages and reclaimable slab; then `false`.
 pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
-    told_or(cx, files)
+    measured_or_estimated(cx, files)
 }
 
-/// Like [`available`], also where nothing tells shared memory from page cache: then all of it counts, and no more than
+/// Like [`available`], also where shared memory and page cache are not separate: then all of it counts, and no more than
 /// this can be had.
 pub(crate) fn available_at_most(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
-    told_or(cx, |cx| {
+    measured_or_estimated(cx, |cx| {
         files(cx).or_else(|_| Ok(plus_known(cx, cx.gauge(MEM_CACHED)?, MEM_BUFFERS)))
     })
 }
 
 /// MemAvailable, or free memory plus what `files` says and reclaimable slab; what lacks is MemAvailable.
-fn told_or(
+fn measured_or_estimated(
     cx: &Evidence<'_>,
     files: impl Fn(&Evidence<'_>) -> Result<Track<Bytes>, Missing>,
 ) -> Result<(Track<Bytes>, bool), Missing> {
@@ -102,8 +102,8 @@ mod tests {
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
         [available(&cx), available_at_most(&cx)].map(|one| {
-            let (track, told) = one.ok()?;
-            Some((track.last(), told))
+            let (track, is_measured) = one.ok()?;
+            Some((track.last(), is_measured))
         })
     }
 

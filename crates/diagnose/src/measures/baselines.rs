@@ -1,4 +1,4 @@
-//! Levels up to which a signal is no news: a healthy host shows as much while nobody asks anything of it. What a rule or a
+//! Levels up to which a signal is no news: a healthy idle host shows as much. What a rule or a
 //! note measures calm by is the same number.
 
 use units::{Bytes, BytesPerSecond, Millis, Pages, PerSecond, Ratio};
@@ -7,14 +7,14 @@ use super::quiet::Quiet;
 use crate::measures::pressure::PressureWindow;
 use crate::measures::rise::Rise;
 
-/// Pages that go to swap or come back: the odd cold one. An engineering choice: a labelled capture of cold swap shows 0, of
+/// Pages swapped out or in: the odd cold one. An engineering choice: a labelled capture of cold swap shows 0, of
 /// thrash 2,500.
 pub const SWAP_TRAFFIC: PerSecond<Pages> = PerSecond::new(10.0);
 /// Swap that is used; less is noise.
 pub const SWAP_USED: Bytes = Bytes::from_mib(1);
-/// Pages of files that come back.
+/// File pages that refault.
 pub const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
-/// Pages that reclaim looks at: 52 in the worst second of a labelled stream that kswapd keeps up with.
+/// Pages that reclaim scans: 52 in the worst second of a labelled stream that kswapd keeps up with.
 pub const SCANNED: PerSecond<Pages> = PerSecond::new(100.0);
 /// How much anything grows.
 pub const GROWTH: Bytes = Rise::NOISE;

@@ -1,4 +1,4 @@
-//! Control groups as rules see them: which ones a source has, what happened in one itself rather than below it, what
+//! Cgroups as rules see them: which ones a source has, what happened in one itself rather than below it, what
 //! its limit was, and the commands that change it.
 
 use timeline::cgroup::{self, ancestors, parent};
@@ -81,10 +81,10 @@ pub(crate) fn limit(
         .filter(|limit| *limit > Bytes::ZERO)
 }
 
-/// A group this near to its limit is held by it: charges come in batches (MEMCG_CHARGE_BATCH), and reclaim frees ahead.
+/// A cgroup this near to its limit is at it: charges come in batches (MEMCG_CHARGE_BATCH), and reclaim frees ahead.
 pub(crate) const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 
-/// Whether a group is held by one of its own limits in a stretch.
+/// Whether a cgroup is at one of its own limits in a stretch.
 pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> bool {
     let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
     let Some(current) = current.and_then(|current| current.mean_in(stretch)) else {
@@ -107,7 +107,7 @@ pub(crate) fn stalled(
     pressure::worst(&stalled.to_share(), stretch)
 }
 
-/// A sentence of a title that sets a group's want apart from the host's; empty where that is not known.
+/// A sentence for a title that separates the shortage of a cgroup from that of the host; empty if unknown.
 pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
     available.map_or_else(String::new, |it| format!(" The host had {it} available."))
 }

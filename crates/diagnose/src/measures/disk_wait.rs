@@ -14,7 +14,7 @@ const IOWAIT: Ratio = Ratio::from_percent(30.0);
 const BLOCKED: f64 = 2.0;
 
 /// `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` where that is little, not measured,
-/// or one look.
+/// or a single sample.
 pub(crate) fn sentence(cx: &Evidence<'_>) -> Option<String> {
     iowait(cx).or_else(|| blocked(cx))
 }
@@ -48,7 +48,7 @@ fn blocked(cx: &Evidence<'_>) -> Option<String> {
     let many = readings.iter().filter(|n| **n >= BLOCKED).count();
     (many * 2 > readings.len()).then(|| {
         format!(
-            "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, at {many} of {} looks",
+            "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, in {many} of {} samples",
             readings.len()
         )
     })
@@ -60,7 +60,7 @@ mod tests {
     use crate::rules::testing::Case;
     use units::Count;
 
-    fn told(case: &Case) -> Option<String> {
+    fn shown(case: &Case) -> Option<String> {
         case.with(sentence)
     }
 
@@ -71,9 +71,9 @@ mod tests {
                 .counter(CPU_IOWAIT, percent)
                 .counter(CPU_IDLE, 100 - percent)
         };
-        assert!(told(&waiting(84)).unwrap().contains("84 %"));
-        assert_eq!(told(&waiting(12)), None);
-        assert_eq!(told(&Case::over(10).counter(CPU_IOWAIT, 0)), None);
+        assert!(shown(&waiting(84)).unwrap().contains("84 %"));
+        assert_eq!(shown(&waiting(12)), None);
+        assert_eq!(shown(&Case::over(10).counter(CPU_IOWAIT, 0)), None);
     }
 
     #[test]
@@ -82,9 +82,9 @@ mod tests {
             let counts: Vec<Count> = steps.iter().map(|n| Count::new(*n)).collect();
             Case::over(3).gauge_steps(TASKS_BLOCKED, &counts)
         };
-        assert!(told(&blocked(&[0, 14, 18, 21])).is_some());
-        assert_eq!(told(&blocked(&[9, 0, 1, 0])), None);
+        assert!(shown(&blocked(&[0, 14, 18, 21])).is_some());
+        assert_eq!(shown(&blocked(&[9, 0, 1, 0])), None);
         let once = Case::once().gauge(TASKS_BLOCKED, Count::new(20));
-        assert_eq!(told(&once), None);
+        assert_eq!(shown(&once), None);
     }
 }

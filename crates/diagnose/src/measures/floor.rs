@@ -1,6 +1,6 @@
 //! The floor: where free memory rests while the kernel reclaims.
 //!
-//! kswapd starts when a zone falls below its low watermark and stops at its high mark; a zone also keeps a reserve from
+//! kswapd starts when a zone falls below its low watermark and stops at its high watermark; a zone also keeps a reserve from
 //! allocations that could use a higher zone (`protection`). So under load free memory rests between
 //! Σ min(managed, low + protection) and Σ min(managed, high + protection); the latter is the kernel's
 //! `totalreserve_pages`, which MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
@@ -25,7 +25,7 @@ pub struct Floor {
 
 impl Floor {
     /// Free memory up to this part of the floor's upper edge is "on the floor" ; an engineering choice: kswapd overshoots its
-    /// high mark a little, and free memory above that is not held there.
+    /// high watermark a little, and free memory above that is not held there.
     pub const NEAR: Ratio = Ratio::new(1.15);
     /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
     const ABOVE: Ratio = Ratio::from_percent(1.0);
@@ -115,7 +115,7 @@ impl Floor {
 }
 
 impl Evidence<'_> {
-    /// Where free memory rests under load, from the zones' marks of each sample.
+    /// Where free memory rests under load, from the zones' watermarks in each sample.
     pub fn floor(&self) -> Result<Floor, Missing> {
         Floor::measured(self)
     }

@@ -8,7 +8,7 @@ use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
 
-/// The tightest memory limit among the observer's control group and its ancestors.
+/// The tightest memory limit among the observer's cgroup and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnLimit {
     /// The group that sets it, as keyed in the timeline.
@@ -17,7 +17,7 @@ pub struct OwnLimit {
     pub max: Bytes,
     /// What the group uses, page cache included.
     pub current: Bytes,
-    /// What of it reclaim could take: page cache without shared memory. `None` where the source does not tell.
+    /// What of it reclaim could take: page cache without shared memory. `None` if unknown.
     pub cache: Option<Bytes>,
 }
 

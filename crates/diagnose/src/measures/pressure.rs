@@ -1,4 +1,4 @@
-//! Whether tasks waited during a stretch, for memory or for disks: pressure totals (averages where one look tells no
+//! Whether tasks waited during a stretch, for memory or for disks: pressure totals (averages where one sample has no
 //! more), allocation stalls, major faults, blocked tasks. Each is absent where the source does not measure it; absence is not calm.
 
 use timeline::{
@@ -66,7 +66,7 @@ impl WindowPart {
     }
 }
 
-/// How much tasks waited for one thing, on the host or in a control group.
+/// How much tasks waited for one thing, on the host or in a cgroup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waited {
     /// At least one task.
@@ -96,10 +96,10 @@ impl Waited {
             .is_some_and(|full| full >= PressureWindow::STANDSTILL)
     }
 
-    /// What tasks did and for how long: `stood still` and `up to 61 % of the time`; `None` where it was not measured.
+    /// What tasks did and for how long: `stalled` and `up to 61 % of the time`; `None` where it was not measured.
     pub(crate) fn clause(&self) -> Option<(&'static str, String)> {
         match self.full.filter(|full| *full >= PressureWindow::MEMORY) {
-            Some(full) => Some(("stood still", self.over.time(full))),
+            Some(full) => Some(("stalled", self.over.time(full))),
             None => Some(("waited", self.over.time(self.some?))),
         }
     }
@@ -138,16 +138,16 @@ pub(crate) struct PressureWindow {
 }
 
 impl PressureWindow {
-    /// Up to here nobody waits for memory: what healthy hosts stay below.
+    /// Below this no task waits for memory noticeably: what healthy hosts stay below.
     pub(crate) const CALM: Ratio = Ratio::from_percent(1.0);
     /// Memory pressure from here on is more than noise.
     pub(crate) const MEMORY: Ratio = PressureAverage::MUCH;
     /// The same for disks, where a busy healthy host waits more; an engineering choice.
     pub(crate) const IO: Ratio = Ratio::from_percent(10.0);
-    /// A recorder that only sleeps and reads is kept from that by nothing but a host that stands still. It comes late by
+    /// A recorder that only sleeps and reads is kept from that by nothing but a host that stalls. It comes late by
     /// milliseconds on calm hosts, and by 1 to 4 s under reclaim (labelled captures, November 2026).
     pub(crate) const LATE: Micros = Micros::new(1_000_000);
-    /// Nothing at all ran for a quarter of the time: work stands still. systemd-oomd kills at 60 % for 30 s, which its
+    /// Nothing at all ran for a quarter of the time: work stalls. systemd-oomd kills at 60 % for 30 s, which its
     /// manual calls the last resort; users complain long before.
     pub(crate) const STANDSTILL: Ratio = Ratio::from_percent(25.0);
     /// Allocations that had to reclaim memory themselves. Labelled captures, November 2026: 0 on calm hosts but for single
@@ -155,16 +155,16 @@ impl PressureWindow {
     pub(crate) const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// Page faults that waited for a disk; an engineering choice: at 1 ms each, a tenth of one task's time.
     const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
-    /// Pages that allocating tasks look at themselves, from which on they do reclaim. Labelled captures, November 2026:
+    /// Pages that allocating tasks scan themselves, from which on they do reclaim. Labelled captures, November 2026:
     /// 63,000 pages/s with node reclaim on and 0 with it off; 52 in the worst second of a stream that kswapd keeps up with.
     pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
     /// Direct reclaim of a short host stalls once in some 30 to 120 scanned pages (labelled captures); node reclaim, which
     /// mm/vmscan.c does not count as an allocation stall, never.
     pub(crate) const PER_SCANNED_PAGE: f64 = 0.001;
-    /// One task in uninterruptible sleep at every look.
+    /// One task in uninterruptible sleep in every sample.
     const BLOCKED: f64 = 1.0;
 
-    /// What the source tells of `stretch`.
+    /// What the source shows of `stretch`.
     pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
         let share = |signal| worst(&cx.stall(signal).ok()?, stretch);
         let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
@@ -200,7 +200,7 @@ impl PressureWindow {
         }
     }
 
-    /// Whether this much scanning with so few allocation stalls is a node's own reclaim (vm.zone_reclaim_mode), not want of
+    /// Whether this much scanning with so few allocation stalls is a node's own reclaim (vm.zone_reclaim_mode), not lack of
     /// memory.
     pub(crate) fn are_of_a_node(stalls: PerSecond<Count>, scanned: PerSecond<Pages>) -> bool {
         stalls.get() <= scanned.get() * Self::PER_SCANNED_PAGE
@@ -249,7 +249,7 @@ impl PressureWindow {
         self.longest().is_some_and(|full| full >= Self::STANDSTILL)
     }
 
-    /// How much what made tasks wait matters: not much where nobody did, as far as that was measured.
+    /// How much it matters: little if no task waited, as far as measured.
     pub(crate) fn severity(&self) -> Severity {
         match (self.any(), self.measured()) {
             (true, _) if self.standstill() => Severity::Critical,
@@ -266,11 +266,11 @@ impl PressureWindow {
         }
     }
 
-    /// A second sentence for a title: ` Tasks stood still 61 % of the time.`; empty where it is not worth saying.
+    /// A second sentence for a title: ` Tasks stalled 61 % of the time.`; empty if too little to mention.
     pub(crate) fn sentence(&self) -> String {
         match self.longest() {
             Some(full) if full >= Self::MEMORY => {
-                format!(" Tasks stood still {}.", self.over.time(full))
+                format!(" Tasks stalled {}.", self.over.time(full))
             }
             _ => String::new(),
         }
@@ -352,10 +352,7 @@ mod tests {
     fn one_look_tells_of_the_minute_before_it() {
         let stalls = stalls(&averaged(Case::once()));
         assert!(stalls.for_memory() && stalls.standstill());
-        assert_eq!(
-            stalls.sentence(),
-            " Tasks stood still 58 % of the last minute."
-        );
+        assert_eq!(stalls.sentence(), " Tasks stalled 58 % of the last minute.");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who holds the memory: processes grouped by name, largest first; and who held it and is gone.
+//! Who holds the memory: processes grouped by name, largest first; and which ones held it and are gone.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ pub(crate) fn programs<'a>(
 }
 
 /// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
-/// not tell them apart).
+/// not separate them).
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, ProgramGroup> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {

@@ -1,5 +1,5 @@
-//! The kernel's own averages of memory pressure: what one look tells of the minutes before it. Where two totals make a
-//! share of the time watched, that share is better, and these are not asked for.
+//! The kernel's averages of memory pressure: what one sample shows of the minutes before it. Where two totals give the
+//! share of the recorded time, that share is better, and the averages are not used.
 
 use timeline::{
     EntitySeries, Gauge, Signal,
@@ -14,7 +14,7 @@ use units::{Micros, Ratio};
 
 use crate::evidence::Evidence;
 
-/// Shares of the time before the last look.
+/// Shares of the time before the last sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PressureAverage {
     /// At least one task waited.
@@ -52,7 +52,7 @@ impl PressureAverage {
         ])
     }
 
-    /// The same of the tasks of a control group.
+    /// The same for the tasks of a cgroup.
     pub(crate) fn for_memory_in(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Self> {
         if cx.rate_of(group, CGROUP_PSI_MEMORY_SOME).is_ok() {
             return None;
@@ -88,17 +88,17 @@ impl PressureAverage {
         self.some >= Self::MUCH
     }
 
-    /// `Tasks stood still for memory 58 % of the last 5 minutes (full)`; `whose` is empty or ` of control group X`.
-    pub(crate) fn clause(&self, whose: &str) -> String {
+    /// `Tasks stalled on memory 58 % of the last 5 minutes (full)`; `subject` is empty or ` of the cgroup X`.
+    pub(crate) fn clause(&self, subject: &str) -> String {
         match self.full.filter(|full| *full >= Self::MUCH) {
             Some(full) => {
                 format!(
-                    "Tasks{whose} stood still for memory {full} of the {} (full)",
+                    "Tasks{subject} stalled on memory {full} of the {} (full)",
                     self.period
                 )
             }
             None => format!(
-                "Tasks{whose} waited for memory {} of the {} (some)",
+                "Tasks{subject} waited for memory {} of the {} (some)",
                 self.some, self.period
             ),
         }
@@ -150,7 +150,7 @@ mod tests {
         let clause = |case| average(case).unwrap().clause("");
         assert_eq!(
             clause(paused(20, 70, 58)),
-            "Tasks stood still for memory 58 % of the last 5 minutes (full)"
+            "Tasks stalled on memory 58 % of the last 5 minutes (full)"
         );
         assert_eq!(
             clause(paused(70, 20, 2)),

@@ -125,16 +125,16 @@ impl Quiet {
         }
     }
 
-    /// `, and nobody missed any`, as far as that was measured.
+    /// `, and no task waited`, as far as measured.
     pub(crate) fn clause(&self, cx: &Evidence<'_>) -> &'static str {
         if self.refaults.is_some() {
-            ", and nobody missed any"
+            ", and no task waited"
         } else if self.stalled.is_some() {
-            ", and nobody waited for memory; whether any is missed was not measured"
+            ", and no task waited; refaults were not measured"
         } else if cx.is_single_sample() {
-            "; whether anybody misses some, one look cannot tell"
+            "; one sample cannot show whether tasks wait"
         } else {
-            "; whether anybody misses some was not measured"
+            "; waits and refaults were not measured"
         }
     }
 

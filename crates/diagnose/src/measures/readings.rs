@@ -13,15 +13,15 @@ use crate::measures::floor::Floor;
 use crate::measures::pressure::PressureWindow;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 
-/// Files that come back after eviction: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
+/// File refaults: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
 /// while thrashing, one second of 0.4 MiB/s on a calm host. A slow disk gives no more than this when every page is sought.
 pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
-/// Anonymous pages that come back after eviction. The same captures: 2,500 pages/s while swap thrashes, against 200 in one
+/// Anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one
 /// second of a host whose floor was set too high.
 pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
 
-/// A host with this much available all the time does not swap for want of memory; thrashing ones have below 10 %.
+/// A host with this much available all the time does not swap for lack of memory; thrashing ones have below 10 %.
 pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
 
 /// At this vm.swappiness and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).

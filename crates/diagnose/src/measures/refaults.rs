@@ -14,15 +14,15 @@ use crate::trigger::{Predicate, all, rate};
 /// Below this share of the disk reads something else reads; an engineering choice: a cold start that re-reads a few pages
 /// stays below a third.
 pub(crate) const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
-/// The host evicts at least as many pages as come back; a limit's reclaim is not in these counters (mm/vmscan.c,
+/// The host evicts at least as many pages as refault; a limit's reclaim is not in these counters (mm/vmscan.c,
 /// cgroup_reclaim), so far fewer scanned pages mean that a limit evicts.
 const SCANNED_PER_REFAULT: f64 = 0.1;
-/// Groups that explain this share of what came back explain it.
+/// Cgroups with this share of the refaults explain them.
 const IN_GROUPS: Ratio = Ratio::from_percent(60.0);
 /// Free on the whole host beyond its floor, as in node-reclaim-on: then the host as such was not short.
 const FREE: Ratio = Ratio::from_percent(5.0);
 
-/// Holds where files are read again for want of cache: enough of them, and a good part of all reads.
+/// Holds where files refault for lack of cache: enough of them, and a good part of all reads.
 pub(crate) fn rereading() -> Predicate {
     let again = || refaults_file().bytes();
     let of_reads = again().at_least(
@@ -41,17 +41,17 @@ pub(crate) fn evicted_by_another(
     stretch: &Stretch,
     pages: &Track<PerSecond<Pages>>,
 ) -> Option<String> {
-    let again = pages.mean_in(stretch)?;
+    let refaulted = pages.mean_in(stretch)?;
     let scanned = |signal| cx.rate(signal).ok()?.mean_in(stretch);
     let host_evicts = match (scanned(PGSCAN_KSWAPD), scanned(PGSCAN_DIRECT)) {
         (Some(kswapd), Some(direct)) => {
-            kswapd.get() + direct.get() >= again.get() * SCANNED_PER_REFAULT
+            kswapd.get() + direct.get() >= refaulted.get() * SCANNED_PER_REFAULT
         }
         _ => true,
     };
     if !host_evicts {
         return Some(format!(
-            "{again} came back after eviction, but the host itself evicts nothing: a control group's limit does (cgroup-cache-starved), or it was evicted long before"
+            "{refaulted} refaulted, but the host itself evicts nothing: a cgroup's limit does (cgroup-cache-starved), or it was evicted long before"
         ));
     }
     let in_groups: f64 = cgroups::with(cx, CGROUP_REFAULT_FILE)
@@ -64,19 +64,19 @@ pub(crate) fn evicted_by_another(
         })
         .fold(0.0, f64::max);
     let has_free = has_free(cx, stretch);
-    if in_groups >= again.get() * IN_GROUPS.get() {
+    if in_groups >= refaulted.get() * IN_GROUPS.get() {
         if has_free {
             return Some(format!(
-                "{again} came back after eviction, in a control group at its limit while the host has free memory (cgroup-cache-starved)"
+                "{refaulted} refaulted in a cgroup at its limit while the host has free memory (cgroup-cache-starved)"
             ));
         }
-        let rest = PerSecond::<Pages>::new(again.get() - in_groups);
+        let rest = PerSecond::<Pages>::new(refaulted.get() - in_groups);
         if cx
             .page_size()
             .is_ok_and(|page| rest.to_bytes(page) < READ_AGAIN)
         {
             return Some(format!(
-                "{again} came back after eviction, hardly any of it outside a control group at its limit (cgroup-cache-starved)"
+                "{refaulted} refaulted, nearly all of it in a cgroup at its limit (cgroup-cache-starved)"
             ));
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn evicted_by_another(
         .max(cx.timeline.entities(Entity::Node).count());
     (mode.is_some_and(|mode| mode != 0) && nodes > 1).then(|| {
         format!(
-            "{again} came back after eviction while the host has free memory: vm.zone_reclaim_mode is on (node-reclaim-on)"
+            "{refaulted} refaulted while the host has free memory: vm.zone_reclaim_mode is on (node-reclaim-on)"
         )
     })
 }

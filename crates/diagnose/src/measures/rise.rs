@@ -1,6 +1,6 @@
 //! How a level rose: every rise of all that was watched, from where to where, and whether it climbed or jumped.
 //!
-//! A jump is memory that was taken once and then kept, as a database does when it starts; a climb may go on. A leak is
+//! A jump is memory that was taken once and not given back, as a database does when it starts; a climb may go on. A leak is
 //! claimed from neither: that needs hours.
 //!
 //! A rise goes on while the level makes new highs. It ends where the level falls back by more than half of it, or stands
@@ -30,7 +30,7 @@ pub(crate) struct Rise {
     /// The level after.
     pub(crate) to: Bytes,
     /// Whether it took its time, in several steps; what rose within one or two samples of more was taken once. Two samples
-    /// alone cannot tell, and count as a climb.
+    /// alone cannot show it, and count as a climb.
     pub(crate) climbs: bool,
     /// Whether at least half of it was there for as long as a level must be.
     stays: bool,
@@ -109,7 +109,7 @@ impl Rise {
             && largest <= (to - from) * Self::CLIMB_STEP;
         let stretch = track.stretch(levels[leaves].index, levels[arrives].index)?;
         let half = from + (to - from) * Self::GIVEN_BACK;
-        // Two looks with nothing before and after cannot tell a jump from a climb.
+        // Two samples cannot distinguish a jump from a climb.
         let stood = leaves > 0 && levels[leaves - 1].value <= half;
         let stands = levels.get(arrives + 1).is_some_and(|it| it.value >= half);
         let is_plain = stood || stands;

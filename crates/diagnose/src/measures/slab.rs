@@ -43,7 +43,7 @@ impl SlabCache {
     }
 }
 
-/// What a slab cache takes in RAM at sample `index`, or else at the nearest earlier look at it.
+/// What a slab cache takes in RAM at sample `index`, or at its nearest earlier reading.
 pub fn size(cx: &Evidence<'_>, cache: &EntitySeries, index: usize) -> Option<Bytes> {
     let pages = || {
         let pages = cx.timeline.latest_of(cache, SLAB_PAGES, index)?;
@@ -88,7 +88,7 @@ pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&SlabCache) -> bool) ->
 /// The cache that grew most over a stretch, and by how much; `None` where slabinfo was not read at both ends.
 pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<SlabCache> {
     let before = caches(cx, stretch.first);
-    // slabinfo is read more rarely: its first look after the stretch still tells what the stretch brought.
+    // slabinfo is read more rarely: its first reading after the stretch still shows what the stretch brought.
     let after = caches(cx, cx.timeline.len().saturating_sub(1));
     let grew = after.into_iter().filter_map(|cache| {
         let old = before.iter().find(|b| b.name == cache.name)?;

@@ -18,7 +18,7 @@ use super::watermarks::{Checked, Hurdle};
 pub(crate) enum Cause {
     /// Somebody asked for the kill (SysRq f).
     ByHand,
-    /// A control group's limit.
+    /// A cgroup's limit.
     GroupLimit(LimitHit),
     /// The request was confined to nodes that are full.
     Confined(Constraint),
@@ -28,7 +28,7 @@ pub(crate) enum Cause {
     NoBlock,
     /// What is free is CMA's.
     CmaOnly,
-    /// A request that could not wait found the reserve used up; nobody is killed for that.
+    /// A request that could not wait found the reserve used up; no process is killed for that.
     AtomicReserve,
     /// RAM is used up.
     UsedUp {
@@ -37,11 +37,11 @@ pub(crate) enum Cause {
         /// What fills RAM.
         by: Filler,
     },
-    /// The report does not tell; with what is missing.
+    /// The report does not show it; with what is missing.
     Unknown(&'static str),
 }
 
-/// Which limit of a control group.
+/// Which limit of a cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitHit {
     /// Its memory.
@@ -61,7 +61,7 @@ pub(crate) enum SwapState {
     Full,
     /// It had room.
     Room,
-    /// The report does not tell.
+    /// The report does not show it.
     Unknown,
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum Filler {
     Files(Bytes),
     /// Nothing that the kernel counts.
     Unaccounted(Bytes),
-    /// The report does not tell.
+    /// The report does not show it.
     Unknown,
 }
 
@@ -145,7 +145,7 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
     match report.kind {
         ReportKind::AllocationFailure => failure(report, asked, zones),
         ReportKind::OomKill if !report.shows_scope() => {
-            Cause::Unknown("whether the host ran out of memory or a control group")
+            Cause::Unknown("whether the host or a cgroup ran out of memory")
         }
         ReportKind::OomKill if report.host.get(MEM_TOTAL).is_none() && zones.is_empty() => {
             Cause::Unknown("the part of the report that shows memory (Mem-Info)")
@@ -162,7 +162,7 @@ fn is_roomy(zone: &Checked<'_>) -> bool {
     zone.hurdle == Hurdle::Nothing && zone.usable > zone.zone.high + zone.zone.high + zone.reserve
 }
 
-/// Whether a control group was charged too much: by its lines, or where these are cut off by the call trace.
+/// Whether a cgroup was charged too much: by its lines, or where these are cut off by the call trace.
 fn is_at_a_limit(report: &KernelReport) -> bool {
     const CHARGES: [&str; 4] = [
         "mem_cgroup_out_of_memory",
@@ -191,7 +191,7 @@ fn limit(group: &GroupReport) -> LimitHit {
     }
 }
 
-/// What the zones tell beyond "no zone has enough": it is there, but this request cannot have it.
+/// What the zones show beyond "no zone has enough": it is there, but this request cannot have it.
 fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<Cause> {
     let eligible = || zones.iter().filter(|zone| zone.is_eligible());
     if eligible().next().is_none() {

@@ -8,8 +8,8 @@ use units::{Count, Span};
 
 use crate::evidence::Evidence;
 
-/// A log may hold any number of reports: the last thousand are looked at, and where there are more only the last hundred
-/// are told of them.
+/// A log may hold any number of reports: the last thousand are compared, and if there are more only the last hundred
+/// mention the others.
 const MOST: usize = 1000;
 const TOLD: usize = 100;
 
@@ -31,7 +31,7 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
     }
     let groups = alike.iter().filter_map(|r| r.report.group.as_ref());
     if let Some(names) = counted(groups.map(|group| group.path.as_str())) {
-        text.push_str(&format!("; control groups: {names}"));
+        text.push_str(&format!("; cgroups: {names}"));
     }
     Some(text)
 }
@@ -39,7 +39,7 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
 /// `, one of 3 kills in this source,`: a title's word that there are others; nothing where it is the only one.
 pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
     let alike = alike(cx, one);
-    // Some reports tell that nobody could be killed.
+    // Some reports say that no process could be killed.
     let kills = alike.iter().filter(|r| !r.report.killed.is_empty());
     match kills.count() {
         0 | 1 => String::new(),
@@ -51,8 +51,8 @@ pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
 /// Reports of this one's kind, itself included, the last first.
 fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
     let all = cx.timeline.all_reports();
-    let mut told = all.iter().rev().take(TOLD);
-    if all.len() > MOST && !told.any(|r| std::ptr::eq(&r.report, one)) {
+    let mut newest = all.iter().rev().take(TOLD);
+    if all.len() > MOST && !newest.any(|r| std::ptr::eq(&r.report, one)) {
         return Vec::new();
     }
     let last = all.iter().rev().take(MOST);
@@ -69,7 +69,7 @@ pub(crate) fn when(reported: &Reported) -> Option<(bool, i64)> {
     wall.or_else(|| Some((false, of_year()?)))
 }
 
-/// The kills of a source, to tell which failed allocations go with them.
+/// The kills of a source, to find the failed allocations that belong to them.
 #[derive(Debug)]
 pub(crate) struct KillHistory<'a> {
     killed: BTreeSet<(u32, &'a str)>,
@@ -122,7 +122,7 @@ fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
     kind(one) == kind(other)
 }
 
-/// From the first to the last, where the log tells times.
+/// From the first to the last, if the log has times.
 fn lasted(reports: &[&Reported]) -> Option<Span> {
     let times: Vec<_> = reports.iter().map(|r| when(r)).collect::<Option<_>>()?;
     let ((clock, first), (same, last)) = (times.iter().min()?, times.iter().max()?);

@@ -1,4 +1,4 @@
-//! Who held memory when somebody was killed: the report's table of tasks, by program, and whether the victim was the
+//! Which tasks held memory at a kill: the report's table of tasks, by program, and whether the victim was the
 //! one that the kernel's own score points to.
 
 use std::cmp::Reverse;
@@ -22,7 +22,7 @@ pub(crate) struct Holders<'a> {
     pub(crate) largest: Option<&'a ReportTask>,
     /// Tasks that are kept from being killed, by what they held.
     pub(crate) protected: Vec<&'a ReportTask>,
-    /// Tasks of the table that the report was too long to keep: nothing tells how large they were.
+    /// Tasks of the table that the report was too long to keep: their size is unknown.
     left_out: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Program<'a> {
     /// How many.
     pub(crate) processes: u64,
     /// Resident: anonymous memory of all, files and shared memory of the one that maps most; where the table does not
-    /// tell these apart, all of each.
+    /// separate these, all of each.
     pub(crate) rss: Bytes,
     shared: Bytes,
     /// In swap.
@@ -52,7 +52,7 @@ pub(crate) struct Victim<'a> {
     pub(crate) task: Option<&'a ReportTask>,
 }
 
-/// Tasks with this adjustment or less are chosen when nobody else is left.
+/// Tasks with this adjustment or less are chosen when no other task is left.
 pub(crate) const PROTECTED: i32 = -900;
 
 /// What a task held that a kill gives back: as the kernel scores it (mm/oom_kill.c, oom_badness).
@@ -107,7 +107,7 @@ impl<'a> Holders<'a> {
 
     /// The largest programs but the victim, as those that a finding is about.
     pub(crate) fn affected(&self, most: usize) -> Vec<Affected> {
-        // The victim is told of by itself.
+        // The victim has a line of its own.
         let victim = self.victim.map(|victim| victim.killed.name.as_str());
         let is_victim = |p: &&Program<'_>| p.processes == 1 && Some(p.name) == victim;
         let largest = self.programs.iter().filter(|p| !is_victim(p));
@@ -191,7 +191,7 @@ fn in_swap(swap: Bytes) -> String {
 }
 
 impl<'a> Victim<'a> {
-    /// What was resident, as far as told.
+    /// What was resident, as far as reported.
     pub(crate) fn rss(&self) -> Option<Bytes> {
         self.killed.rss().or(self.task.map(|task| task.rss))
     }
@@ -201,7 +201,7 @@ impl<'a> Victim<'a> {
         self.task.map(held).or_else(|| self.rss())
     }
 
-    /// Its adjustment, as far as told.
+    /// Its adjustment, as far as reported.
     pub(crate) fn adj(&self) -> Option<i32> {
         self.killed
             .oom_score_adj

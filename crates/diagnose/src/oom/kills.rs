@@ -1,4 +1,4 @@
-//! Kills for want of memory as counters show them: in control groups, and on the host.
+//! OOM kills in counters: in cgroups, and on the host.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::oom::{self, Cause};
 /// A kill counter that rises at all: by one a day.
 pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
 
-/// Kills in one control group between two readings of it.
+/// Kills in one cgroup between two readings of it.
 #[derive(Debug)]
 pub(crate) struct GroupKills<'a> {
     /// Where the victims were.
@@ -41,7 +41,7 @@ impl GroupKills<'_> {
     }
 }
 
-/// All kills in control groups.
+/// All kills in cgroups.
 ///
 /// `oom_kill` of memory.events counts the group's victims of any OOM kill, the host's included (kernel
 /// Documentation/admin-guide/cgroup-v2.rst), so each is compared with the limits.
@@ -122,13 +122,13 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
         .map(|(_, child)| child)
 }
 
-/// The samples before which the kernel killed, and how many. A recorder may have stood still meanwhile.
+/// The samples before which the kernel killed, and how many. A recorder may have stalled meanwhile.
 pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
     let rises = timeline::host_counter_rises(cx.timeline, OOM_KILLS.id()).into_iter();
     rises.map(|rise| (rise.to, rise.by)).collect()
 }
 
-/// How many were killed in a control group, or on the host as a whole, by the time of each incident.
+/// How many were killed in a cgroup, or on the host as a whole, by the time of each incident.
 pub(crate) struct KillCounts<'a> {
     host: Vec<(usize, u64)>,
     groups: Vec<GroupKills<'a>>,

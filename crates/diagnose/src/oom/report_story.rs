@@ -12,9 +12,9 @@ use super::{Explained, history};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Confidence, Finding, KernelEvent, Severity};
 
-/// A report of a large machine has dozens of zones; these many lines tell what matters.
+/// A report of a large machine has dozens of zones; this many lines show what matters.
 const ZONES: usize = 8;
-/// Where a whole group was killed, these many are told.
+/// How many victims are named where a whole cgroup was killed.
 const KILLED: usize = 3;
 
 /// `The kernel killed mysqld (20 GiB resident, 5.8 GiB in swap)`.
@@ -56,13 +56,13 @@ pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
 }
 
 /// The report, line by line: what was asked for, why no zone could serve it, who held memory.
-pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
+pub(crate) fn explain(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
     finding.event = Some(event(one));
     if let Some(stretch) = moment(cx, one) {
         finding = finding.during(stretch);
     }
     if let Some(stamp) = &one.report.stamp {
-        finding = finding.with_line(format!("when, as the log has it: {}", stamp.text));
+        finding = finding.with_line(format!("time in the log: {}", stamp.text));
     }
     for killed in one.report.killed.iter().take(KILLED) {
         finding = finding.with_line(killed_line(one, killed));
@@ -217,7 +217,7 @@ pub(crate) fn sure(one: &Explained<'_>, value: f64, open: &str) -> Confidence {
     let mut why = "rests on the kernel's own report".to_owned();
     let mut value = value;
     if one.report.is_cut {
-        why.push_str(", whose end is missing");
+        why.push_str(", cut off at the end");
         value = value.min(0.85);
     }
     if !open.is_empty() {

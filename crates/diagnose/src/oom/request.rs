@@ -1,4 +1,4 @@
-//! What an allocation asked for: its GFP flags, whose bits moved between kernels while their meaning stayed.
+//! What an allocation requested: its GFP flags. Their bits moved between kernels, their meaning did not.
 
 use timeline::kernel_report::Request;
 use units::{Bytes, PageSize};
@@ -19,7 +19,7 @@ pub(crate) enum ZoneType {
 }
 
 impl ZoneType {
-    /// `None` for a zone that nobody allocates from (Device).
+    /// `None` for a zone without allocations (Device).
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "DMA" => Some(Self::Dma),
@@ -143,7 +143,7 @@ impl Asked {
     }
 }
 
-/// Whether the names say that it may wait; `None` where they do not tell.
+/// Whether the names say that it may wait; `None` if unknown.
 fn sleeps_by_name(names: &[&str]) -> Option<bool> {
     const SLEEPS: [&str; 9] = [
         "GFP_NOFS",

@@ -13,7 +13,7 @@ pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
     let last = shortages(cx).last();
     last.map(|one| {
         if one.is_kill() {
-            "the kernel had to kill for want of memory"
+            "the kernel had to kill for lack of memory"
         } else {
             "a request for memory failed"
         }

@@ -66,7 +66,7 @@ impl Report {
         report
     }
 
-    /// A control group at its limit, in KiB, of which one was killed.
+    /// A cgroup at its limit, in KiB, of which one was killed.
     pub(crate) fn of_a_group(usage: u64, limit: u64) -> Self {
         let mut report = Self::default().asking(0x110_0cca, 0).killing(40, "worker");
         report.0.group = Some(GroupReport {

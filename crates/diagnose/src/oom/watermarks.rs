@@ -28,7 +28,7 @@ pub(crate) enum Hurdle {
     Nothing,
 }
 
-/// A zone as the request met it.
+/// A zone at the time of the request.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked<'a> {
     /// The zone.
@@ -96,7 +96,7 @@ impl Checked<'_> {
     }
 }
 
-/// Each zone as the request met it; empty where the report shows no zones or no request.
+/// Each zone at the time of the request; empty where the report shows no zones or no request.
 pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec<Checked<'a>> {
     let Some(asked) = asked else {
         return Vec::new();
@@ -221,7 +221,7 @@ fn has_no_block(zone: &ZoneReport, asked: &Asked) -> bool {
 }
 
 /// Whether one of the free blocks may serve the request: those of CMA serve movable memory only, those kept for large
-/// atomic requests these only, and isolated ones nobody.
+/// atomic requests these only, and isolated ones no request.
 fn serves(blocks: &FreeBlocks, asked: &Asked) -> bool {
     let fits = |kind: char| match kind {
         'C' => asked.is_movable,

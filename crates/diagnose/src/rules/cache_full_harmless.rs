@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_single_sample_is_probable() {
         let finding = found(RULE, &host(Case::once(), 50, 620, 20, 640));
-        assert!(finding.title.contains("one look"), "{}", finding.title);
+        assert!(finding.title.contains("one sample"), "{}", finding.title);
         assert_eq!(finding.confidence.word(), "probable");
     }
 

@@ -220,7 +220,7 @@ mod tests {
             .gauge(MEM_FREE, MIB(18))
             .gauge(MEM_AVAILABLE, MIB(700));
         let finding = found(RULE, &case);
-        assert!(finding.title.contains("one look"), "{}", finding.title);
+        assert!(finding.title.contains("one sample"), "{}", finding.title);
     }
 
     /// An hour with `calm` refaults per second, and `then` for 30 s.

@@ -82,7 +82,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         asked.size(one.report.page_size.or(cx.facts.page_size))
     );
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
-    let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
+    let finding = oom::measures(cx, &one, oom::explain(cx, &one, finding));
     let (value, open) = if one.zones.is_empty() {
         (0.75, "the report does not show the zones")
     } else {

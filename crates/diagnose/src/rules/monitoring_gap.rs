@@ -16,7 +16,7 @@ declare_rule! {
     /// ## How it is recognised
     /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that was
     /// late for a fifth of the time, or by a second or more, 5 s in all (with memory stalls at that time, the host
-    /// stood still; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls; no
+    /// stalled; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls; no
     /// refaults; readings dropped because there were too many processes. A single sample is not a gap: its findings say
     /// what it cannot show.
     /// ## Not this
@@ -109,7 +109,7 @@ fn gaps_in_time(cx: &Evidence<'_>, interval: Span) -> Vec<String> {
     texts
 }
 
-/// The recorder's own lateness. With memory stalls at the same time, the host stood still; otherwise the recorder or its
+/// The recorder's own lateness. With memory stalls at the same time, the host stalled; otherwise the recorder or its
 /// virtual machine was stopped or starved of CPU.
 fn lateness(cx: &Evidence<'_>) -> Vec<String> {
     let Some(late) = cx.timeline.gauge(RECORDER_LATE) else {
@@ -129,7 +129,7 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
     [
         (
             with_stalls,
-            "while tasks waited for memory: the host stood still, and samples are missing there",
+            "while tasks waited for memory: the host stalled, and samples are missing there",
         ),
         (
             without_stalls,
@@ -327,7 +327,7 @@ mod tests {
             let facts = Facts::default();
             lateness(&Evidence::new(&timeline, &facts)).join(" ")
         };
-        assert!(late_over(60, 0).contains("the host stood still"));
+        assert!(late_over(60, 0).contains("the host stalled"));
         assert!(late_over(1, 0).contains("no task waited"));
         assert_eq!(late_over(60, 60), "");
     }

@@ -70,7 +70,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     };
     // The rule that explains why memory ran out counts the kill.
-    Ok(oom::tell(cx, one, finding)
+    Ok(oom::explain(cx, one, finding)
         .fix(Fix::say("Remove the protection from what grows, and keep it for what must survive: OOMScoreAdjust=0 in its unit file, choom for a running process (pods: the class follows from requests and limits)."))
         .sure(oom::sure(one, 0.9, "whether this is intended is unknown"))
         .into())

@@ -248,7 +248,7 @@ mod tests {
     fn a_standstill_is_critical() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 40, 15));
         assert_eq!(finding.severity, Severity::Critical);
-        assert!(finding.title.contains("stood still up to 40 %"));
+        assert!(finding.title.contains("stalled up to 40 %"));
     }
 
     #[test]

@@ -76,20 +76,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let full = cx.stall(PSI_MEMORY_FULL).ok();
     let full = full.and_then(|full| pressure::worst(&full, stretch));
     let over = WindowPart::for_stretch(stretch);
-    let stands_still = full.is_some_and(|full| full >= PressureWindow::STANDSTILL);
+    let is_standstill = full.is_some_and(|full| full >= PressureWindow::STANDSTILL);
     let (waited, share) = match full.filter(|full| *full >= PressureWindow::MEMORY) {
-        Some(full) => ("stood still", full),
-        None => ("waited", some),
+        Some(full) => ("stalled on", full),
+        None => ("waited for", some),
     };
     let title = format!(
-        "Tasks {waited} for memory for {}, {}, and nothing in this source explains why.",
+        "Tasks {waited} memory for {}, {}, and nothing in this source explains why.",
         stretch.duration(),
         over.time(share)
     );
     let text = format!("memory stalls: some {some}{}", over.remark());
     let look = "grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head";
     Ok(RULE
-        .found(Severity::warning_if(stands_still), title)
+        .found(Severity::warning_if(is_standstill), title)
         .graph("memory stalls", &stalled)
         .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
         .counts_as("memory stalls")

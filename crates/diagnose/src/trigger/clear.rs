@@ -18,7 +18,7 @@ impl While {
         if subjects.is_empty() {
             return match self.scope {
                 Subjects::Host => "nothing was measured".to_owned(),
-                Subjects::Each(entity, _) => format!("no {} to look at", entity.name()),
+                Subjects::Each(entity, _) => format!("no {} to check", entity.name()),
             };
         }
         let mut nearest: Option<(Subject<'_>, Near)> = None;
@@ -52,7 +52,7 @@ impl While {
         }
     }
 
-    /// How near it came in an entity; `None` where the source cannot tell.
+    /// How near it came in an entity; `None` if unknown.
     fn came(&self, subject: Subject<'_>) -> Option<Near> {
         if let Some(miss) = self.when.never(subject) {
             return Some(miss);
@@ -134,19 +134,20 @@ impl Predicate {
         }
     }
 
-    /// How far that part went which held for the least of the time, with a comma behind it.
+    /// The nearest miss of the part that held for the least time, with a comma behind it.
     fn rarest(&self, subject: Subject<'_>) -> Option<String> {
         match self {
             Self::Compare(comparison) => {
                 Some(format!("{}, ", comparison.nearest_miss(subject)?.text))
             }
             Self::All(parts) | Self::Any(parts) => {
-                let held = |part: &Self| part.holds(subject).as_ref().map(Condition::total).ok();
-                let told = parts.iter().filter_map(|part| {
-                    let held = held(part)?;
-                    Some((held, part.rarest(subject)?))
+                let misses = parts.iter().filter_map(|part| {
+                    let duration = part.holds(subject).as_ref().map(Condition::total).ok()?;
+                    Some((duration, part.rarest(subject)?))
                 });
-                told.min_by_key(|(held, _)| *held).map(|(_, text)| text)
+                misses
+                    .min_by_key(|(duration, _)| *duration)
+                    .map(|(_, text)| text)
             }
             Self::Measured(this, other) => match (this.holds(subject), other) {
                 (Err(_), Some(other)) => other.rarest(subject),
@@ -207,8 +208,8 @@ mod tests {
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
-    /// What is said of groups that have so many MiB at each of 20 seconds; it takes 100 for 10 s.
-    fn said(groups: &[(&str, [u64; 21])]) -> String {
+    /// The text for cgroups with these MiB in each of 20 seconds; the trigger needs 100 MiB for 10 s.
+    fn clear_text(groups: &[(&str, [u64; 21])]) -> String {
         let case = groups.iter().fold(Case::over(20), |case, (key, mib)| {
             let steps = mib.map(MIB);
             case.gauge_steps_of(Entity::Cgroup, key, CGROUP_CURRENT, &steps)
@@ -227,11 +228,11 @@ mod tests {
     #[test]
     fn of_many_entities_the_nearest_to_the_threshold_is_told() {
         assert_eq!(
-            said(&[("/a", [10; 21]), ("/b", [90; 21]), ("/c", [50; 21])]),
+            clear_text(&[("/a", [10; 21]), ("/b", [90; 21]), ("/c", [50; 21])]),
             "cgroup: 3, nearest /b; memory: at most 90 MiB, threshold 100 MiB"
         );
         assert_eq!(
-            said(&[("/a", [10; 21])]),
+            clear_text(&[("/a", [10; 21])]),
             "cgroup: 1; memory: at most 10 MiB, threshold 100 MiB"
         );
     }
@@ -243,7 +244,7 @@ mod tests {
             mib[5..=5 + seconds].fill(120);
             mib
         };
-        let text = said(&[
+        let text = clear_text(&[
             ("/a", [99; 21]),
             ("/b", for_seconds(3)),
             ("/c", for_seconds(5)),
@@ -263,18 +264,18 @@ mod tests {
             scope: Subjects::Host,
             none: None,
         };
-        let said = |available: [u64; 3]| {
+        let clear_text = |available: [u64; 3]| {
             Case::over(2)
                 .gauge(MEM_FREE, MIB(20))
                 .gauge_steps(MEM_AVAILABLE, &available.map(MIB))
                 .with(|cx| found.clear(cx))
         };
         assert_eq!(
-            said([300, 200, 300]),
+            clear_text([300, 200, 300]),
             "available: at least 200 MiB, threshold 100 MiB"
         );
         assert_eq!(
-            said([300, 90, 300]),
+            clear_text([300, 90, 300]),
             "available: at least 90 MiB, threshold 100 MiB, but nothing else showed it"
         );
     }

@@ -132,7 +132,7 @@ pub(crate) fn subjects<'a>(
         .collect())
 }
 
-/// Whether the host has no such entities, as far as the source tells; else it only does not show them.
+/// Whether the host has no such entities, as far as the source shows.
 fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
     let mut areas = cx.timeline.entities(Entity::SwapArea);
     match entity {

@@ -65,7 +65,7 @@ impl Predicate {
     }
 }
 
-/// node_exporter tells the size of RAM of every host.
+/// node_exporter exports the size of RAM of every host.
 const EVERY_HOST: Expr = Expr::Ram;
 
 /// An `and` would drop the hosts that do not have a part which is only asked where it is measured.

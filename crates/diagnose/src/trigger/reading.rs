@@ -80,7 +80,7 @@ pub(crate) enum Predicate {
     All(Vec<Predicate>),
     /// One of them.
     Any(Vec<Predicate>),
-    /// This, or where the source cannot tell the other; `None`: it holds.
+    /// This, or the other if the source lacks it; `None`: it holds.
     Measured(Box<Predicate>, Option<Box<Predicate>>),
 }
 
@@ -249,12 +249,12 @@ fn in_bytes(pages: Expr) -> Expr {
 }
 
 impl Predicate {
-    /// The other where the source cannot tell this.
+    /// The other if the source lacks this.
     pub(crate) fn or_without(self, other: Self) -> Self {
         Self::Measured(Box::new(self), Some(Box::new(other)))
     }
 
-    /// Nothing is asked where the source cannot tell.
+    /// Holds if the source lacks this.
     pub(crate) fn if_measured(self) -> Self {
         Self::Measured(Box::new(self), None)
     }

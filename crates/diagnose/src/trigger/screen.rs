@@ -1,6 +1,6 @@
 //! The screening of a long recording: in which of its minutes a trigger could hold.
 //!
-//! A minute's roll-up tells the least and the most of each gauge, what each counter rose by, and the most that it rose by in a
+//! A minute's roll-up has the least and the most of each gauge, what each counter rose by, and the most that it rose by in a
 //! second. That a trigger holds for some seconds leaves traces in it. An incident of `d` seconds lies in two minutes at most,
 //! and its trigger holds in a part of it only ([`Condition::SUSTAINED`]): in one of the minutes it holds for half of that part.
 //! So a rate of θ is a rise of θ times that in this minute, its fastest second reaches θ, and so does a gauge's most (or
@@ -23,13 +23,13 @@ struct MinuteBounds {
 /// A number minute by minute; of a minute without bounds nothing is known. `None` where the source does not have it at all.
 type MinuteNumbers = Option<Vec<Option<MinuteBounds>>>;
 
-/// Whether something holds in a minute, as far as its roll-up tells. In order: of alternatives the greatest counts; of what must
+/// Whether something holds in a minute, as far as its roll-up shows. In order: of alternatives the greatest counts; of what must
 /// hold together see [`Holds::and`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
     /// Nowhere in it.
     Never,
-    /// A roll-up does not tell.
+    /// A roll-up does not show it.
     Unknown,
     /// Perhaps for some of it.
     Perhaps,

@@ -194,9 +194,6 @@ fn the_misjudged_host_is_not_called_fine() {
     let output = memtide(&["check", &file(&directory, "host.jsonl", text)]);
     let answer = folded(&output);
     assert_eq!(output.status.code(), Some(3), "{answer}");
-    assert!(
-        answer.contains("headroom seems small"),
-        "{answer}"
-    );
+    assert!(answer.contains("headroom seems small"), "{answer}");
     assert!(!answer.contains("Memory is enough"), "{answer}");
 }

@@ -59,7 +59,7 @@ impl Overlaps {
 }
 
 /// For each effect the least of the causes that overlap it. In order of time: an effect is asked when all causes are known
-/// that begin before its end, and of those it wants the ones that end after its beginning.
+/// that begin before its end, and of those only the ones that end after its beginning.
 pub(super) fn least<T: Copy + Ord>(
     causes: &[(OverlapTime, T)],
     effects: &[OverlapTime],

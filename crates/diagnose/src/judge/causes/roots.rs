@@ -1,7 +1,7 @@
 //! For each incident the one that it follows from in the end.
 //!
 //! A long recording has thousands of incidents, so they are not compared in pairs: those that can be causes stand in lists
-//! by rule and control group, and each list is swept in order of time. That takes n log n for n incidents.
+//! by rule and cgroup, and each list is swept in order of time. That takes n log n for n incidents.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ struct RootIncident<'a> {
     finding: &'a Finding,
     /// Place of its rule.
     rule: usize,
-    /// The control group that it happened in; `None` for the host and its parts.
+    /// The cgroup that it happened in; `None` for the host and its parts.
     group: Option<&'a str>,
     time: OverlapTime,
 }
@@ -157,7 +157,7 @@ fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     times.into_iter().map(overlaps).collect()
 }
 
-/// The control groups whose incidents can bring about one: its own, those above it, and the host (`None`) where the group had
+/// The cgroups whose incidents can bring about one: its own, those above it, and the host (`None`) where the cgroup had
 /// no limit of its own then.
 fn reaching<'a>(cx: &Evidence<'_>, effect: &RootIncident<'a>) -> Vec<Option<&'a str>> {
     let groups = effect.group.into_iter().flat_map(ancestors);
@@ -260,7 +260,7 @@ mod tests {
             }
         }
 
-        /// Within the host everything that has no limit of its own; within a control group what lies below it. A group's
+        /// Within the host everything that has no limit of its own; within a cgroup what lies below it. A group's
         /// own limit explains nothing that happens to the host.
         fn reaches(cx: &Evidence<'_>, cause: &Finding, effect: &Finding) -> bool {
             match (cause.scope.entity, effect.scope.entity) {
