@@ -164,7 +164,7 @@ impl Rule {
 
     /// Names of the settings that explain it.
     pub fn explained_by(&self) -> Vec<&'static str> {
-        let named = self.explained_by.iter().map(|it| match it {
+        let named = self.explained_by.iter().map(|explains| match explains {
             Explains::Surely(fact) | Explains::Maybe(fact) => fact.name,
             Explains::LittleSwap => "size of swap",
         });

@@ -114,7 +114,7 @@ fn one_look_shows_levels_and_says_that_flows_need_two() {
     });
     assert_eq!(curve(&once, "where", "free"), [Some(100.0 * M)]);
     let swap = chart(&once, "swap").0;
-    assert!(swap.absent.unwrap().contains("two looks"));
+    assert!(swap.absent.unwrap().contains("two samples"));
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Differences<'_> {
         };
         let title = &change.found(std::ptr::eq(side, self.after))?.title;
         let mut findings = side.findings.iter();
-        findings.find(|it| it.id == change.id && it.title == *title)
+        findings.find(|finding| finding.id == change.id && finding.title == *title)
     }
 
     /// Settings that the finding shows as evidence, and that differ.
@@ -134,11 +134,13 @@ impl Differences<'_> {
     fn bears_on(&self, change: &FindingChange, sureness: Sureness) -> Option<Cause> {
         let rule = rules::by_id(change.id);
         let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
-        let bearing = explained_by.iter().filter_map(|it| match (it, sureness) {
-            (Explains::Surely(fact), Sureness::Explains)
-            | (Explains::Maybe(fact), Sureness::May) => Some(fact.name),
-            _ => None,
-        });
+        let bearing = explained_by
+            .iter()
+            .filter_map(|explains| match (explains, sureness) {
+                (Explains::Surely(fact), Sureness::Explains)
+                | (Explains::Maybe(fact), Sureness::May) => Some(fact.name),
+                _ => None,
+            });
         let mut names: Vec<&str> = bearing.collect();
         if sureness == Sureness::May {
             names.extend(self.shortage(change));
@@ -175,10 +177,10 @@ impl Differences<'_> {
         let all = || findings.iter();
         all()
             .find_map(|finding| self.rests_on(finding))
-            .or_else(|| all().find_map(|it| self.bears_on(it, Sureness::Explains)))
+            .or_else(|| all().find_map(|change| self.bears_on(change, Sureness::Explains)))
             .or_else(|| {
-                let mut of_weight = all().filter(|it| it.is_of_weight());
-                of_weight.find_map(|it| self.bears_on(it, Sureness::May))
+                let mut of_weight = all().filter(|change| change.is_of_weight());
+                of_weight.find_map(|change| self.bears_on(change, Sureness::May))
             })
     }
 
@@ -225,14 +227,14 @@ impl Differences<'_> {
             self.bears_on(change, Sureness::Explains),
             self.bears_on(change, Sureness::May),
         ];
-        let mut facts = causes.iter().flatten().flat_map(|it| &it.facts);
+        let mut facts = causes.iter().flatten().flat_map(|cause| &cause.facts);
         facts.any(|fact| cause.facts.contains(fact))
     }
 
     /// Roots that one side found and the other does not show, or that are worse on one side; the worst first.
     pub(super) fn turned(&self) -> impl Iterator<Item = &FindingChange> {
-        let roots = self.findings.iter().filter(|it| it.is_root());
-        roots.filter(|it| !matches!(it.turn(), Turn::Same | Turn::Unknown))
+        let roots = self.findings.iter().filter(|change| change.is_root());
+        roots.filter(|change| !matches!(change.turn(), Turn::Same | Turn::Unknown))
     }
 
     /// The amount of memory that differs most.
@@ -251,8 +253,8 @@ impl Differences<'_> {
         let evidence = self.worse(change).map(|finding| finding.evidence.iter());
         let measured = evidence.into_iter().flatten();
         let measured = measured.filter_map(|line| line.measured.as_ref());
-        let settings = measured.filter(|it| it.unit == Finding::SETTING);
-        settings.map(|it| it.signal).collect()
+        let settings = measured.filter(|measured| measured.unit == Finding::SETTING);
+        settings.map(|measured| measured.signal).collect()
     }
 
     fn cause(

@@ -50,7 +50,8 @@ impl<'a> Decision<'a> {
             turned(it, [Turn::New, Turn::Worse]),
             turned(it, [Turn::Gone, Turn::Milder]),
         );
-        let severity = |found: &[&FindingChange]| found.first().and_then(|it| it.severity());
+        let severity =
+            |found: &[&FindingChange]| found.first().and_then(|change| change.severity());
         if let Some(doubtful) = doubtful(it) {
             // What is certainly worse stays so, however the rest is.
             return if severity(&worse) >= Some(doubtful) {
@@ -107,14 +108,14 @@ fn turned<'a>(it: &'a Differences<'_>, turns: [Turn; 2]) -> Vec<&'a FindingChang
     let so = |change: &&FindingChange| change.is_of_weight() && turns.contains(&change.turn());
     let all: Vec<&FindingChange> = it.turned().filter(so).collect();
     let worst = all.iter().filter_map(|change| change.severity()).max();
-    let severe = all.into_iter().filter(|it| it.severity() == worst);
+    let severe = all.into_iter().filter(|change| change.severity() == worst);
     severe.collect()
 }
 
 /// The rank of a level; `None` if unknown.
 fn doubtful(it: &Differences<'_>) -> Option<Severity> {
     let roots = it.findings.iter().filter(|change| change.is_root());
-    let unknown = roots.filter(|it| it.is_of_weight() && it.turn() == Turn::Unknown);
+    let unknown = roots.filter(|change| change.is_of_weight() && change.turn() == Turn::Unknown);
     unknown.filter_map(FindingChange::severity).max()
 }
 

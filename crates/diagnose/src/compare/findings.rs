@@ -234,7 +234,10 @@ pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChan
     for side in [before, after] {
         for finding in &side.diagnosis.findings {
             let (id, place) = (finding.id, place(finding, side.timeline));
-            if changes.iter().any(|it| it.id == id && it.place == place) {
+            if changes
+                .iter()
+                .any(|known| known.id == id && known.place == place)
+            {
                 continue;
             }
             let is_blind = |side: Compared<'_>| {
@@ -263,16 +266,20 @@ pub(super) fn of_place<'a>(
     place_asked: Option<&String>,
 ) -> Vec<&'a Finding> {
     let findings = side.diagnosis.findings.iter();
-    let same =
-        findings.filter(|it| it.id == id && place(it, side.timeline).as_ref() == place_asked);
+    let same = findings.filter(|finding| {
+        finding.id == id && place(finding, side.timeline).as_ref() == place_asked
+    });
     same.collect()
 }
 
 impl Found {
     /// The worst of them speaks for all.
     fn from_findings(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
-        let worst = findings.iter().rev().max_by_key(|it| it.severity)?;
-        let root = findings.iter().find(|it| it.caused_by.is_none());
+        let worst = findings
+            .iter()
+            .rev()
+            .max_by_key(|finding| finding.severity)?;
+        let root = findings.iter().find(|finding| finding.caused_by.is_none());
         Some(Self {
             severity: worst.severity,
             title: worst.title.clone(),
@@ -290,7 +297,7 @@ fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
     }
     let label = timeline
         .entity(*entity, key)
-        .map_or(key.as_str(), |it| it.label.as_str());
+        .map_or(key.as_str(), |entity| entity.label.as_str());
     Some(match entity {
         Entity::Node => format!("node {label}"),
         _ => without_ids(label),

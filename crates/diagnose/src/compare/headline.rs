@@ -223,7 +223,7 @@ const UNEXPLAINED: &str = "No fact that was recorded explains it.";
 
 /// The worst root that is not the same on both sides; mere notes only where there is nothing else.
 fn turned<'a>(it: &'a Differences<'_>) -> Option<&'a FindingChange> {
-    let mut of_weight = it.turned().filter(|it| it.is_of_weight());
+    let mut of_weight = it.turned().filter(|change| change.is_of_weight());
     of_weight.next().or_else(|| it.turned().next())
 }
 

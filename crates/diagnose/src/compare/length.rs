@@ -44,7 +44,7 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
     } else {
         (before, new)
     };
-    for change in changes.iter_mut().filter(|it| it.doubt.is_none()) {
+    for change in changes.iter_mut().filter(|change| change.doubt.is_none()) {
         let severity = |is_after: bool| change.found(is_after).map(|found| found.severity);
         let (longer, shorter) = (severity(is_after), severity(!is_after));
         let is_in_doubt = match longer.cmp(&shorter) {
@@ -71,7 +71,10 @@ fn chance_to_miss(
     short: Span,
 ) -> Ratio {
     let mut times: Vec<Stretch> = Vec::new();
-    for finding in findings.iter().filter(|it| Some(it.severity) == severity) {
+    for finding in findings
+        .iter()
+        .filter(|finding| Some(finding.severity) == severity)
+    {
         // A state without a beginning shows at any time.
         if finding.when.is_none() {
             return Ratio::new(0.0);

@@ -42,7 +42,7 @@ impl RateChange {
     /// Whether it differs by more than noise, and by enough to matter.
     pub fn is_clear(&self) -> bool {
         self.contrast
-            .is_some_and(|it| it.certainty == Certainty::Clear)
+            .is_some_and(|contrast| contrast.certainty == Certainty::Clear)
     }
 
     /// The means, where both sides have it.

@@ -132,7 +132,7 @@ fn hierarchy(mode: CgroupMode) -> String {
 
 fn container(cx: &Evidence<'_>) -> String {
     let container = cx.facts.container.as_ref();
-    container.map_or_else(|| "no".to_owned(), |it| it.signs.join(", "))
+    container.map_or_else(|| "no".to_owned(), |container| container.signs.join(", "))
 }
 
 /// `2, distance 21`.

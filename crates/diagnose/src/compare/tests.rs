@@ -519,8 +519,8 @@ proptest! {
         let it = compared(&host, &host);
         prop_assert!(matches!(it.direction, Direction::Same | Direction::Unknown));
         prop_assert!(it.rates.iter().all(|rate| !rate.is_clear()));
-        prop_assert!(it.rates.iter().all(|rate| rate.contrast.is_none_or(|it| it.lead == 0.0)));
-        prop_assert!(it.memory.amounts.iter().all(|it| it.before == it.after));
+        prop_assert!(it.rates.iter().all(|rate| rate.contrast.is_none_or(|contrast| contrast.lead == 0.0)));
+        prop_assert!(it.memory.amounts.iter().all(|amount| amount.before == amount.after));
         prop_assert!(it.facts.is_empty() && it.cause.is_none());
     }
 
@@ -529,7 +529,7 @@ proptest! {
         let (one, other) = (any_host(&one.0, &one.1), any_host(&other.0, &other.1));
         let (there, back) = (compared(&one, &other), compared(&other, &one));
         for rate in &there.rates {
-            let same = back.rates.iter().find(|it| it.name == rate.name).unwrap();
+            let same = back.rates.iter().find(|other| other.name == rate.name).unwrap();
             prop_assert_eq!((&rate.before, &rate.after), (&same.after, &same.before));
             let lead = |it: &RateChange| it.contrast.map(|it| it.lead);
             let sum = lead(rate).zip(lead(same)).map_or(0.0, |(a, b)| a + b);
@@ -538,7 +538,7 @@ proptest! {
         }
         prop_assert_eq!(there.memory.amounts.len(), back.memory.amounts.len());
         for amount in &there.memory.amounts {
-            let same = back.memory.amounts.iter().find(|it| (it.kind, &it.name) == (amount.kind, &amount.name));
+            let same = back.memory.amounts.iter().find(|other| (other.kind, &other.name) == (amount.kind, &amount.name));
             let same = same.unwrap();
             prop_assert_eq!((amount.before, amount.after), (same.after, same.before));
         }

@@ -101,9 +101,12 @@ impl NodeRoom {
             return Some(Self { bounds, needed });
         };
         let needed = |wanted: Bytes| {
-            files.zip(all, |files, all| match all > 0.0 {
-                true => (wanted.as_f64() / all).min(1.0) * files,
-                false => 0.0,
+            files.zip(all, |files, all| {
+                if all > 0.0 {
+                    (wanted.as_f64() / all).min(1.0) * files
+                } else {
+                    0.0
+                }
             })
         };
         let beside = |wanted: Bytes, floor: Bytes| {

@@ -56,9 +56,10 @@ pub(super) fn formula(
     let (bytes, index, available, all_cache) = samples.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
     let bytes = whole(bytes);
     let differs = differs(room, bytes, ram);
-    let why = match differs {
-        true => why(cache, all_cache, kept_free),
-        false => String::new(),
+    let why = if differs {
+        why(cache, all_cache, kept_free)
+    } else {
+        String::new()
     };
     let dirty = written.map_or_else(
         || "unwritten data unknown".to_owned(),
@@ -100,9 +101,10 @@ fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
         return Some(edge);
     }
     let edge = cx.gauge(MEM_FREE).ok()?.quantile(EDGE)?;
-    Some(match edge <= Floor::rests_below(high, ram) {
-        true => edge,
-        false => high,
+    Some(if edge <= Floor::rests_below(high, ram) {
+        edge
+    } else {
+        high
     })
 }
 

@@ -73,7 +73,12 @@ fn a_minute_of_a_longer_cycle_shows_a_lack_and_never_that_there_is_enough() {
         small.headline,
         "200 MiB of process memory fits in the 60 s watched, 120 MiB to spare; a cycle of 7 d would settle it: headroom 320 MiB at worst, 320 MiB usually (p95)."
     );
-    assert!(small.remarks.iter().any(|it| it.contains("--cycle 60s")));
+    assert!(
+        small
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("--cycle 60s"))
+    );
     assert_eq!(of_a_week(600).answer, Answer::DoesNotFit);
 }
 

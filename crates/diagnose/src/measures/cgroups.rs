@@ -109,7 +109,9 @@ pub(crate) fn stalled(
 
 /// A sentence for a title that separates the shortage of a cgroup from that of the host; empty if unknown.
 pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
-    available.map_or_else(String::new, |it| format!(" The host had {it} available."))
+    available.map_or_else(String::new, |bytes| {
+        format!(" The host had {bytes} available.")
+    })
 }
 
 /// The service or scope of the host's systemd that a group is, where its name can stand in a command.

@@ -111,10 +111,14 @@ impl Rise {
         let half = from + (to - from) * Self::GIVEN_BACK;
         // Two samples cannot distinguish a jump from a climb.
         let stood = leaves > 0 && levels[leaves - 1].value <= half;
-        let stands = levels.get(arrives + 1).is_some_and(|it| it.value >= half);
+        let stands = levels
+            .get(arrives + 1)
+            .is_some_and(|level| level.value >= half);
         let is_plain = stood || stands;
-        let kept = levels[arrives..].iter().take_while(|it| it.value >= half);
-        let kept = kept.last().map_or(stretch.to, |it| it.at);
+        let kept = levels[arrives..]
+            .iter()
+            .take_while(|level| level.value >= half);
+        let kept = kept.last().map_or(stretch.to, |level| level.at);
         Some(Self {
             stretch,
             from: Bytes::from_f64(from),

@@ -174,9 +174,10 @@ impl Program<'_> {
     }
 
     fn twice(&self) -> &'static str {
-        match self.is_counted_twice {
-            true => " (pages that they share counted more than once)",
-            false => "",
+        if self.is_counted_twice {
+            " (pages that they share counted more than once)"
+        } else {
+            ""
         }
     }
 }

@@ -146,8 +146,11 @@ impl<'a> KillCounts<'a> {
     pub(crate) fn during(&self, limited: Option<&str>, stretch: &Stretch) -> u64 {
         match limited {
             Some(limited) => {
-                let own = self.groups.iter().filter(|it| it.are_of(limited, stretch));
-                own.map(|it| it.count).sum()
+                let own = self
+                    .groups
+                    .iter()
+                    .filter(|kills| kills.are_of(limited, stretch));
+                own.map(|kills| kills.count).sum()
             }
             None => {
                 let own = self.host.iter();
@@ -220,7 +223,10 @@ mod tests {
         let cx = Evidence::new(&timeline, &facts);
         assert_eq!(counted(&cx), [(10, 1)]);
         let groups = in_groups(&cx).unwrap();
-        let times: Vec<_> = groups.iter().map(|it| (it.from, it.at, it.count)).collect();
+        let times: Vec<_> = groups
+            .iter()
+            .map(|kills| (kills.from, kills.at, kills.count))
+            .collect();
         assert_eq!(times, [(9, 10, 1)]);
     }
 }

@@ -89,14 +89,16 @@ pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit
 fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
     let is_scope = unit.ends_with(".scope");
     // A name that systemd escaped has backslashes; it never has a quote.
-    let unit = match unit.contains('\\') {
-        true => format!("'{unit}'"),
-        false => unit.to_owned(),
+    let unit = if unit.contains('\\') {
+        format!("'{unit}'")
+    } else {
+        unit.to_owned()
     };
     let mib = whole_mib(to);
-    let keep = match is_scope {
-        true => String::new(),
-        false => format!("systemctl set-property {unit} {property}={mib}M"),
+    let keep = if is_scope {
+        String::new()
+    } else {
+        format!("systemctl set-property {unit} {property}={mib}M")
     };
     let from = from.map(|from| match from {
         Limit::Bytes(size) => size.get().to_string(),

@@ -170,10 +170,11 @@ pub(crate) fn lasting(
     let lasting = runs.filter(|run| {
         let is_point = run.last == run.first;
         let intervals = run.last - run.first;
-        let is_seen = match is_flow {
-            true => intervals >= 2 || run.duration() >= LONG_MEAN,
+        let is_seen = if is_flow {
+            intervals >= 2 || run.duration() >= LONG_MEAN
+        } else {
             // It need not hold yet at the first sample.
-            false => intervals >= 2 || holds.at(run.first) == Some(true),
+            intervals >= 2 || holds.at(run.first) == Some(true)
         };
         (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
     });

@@ -137,7 +137,7 @@ impl<Q: Quantity> Reading<Q> {
 
     /// The sum with others that this kernel may have.
     pub(crate) fn plus(self, others: impl IntoIterator<Item = Self>) -> Self {
-        let others = others.into_iter().map(|it| it.expr);
+        let others = others.into_iter().map(|other| other.expr);
         Self::new(Expr::Sum(
             std::iter::once(self.expr).chain(others).collect(),
         ))

@@ -327,9 +327,10 @@ impl EntityMinutes<'_> {
             }),
             RollUp::Increase { by, fastest } => {
                 let seconds = self.visible_s.min(lasts_s);
-                let most = match seconds > 0.0 {
-                    true => by? as f64 / seconds,
-                    false => f64::INFINITY,
+                let most = if seconds > 0.0 {
+                    by? as f64 / seconds
+                } else {
+                    f64::INFINITY
                 };
                 let fastest = fastest.map_or(f64::INFINITY, |fastest| fastest as f64);
                 Some(MinuteBounds {

@@ -119,7 +119,7 @@ fn swap_traffic_is_reported_without_the_size_of_ram() {
 
 /// The verdict on a case without findings.
 fn unjudged(case: &Case) -> Verdict {
-    case.with(|cx| judged(cx))
+    case.with(judged)
 }
 
 #[test]
