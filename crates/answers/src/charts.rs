@@ -40,7 +40,7 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     }
 }
 
-/// The longest part of looks of which nobody knows how they lie in time; `None` where all of it is one.
+/// The longest of several unordered segments; `None` where there is one segment only.
 fn longest(timeline: &Timeline) -> Option<Timeline> {
     if timeline.is_one_segment() {
         return None;
@@ -85,7 +85,7 @@ fn scan(
     (drawing, problems)
 }
 
-/// Every sample of a part of a recording; `None` where no wall clock tells which.
+/// Every sample of a part of a recording; `None` without a wall clock.
 fn closely(
     path: &Path,
     whole: &Timeline,

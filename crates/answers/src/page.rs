@@ -8,8 +8,8 @@ use timeline::{Source, TimeRange};
 
 use crate::charts;
 
-/// The page of a source, without a title, and what was wrong while the source was read again for its charts. Of a recording
-/// whose samples were thinned out, the part of `path` in `range` is read again: every peak is drawn, and every sample of
+/// The page of a source, without a title, and what was wrong while the source was read again for its charts. Of a
+/// downsampled recording, the part of `path` in `range` is read again: every peak is drawn, and every sample of
 /// what was found.
 pub fn page(
     source: &Source,

@@ -2,7 +2,7 @@
 //!
 //! What names no zone is meant in the local one. Of a time that the clock shows twice, when summer time ends, the first is
 //! meant; one that it leaves out, when it begins, is moved on by what was left out. A time of day without a date is the
-//! latest one that is past, as somebody who looks back means it.
+//! latest one that is past.
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, Timestamp, ToSpan, Zoned};

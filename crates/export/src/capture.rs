@@ -46,7 +46,7 @@ struct Converted {
     samples: usize,
     /// Names of signals that the capture does not hold, or not all readings of.
     left_out: BTreeSet<&'static str>,
-    /// Kernel reports whose text was not kept, that share their sample with another, or that are of before all samples.
+    /// Kernel reports without a stored text, in one sample with another report, or from before all samples.
     reports_left_out: usize,
     /// Fields of kernel files that memtide does not know: of those only the last value is, not the sample it was in.
     fields_left_out: usize,
@@ -87,7 +87,7 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
             Some((report, _)) => without_report(&sample, report),
             None => sample,
         };
-        let mut files = texts::of(&sample, mode);
+        let mut files = texts::from_sample(&sample, mode);
         converted.note_lost(&sample, &files, &mut parsers);
         files.extend(report.map(|(_, text)| (KERNEL_LOG.to_owned(), text.to_owned())));
         files.extend(facts_at(&source.facts, timeline, index));
@@ -177,19 +177,19 @@ impl Converted {
     /// What the capture could not hold, in words.
     fn in_words(&self) -> Vec<String> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
-        let signals = not_kept(names.len(), "signal", |those| {
+        let signals = left_out_text(names.len(), "signal", |those| {
             format!(
                 "no kernel file that holds {those} can be made up: {}",
                 names.join(", ")
             )
         });
-        let reports = not_kept(self.reports_left_out, "kernel report", |_| {
+        let reports = left_out_text(self.reports_left_out, "kernel report", |_| {
             "from before the first sample, too long, or of the same sample as another".to_owned()
         });
-        let fields = not_kept(self.fields_left_out, "kernel field", |those| {
+        let fields = left_out_text(self.fields_left_out, "kernel field", |those| {
             format!("memtide does not know {those}; `memtide check SOURCE --all` names {those}")
         });
-        let events = not_kept(self.events_left_out, "event", |those| {
+        let events = left_out_text(self.events_left_out, "event", |those| {
             format!("the recorder noted {those}: services, its own beginning and end")
         });
         [signals, reports, fields, events]
@@ -250,16 +250,16 @@ impl Converted {
     }
 }
 
-/// `2 events are not kept: WHY`; nothing of none. What says why is given the pronoun for them.
-fn not_kept(count: usize, one: &str, why: impl Fn(&str) -> String) -> Option<String> {
+/// `2 events are left out: WHY`; `None` without any. `why` gets the pronoun for them.
+fn left_out_text(count: usize, one: &str, why: impl Fn(&str) -> String) -> Option<String> {
     match count {
         0 => None,
-        1 => Some(format!("1 {one} is not kept: {}", why("it"))),
-        n => Some(format!("{n} {one}s are not kept: {}", why("them"))),
+        1 => Some(format!("1 {one} is left out: {}", why("it"))),
+        n => Some(format!("{n} {one}s are left out: {}", why("them"))),
     }
 }
 
-/// A process's start is not kept where its `stat` would need numbers that nobody gave.
+/// A process's key without its start, which a `stat` could only hold with numbers that the source lacks.
 fn identity(entity: Entity, key: &str) -> &str {
     match (entity, key.split_once('@')) {
         (Entity::Process, Some((pid, _))) => pid,

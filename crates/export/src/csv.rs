@@ -1,7 +1,7 @@
 //! CSV (RFC 4180, lines ended by LF): one row per sample, or per sample and entity; empty is not read.
 //!
 //! Columns carry the catalogue's names and units, as the tables of a recording do, so that a query for one works on the
-//! other: `memtide signals` tells the units. `time` is RFC 3339 in UTC, empty where the source has no wall clock;
+//! other: `memtide signals` lists the units. `time` is RFC 3339 in UTC, empty where the source has no wall clock;
 //! `elapsed_s` counts from the first sample. A limit that is none is `inf`.
 
 use std::borrow::Cow;

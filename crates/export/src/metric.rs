@@ -8,10 +8,10 @@ use timeline::signals::{SWAP_AREA_RANK, VMSTAT};
 use timeline::{Entity, EntitySeries, Facts, SignalDef, SignalId};
 use units::{Bytes, Count, Micros, Millis, Pages, Quantity, Ticks};
 
-/// Whose names metrics have.
+/// Which naming convention metrics follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetricNaming {
-    /// `memtide_` and the catalogue's name, with its unit: they meet Prometheus' conventions and clash with nobody's.
+    /// `memtide_` and the catalogue's name, with its unit: they follow Prometheus' conventions and clash with no other.
     #[default]
     Memtide,
     /// node_exporter's where it has one, so that dashboards made for it work; else ours.
@@ -23,7 +23,7 @@ pub enum MetricNaming {
 pub(crate) enum Type {
     Counter,
     Gauge,
-    /// A counter whose name does not end in `_total`, as node_exporter has them.
+    /// A counter without the suffix `_total`, as node_exporter has them.
     Untyped,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    /// `None` where the unit needs a size of pages that the source does not tell.
+    /// `None` where the unit needs the page size and the source lacks it.
     pub(crate) fn new(signal: SignalId, names: MetricNaming, facts: &Facts) -> Option<Self> {
         let def = signal.def();
         // A name with labels is one of several series, of which the catalogue has the sum.
@@ -58,7 +58,7 @@ impl Metric {
         let (unit, scale) = match def.unit {
             Pages::NAME => ("bytes", MetricScale::Times(page?)),
             Bytes::NAME => ("bytes", MetricScale::Times(1)),
-            // Percent, kept in parts of a million.
+            // Percent, stored in parts of a million.
             Micros::NAME if def.scale == 10_000 => ("ratio", MetricScale::Per(1e6)),
             Micros::NAME => ("seconds", MetricScale::Per(1e6)),
             Millis::NAME => ("seconds", MetricScale::Per(1e3)),
@@ -118,7 +118,7 @@ impl Metric {
         }
     }
 
-    /// The catalogue's sentence; where the unit is another one than there, the file's field tells what it was.
+    /// The catalogue's sentence; where the unit differs from it, the file's field tells the original.
     pub(crate) fn help(&self) -> &'static str {
         self.signal.def().meaning
     }

@@ -19,7 +19,7 @@ use timeline::Source;
 pub struct OpenMetrics {
     /// Which tables.
     pub tables: Vec<Entity>,
-    /// Whose names.
+    /// The naming convention.
     pub names: MetricNaming,
     /// Whether all readings with their times, or the last ones without.
     pub all: bool,
@@ -49,7 +49,7 @@ impl Exporter for OpenMetrics {
         let has_times = (0..timeline.len())
             .all(|index| timeline.stamp(index).is_some_and(|s| s.wall.is_some()));
         if self.all && !has_times {
-            let why = "the source does not tell at what times its samples were taken, which all samples must have";
+            let why = "the source lacks the times of its samples, which all samples must have";
             return Err(io::Error::new(ErrorKind::Unsupported, why));
         }
         let mut exported = Exported::default();
@@ -81,7 +81,7 @@ impl Exporter for OpenMetrics {
         }
         if !without_pages.is_empty() {
             exported.left_out.push(format!(
-                "{} signals are counts of pages, whose size the source does not tell: {}",
+                "{} signals are counts of pages, and the source lacks the page size: {}",
                 without_pages.len(),
                 without_pages.join(", ")
             ));
@@ -119,7 +119,7 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Writes the readings of the last sample in which the table was read; tells whether there were any.
+    /// Writes the readings of the last sample in which the table was read; returns whether there were any.
     fn last(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<bool> {
         let indexes = (0..self.timeline.len()).rev();
         let mut read = indexes.filter(|index| self.timeline.was_read(self.entity, *index));

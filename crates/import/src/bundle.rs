@@ -32,7 +32,7 @@ const MOST_KERNEL_FILES: usize = 40_000;
 const LARGEST_KERNEL_FILE: u64 = 16 << 20;
 /// Bytes of the output of one tool that completes the sample.
 const LARGEST_OUTPUT: u64 = 4 << 20;
-/// Bytes of all such outputs, which are kept until all kernel files are read.
+/// Bytes of all such outputs, which stay in memory until all kernel files are read.
 const MOST_OUTPUTS: usize = 64 << 20;
 
 /// Reads the files of a bundle.

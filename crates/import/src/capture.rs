@@ -36,7 +36,7 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
         .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
 }
 
-/// Reads a capture's text. Whatever is wrong with it is among the problems; whatever is good is kept.
+/// Reads a capture's text. What is wrong with it is among the problems; good records stay.
 pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Source {
     read_at_most(MOST_SAMPLES, text, packing)
 }
@@ -174,7 +174,7 @@ impl Reader {
         }
     }
 
-    /// Takes what the kernel said: readings into the sample, and the report itself.
+    /// Takes a kernel report: readings into the sample, and the report itself.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
         let snapshot = Paste::report(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {

@@ -2,7 +2,7 @@
 //!
 //! Three nouns: a **source** is where samples come from; a **capture** ([`capture`]) is raw text of kernel files over
 //! time; what comes out is always the same, [`Source`]: a timeline, facts, and the **problems** met on the way. Bad
-//! input costs what is bad in it: the rest is kept and the problem says what, where and what to do.
+//! input costs only what is bad in it: the rest is read, and the problem says what, where and what to do.
 //!
 //! ```no_run
 //! let opened = import::open(std::path::Path::new("sick-host.jsonl.zst"), &mut |_| ()).unwrap();

@@ -83,8 +83,8 @@ fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// A line without the quotation marks of mail and forums (`> > MemFree: …`). A prompt `> ` is dropped as well, and its
-/// command kept.
+/// A line without the quotation marks of mail and forums (`> > MemFree: …`). A prompt `> ` is dropped as well; its
+/// command stays.
 fn unquoted(line: &str) -> &str {
     let mut rest = line;
     while let Some(inner) = rest.trim_start().strip_prefix('>') {

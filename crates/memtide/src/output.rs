@@ -88,7 +88,7 @@ impl Output {
         say(&format!("warning: {}", escape(text)));
     }
 
-    /// A note beside the answer.
+    /// A note in addition to the answer.
     pub(crate) fn note(&self, text: &str) {
         say(&escape(text));
     }

@@ -23,7 +23,7 @@ pub(crate) struct NumberColumns {
 
 impl NumberColumns {
     /// For a file that the catalogue names as a source.
-    pub(crate) fn of(file: &'static str) -> Self {
+    pub(crate) fn for_file(file: &'static str) -> Self {
         let mut signals: Vec<_> = signals::field_of(file)
             .filter_map(|(field, signal, def)| {
                 let place: usize = field.parse().ok()?;

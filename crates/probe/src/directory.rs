@@ -1,4 +1,4 @@
-//! A kernel directory that is walked again and again: files are opened relative to it and read into kept buffers.
+//! A kernel directory that is walked again and again: files are opened relative to it and read into reused buffers.
 //!
 //! A path below an open directory names the same thing however long its own path is, costs no allocation, and a file
 //! that vanished is an error number and not a message. Cost: open, read, close of a `/proc` file, 3 to 8 µs.
@@ -30,7 +30,7 @@ pub struct Walk {
     pub denied: usize,
     /// Which those are: their names in the catalogue, each once.
     pub denied_files: Vec<&'static str>,
-    /// The first text that was not what it should be; its other readings are kept.
+    /// The first text that was not what it should be; its other readings are valid.
     pub malformed: Option<ParseError>,
     /// Why there was nothing to walk: the top directory itself is missing or closed to this user.
     pub absent: Option<Absence>,
@@ -44,7 +44,7 @@ impl Walk {
         }
     }
 
-    /// The same for the file `name` of an entity, so that it can be said what a user with more rights would see.
+    /// The same for the file `name` of an entity, to report what a user with more rights would see.
     pub(crate) fn note_errno_of(&mut self, entity: Entity, name: &str, errno: Errno) {
         self.note_errno(errno);
         if is_denied(errno)
@@ -136,7 +136,7 @@ impl Directory {
         }
     }
 
-    /// Shows the name of each directory below `path` (`.` for this one) until told to stop. Links are not followed.
+    /// Shows the name of each directory below `path` (`.` for this one) until stopped. Links are not followed.
     pub(crate) fn each_directory(
         &self,
         path: &[u8],
@@ -149,7 +149,7 @@ impl Directory {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            // Some file systems do not tell; opening a file as a directory fails later.
+            // Some file systems do not report the type; opening a file as a directory fails later.
             let may_be = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
             if !may_be || name == b"." || name == b".." {
                 continue;

@@ -25,7 +25,7 @@ impl ReadError {
     }
 }
 
-/// A line of a kernel file is not what it should be. Readings of the other lines are kept.
+/// A line of a kernel file is not what it should be. Readings of the other lines are valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: expected {expected}, found `{found}`")]
 pub struct ParseError {

@@ -44,7 +44,7 @@ impl Name {
     }
 }
 
-/// A signal whose reading is the sum of several fields.
+/// A signal that is the sum of several fields.
 #[derive(Debug)]
 struct FieldSum {
     signal: SignalId,
@@ -82,7 +82,7 @@ impl Fields {
     const START: u16 = 0;
 
     /// For a file that the catalogue names as a source.
-    pub(crate) fn of(file: &'static str) -> Self {
+    pub(crate) fn for_file(file: &'static str) -> Self {
         let mut names = Vec::with_capacity(Self::USUAL_NAMES);
         names.push(Name {
             target: FieldTarget::Unwanted,
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn lines_may_come_go_and_change_places_between_texts() {
-        let mut fields = Fields::of(MEMINFO);
+        let mut fields = Fields::for_file(MEMINFO);
         for text in [
             "MemTotal: 8 kB\nMemFree: 4 kB\nNew: 3\nActive: 2 kB\n",
             "MemTotal: 8 kB\nMemFree: 4 kB\nNew: 3\nActive: 2 kB\n",
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_name_that_begins_like_the_expected_one_is_another() {
-        let mut fields = Fields::of(MEMINFO);
+        let mut fields = Fields::for_file(MEMINFO);
         parse(&mut fields, "Active: 1 kB\n");
         let (row, _, _) = parse(&mut fields, "Active(file): 2 kB\n");
         assert_eq!(row.get(MEM_ACTIVE), None);
@@ -426,7 +426,7 @@ mod tests {
             ),
             ("12kB", "line 2: expected a number, found `12kB`"),
         ] {
-            let mut fields = Fields::of(MEMINFO);
+            let mut fields = Fields::for_file(MEMINFO);
             let text = format!("MemTotal: 8 kB\nMemFree: {line}\nActive: 2 kB\n");
             for good in ["", "MemTotal: 8 kB\nMemFree: 4 kB\nActive: 2 kB\n"] {
                 parse(&mut fields, good);
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_names_is_bounded() {
-        let mut fields = Fields::of(MEMINFO);
+        let mut fields = Fields::for_file(MEMINFO);
         let flood: String = (0..5_000).map(|n| format!("name{n} {n}\n")).collect();
         let (row, unknown, error) = parse(&mut fields, &(flood + "MemFree: 4 kB\n"));
         assert_eq!(error, None);

@@ -1,7 +1,7 @@
 //! The only reader of `/proc` and `/sys`: one file here for each kernel interface.
 //!
 //! Three nouns: a **root** ([`Root`]) is where `/` is: the machine itself, a container's, a directory of saved files; a
-//! **kernel file** ([`KernelFile`]) is kept open and read again and again without allocating; a **parser** turns one
+//! **kernel file** ([`KernelFile`]) stays open and is read again and again without allocating; a **parser** turns one
 //! file's text into readings of a [`Sample`](timeline::Sample), whether the text was read live or saved ([`saved`]).
 //!
 //! Every parser is total: any bytes give readings and, where something was wrong, an error that says which line. What

@@ -1,7 +1,7 @@
 //! Mounted file systems: `/proc/self/mounts` (also saved as `/proc/mounts`) and `/proc/self/mountinfo`.
 //!
 //! Both list what the reader's mount namespace sees, oldest first; a later mount hides an earlier one at its point.
-//! Blanks, tabs, newlines and backslashes in paths are written as octal (`\040`). `mountinfo` tells in addition which
+//! Blanks, tabs, newlines and backslashes in paths are written as octal (`\040`). `mountinfo` shows in addition which
 //! directory of the file system is mounted, which a cgroup path needs inside a container. Cost: 10 to 50 µs, more on
 //! hosts with thousands of container mounts.
 
@@ -101,29 +101,29 @@ pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<Memo
     found.into_values().collect()
 }
 
-/// The lines of a mount table that tell of memory: file systems in RAM that nothing hides, huge pages, cgroups.
-/// The others tell of servers, users and paths that are nobody's business.
+/// The lines of a mount table about memory: file systems in RAM that nothing hides, huge pages, cgroups.
+/// The others name servers, users and paths, which are private.
 pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
     let seen: std::collections::HashMap<_, _> = mounts(text)
         .enumerate()
         .map(|(i, mount)| (mount.point, i))
         .collect();
     let lines = text::lines(text).filter(|(_, line)| mounts(line).next().is_some());
-    let mut kept = Vec::new();
+    let mut about = Vec::new();
     for (i, ((_, line), mount)) in lines.zip(mounts(text)).enumerate() {
         let is_kept = match mount.kind {
             b"cgroup" | b"cgroup2" => true,
             kind => (is_in_memory(kind) || kind == b"hugetlbfs") && seen[&mount.point] == i,
         };
         if is_kept {
-            kept.extend_from_slice(line);
-            kept.push(b'\n');
+            about.extend_from_slice(line);
+            about.push(b'\n');
         }
     }
-    kept
+    about
 }
 
-/// Which version manages memory, as far as mounts tell: a v1 mount with the controller, else the unified one.
+/// Which version manages memory, as far as mounts show it: a v1 mount with the controller, else the unified one.
 pub(crate) fn cgroup_mode<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Option<CgroupMode> {
     let mut mode = None;
     for mount in mounts {
@@ -219,13 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_table_says_the_same_of_memory_and_nothing_else() {
+    fn the_lines_about_memory_have_the_same_mounts_in_memory_and_no_others() {
         let text = [&b"rootfs / rootfs rw 0 0\ncut\n"[..], MOUNTS].concat();
-        let kept = about_memory(&text);
-        assert_eq!(in_memory(mounts(&kept)), in_memory(mounts(&text)));
-        assert_eq!(cgroup_mode(mounts(&kept)), cgroup_mode(mounts(&text)));
-        let kept = String::from_utf8(kept).unwrap();
-        assert!(!kept.contains("ext4") && !kept.contains(" proc "), "{kept}");
+        let about = about_memory(&text);
+        assert_eq!(in_memory(mounts(&about)), in_memory(mounts(&text)));
+        assert_eq!(cgroup_mode(mounts(&about)), cgroup_mode(mounts(&text)));
+        let about = String::from_utf8(about).unwrap();
+        assert!(
+            !about.contains("ext4") && !about.contains(" proc "),
+            "{about}"
+        );
     }
 
     #[test]

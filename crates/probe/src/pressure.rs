@@ -1,7 +1,7 @@
 //! Pressure: `/proc/pressure/{memory,io,cpu}`; cgroups' `memory.pressure` and `io.pressure` have the same form.
 //!
 //! Since 4.20 (`CONFIG_PSI`); switched off, opening fails. `total` is stalled time in µs, of which two samples make an exact
-//! share; `avg*` are percent with two decimals over windows that the kernel chose, all that a single sample tells of the
+//! share; `avg*` are percent with two decimals over windows that the kernel chose, all that a single sample has of the
 //! time before it. Cost: one `pread` of 100 bytes.
 
 use timeline::{Counter, Gauge, Row, Signal};
@@ -19,7 +19,7 @@ pub struct Pressure {
     pub some: Signal<Counter<Micros>>,
     /// Where the time goes for which all tasks waited.
     pub full: Signal<Counter<Micros>>,
-    /// The kernel's averages, where somebody asks for them.
+    /// The kernel's averages, where they are requested.
     pub averages: Option<Averages>,
 }
 

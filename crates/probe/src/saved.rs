@@ -21,7 +21,7 @@ pub fn is_known(path: &str) -> bool {
     HostFile::at(path).is_some()
         || facts::ALL.iter().any(|fact| fact.file == path)
         || process::place(path).is_some()
-        || cgroup::CgroupFile::of(path, None).is_some()
+        || cgroup::CgroupFile::from_path(path, None).is_some()
         || host_facts::SavedFact::at(path).is_some()
 }
 
@@ -38,7 +38,7 @@ impl Parsers {
     /// Reads the saved text of the kernel file `path` into `sample` or `facts`. `Ok(false)`: no parser knows this path.
     ///
     /// # Errors
-    /// What was wrong with the first bad line; readings of the other lines are kept.
+    /// What was wrong with the first bad line; readings of the other lines are valid.
     pub fn read(
         &mut self,
         path: &str,
@@ -59,7 +59,7 @@ impl Parsers {
             let row = self.process_rows.row(pid, table);
             return self.process.parse(pid, name, text, row);
         }
-        if let Some(place) = cgroup::CgroupFile::of(path, facts.cgroup_mode) {
+        if let Some(place) = cgroup::CgroupFile::from_path(path, facts.cgroup_mode) {
             place.note_mode(facts);
             let row = place.row(sample.table_mut(Entity::Cgroup));
             return self

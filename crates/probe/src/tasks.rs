@@ -3,7 +3,7 @@
 //! There are two ways, and [`Tasks`] takes the better one that works here: an iterator of the kernel's tasks
 //! ([`bpf::tasks`](crate::bpf::tasks), needs BPF, root and the kernel's types) and a scan of `/proc`
 //! ([`process::scan`](crate::process::scan), works everywhere, also below a foreign root). Both visit processes by
-//! ascending PID, reuse their buffers and allocate nothing in steady state; neither looks names up.
+//! ascending PID, reuse their buffers and allocate nothing in steady state; neither resolves names.
 
 use timeline::{Entity, Sample};
 
@@ -76,7 +76,7 @@ impl Tasks {
         self.why_not_bpf.as_deref()
     }
 
-    /// Reads the iterator to its end and does not look at it, for benchmarks: the bytes. `None` without BPF.
+    /// Reads the iterator to its end and does not parse it, for benchmarks: the bytes. `None` without BPF.
     #[doc(hidden)]
     pub fn read_only(&mut self) -> Option<usize> {
         match &mut self.way {

@@ -88,7 +88,7 @@ const MOST_PROCESSES: usize = 5_000;
 /// The largest processes, of which the expensive files are read: more than live (20 µs for each), as the host cannot be
 /// asked again.
 const LARGEST: usize = 1_000;
-/// How long reading proportional shares may take in all, which is also the longest that a process can be held: 14 GiB
+/// How long reading proportional shares may take in all, which is also the longest that a process's lock is taken: 14 GiB
 /// of it.
 const PSS: Duration = Duration::from_millis(50);
 /// Kernel threads hold nothing, but the CPU time of these is the cost of reclaim.

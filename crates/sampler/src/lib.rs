@@ -14,8 +14,8 @@ mod watch;
 pub use capture::{CaptureOptions, Secrets, capture};
 pub use pace::{Beat, LastDone};
 pub use record::{
-    Control, Figures, Health, Housekeeper, INBOX, Kept, Message, Recorder, Settings, privilege,
-    status,
+    Control, Figures, Health, Housekeeper, INBOX, Message, Recorder, RecordingState, Settings,
+    privilege, status,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

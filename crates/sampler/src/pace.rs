@@ -41,7 +41,7 @@ impl Pace {
     /// A shorter beat would be the recorder alone.
     const SHORTEST: Span = Span::from_millis(10);
 
-    /// A beat whose first sample is due at `start`.
+    /// A beat with the first sample due at `start`.
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
             every: every.max(Self::SHORTEST),

@@ -36,7 +36,7 @@ use crate::record::processes::Processes;
 use crate::sampler::Sampler;
 pub use control::{Control, INBOX, Message};
 pub use health::{Figures, Health};
-pub use housekeeper::{Housekeeper, Kept};
+pub use housekeeper::{Housekeeper, RecordingState};
 pub use settings::Settings;
 
 /// A recorder, ready to run.
@@ -80,7 +80,7 @@ impl Recorder {
             .processes
             .map(|every| Processes::open(root, &settings, every));
         if let Some(processes) = &processes {
-            health.tell_tasks_source(processes.source());
+            health.set_tasks_source(processes.source());
         }
         Self {
             settings,
@@ -97,7 +97,7 @@ impl Recorder {
         }
     }
 
-    /// Samples until told to stop, then ends the recording in good order.
+    /// Samples until it is stopped, then ends the recording cleanly.
     ///
     /// # Errors
     /// Where the last samples could not be written.
@@ -164,9 +164,9 @@ impl Recorder {
             .extend(processes.blocked(stamp).inspect(|_| self.health.blocked()));
         if self.sampler.takes(&mut self.done.processes, every) {
             let events = &mut self.events;
-            let tell = &mut |event| events.push(event);
+            let report = &mut |event| events.push(event);
             let sample = self.sampler.sample();
-            let scan = processes.scan(stamp, &mut self.writer, sample, tell);
+            let scan = processes.scan(stamp, &mut self.writer, sample, report);
             self.health.scanned(&scan);
         }
     }

@@ -1,7 +1,7 @@
 //! The sampling of a host: its files first and together, then its cgroups, on a beat that a late sample does not shift.
 //!
 //! It is pulled: a caller waits for the next sample as long as it likes and takes it, so a terminal program can do other
-//! things in between. Processes, whose files may wait for a busy process's locks, are read by the caller after it, straight
+//! things in between. Processes have files that may wait for a busy process's locks: the caller reads them after it, straight
 //! to where they belong. In steady state nothing is allocated.
 
 use std::ops::ControlFlow;

@@ -67,8 +67,7 @@ pub fn watch(root: &Root, options: WatchOptions, progress: Progress<'_>) -> Sour
     }
 }
 
-/// Watches a host, sample by sample: whoever holds it waits for the next one, takes it, and may look at the timeline
-/// in between.
+/// Watches a host, sample by sample: the caller waits for the next one, takes it, and may read the timeline in between.
 ///
 /// ```no_run
 /// use probe::{ProcessDetail, Root};

@@ -77,14 +77,14 @@ pub fn add_timeline_with_progress(
         return fill(&place, timeline, facts, progress);
     }
     let draft = RecordingDirectory {
-        directory: beside(directory)?,
+        directory: create_sibling(directory)?,
         ..place
     };
-    let made = fill_draft(&draft, timeline, facts, progress).and_then(|kept| {
+    let made = fill_draft(&draft, timeline, facts, progress).and_then(|added| {
         // Takes the place of an empty directory, and of no other.
         let moved = fs::rename(&draft.directory, directory);
         moved.map_err(|e| StoreError::io("rename", &draft.directory, &e))?;
-        Ok(kept)
+        Ok(added)
     });
     if made.is_err() {
         let _ = fs::remove_dir_all(&draft.directory);
@@ -138,7 +138,7 @@ fn fill(
     facts: &Facts,
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
-    let mut kept = AddedTimeline::default();
+    let mut added = AddedTimeline::default();
     let directory = &place.directory;
     let next = place.next_sequence();
     let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
@@ -156,7 +156,7 @@ fn fill(
             facts,
             &SegmentOrigin::default(),
         )?;
-        kept.segments += 1;
+        added.segments += 1;
         #[allow(clippy::cast_precision_loss)] // a share for a progress bar
         progress(end as f64 / timeline.len() as f64);
     }
@@ -167,15 +167,15 @@ fn fill(
         .filter(|report| report.text.is_none())
         .count();
     if lost > 0 {
-        kept.problems.push(format!(
+        added.problems.push(format!(
             "kernel reports with a text too long to store: {lost}; their memory readings are"
         ));
     }
-    Ok(kept)
+    Ok(added)
 }
 
 /// Creates a directory with a new name next to `directory`; nothing that exists is changed.
-fn beside(directory: &Path) -> Result<PathBuf, StoreError> {
+fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
     const TRIES: u32 = 1000;
     let parent = parent_of(directory);
     fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;

@@ -82,7 +82,7 @@ impl CaptureHeader {
         facts.own_cgroup = self.own_cgroup;
         facts.container = self.container.map(|signs| Container {
             signs,
-            // Other makers' headers do not tell; then the signs do not either.
+            // Headers of other tools lack it; the signs cannot replace it.
             meminfo_is_own: self.meminfo_is_own == Some(true),
         });
     }

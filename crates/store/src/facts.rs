@@ -60,7 +60,7 @@ struct FactTime {
 }
 
 impl FactTime {
-    fn of(stamp: Stamp) -> Self {
+    fn from_stamp(stamp: Stamp) -> Self {
         Self {
             wall: stamp.wall.map(WallClock::unix_nanos),
             boot_ns: stamp.boot.as_nanos(),
@@ -99,7 +99,7 @@ pub(crate) fn append(
     previous: Option<&Facts>,
 ) -> Result<usize, StoreError> {
     let line = |(name, value): (String, Value)| FactLine {
-        time: FactTime::of(stamp),
+        time: FactTime::from_stamp(stamp),
         since: since(facts, stamp, &name, &value),
         name,
         value,
@@ -117,7 +117,7 @@ fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<FactT
         changes.find(|change| change.fact.name == name && value.as_str() == Some(&change.to))?;
     let since = change.since.filter(|since| *since <= stamp.boot)?;
     let ago = stamp.boot - since;
-    Some(FactTime::of(Stamp {
+    Some(FactTime::from_stamp(Stamp {
         boot: since,
         awake: None,
         wall: stamp.wall.map(|wall| wall.minus(ago)),
@@ -154,7 +154,7 @@ pub(crate) fn append_all(
             .unwrap_or_default();
         FactTime {
             at_ns: Some(at.as_nanos()),
-            ..FactTime::of(stamp)
+            ..FactTime::from_stamp(stamp)
         }
     };
     let line = |at: Span, since: Option<Span>, name: &str, value: Value| FactLine {
@@ -260,15 +260,17 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let mut facts = Facts::default();
     let mut unknown = 0;
     // Values from before the first sample are not changes; only the last one of each counts.
-    let clocks = FactClocks::of(timeline);
+    let clocks = FactClocks::from_timeline(timeline);
     let (before, within) = split(lines, timeline, &clocks);
     let mut last: HashMap<&str, usize> = HashMap::new();
     for (at, line) in before.iter().enumerate() {
         last.insert(&line.name, at);
     }
     let last: HashSet<usize> = last.into_values().collect();
-    let latest = before.into_iter().enumerate();
-    let latest = latest.filter(|(at, _)| last.contains(at));
+    let latest = before
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| last.contains(at));
     for (_, line) in latest {
         unknown += usize::from(!set(&mut facts, Span::ZERO, &line.name, &line.value));
         if let (None, Some(fact)) = (clocks.place(timeline, line.time), fact_of(&line.name)) {
@@ -335,7 +337,7 @@ struct FactClocks {
 }
 
 impl FactClocks {
-    fn of(timeline: &Timeline) -> Self {
+    fn from_timeline(timeline: &Timeline) -> Self {
         let stamps: Vec<Stamp> = (0..timeline.len())
             .filter_map(|at| timeline.stamp(at))
             .collect();

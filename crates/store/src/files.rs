@@ -108,10 +108,10 @@ mod tests {
             directory.path().join("target"),
             directory.path().join("draft"),
         );
-        fs::write(&target, "somebody's").unwrap();
+        fs::write(&target, "foreign").unwrap();
         std::os::unix::fs::symlink(&target, &draft).unwrap();
         drop(create_draft(&draft).unwrap());
-        assert_eq!(fs::read(&target).unwrap(), b"somebody's");
+        assert_eq!(fs::read(&target).unwrap(), b"foreign");
         assert!(fs::symlink_metadata(&draft).unwrap().is_file());
     }
 }

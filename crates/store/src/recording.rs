@@ -70,7 +70,7 @@ pub struct Loaded {
 /// What a recording is, without reading its samples.
 #[derive(Debug, Clone)]
 pub struct Info {
-    /// Whose it is.
+    /// The host that it was recorded on.
     pub host: HostIdentity,
     /// How many sealed segments it has.
     pub segments: usize,
@@ -148,7 +148,7 @@ impl Recording {
     fn unreadable(&self) -> impl Iterator<Item = String> + '_ {
         let say = |file: &HeadFile| {
             let path = file.path.display();
-            format!("{path}: it cannot be read at all; the file is kept, its samples are missing")
+            format!("{path}: it cannot be read at all; the file stays, its samples are missing")
         };
         self.damaged.iter().map(say)
     }
@@ -181,14 +181,17 @@ impl Recording {
         crate::facts::read(&self.directory, &Timeline::default()).0
     }
 
-    /// Whose it is.
+    /// The host that it was recorded on.
     pub fn host(&self) -> &HostIdentity {
         &self.host
     }
 
     /// From when to when it reaches.
     pub fn span(&self) -> Option<(WallClock, WallClock)> {
-        let heads = self.heads.iter().filter_map(|file| ends::of(&file.path));
+        let heads = self
+            .heads
+            .iter()
+            .filter_map(|file| ends::first_and_last(&file.path));
         let spans = self.segments.iter().filter_map(Segment::span).chain(heads);
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
@@ -212,8 +215,11 @@ impl Recording {
 
     /// How large its segments and heads are.
     pub fn bytes(&self) -> Bytes {
-        let heads = self.heads.iter().chain(&self.damaged);
-        let heads = heads.filter_map(|head| Some(head.path.metadata().ok()?.len()));
+        let heads = self
+            .heads
+            .iter()
+            .chain(&self.damaged)
+            .filter_map(|head| Some(head.path.metadata().ok()?.len()));
         let segments = self.segments.iter().map(Segment::bytes);
         Bytes::new(segments.chain(heads).sum())
     }
@@ -256,8 +262,9 @@ impl Recording {
         &'a self,
         segments: Vec<&'a Segment>,
     ) -> Vec<Result<&'a Segment, &'a HeadFile>> {
-        let segments = segments.into_iter();
-        let segments = segments.map(|segment| (segment.sequence, Ok(segment)));
+        let segments = segments
+            .into_iter()
+            .map(|segment| (segment.sequence, Ok(segment)));
         let heads = self.heads.iter().map(|head| (head.sequence, Err(head)));
         let mut parts: Vec<_> = segments.chain(heads).collect();
         parts.sort_by_key(|(sequence, _)| *sequence);

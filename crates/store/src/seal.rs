@@ -1,7 +1,7 @@
 //! Seals finished head files: each becomes a segment. Runs in a process of its own, so that its memory is released.
 //!
 //! May be killed at any point: a segment appears as a whole, and its head file is removed only after that. The segment lists
-//! what was damaged in the head file; a file without any valid frame is renamed and kept; a file that cannot be read stays
+//! what was damaged in the head file; a file without any valid frame is renamed and stays; a file that cannot be read stays
 //! where it is. None of them stops later files from being sealed.
 
 use std::fs;

@@ -148,44 +148,48 @@ impl Writing<'_> {
     }
 
     fn files(&self) -> Result<Manifest, StoreError> {
-        let mut manifest = Manifest::of(self.sequence, self.timeline, &self.taken, self.origin);
-        let mut told = AboutFile::new(self.host, self.facts, About::of(self.timeline));
-        told.signals(self.timeline.host_runs().map(|(id, _)| id));
+        let mut manifest =
+            Manifest::for_segment(self.sequence, self.timeline, &self.taken, self.origin);
+        let mut about = AboutFile::new(self.host, self.facts, About::from_timeline(self.timeline));
+        about.signals(self.timeline.host_runs().map(|(id, _)| id));
         let columns = host::columns(self.timeline, &self.taken);
         let file = names::file_of(Entity::Host);
         self.table(file, &columns, Vec::new(), &mut manifest)?;
         for entity in Entity::ALL.into_iter().skip(1) {
-            self.entity(entity, &mut told, &mut manifest)?;
+            self.entity(entity, &mut about, &mut manifest)?;
         }
-        let rolled = Rolled::of(self.timeline, &self.taken, &self.before, self.facts);
+        let rolled = Rolled::from_timeline(self.timeline, &self.taken, &self.before, self.facts);
         let columns = rolled.columns();
         let pairs = vec![rolled.metadata()];
         self.table(names::MINUTES, &columns, pairs, &mut manifest)?;
         manifest.minute_rows(rolled.rows());
-        let events = events::of(self.timeline);
+        let events = events::stored_events(self.timeline);
         if !events.is_empty() {
             let columns = events::columns(&events);
             self.table(names::EVENTS, &columns, Vec::new(), &mut manifest)?;
         }
-        self.file(names::ABOUT, &mut manifest, |path| told.write(path))?;
+        self.file(names::ABOUT, &mut manifest, |path| about.write(path))?;
         Ok(manifest)
     }
 
     fn entity(
         &self,
         entity: Entity,
-        told: &mut AboutFile,
+        about: &mut AboutFile,
         manifest: &mut Manifest,
     ) -> Result<(), StoreError> {
-        let Some(table) = entities::EntityTableWriter::of(self.timeline, entity, &self.taken)
+        let Some(table) =
+            entities::EntityTableWriter::from_timeline(self.timeline, entity, &self.taken)
         else {
             return Ok(());
         };
         let file = names::file_of(entity);
         self.table(file, &table.columns(), Vec::new(), manifest)?;
-        told.signals(table.signals().iter().copied());
-        let runs = self.timeline.entities(entity);
-        let runs = runs.flat_map(|series| series.runs().map(|(_, runs)| runs.len()));
+        about.signals(table.signals().iter().copied());
+        let runs = self
+            .timeline
+            .entities(entity)
+            .flat_map(|series| series.runs().map(|(_, runs)| runs.len()));
         manifest.runs(entity, runs.sum());
         Ok(())
     }
@@ -343,7 +347,7 @@ impl Segment {
     }
 
     /// Adds its `about.json` to a timeline. Returns how many rows of entities it lacks.
-    pub(crate) fn tell(&self, timeline: &mut Timeline) -> Result<usize, String> {
+    pub(crate) fn load_about_into(&self, timeline: &mut Timeline) -> Result<usize, String> {
         let text = self.bytes_of(names::ABOUT)?;
         let about: About = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
         let cut = about.entities_cut;

@@ -183,8 +183,8 @@ pub(crate) fn kept_hours(directory: &Path) -> Timeline {
     let mut known = Facts::default();
     known.record(Span::ZERO, facts::SWAPPINESS, "60");
     known.record(timeline.times()[700], facts::SWAPPINESS, "1");
-    let kept = add_timeline(directory, &host(), &timeline, &known, Span::from_secs(10)).unwrap();
-    assert_eq!(kept.segments, 3);
+    let added = add_timeline(directory, &host(), &timeline, &known, Span::from_secs(10)).unwrap();
+    assert_eq!(added.segments, 3);
     timeline
 }
 
@@ -328,25 +328,29 @@ fn a_damaged_file_loses_itself_and_is_named() {
 fn a_table_of_other_rows_than_were_written_is_not_read() {
     let samples = ("samples", serde_json::json!(5));
     let minutes = ("minute_rows", serde_json::json!({"host": 0}));
-    let (host_said, minutes_said) = ("segment.json tells of 5", "segment.json tells of 0");
-    for (changes, resolution, len, said) in [
+    let (host_problem, minutes_problem) = ("segment.json lists 5", "segment.json lists 0");
+    for (changes, resolution, len, problem) in [
         (
             vec![samples.clone()],
             Resolution::Full,
             600,
-            vec![host_said, "its roll-ups are read instead"],
+            vec![host_problem, "its roll-ups are read instead"],
         ),
         (
             vec![minutes.clone()],
             Resolution::Minutes,
             152,
-            vec![minutes_said, "its samples are read instead"],
+            vec![minutes_problem, "its samples are read instead"],
         ),
         (
             vec![samples.clone(), minutes.clone()],
             Resolution::Full,
             540,
-            vec!["it cannot be read; host.parquet", host_said, minutes_said],
+            vec![
+                "it cannot be read; host.parquet",
+                host_problem,
+                minutes_problem,
+            ],
         ),
         (
             vec![samples, minutes],
@@ -354,25 +358,28 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
             91,
             vec![
                 "it cannot be read; minutes.parquet",
-                host_said,
-                minutes_said,
+                host_problem,
+                minutes_problem,
             ],
         ),
     ] {
         let directory = tempfile::tempdir().unwrap();
         kept_hours(directory.path());
         let path = segments(directory.path())[1].join("segment.json");
-        let mut told: serde_json::Value =
+        let mut manifest: serde_json::Value =
             serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         for (name, value) in changes {
-            told[name] = value;
+            manifest[name] = value;
         }
-        fs::write(&path, told.to_string()).unwrap();
+        fs::write(&path, manifest.to_string()).unwrap();
         let loaded = load(directory.path(), resolution);
         let is_len = loaded.timeline.len().abs_diff(len) <= 3;
-        assert!(is_len, "{said:?}: {}", loaded.timeline.len());
+        assert!(is_len, "{problem:?}: {}", loaded.timeline.len());
         let first = &loaded.problems[0];
-        assert!(said.iter().all(|said| first.contains(said)), "{first}");
+        assert!(
+            problem.iter().all(|problem| first.contains(problem)),
+            "{first}"
+        );
         let damage = Recording::open(directory.path()).unwrap().info(true).damage;
         let is_named = damage.iter().any(|text| text.contains("segment.json"));
         assert!(is_named, "{damage:?}");

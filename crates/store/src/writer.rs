@@ -60,11 +60,11 @@ impl Default for WriterOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub(crate) index: u32,
-    /// Tells it from an earlier process in the same place.
+    /// Distinguishes it from an earlier process in the same slot.
     pub(crate) generation: u32,
 }
 
-/// Tells other threads how a writer is doing.
+/// Shows other threads the state of a writer.
 #[derive(Debug, Clone)]
 pub struct Monitor {
     shared: Arc<Shared>,
@@ -270,7 +270,7 @@ impl Writer {
         if self.encoder.is_key() {
             self.encoder.put_unknown(bytes);
         }
-        self.encoder.kept();
+        self.encoder.commit();
         self.file_bytes += (bytes.len() - before) as u64;
         self.pending.samples += 1;
         self.pending.wall = self.stamp.wall.or(self.pending.wall);
@@ -311,7 +311,7 @@ impl Writer {
         let lasted = lasted.map_or_else(String::new, |nanos| {
             format!(": nothing was recorded for {}", Span::from_nanos(nanos))
         });
-        self.tell(
+        self.add_event(
             self.stamp,
             EventKind::Gap,
             format!("the previous recorder was killed or the machine went down{lasted}"),
@@ -325,10 +325,10 @@ impl Writer {
             1 => "the disk was full: the oldest part of the recording was dropped".to_owned(),
             n => format!("the disk was full: the oldest {n} parts of the recording were dropped"),
         };
-        self.tell(self.stamp, EventKind::SamplesLost, text);
+        self.add_event(self.stamp, EventKind::SamplesLost, text);
     }
 
-    fn tell(&mut self, stamp: Stamp, kind: EventKind, text: String) {
+    fn add_event(&mut self, stamp: Stamp, kind: EventKind, text: String) {
         self.event(&Event {
             stamp,
             kind,
@@ -353,7 +353,7 @@ impl Writer {
             0 => String::new(),
             events => format!(", nor {events} events"),
         };
-        self.tell(
+        self.add_event(
             first,
             EventKind::SamplesLost,
             format!(
@@ -496,7 +496,7 @@ impl Writer {
         self.shared.lost.load(Relaxed)
     }
 
-    /// Tells other threads how it is doing.
+    /// A view of the writer's state for other threads.
     pub fn monitor(&self) -> Monitor {
         Monitor {
             shared: Arc::clone(&self.shared),

@@ -57,7 +57,7 @@ impl ProcessCells {
         self.present = 0;
     }
 
-    /// The values in the order of the catalogue; those whose bit of [`present`](Self::present) is not set mean nothing.
+    /// The values in the order of the catalogue; those with a clear bit in [`present`](Self::present) mean nothing.
     pub fn values(&self) -> &[u64; PROCESS_SIGNALS] {
         &self.values
     }

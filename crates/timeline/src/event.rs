@@ -27,7 +27,7 @@ pub enum EventKind {
     RecorderStopped,
     /// Samples were lost: the disk was full or did not respond.
     SamplesLost,
-    /// Reading a file of a process took too long: another task held its mmap lock.
+    /// Reading a file of a process took too long: another task had its mmap lock.
     Blocked,
     /// The first process of a service appeared.
     ServiceStarted,

@@ -52,8 +52,8 @@ facts! {
     MAX_MAP_COUNT = "vm.max_map_count", "/proc/sys/vm/max_map_count", "The most mappings a process may have.";
     PANIC_ON_OOM = "vm.panic_on_oom", "/proc/sys/vm/panic_on_oom", "Whether the kernel panics instead of killing a process.";
     OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task", "Whether the allocating process is killed instead of the one with the highest score.";
-    ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM kept for root when overcommit is off, in KiB.";
-    USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM kept for a user's recovery when overcommit is off, in KiB.";
+    ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM reserved for root when overcommit is off, in KiB.";
+    USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM reserved for a user's recovery when overcommit is off, in KiB.";
     COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "How eagerly kcompactd makes huge-page blocks in the background; 0 to 100.";
     NUMA_BALANCING = "kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", "Whether pages are moved to the node that uses them.";
     THP_ENABLED = "thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled", "Whether anonymous memory gets huge pages: always, madvise or never.";
@@ -439,11 +439,11 @@ mod tests {
         now.record(Span::ZERO, SWAPPINESS, "5");
         let joined = now.after(&facts, Span::from_secs(100));
         assert_eq!(between(&joined)[2], (Some(40.0), 100.0));
-        let mut told = Facts::default();
-        told.record(Span::ZERO, SWAPPINESS, "60");
-        told.read_again(Span::from_secs(7), SWAPPINESS);
-        told.record(Span::from_secs(9), SWAPPINESS, "1");
-        assert_eq!(between(&told), [(Some(7.0), 9.0)]);
+        let mut read_twice = Facts::default();
+        read_twice.record(Span::ZERO, SWAPPINESS, "60");
+        read_twice.read_again(Span::from_secs(7), SWAPPINESS);
+        read_twice.record(Span::from_secs(9), SWAPPINESS, "1");
+        assert_eq!(between(&read_twice), [(Some(7.0), 9.0)]);
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub struct ZoneReport {
     pub high: Bytes,
     /// How far the watermarks are boosted; 0 where not printed.
     pub boost: Bytes,
-    /// Kept for high-order atomic requests; part of `free`. 0 where not printed.
+    /// Reserved for high-order atomic requests; part of `free`. 0 where not printed.
     pub reserved_highatomic: Bytes,
     /// Of `free`, usable for movable requests only.
     pub free_cma: Bytes,

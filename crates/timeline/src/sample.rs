@@ -29,7 +29,7 @@ impl Row {
         self.set_raw(signal.id(), value.raw());
     }
 
-    /// Records a reading that is already in the catalogue's unit, for parsers that look signals up by field name.
+    /// Records a reading that is already in the catalogue's unit, for parsers that find signals by field name.
     pub fn set_raw(&mut self, signal: SignalId, raw: u64) {
         self.0.push((signal, raw));
     }
@@ -78,7 +78,7 @@ pub struct EntityRow {
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
-    /// The index of the row that a key had last; may be out of date, as it is kept from sample to sample.
+    /// The index of the row that a key had last; may be out of date, as it stays from sample to sample.
     indexes: HashMap<String, usize>,
     /// Rows of this sample that are not indexed: their keys were written after they were added.
     unindexed: usize,
@@ -160,7 +160,7 @@ impl EntityTable {
     }
 }
 
-/// A field of a kernel file that the catalogue does not know; kept so that nothing of a new kernel is lost.
+/// A field of a kernel file that the catalogue does not know; stored so that nothing of a new kernel is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnknownField {
     /// The kernel file.
@@ -212,7 +212,7 @@ impl UnknownFields {
         self.is_closed = false;
     }
 
-    /// The kept fields.
+    /// The stored fields.
     pub fn iter(&self) -> impl Iterator<Item = &UnknownField> {
         self.fields[..self.used].iter()
     }

@@ -12,7 +12,7 @@ pub use definition::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef,
 pub use files::*;
 
 /// Declares the catalogue: `CONST: Kind<Unit> = name, file, field, scale, since, sar, pcp, node_exporter, meaning;`.
-/// An empty name elsewhere is none: `tests/names` lists those that were looked up in the other tools' sources.
+/// An empty name elsewhere is none: `tests/names` lists those that were verified in the other tools' sources.
 macro_rules! signals {
     ($($entity:ident { $(
         $const:ident: $kind:ty = $name:literal, $file:expr, $field:literal, $scale:literal, $since:literal,

@@ -86,7 +86,7 @@ pub struct Timeline {
     dropped_entity_rows: usize,
     /// In the order of [`Entity::ALL`].
     evicted: [Evicted; Entity::ALL.len()],
-    /// Sums of what they held.
+    /// Sums of their readings.
     evicted_sums: EvictedSums,
     /// Eviction begins with more entities than this.
     evict_above: usize,

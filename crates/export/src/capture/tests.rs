@@ -1,4 +1,4 @@
-//! A capture says what its source said.
+//! A capture has the readings of its source.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn groups_of_v1_are_in_files_of_v1() {
         row.set(CGROUP_MAX, limit);
         row.set(CGROUP_PSI_MEMORY_SOME, Micros::new(5));
     }
-    let files = texts::of(&sample, CgroupMode::V1);
+    let files = texts::from_sample(&sample, CgroupMode::V1);
     let limit = |path| files.get(path).map(String::as_str);
     assert_eq!(
         limit("/sys/fs/cgroup/memory/a/memory.limit_in_bytes"),
@@ -166,8 +166,8 @@ fn nothing_is_made_up_and_what_has_no_file_is_named() {
     let read: Vec<_> = after.timeline.sample(0).unwrap().host.iter().collect();
     assert_eq!(read.len(), 2, "no averages of pressure: {read:?}");
     let words = converted.in_words();
-    assert!(words[0].starts_with("1 signal is not kept") && words[0].ends_with(": recorder.late"));
-    assert!(words[1].starts_with("1 event is not kept"), "{words:?}");
+    assert!(words[0].starts_with("1 signal is left out") && words[0].ends_with(": recorder.late"));
+    assert!(words[1].starts_with("1 event is left out"), "{words:?}");
 }
 
 /// The report that a log holds.
@@ -220,7 +220,7 @@ fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
     assert_eq!(converted.reports_left_out, 2);
     let words = converted.in_words();
     assert!(
-        words[0].starts_with("2 kernel reports are not kept"),
+        words[0].starts_with("2 kernel reports are left out"),
         "{words:?}"
     );
 }
@@ -232,5 +232,5 @@ fn fields_that_memtide_does_not_know_are_counted() {
     timeline.note_unknown("/proc/meminfo", "Novel".to_owned(), 7);
     let (_, converted) = converted(&opened(timeline));
     let words = converted.in_words();
-    assert!(words[0].starts_with("1 kernel field is not kept: memtide does not know it"));
+    assert!(words[0].starts_with("1 kernel field is left out: memtide does not know it"));
 }

@@ -1,4 +1,4 @@
-//! Kernel files' texts, written from signals: the files whose lines stand for themselves here, the others below.
+//! Kernel files' texts, written from signals: here the files of independent lines, the others in the submodules.
 
 mod columns;
 mod disk;
@@ -24,7 +24,7 @@ pub(super) use facts::{changed, known, unchanged};
 pub(super) type Texts = BTreeMap<String, String>;
 
 /// The texts of a sample's files; control groups are of this version.
-pub(super) fn of(sample: &Sample, mode: CgroupMode) -> Texts {
+pub(super) fn from_sample(sample: &Sample, mode: CgroupMode) -> Texts {
     let mut texts = Texts::new();
     for (signal, raw) in sample.host.iter() {
         let def = signal.def();

@@ -20,7 +20,7 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Reports with all zones and tasks; further ones are kept with the largest tasks only.
+/// Reports with all zones and tasks; further ones have the largest tasks only.
 const MOST_WHOLE: usize = 200;
 /// Tasks of those.
 const LARGEST: usize = 20;

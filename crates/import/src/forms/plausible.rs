@@ -92,9 +92,9 @@ pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId
         .map(|(part, _)| part)
         .collect();
     let first = *too_large.first()?;
-    let kept: Vec<_> = snapshot.sample.host.iter().collect();
+    let readings: Vec<_> = snapshot.sample.host.iter().collect();
     snapshot.sample.host = timeline::Row::default();
-    for (signal, raw) in kept {
+    for (signal, raw) in readings {
         if !too_large.contains(&signal) {
             snapshot.sample.host.set_raw(signal, raw);
         }

@@ -1,6 +1,6 @@
 //! Searches logs of any length for kernel reports about memory, a block at a time.
 //!
-//! A **window** is cut around each mark of a report, from some lines before it to where lines no longer look like a
+//! A **window** is cut around each mark of a report, from some lines before it to where lines no longer resemble a
 //! report. Other lines are only counted. Memory is bounded by a block and a window, time by a few vectorised searches of
 //! each block.
 

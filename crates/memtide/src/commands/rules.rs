@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Rules whose id shares a word with what was typed.
+/// Rules that share a word of their id with what was typed.
 fn nearest(id: &str) -> String {
     let near: Vec<_> = diagnose::rules::ALL
         .iter()

@@ -77,7 +77,7 @@ fn defined_type(line: &str) -> Option<&str> {
 }
 
 /// Names that two files still share. Whoever makes one unique removes it here.
-const SHARED_NAMES: [&str; 85] = [
+const SHARED_NAMES: [&str; 84] = [
     "Answer",
     "Ask",
     "Bounds",
@@ -106,7 +106,6 @@ const SHARED_NAMES: [&str; 85] = [
     "Identity",
     "Incident",
     "Input",
-    "Kept",
     "KernelLog",
     "Killed",
     "Kills",
@@ -193,31 +192,31 @@ fn names_of_types_are_unique_in_the_workspace() {
 /// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
 /// become smaller.
 const WORDS: [(&str, usize); 25] = [
-    ("told", 270),
-    ("tells", 194),
-    ("whose", 113),
+    ("told", 146),
+    ("tells", 102),
+    ("whose", 45),
     ("dear", 0),
-    ("dearer", 2),
+    ("dearer", 0),
     ("grave", 5),
     ("graver", 0),
     ("gravest", 1),
     ("milder", 10),
-    ("lately", 30),
-    ("of which nobody", 3),
-    ("nobody knows", 18),
-    ("for want of", 11),
-    ("came back", 34),
-    ("comes back", 12),
+    ("lately", 0),
+    ("of which nobody", 2),
+    ("nobody knows", 4),
+    ("for want of", 6),
+    ("came back", 16),
+    ("comes back", 3),
     ("crowd", 4),
-    ("without a word", 3),
+    ("without a word", 0),
     ("no secret", 0),
     ("the former", 1),
     ("the latter", 3),
     ("downwards", 5),
-    ("be it", 3),
-    ("a look", 23),
-    ("looks at", 5),
-    ("said", 96),
+    ("be it", 2),
+    ("a look", 7),
+    ("looks at", 2),
+    ("said", 76),
 ];
 
 /// How many lines have a word or a phrase, whatever its case.
@@ -251,7 +250,7 @@ fn words_of_no_standard_become_fewer() {
 }
 
 /// How many chains may still be bound again under their own name: `let rows = x.iter(); let rows = rows.map(…);`.
-const REBOUND: usize = 86;
+const REBOUND: usize = 63;
 
 #[test]
 fn chains_that_are_bound_again_become_fewer() {

@@ -195,7 +195,7 @@ fn csv_is_one_table_and_a_file_is_not_overwritten_unless_asked() {
         ),
         (
             &["--format", "openmetrics", "--all"],
-            "does not tell at what times",
+            "lacks the times of its samples",
         ),
         (&["--format", "parquet"], "-o DIR"),
     ] {

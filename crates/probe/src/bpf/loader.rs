@@ -227,7 +227,7 @@ fn bpf<T>(command: i32, arguments: &T) -> Result<OwnedFd, Errno> {
         )
     };
     match i32::try_from(result) {
-        // SAFETY: a result that is not negative is a new file descriptor that nobody else has.
+        // SAFETY: a result that is not negative is a new file descriptor with no other owner.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => {
             let errno = std::io::Error::last_os_error().raw_os_error();

@@ -3,7 +3,7 @@
 //! Sizes are bytes; `max` means no limit. `memory.stat` mixes bytes with event counters, and `memory.events` counts the
 //! group *and everything below it*. Since 4.5; `memory.peak` 5.19, the pressure files 4.20 with PSI. The machine's own
 //! root group has `memory.stat` and the pressure files only; the root of a cgroup namespace has all of them.
-//! Fields come and go with kernels; those that the catalogue does not know are skipped, because kept fields have no
+//! Fields come and go with kernels; those that the catalogue does not know are skipped, because unknown fields have no
 //! group. Traps: a page is charged to the group that touched it first, so shared files belong to one group; `file`
 //! contains `shmem`.
 //!
@@ -63,8 +63,8 @@ pub struct CgroupFiles {
 impl Default for CgroupFiles {
     fn default() -> Self {
         Self {
-            stat: Fields::of(CGROUP_STAT),
-            events: Fields::of(CGROUP_EVENTS),
+            stat: Fields::for_file(CGROUP_STAT),
+            events: Fields::for_file(CGROUP_EVENTS),
         }
     }
 }
@@ -94,7 +94,7 @@ impl CgroupFiles {
         }
     }
 
-    /// Where a group of v1 has what a signal tells: the file's name, and the field in it, which is empty where the file
+    /// Where a cgroup of v1 has a signal: the file's name, and the field in it, which is empty where the file
     /// holds one number. `None`: nowhere.
     pub fn place_in_v1(signal: SignalId) -> Option<(&'static str, &'static str)> {
         v1::place(signal)
@@ -170,9 +170,9 @@ pub(crate) struct CgroupFile<'a> {
 impl<'a> CgroupFile<'a> {
     /// Takes the saved path of a cgroup file with a parser apart. `None` for all other paths.
     ///
-    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names tell. `memory.stat`, which
-    /// both have, is v1's there unless the machine is `known` to be of v2: nobody calls a group after the controller.
-    pub(crate) fn of(path: &'a str, known: Option<CgroupMode>) -> Option<Self> {
+    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names decide. `memory.stat`, which
+    /// both have, is v1's there unless the machine is `known` to be of v2: no group is named after the controller.
+    pub(crate) fn from_path(path: &'a str, known: Option<CgroupMode>) -> Option<Self> {
         let below = path.strip_prefix("/sys/fs/cgroup")?;
         let (_, name) = below.rsplit_once('/')?;
         let below_v1 = below
@@ -198,7 +198,7 @@ impl<'a> CgroupFile<'a> {
         })
     }
 
-    /// Notes which version manages memory. A pressure file does not tell: on a host that runs both versions it lies in
+    /// Notes which version manages memory. A pressure file does not show it: on a host that runs both versions it lies in
     /// the unified hierarchy, while memory is managed by v1.
     pub(crate) fn note_mode(self, facts: &mut Facts) {
         if !self.name.ends_with(".pressure") {
@@ -226,7 +226,7 @@ mod tests {
     };
     use units::{Count, Micros, Pages};
 
-    /// From a 6.12 guest whose group `app` was held at `memory.high`.
+    /// From a 6.12 guest with the cgroup `app` throttled at `memory.high`.
     const STAT_6_12: &[u8] = b"anon 71606272\nfile 4096\nkernel 585728\nkernel_stack 32768\npagetables 311296\n\
         sec_pagetables 0\npercpu 960\nsock 0\nvmalloc 0\nshmem 0\nfile_mapped 0\nfile_dirty 0\nfile_writeback 0\n\
         swapcached 0\nanon_thp 0\nfile_thp 0\nshmem_thp 0\ninactive_anon 71593984\nactive_anon 12288\n\
@@ -364,7 +364,7 @@ mod tests {
             ("/proc/meminfo", None, None),
             ("/sys/fs/cgroupmemory.stat", None, None),
         ] {
-            let found = CgroupFile::of(path, known).map(|p| (p.mode, p.group, p.name));
+            let found = CgroupFile::from_path(path, known).map(|p| (p.mode, p.group, p.name));
             assert_eq!(found, expected, "{path}");
         }
     }
@@ -380,8 +380,8 @@ mod tests {
                 }
             }
             for known in [None, Some(CgroupMode::V1), Some(CgroupMode::V2)] {
-                CgroupFile::of(&format!("/sys/fs/cgroup/{path}"), known);
-                CgroupFile::of(&format!("/sys/fs/cgroup{path}memory.stat"), known);
+                CgroupFile::from_path(&format!("/sys/fs/cgroup/{path}"), known);
+                CgroupFile::from_path(&format!("/sys/fs/cgroup{path}memory.stat"), known);
             }
         }
     }

@@ -24,7 +24,7 @@ impl Hierarchy {
         let mounted = |mode, has: &dyn Fn(&str) -> bool| {
             // The last mount at a point is the one that is seen.
             let all = mounts::mountinfo(&mountinfo).filter(|mount| mounts::is_cgroup(mount, mode));
-            let found = all.filter_map(|mount| Self::of(mode, &mount));
+            let found = all.filter_map(|mount| Self::at_mount(mode, &mount));
             found.filter(|hierarchy| has(&hierarchy.point)).last()
         };
         let has_stat = |point: &str| root.has(&format!("{point}/memory.stat"));
@@ -50,7 +50,7 @@ impl Hierarchy {
             .or_else(|| usual(CgroupMode::V2, "/sys/fs/cgroup", &has_memory))
     }
 
-    fn of(mode: CgroupMode, mount: &Mount<'_>) -> Option<Self> {
+    fn at_mount(mode: CgroupMode, mount: &Mount<'_>) -> Option<Self> {
         Some(Self {
             mode,
             point: String::from_utf8(mount.point.to_vec()).ok()?,
@@ -58,7 +58,7 @@ impl Hierarchy {
         })
     }
 
-    /// The group of the process whose `/proc/PID/cgroup` this is, as keyed in the timeline: its path below the mount.
+    /// The cgroup of the process with this `/proc/PID/cgroup`, as keyed in the timeline: its path below the mount.
     /// `None` where it lies outside of what is mounted.
     pub(crate) fn key(&self, cgroup: &[u8]) -> Option<String> {
         let path = service::memory_path(cgroup, self.mode)?;
@@ -121,7 +121,7 @@ mod tests {
             (CgroupMode::V2, "/sys/fs/cgroup")
         );
 
-        // Memory on v1, the unified hierarchy beside it has none: what a hybrid host looks like.
+        // A hybrid host: memory is on v1, the unified hierarchy has none.
         fs::write(group.join("cgroup.controllers"), "hugetlb\n").unwrap();
         fs::create_dir_all(directory.path().join("cg/mem,cpu")).unwrap();
         fs::write(directory.path().join("cg/mem,cpu/memory.stat"), "cache 0\n").unwrap();

@@ -88,7 +88,7 @@ const SINGLES: [(&str, &str, SignalId); 5] = [
     ("memory.limit_in_bytes", LIMIT, CGROUP_MAX.id()),
 ];
 
-/// Where a group of v1 has what a signal tells: the file, and the field in it, which is empty where it holds one number.
+/// Where a cgroup of v1 has a signal: the file, and the field in it, which is empty where it holds one number.
 pub(crate) fn place(signal: SignalId) -> Option<(&'static str, &'static str)> {
     if signal == CGROUP_EVENTS_OOM_KILL.id() {
         return Some(("memory.oom_control", "oom_kill"));

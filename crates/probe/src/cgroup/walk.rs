@@ -1,8 +1,8 @@
 //! All cgroups and their memory: a walk over the hierarchy, largest first.
 //!
 //! A group's usage contains that of the groups below it, so visiting the group with the most memory next, and only then
-//! looking below it, gives the largest groups of the whole tree without reading the rest. Bounds: 1,000 groups become
-//! rows, 16,384 are looked at, eight levels deep; what lies beyond is counted. Groups that vanish meanwhile are skipped.
+//! listing it, gives the largest groups of the whole tree without reading the rest. Bounds: 1,000 groups become
+//! rows, 16,384 are visited, eight levels deep; what lies beyond is counted. Groups that vanish meanwhile are skipped.
 //!
 //! Cost, measured on 6.18 with v1: 30 µs a group, 8 of them for `memory.stat`. A v2 group has twelve files instead of
 //! seven, and its `memory.stat` costs more in deep trees and with many CPUs: there, walk less often than once a second.
@@ -24,10 +24,10 @@ use crate::text;
 #[derive(Debug)]
 pub struct Cgroups {
     root: Root,
-    /// Where it is; looked for again now and then until it is found, as cgroups may be mounted late.
+    /// Where it is; searched again now and then until it is found, as cgroups may be mounted late.
     mounted: Option<(CgroupMode, PathBuf)>,
-    /// Walks until it is looked for again: looking allocates.
-    look_in: u32,
+    /// Walks until it is searched again: searching allocates.
+    search_in: u32,
     files: CgroupFiles,
     queue: BinaryHeap<Candidate>,
     paths: Paths,
@@ -83,11 +83,11 @@ impl Cgroups {
     /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const MOST: usize = 1_000;
     /// Groups whose usage is requested, to find the largest.
-    const MOST_LOOKS: usize = 16_384;
-    /// Walks from one look for a mount to the next.
-    const LOOK_EVERY: u32 = 60;
+    const MOST_VISITED: usize = 16_384;
+    /// Walks from one search for a mount to the next.
+    const SEARCH_EVERY: u32 = 60;
     /// Room for a group's path. Groups change places from walk to walk as their sizes do, and a longer path in a row that
-    /// held a shorter one must not have to be allocated; a pod's container takes 190 bytes.
+    /// had a shorter one must not have to be allocated; a pod's container takes 190 bytes.
     const KEY_ROOM: usize = 256;
     /// Levels below the mount. A container in Kubernetes lies at 4, an application of a desktop at 5.
     const DEEPEST: usize = 8;
@@ -97,7 +97,7 @@ impl Cgroups {
         Self {
             root: root.clone(),
             mounted: None,
-            look_in: 0,
+            search_in: 0,
             files: CgroupFiles::default(),
             queue: BinaryHeap::new(),
             paths: Paths::default(),
@@ -123,7 +123,7 @@ impl Cgroups {
             Err(errno) => return Walk::absent(errno),
         };
         let mut walk = Walk::default();
-        let mut looks = 0;
+        let mut visited = 0;
         self.queue.clear();
         self.paths.bytes.clear();
         self.queue.push(Candidate {
@@ -138,18 +138,18 @@ impl Cgroups {
                 break;
             }
             self.read_group(&mount, mode, &group, sample, sink, &mut walk);
-            self.look_below(&mount, mode, &group, &mut looks, &mut walk);
+            self.queue_children(&mount, mode, &group, &mut visited, &mut walk);
         }
         walk
     }
 
     fn mounted(&mut self) -> Option<(CgroupMode, &Path)> {
         if self.mounted.is_none() {
-            if self.look_in > 0 {
-                self.look_in -= 1;
+            if self.search_in > 0 {
+                self.search_in -= 1;
                 return None;
             }
-            self.look_in = Self::LOOK_EVERY;
+            self.search_in = Self::SEARCH_EVERY;
             let found = Hierarchy::find(&self.root)?;
             self.mounted = Some((found.mode, self.root.path(&found.point)));
         }
@@ -195,12 +195,12 @@ impl Cgroups {
     }
 
     /// Queues the groups below this one that have memory of their own.
-    fn look_below(
+    fn queue_children(
         &mut self,
         mount: &Directory,
         mode: CgroupMode,
         group: &Candidate,
-        looks: &mut usize,
+        visited: &mut usize,
         walk: &mut Walk,
     ) {
         let Self {
@@ -218,11 +218,11 @@ impl Cgroups {
         listed.clear();
         listed.extend_from_slice(paths.file(&parent, "."));
         let result = mount.each_directory(listed, |name| {
-            if group.depth == Self::DEEPEST || *looks == Self::MOST_LOOKS {
+            if group.depth == Self::DEEPEST || *visited == Self::MOST_VISITED {
                 walk.left_out += 1;
                 return ControlFlow::Continue(());
             }
-            *looks += 1;
+            *visited += 1;
             let path = paths.add(parent.clone(), name);
             match mount.read_record(paths.file(&path, usage_file), text) {
                 Ok(()) => queue.push(Candidate {
@@ -372,7 +372,7 @@ mod tests {
     fn a_group_that_vanishes_is_skipped() {
         let (directory, mount) = machine();
         group(&mount.join("ok"), 10);
-        // What a removed group looks like to a walk that still lists it: a directory without files.
+        // A removed group is a directory without files to a walk that still lists it.
         fs::create_dir(mount.join("gone")).unwrap();
         let (sample, walk) = read(directory.path());
         assert_eq!(keys(&sample), ["/", "/ok"]);

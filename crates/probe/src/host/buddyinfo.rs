@@ -1,7 +1,7 @@
 //! Free blocks by size: `/proc/buddyinfo`.
 //!
 //! One line a zone with pages; column *n*, counted from 0, is the number of free blocks of 2^n contiguous pages. All
-//! kernels have it. There are 11 columns with pages of 4 KiB and up to 16 elsewhere: those beyond order 10 are kept as
+//! kernels have it. There are 11 columns with pages of 4 KiB and up to 16 elsewhere: those beyond order 10 are stored as
 //! unknown. Counts are taken under the zone's lock, one zone after the other. Cost: one `pread` of 100 bytes a zone, 3 µs.
 
 use timeline::{
@@ -97,7 +97,7 @@ mod tests {
         let row = &sample.table(Entity::Zone).rows()[0].row;
         assert_eq!(row.get(ZONE_BLOCKS_10), Some(Count::new(11)));
         assert_eq!(row.iter().count(), 11);
-        let kept: Vec<_> = sample
+        let unknown: Vec<_> = sample
             .unknown
             .iter()
             .map(|u| (u.field.as_str(), u.value))
@@ -107,7 +107,7 @@ mod tests {
             ("0/Normal order 12", 13),
             ("0/Normal order 13", 14),
         ];
-        assert_eq!(kept, expected);
+        assert_eq!(unknown, expected);
     }
 
     #[test]

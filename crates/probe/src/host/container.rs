@@ -5,7 +5,7 @@
 //! namespaces have fixed inode numbers since 3.8 (`PROC_PID_INIT_INO` and its siblings). Files that images carry
 //! (`/.dockerenv`) prove nothing alone: a virtual machine that was made from an image has them too.
 //!
-//! Of PID 1's environment only the value of `container=` is looked at, and nothing of it is kept but that word.
+//! Of PID 1's environment only the value of `container=` is read, and only that word is stored.
 //! Cost: a dozen small reads, once.
 
 use timeline::facts::Container;
@@ -26,7 +26,7 @@ const INITIAL: [(&str, u64); 5] = [
 /// What gVisor's `/proc/version` says in releases that do not name themselves.
 const GVISOR_BUILD: &[u8] = b"#1 SMP Sun Jan 10 15:06:54 PST 2016";
 
-/// Looks for signs of a box around the process that asks. `None`: there are none.
+/// Searches for signs of a container around this process. `None`: there are none.
 pub(crate) fn detect(root: &Root) -> Option<Container> {
     let mut container = Container::default();
     let mut sign = |words: &str| container.signs.push(words.to_owned());
@@ -81,7 +81,7 @@ fn read(root: &Root, path: &str) -> Vec<u8> {
     root.read(path).unwrap_or_default()
 }
 
-/// Whether our namespace is another than the machine's; `None` where the source does not tell.
+/// Whether our namespace is another than the machine's; `None` where the source lacks it.
 fn namespace_is_private(root: &Root, name: &str) -> Option<bool> {
     let link = std::fs::read_link(root.path(&format!("/proc/self/ns/{name}"))).ok()?;
     let inode = link.to_str()?.split_once('[')?.1.strip_suffix(']')?;
@@ -106,7 +106,7 @@ fn init_has_another_pid(root: &Root) -> bool {
     outer.is_some_and(|pid| pid != 1) || levels.is_some_and(|levels| levels > 1)
 }
 
-/// The container runtime whose groups the process is in. The runtime's own service (`docker.service`) is not it.
+/// The container runtime of the cgroup that the process is in. The runtime's own service (`docker.service`) is not it.
 fn runtime_in_cgroup(cgroup: &[u8]) -> Option<&'static str> {
     const RUNTIMES: [(&str, &[u8]); 7] = [
         ("kubepods", b"/kubepods"),
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             words(&file, None),
             ["docker (/.dockerenv)"],
-            "the kernel does not tell"
+            "the kernel lacks it"
         );
     }
 

@@ -3,10 +3,10 @@
 //! A sector is 512 bytes here whatever the device's own is. Times are milliseconds and wrap at 2^32; times of parallel
 //! requests add up. 11 numbers follow the name, 15 since 4.18 (discards), 17 since 5.5 (flushes).
 //!
-//! Rows are whole disks, device-mapper and MD devices, whose I/O is counted again below them. Left out are partitions,
+//! Rows are whole disks, and device-mapper and MD devices: their I/O is counted again in the disks below them. Left out are partitions,
 //! RAM disks, loop devices and zram: no disk of their own. The kernel lists a disk right before its partitions and names
 //! these after it with a number, set off by `p` where the disk's own name ends in a digit (`block/partitions/core.c`),
-//! so the text alone tells partitions from disks. Cost: one `pread` of 100 bytes a device, 6 µs for ten.
+//! so the text alone distinguishes partitions from disks. Cost: one `pread` of 100 bytes a device, 6 µs for ten.
 
 use timeline::{
     Entity, Row, Sample, SignalId,

@@ -40,7 +40,7 @@ pub fn files(root: &Root) -> Vec<String> {
     paths
 }
 
-/// What may be kept of the text of one of these files: of a mount table only what tells of memory, of others all.
+/// What may be stored of the text of one of these files: of a mount table only the lines about memory, of others all.
 pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
     if MOUNTS.contains(&path) {
         mounts::about_memory(text).into()
@@ -118,7 +118,7 @@ pub(crate) enum SavedFact<'a> {
 }
 
 impl<'a> SavedFact<'a> {
-    /// The fact that the file at a path tells.
+    /// The fact in the file at a path.
     pub(crate) fn at(path: &'a str) -> Option<Self> {
         if path == CPUS_ONLINE {
             Some(Self::Cpus)
@@ -133,8 +133,8 @@ impl<'a> SavedFact<'a> {
     }
 }
 
-/// Takes the number of CPUs from a saved `/proc/stat`, whose readings have a parser of their own, where no better
-/// source told.
+/// Takes the number of CPUs from a saved `/proc/stat` where no better source has it. Its readings have a parser of
+/// their own.
 pub(crate) fn note_cpus(path: &str, text: &[u8], facts: &mut Facts) {
     if path == signals::STAT && facts.cpus.is_none() {
         facts.cpus = cpus_in_stat(text);

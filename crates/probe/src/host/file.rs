@@ -34,7 +34,7 @@ use crate::kernel_file::{Root, Shape};
 pub(crate) enum Cadence {
     /// With every sample: what moves within seconds, and without which no stall can be explained.
     Each,
-    /// Every few samples: totals of kernel objects, which move slowly, and what others tell already: a node's free memory
+    /// Every few samples: totals of kernel objects, which move slowly, and what other files have already: a node's free memory
     /// is that of its zones.
     Slow,
     /// Rarely: slabinfo costs more than all others together.
@@ -266,7 +266,7 @@ impl HostParsers {
     /// Reads a file's text into the sample.
     ///
     /// # Errors
-    /// What was wrong with the first bad line; readings of the other lines are kept.
+    /// What was wrong with the first bad line; readings of the other lines are valid.
     pub(crate) fn parse(
         &mut self,
         file: HostFile,

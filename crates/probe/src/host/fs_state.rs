@@ -2,7 +2,7 @@
 //!
 //! Counts of cached directory entries (all, unused, negative), of cached inodes (all, unused) and of open files. They
 //! say, without root, which of the caches it is that a large reclaimable slab holds. Negative entries are counted since
-//! 5.0, in a place that held a 0 before: a 0 there is taken for an older kernel, as a running system always has some.
+//! 5.0, in a field that was 0 before: a 0 there is taken for an older kernel, as a running system always has some.
 //! Cost: three `pread`s, 0.4 µs each, which sum per-CPU counters.
 
 use timeline::signals::{DENTRIES_NEGATIVE, DENTRY_STATE, FILE_NR, INODE_NR};
@@ -11,17 +11,17 @@ use crate::columns::NumberColumns;
 
 /// The parser of `dentry-state`.
 pub(crate) fn dentry_state() -> NumberColumns {
-    NumberColumns::of(DENTRY_STATE).uncounted_if_zero(DENTRIES_NEGATIVE.id())
+    NumberColumns::for_file(DENTRY_STATE).uncounted_if_zero(DENTRIES_NEGATIVE.id())
 }
 
 /// The parser of `inode-nr`.
 pub(crate) fn inode_nr() -> NumberColumns {
-    NumberColumns::of(INODE_NR)
+    NumberColumns::for_file(INODE_NR)
 }
 
 /// The parser of `file-nr`.
 pub(crate) fn file_nr() -> NumberColumns {
-    NumberColumns::of(FILE_NR)
+    NumberColumns::for_file(FILE_NR)
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ pub(crate) const PAGES_SHARING: &str = "/sys/kernel/mm/ksm/pages_sharing";
 
 /// The parser of `pages_shared`.
 pub(crate) fn pages_shared() -> NumberColumns {
-    NumberColumns::of(PAGES_SHARED)
+    NumberColumns::for_file(PAGES_SHARED)
 }
 
 /// The parser of `pages_sharing`.
 pub(crate) fn pages_sharing() -> NumberColumns {
-    NumberColumns::of(PAGES_SHARING)
+    NumberColumns::for_file(PAGES_SHARING)
 }
 
 #[cfg(test)]

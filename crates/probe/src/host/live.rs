@@ -131,16 +131,16 @@ impl HostProbe {
     }
 
     /// Opens what has come since and what could not be opened before, and forgets devices that are gone. It allocates
-    /// and looks at directories: for every few minutes, not for every sample.
+    /// and lists directories: for every few minutes, not for every sample.
     pub fn refresh(&mut self) {
         let mut before = std::mem::take(&mut self.sources);
         for kind in HostFile::ALL {
             for (path, instance) in kind.below(&self.root) {
-                let kept = before.iter().position(|source| {
+                let open = before.iter().position(|source| {
                     source.kind == kind && source.instance == instance && source.file.is_some()
                 });
-                self.sources.push(match kept {
-                    Some(kept) => before.swap_remove(kept),
+                self.sources.push(match open {
+                    Some(open) => before.swap_remove(open),
                     None => HostSource::open(&self.root, kind, &path, instance),
                 });
             }

@@ -1,7 +1,7 @@
 //! Memory of the whole machine: `/proc/meminfo`.
 //!
 //! "kB" there are KiB; `HugePages_*` are counts. Fields come and go with kernels (some 40 to 60): unknown ones are
-//! kept, missing ones are missing. All numbers are of one read, but per-CPU drift makes sums differ by a few MiB.
+//! stored as such, missing ones are missing. All numbers are of one read, but per-CPU drift makes sums differ by a few MiB.
 //! Cost: one `pread` of 1.5 KiB, 6 µs; no lock that a task waits for.
 
 use timeline::{Sample, signals::MEMINFO};
@@ -15,7 +15,7 @@ pub struct Meminfo(Fields);
 
 impl Default for Meminfo {
     fn default() -> Self {
-        Self(Fields::of(MEMINFO))
+        Self(Fields::for_file(MEMINFO))
     }
 }
 
@@ -59,12 +59,12 @@ mod tests {
     fn unknown_fields_are_kept() {
         let (sample, result) = parse("MemFree: 1 kB\nFuture: 7 kB\n");
         result.unwrap();
-        let kept: Vec<_> = sample
+        let unknown: Vec<_> = sample
             .unknown
             .iter()
             .map(|u| (u.field.as_str(), u.value))
             .collect();
-        assert_eq!(kept, [("Future", 7)]);
+        assert_eq!(unknown, [("Future", 7)]);
     }
 
     #[test]

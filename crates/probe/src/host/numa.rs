@@ -29,8 +29,8 @@ impl Default for Numa {
     fn default() -> Self {
         let is_the_machines = |name: &str| field_of(MEMINFO).any(|(field, ..)| field == name);
         Self {
-            meminfo: Fields::of(NODE_MEMINFO).without(is_the_machines),
-            numastat: Fields::of(NODE_NUMASTAT),
+            meminfo: Fields::for_file(NODE_MEMINFO).without(is_the_machines),
+            numastat: Fields::for_file(NODE_NUMASTAT),
             prefix: String::new(),
             key: String::new(),
         }
@@ -162,8 +162,11 @@ mod tests {
     fn what_the_machine_has_too_is_not_unknown() {
         let (sample, result) = meminfo("0", V6_18);
         result.unwrap();
-        let kept: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
-        assert_eq!(kept, ["0 MemUsed", "0 ShmemPmdMapped", "0 FilePmdMapped"]);
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
+        assert_eq!(
+            unknown,
+            ["0 MemUsed", "0 ShmemPmdMapped", "0 FilePmdMapped"]
+        );
     }
 
     #[test]

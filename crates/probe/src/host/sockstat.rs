@@ -1,7 +1,7 @@
 //! Memory of sockets: `/proc/net/sockstat`.
 //!
 //! `TCP: … mem N` and `UDP: … mem N` are pages, of all network namespaces together. Counts of sockets are those of the
-//! reader's own namespace and are passed over; other protocols' memory is kept as unknown. Buffers are charged in steps,
+//! reader's own namespace and are passed over; other protocols' memory is stored as unknown. Buffers are charged in steps,
 //! so small amounts are rounded up. Absent without CONFIG_INET. Cost: one `pread` of 130 bytes, 1.5 µs.
 
 use timeline::{
@@ -80,12 +80,12 @@ mod tests {
         result.unwrap();
         assert_eq!(sample.host.get(TCP_MEM), Some(Pages::new(22)));
         assert_eq!(sample.host.get(UDP_MEM), Some(Pages::new(62)));
-        let kept: Vec<_> = sample
+        let unknown: Vec<_> = sample
             .unknown
             .iter()
             .map(|u| (u.field.as_str(), u.value))
             .collect();
-        assert_eq!(kept, [("FRAG memory", 9)]);
+        assert_eq!(unknown, [("FRAG memory", 9)]);
         read(V6_18).1.unwrap();
     }
 

@@ -112,8 +112,8 @@ softirq 5057579 250191
         assert_eq!(sample.host.get(TASKS_RUNNING), Some(Count::new(2)));
         assert_eq!(sample.host.get(TASKS_BLOCKED), Some(Count::new(0)));
         assert_eq!(sample.host.iter().count(), 13);
-        let kept: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
-        assert_eq!(kept, ["ctxt", "btime"]);
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
+        assert_eq!(unknown, ["ctxt", "btime"]);
         read(V6_18).1.unwrap();
     }
 

@@ -67,7 +67,7 @@ fn rank(priority: &[u8]) -> Option<Count> {
     .map(Count::new)
 }
 
-/// Appends a path whose printable characters are no longer escaped. A control character stays `\012`.
+/// Appends a path with its printable characters unescaped. A control character stays `\012`.
 fn push_unescaped(key: &mut String, path: &[u8]) {
     for piece in octal::pieces(path) {
         match piece {

@@ -1,7 +1,7 @@
 //! Page gauges and event counters of the whole machine: `/proc/vmstat`.
 //!
 //! Gauges are in pages (few exceptions, none of them in the catalogue), events are counts since boot; `pgpgin` and
-//! `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown ones are kept, missing ones are missing. Before
+//! `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown ones are stored as such, missing ones are missing. Before
 //! 4.8 the events of reclaim are split by zone (`pgscan_kswapd_normal`), `pgalloc` and, since 4.10, `allocstall` still
 //! are: they are added up. The kernel folds per-CPU counts in every second, so fields are up to a second apart.
 //! Cost: one `pread` of 4 KiB, 10 µs; no lock that a task waits for.
@@ -17,7 +17,7 @@ pub(crate) struct Vmstat(Fields);
 
 impl Default for Vmstat {
     fn default() -> Self {
-        Self(Fields::of(VMSTAT).adding_up(split_by_zone))
+        Self(Fields::for_file(VMSTAT).adding_up(split_by_zone))
     }
 }
 
@@ -184,8 +184,8 @@ allocstall 3
         assert_eq!(sample.host.get(PGSTEAL_KSWAPD), Some(Pages::new(8)));
         assert_eq!(sample.host.get(PGSTEAL_DIRECT), None, "missing is not zero");
         assert_eq!(sample.host.get(PGSCAN_KSWAPD), Some(Pages::new(20)));
-        let kept: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
-        assert_eq!(kept, ["pgsteal_dma32", "pgsteal_normal"]);
+        let unknown: Vec<_> = sample.unknown.iter().map(|u| u.field.as_str()).collect();
+        assert_eq!(unknown, ["pgsteal_dma32", "pgsteal_normal"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Memory zones: marks, sizes, reserves, per-CPU lists: `/proc/zoneinfo`.
+//! Memory zones: watermarks, sizes, reserves, per-CPU lists: `/proc/zoneinfo`.
 //!
 //! All numbers are pages. The printed min, low and high include `boost` (5.0). `managed` is there since 3.9, and only
 //! since 4.12 are zones without pages printed: they are left out here, as there is nothing in them. Since 4.8 the
 //! statistics of a node stand before those of its first zone; they are `/proc/vmstat`'s by node and are passed over, as
 //! are those of the zone apart from `nr_free_cma`. `protection` holds one reserve for each higher zone: the largest is
-//! kept, which is the one that MemAvailable leaves out. A node is one record of the file: nodes are read one after the
+//! read, which is the one that MemAvailable leaves out. A node is one record of the file: nodes are read one after the
 //! other. Cost: one `pread` of some 5 KiB for a node of 2 CPUs, 24 µs, growing with CPUs; no lock that a task waits for.
 
 use memchr::memmem::Finder;
@@ -366,12 +366,12 @@ Node 0, zone   Normal
         let (sample, result) = parse(V6_18);
         result.unwrap();
         assert_eq!(keys(&sample), ["0/DMA", "0/DMA32", "0/Normal"]);
-        let kept = |field: &str| {
+        let unknown_field = |field: &str| {
             let mut all = sample.unknown.iter();
             all.find(|u| u.field == field).map(|u| (u.file, u.value))
         };
-        assert_eq!(kept("0/DMA promo"), Some((ZONEINFO, 72)));
-        assert_eq!(kept("0/Normal cma"), Some((ZONEINFO, 0)));
+        assert_eq!(unknown_field("0/DMA promo"), Some((ZONEINFO, 72)));
+        assert_eq!(unknown_field("0/Normal cma"), Some((ZONEINFO, 0)));
         assert_eq!(sample.unknown.iter().count(), 6);
     }
 

@@ -16,17 +16,17 @@ pub(crate) const DISK_SIZE: &str = "/sys/block/zram*/disksize";
 
 /// The parser of `mm_stat`.
 pub(crate) fn mm_stat() -> NumberColumns {
-    NumberColumns::of(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
+    NumberColumns::for_file(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
 }
 
 /// The parser of `io_stat`.
 pub(crate) fn io_stat() -> NumberColumns {
-    NumberColumns::of(IO_STAT)
+    NumberColumns::for_file(IO_STAT)
 }
 
 /// The parser of `disksize`.
 pub(crate) fn disk_size() -> NumberColumns {
-    NumberColumns::of(DISK_SIZE)
+    NumberColumns::for_file(DISK_SIZE)
 }
 
 #[cfg(test)]

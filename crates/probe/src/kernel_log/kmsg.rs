@@ -2,8 +2,8 @@
 //!
 //! Since 3.5 (Documentation/ABI/testing/dev-kmsg): `6,339,5140900,-;text`, where 6 is priority and facility, 339 the
 //! record's number since boot, 5140900 µs of the clock that stands still in suspend. Bytes that are not printable come as
-//! `\x1b`. Whoever opens the device reads from the oldest record that is left, each reader for itself; records that were
-//! overwritten before they were read are told once by EPIPE, and how many they were by the gap in their numbers.
+//! `\x1b`. Each reader of the device reads from the oldest record that is left; records that were
+//! overwritten before they were read are reported once by EPIPE, and how many they were by the gap in their numbers.
 //!
 //! Where `kernel.dmesg_restrict` is 1 only CAP_SYSLOG may open it; a container has the device seldom. Reading takes 1 to
 //! 2 µs a record and never blocks here. Programs can write to the log, too, but never as the kernel: see
@@ -39,7 +39,7 @@ pub struct Record {
     /// Its number since boot.
     pub sequence: u64,
     /// When it was written, on the kernel's own clock: nearly CLOCK_MONOTONIC, from which it drifts by some parts in a
-    /// million, as nobody adjusts it.
+    /// million, as it is never adjusted.
     pub at: Span,
     /// Whether the kernel wrote it: what programs write to the device is of another facility, whatever they claim.
     pub is_of_kernel: bool,

@@ -28,9 +28,9 @@ mod zones;
 
 pub use rows::fill;
 
-/// Unknown lines are kept as far as a person reads them.
+/// At most so many unknown lines are stored.
 const MOST_UNKNOWN: usize = 50;
-/// As long as an unknown line is kept.
+/// The characters of an unknown line that are stored.
 const MOST_CHARS: usize = 200;
 /// The longest report: a table of all tasks of a large machine.
 const MOST_LINES: usize = 100_000;
@@ -94,7 +94,7 @@ struct ReportReader {
 }
 
 impl ReportReader {
-    /// Reads on as far as the report goes. `seen` has its first line, and gets those that were looked at. Whether they
+    /// Reads on as far as the report goes. `seen` has its first line, and gets those that were read. Whether they
     /// stand in reverse order is the second half of the answer.
     fn run<S: AsRef<str>>(seen: &mut Vec<S>, lines: &mut impl Iterator<Item = S>) -> (Self, bool) {
         let mut reading = Self::default();
@@ -143,7 +143,7 @@ impl ReportReader {
     }
 }
 
-/// How many lines a report has whose end came first: up to the line that names its reason. `None` where that is missing,
+/// How many lines a report has when its end came first: up to the line that names its reason. `None` where that is missing,
 /// as then the order may be another than it seems.
 fn end_of_reversed<S: AsRef<str>>(
     seen: &mut Vec<S>,

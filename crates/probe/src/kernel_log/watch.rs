@@ -15,7 +15,7 @@ use crate::kernel_log::report;
 const SETTLED: Span = Span::from_secs(1);
 /// As much as waits to be whole; a table of 10,000 tasks has 1 MB.
 const MOST_WAITING: usize = 2 << 20;
-/// As much of a report as is kept: its beginning, which names the cause, and its end, which names the victim.
+/// As much of a report as is stored: its beginning, which names the cause, and its end, which names the victim.
 const MOST_KEPT: usize = 64 << 10;
 const END_KEPT: usize = 16 << 10;
 /// For how long a measured difference of clocks holds: at 50 parts in a million they part by a second in this time.
@@ -26,7 +26,7 @@ const SKEW_HOLDS: Span = Span::from_hours(6);
 pub struct Written {
     /// When its first line was written, on all clocks.
     pub stamp: Stamp,
-    /// What the kernel said.
+    /// The parsed report.
     pub report: KernelReport,
     /// Its lines; of a very long one beginning and end.
     pub lines: String,
@@ -48,7 +48,7 @@ pub struct LogWatch {
 }
 
 impl LogWatch {
-    /// Opens the log, to read from a record on: the first that nobody has seen in this boot; from the oldest where that is
+    /// Opens the log, to read from a record on: the first unread one of this boot; from the oldest where that is
     /// `None`.
     pub fn open(root: &Root, from: Option<u64>) -> Self {
         let opened = KernelLog::open(root);
@@ -78,7 +78,7 @@ impl LogWatch {
         !self.waiting.lines.is_empty()
     }
 
-    /// Where somebody after this one is to read on: what waits here is not told yet.
+    /// Where the next reader is to continue: what waits here is not reported yet.
     pub fn resume_at(&self) -> Option<u64> {
         let first = self.waiting.lines.first().map(|line| line.sequence);
         first.or(self.next)
@@ -95,7 +95,7 @@ impl LogWatch {
     }
 
     /// Reads what has come. `within`: how long ago it was written at most, zero where it was waited for; `None` where
-    /// nobody knows, as at the first time.
+    /// unknown, as at the first time.
     pub fn read(&mut self, now: Stamp, within: Option<Span>) {
         let Some(log) = &mut self.log else { return };
         let mut within = within;
@@ -134,7 +134,7 @@ impl LogWatch {
             all.push(Written {
                 stamp: stamp.unwrap_or(now),
                 report,
-                lines: kept(lines),
+                lines: stored_text(lines),
             });
         });
         self.reports += u64::try_from(all.len()).unwrap_or(0);
@@ -142,7 +142,7 @@ impl LogWatch {
     }
 }
 
-/// How far the kernel's clock is from CLOCK_MONOTONIC: nobody adjusts it, so over weeks of uptime they part by minutes.
+/// How far the kernel's clock is from CLOCK_MONOTONIC: it is never adjusted, so over weeks of uptime they part by minutes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Skew {
     /// What must be added to a time of the log, in nanoseconds, and when that was measured.
@@ -151,7 +151,7 @@ struct Skew {
 
 impl Skew {
     /// A record was written just before now, or so long before. Of several measurements the smallest has the least delay in
-    /// it; one that no more than the delay explains tells nothing.
+    /// it; one that the delay alone explains shows nothing.
     fn learn(&mut self, at: Span, now: Stamp, within: Span) {
         let Some(awake) = now.awake else { return };
         let ahead = signed(awake).saturating_sub(signed(at));
@@ -245,7 +245,7 @@ impl WaitingLines {
             if now - last < SETTLED && !at_once {
                 break;
             }
-            // A dump that somebody requested (SysRq m) is no event.
+            // A requested dump (SysRq m) is no event.
             done += lines.len();
             if !report.is_memory_dump() {
                 found(lines, report);
@@ -257,7 +257,7 @@ impl WaitingLines {
 }
 
 /// The lines of a report; of a very long one beginning and end, and how many lines are between them.
-fn kept(lines: &[LogLine]) -> String {
+fn stored_text(lines: &[LogLine]) -> String {
     let sizes = || lines.iter().map(|line| line.text.len() + 1);
     if sizes().sum::<usize>() <= MOST_KEPT {
         return joined(lines);
@@ -380,8 +380,8 @@ mod tests {
         let text = &found[0].lines;
         assert!(text.len() <= MOST_KEPT, "{}", text.len());
         assert!(text.starts_with("java invoked") && text.contains("Killed process 812"));
-        let kept = text.lines().count() - 1;
-        let cut = Count::new(u64::try_from(lines.len() - kept).unwrap());
+        let stored = text.lines().count() - 1;
+        let cut = Count::new(u64::try_from(lines.len() - stored).unwrap());
         assert!(
             text.contains(&format!("[{cut} lines are left out here]")),
             "{cut}"

@@ -39,9 +39,9 @@ pub struct ProcessFiles {
 impl Default for ProcessFiles {
     fn default() -> Self {
         Self {
-            status: Fields::of(PROCESS_STATUS),
-            io: Fields::of(PROCESS_IO),
-            rollup: Fields::of(SMAPS_ROLLUP),
+            status: Fields::for_file(PROCESS_STATUS),
+            io: Fields::for_file(PROCESS_IO),
+            rollup: Fields::for_file(SMAPS_ROLLUP),
         }
     }
 }
@@ -122,7 +122,7 @@ impl ProcessFiles {
     }
 }
 
-/// `size resident shared text lib data dt`, in pages. Only the second is kept: `stat` has the size in bytes.
+/// `size resident shared text lib data dt`, in pages. Only the second is read: `stat` has the size in bytes.
 fn statm(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     let resident = text::words(text::trim(text)).nth(1);
     match resident.and_then(text::number) {
@@ -170,7 +170,7 @@ pub(crate) struct RowsByPid(HashMap<u32, usize>);
 impl RowsByPid {
     /// The row of `pid`, made if it is not there yet.
     pub(crate) fn row<'a>(&mut self, pid: u32, table: &'a mut EntityTable) -> &'a mut EntityRow {
-        // A cleared or another table has other rows than those remembered; then they are looked at anew.
+        // A cleared or another table has other rows than those remembered; then they are searched anew.
         let remembered = self.0.get(&pid).copied();
         let found = remembered.filter(|i| table.rows().get(*i).and_then(pid_of) == Some(pid));
         if found.is_none() && (remembered.is_some() || self.0.len() != table.rows().len()) {

@@ -1,4 +1,4 @@
-//! Details of single processes whose reading may wait for the process's own locks.
+//! Details of single processes; reading them may wait for the process's own locks.
 //!
 //! `smaps_rollup` walks all page tables of its process while holding the mmap lock, and waits while another holds it: a
 //! recorder reads it on a thread that may wait, for few processes, and pays for it from a budget that it keeps by the
@@ -59,7 +59,7 @@ impl Details {
     }
 
     /// Reads `smaps_rollup` and `status` of the process with this number and start (clock ticks since boot) into
-    /// `cells`, beside what they hold. A kernel thread has neither: its cells stay as they are.
+    /// `cells`, in addition to their readings. A kernel thread has neither: its cells stay as they are.
     ///
     /// # Errors
     /// [`DetailsError`]; `cells` are then as they were, but for a malformed file, whose good lines are there.
@@ -70,12 +70,13 @@ impl Details {
         cells: &mut ProcessCells,
     ) -> Result<PssCost, DetailsError> {
         let before = PssCost::until_now();
-        let proc = Directory::open(&self.proc).map_err(|errno| DetailsError::of(pid, errno))?;
+        let proc =
+            Directory::open(&self.proc).map_err(|errno| DetailsError::from_errno(pid, errno))?;
         // Files below the process's own directory are of that process or of none: its number may go to another one, the
         // open directory does not.
         let process = proc
             .below(pid)
-            .map_err(|errno| DetailsError::of(pid, errno))?;
+            .map_err(|errno| DetailsError::from_errno(pid, errno))?;
         let mut found = *cells;
         let (start, _) = self.files.stat_in(&process, &mut ProcessCells::default());
         if start != Some(start_ticks) {
@@ -85,7 +86,7 @@ impl Details {
         for name in ["smaps_rollup", "status"] {
             match self.files.file_in(&process, pid, name, &mut found) {
                 Ok(()) => {}
-                Err(Failure::Unread(errno)) => return Err(DetailsError::of(pid, errno)),
+                Err(Failure::Unread(errno)) => return Err(DetailsError::from_errno(pid, errno)),
                 Err(Failure::Malformed(error)) => malformed = Some(error),
             }
         }
@@ -98,7 +99,7 @@ impl Details {
 }
 
 impl DetailsError {
-    fn of(pid: u32, errno: Errno) -> Self {
+    fn from_errno(pid: u32, errno: Errno) -> Self {
         match errno {
             Errno::NOENT | Errno::SRCH => Self::Ended(pid),
             Errno::ACCESS | Errno::PERM => Self::Denied(pid),

@@ -38,7 +38,7 @@ pub struct ProcessDetail {
     /// read with them.
     pub is_complete: bool,
     /// How long reading proportional shares (PSS) may take in all, largest process first. `None`: they are not read.
-    /// No single process is held for longer than what is left of it, as far as its size foretells.
+    /// No single process's lock is taken for longer than what is left of it, as estimated by its size.
     pub pss: Option<Duration>,
 }
 
@@ -204,7 +204,7 @@ impl TaskScan {
         }
     }
 
-    /// Marks the largest, whose sizes are then the first ones.
+    /// Marks the largest; their sizes are then the first ones.
     fn rank(&mut self, largest: usize) {
         self.sizes.clear();
         for (index, known) in self.known.iter_mut().enumerate() {

@@ -43,7 +43,7 @@ mod tests {
 
     fn read(text: &[u8]) -> (Row, Result<(), ParseError>) {
         let mut row = Row::default();
-        let result = parse(&mut Fields::of(SMAPS_ROLLUP), text, &mut row);
+        let result = parse(&mut Fields::for_file(SMAPS_ROLLUP), text, &mut row);
         (row, result)
     }
 

@@ -23,7 +23,7 @@ use crate::text;
 
 /// The first field after the name.
 const STATE: usize = 3;
-/// The field that, with the PID, tells a process from a later one of the same PID.
+/// The field that, with the PID, distinguishes a process from a later one of the same PID.
 const START: usize = 22;
 /// All kernels in use write at least up to here; fields beyond came later.
 const ALWAYS: usize = 24;
@@ -43,7 +43,7 @@ const FIELDS: [(usize, SignalId); 9] = [
     (42, PROC_BLKIO_DELAY.id()),
 ];
 
-/// What tells a process, as its text gives it.
+/// What identifies a process, from its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatIdentity<'a> {
     pub(crate) name: &'a [u8],

@@ -1,4 +1,4 @@
-//! How others tell the recorder something: flags that a signal handler may set, and a bounded queue.
+//! How other threads control the recorder: flags that a signal handler may set, and a bounded queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -21,8 +21,8 @@ impl FactsWatch {
     }
 
     /// Reads them again. Where something changed: the facts from now on, and an event for each change that is one.
-    pub(crate) fn look(&mut self, now: Stamp) -> Option<(Facts, Vec<Event>)> {
-        // A fact that cannot be read this time stays as it was, and changes told before are forgotten.
+    pub(crate) fn poll(&mut self, now: Stamp) -> Option<(Facts, Vec<Event>)> {
+        // A fact that cannot be read this time stays as it was, and changes reported before are forgotten.
         let mut facts = self.known.clone();
         facts.forget_changes();
         facts.nodes.clear();
@@ -110,7 +110,7 @@ mod tests {
         let mut watch = FactsWatch::new(&root, known);
         let texts = |watch: &mut FactsWatch| -> Vec<String> {
             let now = Stamp::default();
-            let found = watch.look(now).into_iter().flat_map(|(_, events)| events);
+            let found = watch.poll(now).into_iter().flat_map(|(_, events)| events);
             found.map(|event| event.text).collect()
         };
         assert_eq!(texts(&mut watch), [""; 0]);
@@ -140,9 +140,9 @@ mod tests {
             boot: Span::from_secs(second),
             ..Stamp::default()
         };
-        assert!(watch.look(at(160)).is_none());
+        assert!(watch.poll(at(160)).is_none());
         write(directory.path(), "proc/sys/vm/swappiness", "10\n");
-        let (facts, _) = watch.look(at(220)).unwrap();
+        let (facts, _) = watch.poll(at(220)).unwrap();
         let [change] = facts.changes() else {
             panic!("{:?}", facts.changes())
         };

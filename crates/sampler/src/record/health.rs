@@ -63,17 +63,17 @@ pub struct Figures {
     pub lost: u64,
     /// CPU time of the recorder itself, since it began.
     pub own_cpu: Micros,
-    /// What of it was there before the second sample: loading the BPF program, the first look at everything.
+    /// What of it was there before the second sample: loading the BPF program, the first scan of everything.
     pub start_cpu: Micros,
     /// Memory of the recorder itself.
     pub own_rss: Bytes,
     /// Processes at the last scan.
     pub processes: u64,
-    /// Processes beyond what is looked at.
+    /// Processes beyond the bound of a scan.
     pub processes_left_out: u64,
     /// Cgroups at the last scan.
     pub groups: u64,
-    /// Cgroups beyond what is looked at.
+    /// Cgroups beyond the bound of a scan.
     pub groups_left_out: u64,
     /// From scan to scan of cgroups, as their cost allows.
     pub groups_every: Span,
@@ -83,7 +83,7 @@ pub struct Figures {
     pub services_left_out: u64,
     /// Proportional shares (PSS) read so far.
     pub shares_read: u64,
-    /// Processes whose share was never read or is due again.
+    /// Processes with a share never read or due again.
     pub shares_waiting: u64,
     /// Processes left alone because they did not answer in time.
     pub blocked: u64,
@@ -146,7 +146,7 @@ impl Health {
         self.tasks_source.get().map(String::as_str)
     }
 
-    /// What the recorder was allowed and refused, in words; empty where nobody [told](Self::tell_privileges).
+    /// What the recorder was allowed and refused, in words; empty until [set](Self::set_privileges).
     pub fn privileges(&self) -> &[String] {
         self.privileges.get().map_or(&[], Vec::as_slice)
     }
@@ -158,16 +158,16 @@ impl Health {
     }
 
     /// Keeps what the recorder was allowed and refused.
-    pub fn tell_privileges(&self, privileges: Vec<String>) {
-        // Told once, at the start; a second time would be the same.
+    pub fn set_privileges(&self, privileges: Vec<String>) {
+        // Set once, at the start; a second time would be the same.
         let _ = self.privileges.set(privileges);
     }
 
-    pub(crate) fn tell_tasks_source(&self, source: String) {
+    pub(crate) fn set_tasks_source(&self, source: String) {
         let _ = self.tasks_source.set(source);
     }
 
-    /// Notes which kernel files cannot be read, unless somebody is looking at them just now.
+    /// Notes which kernel files cannot be read, unless another thread is reading them just now.
     pub(crate) fn absent_are(&self, absent: &[(&'static str, Absence)]) {
         if let Ok(mut known) = self.absent.try_lock() {
             known.clear();
@@ -255,7 +255,7 @@ mod tests {
             };
             health.sampled(Span::from_secs(100 + 2 * second), beat, every);
             health.cost(cpu, None, 0);
-            // The first sample looks at everything for the first time.
+            // The first sample reads everything for the first time.
             let cost = if second == 0 { 20_000 } else { 1_000 };
             cpu = Micros::new(cpu.get() + cost);
             seen.push(health.figures());

@@ -1,4 +1,4 @@
-//! What goes on beside sampling, on a thread of its own: the kernel log, facts once a minute, and the status file.
+//! The work in parallel to sampling, on a thread of its own: the kernel log, facts once a minute, and the status file.
 //!
 //! It may wait for a disk, and the sampler never waits for it: what it finds goes through a bounded queue, and what finds no
 //! room there waits here.
@@ -27,12 +27,12 @@ use crate::{Figures, Health, Message};
 
 /// How old the status is at most: writing it costs as much as a sample.
 const STATUS_EVERY: Span = Span::from_secs(30);
-/// The same while it does not tell yet how far the kernel log was read: what is read twice is told twice.
+/// The same while it lacks how far the kernel log was read: what is read twice is reported twice.
 const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
-/// How often it is looked whether something happened that the status is to tell.
-const LOOK_EVERY: Span = Span::from_secs(5);
-/// A status comes so soon where the disk began or ceased to refuse. So does the second one of all: whoever started the
-/// recorder looks whether it works.
+/// How often it is checked whether something happened that the status is to show.
+const CHECK_EVERY: Span = Span::from_secs(5);
+/// A status comes so soon where the disk began or ceased to refuse. So does the second one of all: the user
+/// who started the recorder checks whether it works.
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
 /// How often facts are read, and our own share of memory: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
@@ -45,10 +45,10 @@ const STACK: usize = 512 << 10;
 
 /// What a housekeeper must know of the recording, for its status.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct RecordingState {
     /// Where it is.
     pub directory: PathBuf,
-    /// How it is kept, as the status tells.
+    /// How it is recorded, as the status shows.
     pub settings: Settings,
     /// Version of memtide.
     pub memtide: String,
@@ -72,12 +72,12 @@ impl Housekeeper {
     pub fn start(
         root: &Root,
         facts: Facts,
-        kept: Kept,
+        recording: RecordingState,
         health: Arc<Health>,
         outbox: SyncSender<Message>,
     ) -> std::io::Result<Self> {
         let (ending, alive) = std::io::pipe()?;
-        let mut work = Work::new(root, facts, kept, health, outbox);
+        let mut work = Work::new(root, facts, recording, health, outbox);
         let thread = std::thread::Builder::new()
             .name("housekeeper".to_owned())
             .stack_size(STACK)
@@ -96,7 +96,7 @@ impl Drop for Housekeeper {
     fn drop(&mut self) {
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic in it was told on stderr already.
+            // It ends by itself; a panic in it was reported on stderr already.
             let _ = thread.join();
         }
     }
@@ -104,7 +104,7 @@ impl Drop for Housekeeper {
 
 #[derive(Debug)]
 struct Work {
-    kept: Kept,
+    recording: RecordingState,
     health: Arc<Health>,
     outbox: SyncSender<Message>,
     waiting: VecDeque<Message>,
@@ -117,16 +117,16 @@ struct Work {
     pss: Option<Bytes>,
     began: Span,
     facts_due: Span,
-    /// When the last status was written, and what it said of the disk.
+    /// When the last status was written, and the state of the disk in it.
     status_at: Option<Span>,
-    disk_told: DiskState,
+    disk_reported: DiskState,
 }
 
 impl Work {
     fn new(
         root: &Root,
         facts: Facts,
-        kept: Kept,
+        recording: RecordingState,
         health: Arc<Health>,
         outbox: SyncSender<Message>,
     ) -> Self {
@@ -135,21 +135,21 @@ impl Work {
         let machine = Root::default();
         let pid = std::process::id();
         let us = Status {
-            memtide: kept.memtide.clone(),
+            memtide: recording.memtide.clone(),
             boot_id: status::boot_id(&machine).unwrap_or_default(),
             pid,
             process: status::process(&machine, pid).unwrap_or_default(),
             started: now.wall.and_then(status::timestamp),
-            settings: kept.settings.clone(),
+            settings: recording.settings.clone(),
             ..Status::default()
         };
-        let before = Status::read(&kept.directory);
-        let before = before.filter(|status| status.boot_id == us.boot_id);
+        let before =
+            Status::read(&recording.directory).filter(|status| status.boot_id == us.boot_id);
         let log_safe = before.and_then(|status| status.kernel_log.next);
         Self {
             facts: FactsWatch::new(root, facts),
             log: Watch::open(root, log_safe),
-            kept,
+            recording,
             health,
             outbox,
             waiting: VecDeque::new(),
@@ -157,21 +157,21 @@ impl Work {
             us,
             pss: None,
             began: now.boot,
-            // Our own share of memory is told soon, too.
+            // Our own share of memory is reported soon, too.
             facts_due: now.boot.plus(STATUS_AT_FIRST),
             status_at: None,
-            disk_told: DiskState::Ok,
+            disk_reported: DiskState::Ok,
         }
     }
 
     fn run(&mut self, ending: &PipeReader) {
         if let Some(why) = self.log.absence() {
-            self.tell(Message::Absent(KMSG, why.clone()));
+            self.queue(Message::Absent(KMSG, why.clone()));
         }
         self.log.read(now(), false);
         let mut log_at = Span::ZERO;
         loop {
-            self.look(now());
+            self.run_due(now());
             // After the log was read it gets a pause.
             let paused = log_at.plus(LOG_PAUSE).saturating_sub(now().boot);
             match self.wait(ending, paused) {
@@ -188,24 +188,24 @@ impl Work {
     }
 
     /// Does what is due.
-    fn look(&mut self, now: Stamp) {
+    fn run_due(&mut self, now: Stamp) {
         for event in self.log.settled(now, false) {
-            self.tell(Message::Event(event));
+            self.queue(Message::Event(event));
         }
         if now.boot >= self.facts_due {
             self.facts_due = now.boot.plus(FACTS_EVERY);
             self.pss = own_share();
-            if let Some((facts, events)) = self.facts.look(now) {
-                self.tell(Message::Facts(now, Box::new(facts)));
+            if let Some((facts, events)) = self.facts.poll(now) {
+                self.queue(Message::Facts(now, Box::new(facts)));
                 for event in events {
-                    self.tell(Message::Event(event));
+                    self.queue(Message::Event(event));
                 }
             }
         }
         self.send();
         if now.boot >= self.status_due() {
             self.status_at = Some(now.boot);
-            self.disk_told = self.kept.monitor.state().disk;
+            self.disk_reported = self.recording.monitor.state().disk;
             let safe = std::mem::replace(&mut self.log_safe, self.log.resume_at());
             self.write_status(now, safe, false);
         }
@@ -217,7 +217,7 @@ impl Work {
             return self.began;
         };
         let is_first = last < self.began.plus(STATUS_AT_FIRST);
-        let every = if is_first || self.disk_told != self.kept.monitor.state().disk {
+        let every = if is_first || self.disk_reported != self.recording.monitor.state().disk {
             STATUS_AT_FIRST
         } else if self.log_safe == self.log.resume_at() {
             STATUS_EVERY
@@ -227,22 +227,22 @@ impl Work {
         last.plus(every)
     }
 
-    /// What the log holds by now is told, and the status says that we ended.
+    /// Sends what the log holds by now, and writes the last status.
     fn end(&mut self) {
         let now = now();
         self.log.read(now, false);
         for event in self.log.settled(now, true) {
-            self.tell(Message::Event(event));
+            self.queue(Message::Event(event));
         }
         self.send();
-        // The sampler is gone: what still waits is told by the next recorder, which reads the log from there.
+        // The sampler is gone: what still waits is reported by the next recorder, which reads the log from there.
         let next = if self.waiting.is_empty() {
             self.log.resume_at()
         } else {
             self.log_safe
         };
         // A recorder that began after our sampler ended has a status of its own by now.
-        let theirs = Status::read(&self.kept.directory);
+        let theirs = Status::read(&self.recording.directory);
         if theirs.is_none_or(|status| status.process == self.us.process) {
             self.write_status(now, next, true);
         }
@@ -252,7 +252,7 @@ impl Work {
     fn wait(&self, ending: &PipeReader, paused: Span) -> Woken {
         let now = now().boot;
         let due = self.facts_due.min(self.status_due());
-        let mut until = due.saturating_sub(now).min(LOOK_EVERY);
+        let mut until = due.saturating_sub(now).min(CHECK_EVERY);
         if self.log.is_waiting() || !self.waiting.is_empty() {
             until = until.min(Span::from_secs(1));
         }
@@ -263,7 +263,7 @@ impl Work {
         let mut sources = vec![PollFd::new(ending, PollFlags::IN)];
         sources
             .extend(device.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)));
-        // Interrupted by a signal, it looks again, which costs nothing.
+        // Interrupted by a signal, it polls again, which costs nothing.
         let _ = poll(&mut sources, Some(&timespec(until)));
         let ready = |index: usize| {
             let source = sources.get(index);
@@ -278,7 +278,7 @@ impl Work {
         }
     }
 
-    fn tell(&mut self, message: Message) {
+    fn queue(&mut self, message: Message) {
         if self.waiting.len() < MOST_WAITING {
             self.waiting.push_back(message);
         } else {
@@ -310,7 +310,7 @@ impl Work {
             tasks_source: self.health.tasks_source().map(str::to_owned),
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
-            disk: disk(&self.kept.monitor),
+            disk: disk(&self.recording.monitor),
             kernel_log: KernelLog {
                 problem: self.log.problem(),
                 next: log_next,
@@ -320,8 +320,8 @@ impl Work {
             events_lost: figures.messages_dropped,
             ..self.us.clone()
         };
-        // Where the disk is full or gone, the store's own state tells; and it is tried again.
-        let _ = status.write(&self.kept.directory);
+        // Where the disk is full or gone, the store's own state shows it; and it is tried again.
+        let _ = status.write(&self.recording.directory);
     }
 
     fn absent(&self) -> Vec<Absent> {

@@ -1,5 +1,4 @@
-//! Reports of OOM kills and failed allocations, kept with the kernel's lines, so that they are there when the log has
-//! forgotten them.
+//! Reports of OOM kills and failed allocations, stored with the kernel's lines, as the log overwrites them.
 
 use probe::kmsg::{KMSG, KernelLog};
 use probe::{LogWatch, Root};
@@ -33,7 +32,7 @@ impl Watch {
         self.0.is_waiting()
     }
 
-    /// Where a recorder after this one is to read on: what waits here is not told yet.
+    /// Where a recorder after this one is to read on: what waits here is not reported yet.
     pub(crate) fn resume_at(&self) -> Option<u64> {
         self.0.resume_at()
     }
@@ -71,7 +70,7 @@ impl Watch {
             Absence::Failed(why) => why.clone(),
         };
         Some(format!(
-            "{KMSG}: {why}; OOM kills are counted, their reports are not kept"
+            "{KMSG}: {why}; OOM kills are counted, their reports are not stored"
         ))
     }
 }
@@ -86,7 +85,7 @@ mod tests {
         let watch = Watch::open(&Root::at(nowhere.path()), None);
         let problem = watch.problem().unwrap();
         assert!(
-            problem.contains("/dev/kmsg") && problem.contains("not kept"),
+            problem.contains("/dev/kmsg") && problem.contains("not stored"),
             "{problem}"
         );
     }

@@ -3,7 +3,7 @@
 //!
 //! A page that is touched brings its neighbours with it, 64 KiB at a time (`do_fault_around`, mm/memory.c), and in memory
 //! that will be locked they stay: of a program of which sampling needs a tenth, half would be there. The kernel does not
-//! look beyond a mapping's end, so mappings are cut into short ones.
+//! read ahead beyond a mapping's end, so mappings are cut into short ones.
 //!
 //! Only mappings of files that are not writable and of which this process has changed nothing (no relocated page) are
 //! given back: they are the file's own bytes, and the kernel has them.
@@ -18,7 +18,7 @@ const SMAPS: &str = "/proc/self/smaps";
 /// Pages of a mapping that stay together. Of 16 MiB of program these make a thousand mappings, of 65,530 that are allowed.
 const TOGETHER: usize = 4;
 
-/// The mappings that hold them, as far as the kernel tells.
+/// The mappings that hold them, as far as the kernel lists them.
 #[derive(Debug)]
 pub(crate) struct OwnPages(Vec<Range<usize>>);
 
@@ -38,7 +38,7 @@ impl OwnPages {
     /// ahead.
     pub(crate) fn cut(&self) {
         let piece = TOGETHER * rustix::param::page_size();
-        // What is short already stays: two pieces of one kind beside each other would be joined again.
+        // What is short already stays: two adjacent pieces of one kind would be joined again.
         for range in self.0.iter().filter(|range| range.len() > piece) {
             for start in range.clone().step_by(2 * piece) {
                 // Another kind of mapping is one of its own.

@@ -1,6 +1,6 @@
 //! What makes a recorder go on where others stand still: locked memory, a lower chance to be killed, precedence.
 //!
-//! Each is requested where the kernel allows it; what it refuses is told in words and costs nothing else. Nothing is taken
+//! Each is requested where the kernel allows it; what it refuses is reported and costs nothing else. Nothing is taken
 //! that is there already: who starts the recorder (a unit file) may have given more.
 
 use std::io::ErrorKind;
@@ -42,7 +42,7 @@ pub fn lock_memory() -> String {
 }
 
 /// Has this thread woken when it wants to be, not up to 50 µs (or what a unit file says) later to save a wake-up of the
-/// CPU: lateness shall tell of the host.
+/// CPU: lateness shall show the host's load only.
 pub(crate) fn wake_exactly() {
     // It is never refused; were it, nothing would be lost.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));

@@ -2,7 +2,7 @@
 //! and nothing hashed. What is known of a process stays with it: its place in the store, its service, its counters.
 //!
 //! A process is the same while its number and its start are. One that became another program, or was moved to another
-//! cgroup, is made known anew. Its service is read once when it is new, once more at the next look (who starts
+//! cgroup, is registered anew. Its service is read once when it is new, once more at the next scan (who starts
 //! processes moves them after that), when its group's number changes, and else in rotation, every ten minutes.
 
 use probe::{Root, Task, TaskSource, Tasks, Walk, service_of};
@@ -24,7 +24,7 @@ pub(crate) struct ProcessScan {
     pub(crate) services_left_out: usize,
     /// Shares (PSS) that came with this scan.
     pub(crate) shares_read: usize,
-    /// Processes whose share is due.
+    /// Processes with a share that is due.
     pub(crate) shares_waiting: usize,
 }
 
@@ -49,7 +49,7 @@ struct Visits {
     services: Services,
     /// Shares that came since the last scan, by PID.
     answers: Vec<PssAnswer>,
-    /// How many looks there are in the time in which every process's service is read again.
+    /// How many scans there are in the time in which every process's service is read again.
     rotation: u64,
     /// Scans so far, this one included.
     scans: u64,
@@ -89,13 +89,13 @@ struct Process {
     cgroup: Option<u64>,
     share: Share,
     schedule: Schedule,
-    /// The look in which it was met first, and the last one.
+    /// The scan in which it was found first, and the last one.
     first: u64,
     last: u64,
 }
 
 impl Processes {
-    /// The time in which every process's service is read again, where its group has no number to tell.
+    /// The time in which every process's service is read again, where its group has no number.
     const ROTATION: Span = Span::from_mins(10);
 
     /// The processes below `root`.
@@ -121,13 +121,13 @@ impl Processes {
     }
 
     /// Reads all processes into the store, which has begun a sample, and their services into rows of `sample`. Events of
-    /// services go to `tell`.
+    /// services go to `report`.
     pub(crate) fn scan(
         &mut self,
         stamp: Stamp,
         writer: &mut Writer,
         sample: &mut Sample,
-        tell: &mut dyn FnMut(Event),
+        report: &mut dyn FnMut(Event),
     ) -> ProcessScan {
         self.take_answers(stamp.boot);
         let Self {
@@ -140,7 +140,7 @@ impl Processes {
         writer.begin_processes();
         let mut cursor = ScanCursor::default();
         let walk = tasks.each(&mut |task| visits.visit(known, &mut cursor, &task, writer));
-        visits.end(known, tell);
+        visits.end(known, report);
         visits.services.rows(sample);
         let shares_waiting = self.ask(stamp.boot);
         self.tally(&walk, shares_waiting)
@@ -159,7 +159,7 @@ impl Processes {
         }
     }
 
-    /// Tells of a process whose share does not come because another holds its lock. To be asked with each sample.
+    /// Reports a process with a share that does not come as another task has its lock. To be called with each sample.
     pub(crate) fn blocked(&mut self, stamp: Stamp) -> Option<Event> {
         let known = &mut self.known;
         let stuck = self.shares.as_mut()?.stuck(stamp.boot, &mut |of| {
@@ -171,7 +171,7 @@ impl Processes {
         process.schedule.leave_alone(stamp.boot);
         let name = String::from_utf8_lossy(process.name());
         let text = format!(
-            "{name} (pid {}) did not let its memory be read in time: its mmap lock is held, or the host is very slow; \
+            "{name} (pid {}) did not let its memory be read in time: its mmap lock is taken, or the host is very slow; \
              its proportional share (PSS) is left alone for an hour",
             stuck.pid
         );
@@ -226,7 +226,7 @@ impl Processes {
 }
 
 impl Visits {
-    /// Services read in one look: 4 ms at most, which a fork bomb cannot make more. Others have their turn at the next.
+    /// Services read in one scan: 4 ms at most, which a fork bomb cannot make more. Others have their turn at the next.
     const MOST_READS: u32 = 512;
     /// Room for more than there were, so that a scan that meets a few more does not have to allocate.
     const SPARE: usize = 256;
@@ -268,7 +268,7 @@ impl Visits {
         task: &Task<'_>,
         writer: &mut Writer,
     ) {
-        // Whoever comes out of order would be taken for new.
+        // A process out of order would be taken for new.
         if cursor.pid.is_some_and(|last| task.pid <= last) {
             return;
         }
@@ -279,7 +279,7 @@ impl Visits {
         {
             cursor.process += 1;
         }
-        let of = ProcessIdentity::of(task);
+        let of = ProcessIdentity::from_task(task);
         match known.get_mut(cursor.process) {
             Some(process) if process.of == of => self.update_known(process, cursor, task, writer),
             _ => self.add_new(task, writer),
@@ -327,7 +327,7 @@ impl Visits {
         if let Some(service) = service {
             self.services.add(service, &share, &increases, false);
         }
-        let of = ProcessIdentity::of(task);
+        let of = ProcessIdentity::from_task(task);
         let unit = unit(&self.services, service, is_program);
         let slot = writer.declare(of.pid, of.start_ticks, task.name, unit);
         writer.process(slot, task.cells);
@@ -347,7 +347,7 @@ impl Visits {
 
     /// Sees whether the process became another program or was moved, and if so makes it known anew.
     fn renew(&mut self, process: &mut Process, task: &Task<'_>, writer: &mut Writer) {
-        // The kernel's workers are named after their work, and belong to nobody.
+        // The kernel's workers are named after their work, and belong to no service.
         if is_kernel_thread(task) && process.service.is_some() {
             return;
         }
@@ -401,15 +401,15 @@ impl Visits {
     }
 
     /// Forgets the processes that were not met, and takes in the new ones.
-    fn end(&mut self, known: &mut Vec<Process>, tell: &mut dyn FnMut(Event)) {
-        let looks = self.scans;
-        known.retain(|process| process.last == looks);
+    fn end(&mut self, known: &mut Vec<Process>, report: &mut dyn FnMut(Event)) {
+        let scans = self.scans;
+        known.retain(|process| process.last == scans);
         if !self.fresh.is_empty() {
             known.append(&mut self.fresh);
             known.sort_unstable_by_key(|process| process.of.pid);
             known.reserve(Self::SPARE);
         }
-        self.services.end(self.now, tell);
+        self.services.end(self.now, report);
     }
 }
 
@@ -427,7 +427,7 @@ impl Process {
 }
 
 impl ProcessIdentity {
-    fn of(task: &Task<'_>) -> Self {
+    fn from_task(task: &Task<'_>) -> Self {
         Self {
             pid: task.pid,
             start_ticks: task.start_ticks,
@@ -435,7 +435,7 @@ impl ProcessIdentity {
     }
 }
 
-/// What the store is told a process belongs to: a unit or a container, not its program, which its name tells already.
+/// What a process belongs to in the store: a unit or a container, not its program, which its name has already.
 fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &str {
     service
         .filter(|_| !is_program)
@@ -448,7 +448,7 @@ fn find(known: &mut [Process], of: ProcessIdentity) -> Option<&mut Process> {
     (process.of == of).then_some(process)
 }
 
-/// The first bytes of a name, which tell it from others.
+/// The first bytes of a name, which distinguish it from others.
 fn short(name: &[u8]) -> [u8; NAME] {
     let mut short = [0; NAME];
     for (to, from) in short.iter_mut().zip(name) {

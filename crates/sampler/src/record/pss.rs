@@ -1,12 +1,12 @@
 //! Proportional shares (PSS and its kin) of few processes at a time, on a thread of its own and under a budget.
 //!
 //! Reading them takes the mmap lock of the process for 3.5 µs a resident MiB, and waits while another holds it; so the
-//! sampler only asks, and takes what has come. The budget is kept by what each reading cost: after one that took `c` of
+//! sampler only asks, and takes what has come. The budget is met by the cost of each reading: after one that took `c` of
 //! CPU time, the next begins no sooner than `c / share` later. Huge processes have a quarter of it to themselves, as one
 //! of them would use up everything for hours.
 //!
 //! A process that does not answer in time is left alone for long, and so is the thread that waits for it: another takes
-//! its place. A reading is handed over once, with the next look at the processes; its age is never more than that.
+//! its place. A reading is handed over once, with the next scan of the processes; its age is never more than that.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -51,7 +51,7 @@ pub(crate) struct Schedule {
 #[derive(Debug, Default)]
 struct Busy {
     /// Since when, in nanoseconds of the boot clock; zero while it reads nothing. Written last and cleared first, so
-    /// whoever sees the same before and after has seen the rest of the same reading.
+    /// a reader that sees the same before and after has seen the rest of the same reading.
     since: AtomicU64,
     pid: AtomicU32,
     start_ticks: AtomicU64,
@@ -179,11 +179,11 @@ impl Schedule {
 impl Shares {
     /// Upper end of what was measured on 6.18 with pages of 4 KiB.
     const NANOS_PER_MIB: u64 = 3_500;
-    /// Dearer ones are huge: 6 GiB and more.
+    /// More expensive ones are huge: 6 GiB and more.
     const HUGE: Span = Span::from_millis(20);
-    /// A lock that is held for longer is a fault of the process, or of a host that is beyond reading.
+    /// A lock that is taken for longer is a fault of the process, or of a host that is beyond reading.
     const DEADLINE: Span = Span::from_secs(2);
-    /// Processes that wait for their turn. At the usual look of 10 s and 50 µs each, fewer than this are read in between.
+    /// Processes that wait for their turn. With the usual scan every 10 s and 50 µs each, fewer than this are read in between.
     pub(crate) const MOST_ASKED: usize = 64;
     /// Threads at most, of which all but one wait for a lock that some process holds.
     const MOST_THREADS: usize = 4;
@@ -294,7 +294,7 @@ impl Shares {
         Some(answer)
     }
 
-    /// The process that has not answered in time: told once. The processes asked after it are to be asked again.
+    /// The process that has not answered in time: reported once. The processes requested after it are to be requested again.
     pub(crate) fn stuck(
         &mut self,
         now: Span,
@@ -305,7 +305,7 @@ impl Shares {
             return None;
         };
         let stuck = worker.busy.overdue(now)?;
-        // Its channels end with it: should the reading come after all, nobody takes it, and the thread ends.
+        // Its channels end with it: a late reading is dropped, and the thread ends.
         let left = self.worker.take()?;
         left.queue.iter().for_each(|ask| forget(ask.of));
         self.outstanding = 0;

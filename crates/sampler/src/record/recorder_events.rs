@@ -1,4 +1,4 @@
-//! The events that the recorder itself tells of, in words.
+//! The events that the recorder itself reports.
 
 use timeline::{Absence, Event, EventKind, Stamp, step};
 use units::Span;
@@ -40,12 +40,13 @@ pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
     event(stamp, EventKind::RecorderStopped, text)
 }
 
-/// What lies between two samples beside time.
+/// Events between two samples: gaps, suspends, restarts.
 pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
     let step = step(last, next, || Some(every)).ok();
     let breaks = move || step.into_iter().flat_map(timeline::Step::breaks);
-    let told = breaks().filter(move |kind| kind.is_worth_reporting(breaks()));
-    told.filter_map(move |kind| Event::of_break(kind, last, next))
+    breaks()
+        .filter(move |kind| kind.is_worth_reporting(breaks()))
+        .filter_map(move |kind| Event::of_break(kind, last, next))
 }
 
 fn event(stamp: Stamp, kind: EventKind, text: String) -> Event {

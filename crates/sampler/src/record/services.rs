@@ -2,8 +2,8 @@
 //! processes come and go, and so what is worth keeping for long.
 //!
 //! Levels are sums over the processes of now. Counters are sums of increases, so they do not fall when a process ends;
-//! what a process counted between the last scan at it and its end is not known and is missing. A service whose last
-//! process is gone is forgotten; should it come again, its counters begin at zero.
+//! what a process counted between the last scan at it and its end is not known and is missing. A service without
+//! processes is forgotten; when it starts again, its counters begin at zero.
 
 use timeline::signals::{
     PROC_MAJFLT, PROC_PSS, PROC_READ_BYTES, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM,
@@ -69,7 +69,7 @@ impl<const N: usize> Partly<N> {
     }
 }
 
-/// What is known of a process: its last readings, as not every look reads all of them.
+/// What is known of a process: its last readings, as not every scan reads all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Share {
     levels: Partly<6>,
@@ -107,7 +107,7 @@ impl Share {
     }
 }
 
-/// A service's place in the list; the service of a process whose service is not known yet has none.
+/// A service's index in the list; a process with an unknown service has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServiceId(u32);
 
@@ -125,7 +125,7 @@ struct ServiceState {
     counts: Partly<5>,
     /// When it was first seen, or begun anew.
     since: Stamp,
-    /// Its beginning is still to be told, should it last.
+    /// Its start is not reported yet; it is if the service stays.
     is_new: bool,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Services whose beginning or end is told at once, and how many an hour in the long run: a crash loop must not fill
+    /// Services with a start or end reported at once, and how many an hour in the long run: a crash loop must not fill
     /// the list of events, a rollout of a node's containers must be in it.
     const EVENTS: (u32, u32) = (64, 60);
 
@@ -184,11 +184,11 @@ impl Services {
             ServiceId(u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX))
         });
         if let Some(service) = self.all.get_mut(id.at()) {
-            let mut kept = std::mem::take(&mut service.name);
-            kept.clear();
-            kept.push_str(name);
+            let mut name_buffer = std::mem::take(&mut service.name);
+            name_buffer.clear();
+            name_buffer.push_str(name);
             *service = ServiceState {
-                name: kept,
+                name: name_buffer,
                 since: now,
                 is_new: self.scans > 0 && is_worth_telling(name),
                 ..ServiceState::default()
@@ -221,38 +221,38 @@ impl Services {
         }
     }
 
-    /// Ends the scan: forgets services without processes, and tells of those that began or ended.
-    pub(crate) fn end(&mut self, now: Stamp, tell: &mut dyn FnMut(Event)) {
+    /// Ends the scan: forgets services without processes, and reports those that began or ended.
+    pub(crate) fn end(&mut self, now: Stamp, report: &mut dyn FnMut(Event)) {
         self.scans += 1;
         self.order.clear();
         let mut in_use = std::mem::take(&mut self.by_name);
-        in_use.retain(|id| self.settle(*id, now, tell));
+        in_use.retain(|id| self.settle(*id, now, report));
         self.by_name = in_use;
         self.left_out = self.order.len().saturating_sub(self.most);
         if let Some(dropped) = self.events.caught_up(now.boot) {
             let text =
-                format!("{dropped} more services began or ended, too many to be told one by one");
-            tell(event(now, EventKind::ServiceStarted, "", text));
+                format!("{dropped} more services began or ended, too many to be listed one by one");
+            report(event(now, EventKind::ServiceStarted, "", text));
         }
     }
 
     /// Ends the scan for one service; whether it is still there.
-    fn settle(&mut self, id: ServiceId, now: Stamp, tell: &mut dyn FnMut(Event)) -> bool {
+    fn settle(&mut self, id: ServiceId, now: Stamp, report: &mut dyn FnMut(Event)) -> bool {
         let Some(service) = self.all.get_mut(id.at()) else {
             return false;
         };
         let note = service.news(now);
         let is_there = service.processes > 0;
         if is_there {
-            let held = service.levels.values[0];
-            self.order.push((held, id));
+            let rss = service.levels.values[0];
+            self.order.push((rss, id));
         } else {
             self.free.push(id);
         }
         if let Some((stamp, kind, text)) = note
             && self.events.take(now.boot)
         {
-            tell(event(stamp, kind, self.name(id), text));
+            report(event(stamp, kind, self.name(id), text));
         }
         is_there
     }
@@ -296,7 +296,7 @@ impl ServiceId {
 }
 
 impl ServiceState {
-    /// What is to be told of it after a scan: it lasted, began anew, or ended.
+    /// What is to be reported of it after a scan: it stayed, began anew, or ended.
     fn news(&mut self, now: Stamp) -> Option<(Stamp, EventKind, String)> {
         if self.processes == 0 {
             let was_told = !self.is_new && is_worth_telling(&self.name);
@@ -341,7 +341,7 @@ impl ServiceState {
     }
 }
 
-/// Whether people want to know when it begins and ends: units that somebody runs, and containers. Not logins, the manager
+/// Whether its start and end are worth an event: units that an administrator runs, and containers. Not logins, the manager
 /// that each user has, nor programs outside of any unit, which come and go by the thousand.
 fn is_worth_telling(name: &str) -> bool {
     let is_unit = name.ends_with(".service")
@@ -393,7 +393,7 @@ mod tests {
     }
 
     /// A scan of processes of services: name, whether it stayed, its readings.
-    fn look(
+    fn scan(
         services: &mut Services,
         now: u64,
         processes: &mut [(&str, bool, &mut Share, ProcessCells)],
@@ -426,7 +426,7 @@ mod tests {
             ("web.service", false, &mut a, cells(10, 500, Some(7))),
             ("web.service", false, &mut b, cells(20, 900, None)),
         ];
-        look(&mut services, 0, first);
+        scan(&mut services, 0, first);
         let seen = row(&mut services, "web.service").unwrap();
         assert_eq!(seen.get(SERVICE_RSS), Some(Pages::new(30)));
         assert_eq!(seen.get(SERVICE_SWAP), Some(Bytes::new(7)));
@@ -436,12 +436,12 @@ mod tests {
             Some(Ticks::new(0)),
             "since recording began"
         );
-        // Swap is not read in every look; its last reading stands.
+        // Swap is not read in every scan; its last reading stands.
         let second = &mut [
             ("web.service", true, &mut a, cells(11, 530, None)),
             ("web.service", true, &mut b, cells(20, 900, None)),
         ];
-        look(&mut services, 10, second);
+        scan(&mut services, 10, second);
         let seen = row(&mut services, "web.service").unwrap();
         assert_eq!(seen.get(SERVICE_SWAP), Some(Bytes::new(7)));
         assert_eq!(seen.get(SERVICE_CPU), Some(Ticks::new(30)));
@@ -451,7 +451,7 @@ mod tests {
             ("web.service", true, &mut b, cells(20, 905, None)),
             ("web.service", false, &mut c, cells(1, 4, None)),
         ];
-        look(&mut services, 20, third);
+        scan(&mut services, 20, third);
         let seen = row(&mut services, "web.service").unwrap();
         assert_eq!(seen.get(SERVICE_RSS), Some(Pages::new(21)));
         assert_eq!(seen.get(SERVICE_CPU), Some(Ticks::new(39)));
@@ -459,10 +459,10 @@ mod tests {
     }
 
     /// The events of scans 10 s apart, which find these processes, each of a service and with a number.
-    fn told(scans: &[&[(&'static str, u32)]]) -> Vec<(u64, String)> {
+    fn events_of(scans: &[&[(&'static str, u32)]]) -> Vec<(u64, String)> {
         let mut services = Services::new(9);
         let mut before: &[(&str, u32)] = &[];
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (number, there) in scans.iter().enumerate() {
             let mut shares = vec![Share::default(); there.len()];
             let mut processes: Vec<_> = there
@@ -470,22 +470,22 @@ mod tests {
                 .zip(&mut shares)
                 .map(|(who, share)| (who.0, before.contains(who), share, cells(1, 1, None)))
                 .collect();
-            let events = look(&mut services, number as u64 * 10, &mut processes);
+            let events = scan(&mut services, number as u64 * 10, &mut processes);
             let texts = events.into_iter().map(|event| {
                 let seconds = event.stamp.boot.as_nanos() / 1_000_000_000;
                 (seconds, event.text)
             });
-            told.extend(texts);
+            reported.extend(texts);
             before = there;
         }
-        told
+        reported
     }
 
     #[test]
     fn services_that_begin_end_or_begin_anew_are_told_and_others_are_not() {
         let db = ("db.service", 1);
         let (old, new) = (("web.service", 2), ("web.service", 3));
-        let told = told(&[
+        let reported = events_of(&[
             &[db, ("sshd", 9), ("session-1.scope", 5)],
             &[
                 db,
@@ -509,7 +509,7 @@ mod tests {
                 "db.service has ended: none of its processes is left".to_owned(),
             ),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]
@@ -523,7 +523,7 @@ mod tests {
             let mut processes: Vec<_> = there
                 .map(|(name, share)| (name.as_str(), false, share, cells(1, 1, None)))
                 .collect();
-            let events = look(&mut services, now * 10, &mut processes);
+            let events = scan(&mut services, now * 10, &mut processes);
             count += events.len();
         }
         assert!((64..90).contains(&count), "{count}");
@@ -541,7 +541,7 @@ mod tests {
             .zip(sizes)
             .map(|((name, share), size)| (*name, false, share, cells(size, 0, None)))
             .collect();
-        look(&mut services, 0, &mut processes);
+        scan(&mut services, 0, &mut processes);
         let rows = names.map(|name| row(&mut services, name).is_some());
         assert_eq!(rows, [false, true, false, true]);
         assert_eq!(services.count(), (4, 2));

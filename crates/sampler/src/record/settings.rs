@@ -16,7 +16,7 @@ pub struct Settings {
     pub source: Option<TaskSource>,
     /// From scan to scan of the cgroups at least; `None`: at none. Rounded up to whole samples.
     pub groups: Option<Span>,
-    /// How much of one CPU looking at cgroups may take: where there are many, looks are rarer.
+    /// How much of one CPU scans of cgroups may take: where there are many, scans are rarer.
     pub groups_share: Ratio,
     /// From scan to scan of the host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
     pub slow: Span,

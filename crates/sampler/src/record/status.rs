@@ -1,6 +1,6 @@
 //! How a recorder is doing, as a file in its recording: `status.json`, written anew every half a minute and at the end.
 //!
-//! It is for whoever asks from outside, and for the next recorder, which reads on in the kernel log where this one ended.
+//! It is for `--status`, and for the next recorder, which reads on in the kernel log where this one ended.
 //! It outlives a recorder that was killed, so it names the process that wrote it: PID, start and boot. Lengths of time are
 //! seconds, sizes bytes, times RFC 3339. Fields that an older or later memtide does not have are absent.
 
@@ -33,7 +33,7 @@ pub struct Status {
     pub boot_id: String,
     /// The recorder's PID.
     pub pid: u32,
-    /// `PID@START`, START in clock ticks since boot: tells it from a later process with its PID.
+    /// `PID@START`, START in clock ticks since boot: distinguishes it from a later process with its PID.
     pub process: String,
     /// Whether it has ended in good order.
     pub has_ended: bool,
@@ -47,7 +47,7 @@ pub struct Status {
     pub samples: Samples,
     /// What it costs.
     pub cost: Cost,
-    /// What it looked at last.
+    /// What it scanned last.
     pub seen: Seen,
     /// How processes are read, and why not better; absent where they are not read.
     pub tasks_source: Option<String>,
@@ -63,7 +63,7 @@ pub struct Status {
     pub events_lost: u64,
 }
 
-/// How a recorder was told to record.
+/// The options of a recorder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -71,9 +71,9 @@ pub struct Settings {
     pub every_s: f64,
     /// From scan to scan of processes; absent: none.
     pub processes_s: Option<f64>,
-    /// How far back is kept.
+    /// How long samples are stored.
     pub keep_s: f64,
-    /// How much is kept.
+    /// How much is stored at most.
     pub keep_size_bytes: u64,
     /// What may be lost when the power fails.
     pub sync_s: f64,
@@ -89,7 +89,7 @@ pub struct Samples {
     pub missed: u64,
     /// Taken late by more than a tenth of the distance between two.
     pub late: u64,
-    /// Taken, and not kept, as the disk did not take them.
+    /// Taken, and lost, as the disk did not take them.
     pub lost: u64,
     /// When the last was taken.
     pub last: Option<Timestamp>,
@@ -107,7 +107,7 @@ pub struct Samples {
 pub struct Cost {
     /// CPU time since it began.
     pub cpu_s: f64,
-    /// What of it starting took: loading the BPF program, the first look at everything.
+    /// What of it starting took: loading the BPF program, the first scan of everything.
     pub cpu_start_s: Option<f64>,
     /// CPU time of each sample, without starting; absent until there are three.
     pub cpu_s_per_sample: Option<f64>,
@@ -119,7 +119,7 @@ pub struct Cost {
     pub pss_bytes: Option<u64>,
 }
 
-/// What a recorder looked at last.
+/// What a recorder scanned last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
@@ -131,13 +131,13 @@ pub struct Seen {
     pub groups: u64,
     /// Cgroups beyond the bound.
     pub groups_left_out: u64,
-    /// From scan to scan of cgroups: longer than told where there are so many that looking costs too much.
+    /// From scan to scan of cgroups: longer than set where there are so many that a scan costs too much.
     pub groups_every_s: Option<f64>,
     /// Services.
     pub services: u64,
     /// Proportional shares of processes read since it began.
     pub shares_read: u64,
-    /// Processes whose share is due.
+    /// Processes with a share that is due.
     pub shares_waiting: u64,
     /// Processes left alone, as they did not answer in time.
     pub blocked: u64,
@@ -177,11 +177,11 @@ pub struct Disk {
 pub struct KernelLog {
     /// Why it is not read.
     pub problem: Option<String>,
-    /// The number of the first record that is not told yet, in this boot.
+    /// The number of the first record that is not reported yet, in this boot.
     pub next: Option<u64>,
     /// Records that were overwritten before they were read.
     pub overwritten: u64,
-    /// Reports of kills and failed allocations kept since it began.
+    /// Reports of kills and failed allocations stored since it began.
     pub reports: u64,
 }
 
@@ -196,7 +196,7 @@ impl Status {
         (status.pid > 0).then_some(status)
     }
 
-    /// Writes it, in one step for whoever reads it. On a full disk it takes the room of the one before: then of all times
+    /// Writes it, atomically for readers. On a full disk it takes the room of the one before: then of all times
     /// it is wanted.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Status {
     }
 }
 
-/// Opens a file that must be a regular one and no symbolic link: whoever may write to the directory must not choose what
+/// Opens a file that must be a regular one and no symbolic link: a user who may write to the directory must not choose what
 /// else is written to, nor keep us waiting at a pipe.
 fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
@@ -244,7 +244,7 @@ fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Writes into the blocks that a file has already. Whoever reads in this moment finds no status, and one in the next.
+/// Writes into the blocks that a file has already. A reader in this moment finds no status, and one in the next.
 fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let file = open_own(File::options().write(true), path)?;
     let room = file.metadata()?.blocks().saturating_mul(512);
@@ -309,14 +309,14 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (directory, target) = (place.path().join("recording"), place.path().join("target"));
         std::fs::create_dir(&directory).unwrap();
-        std::fs::write(&target, "somebody's").unwrap();
+        std::fs::write(&target, "foreign").unwrap();
         for name in [FILE, UNFINISHED] {
             std::os::unix::fs::symlink(&target, directory.join(name)).unwrap();
         }
         assert_eq!(Status::read(&directory), None);
         assert!(write_over(&directory.join(FILE), b"{}").is_err());
         of_this_process().write(&directory).unwrap();
-        assert_eq!(std::fs::read(&target).unwrap(), b"somebody's");
+        assert_eq!(std::fs::read(&target).unwrap(), b"foreign");
         std::fs::remove_file(directory.join(FILE)).unwrap();
         let pipe = std::process::Command::new("mkfifo")
             .arg(directory.join(FILE))

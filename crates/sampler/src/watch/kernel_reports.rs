@@ -85,7 +85,7 @@ fn unread(why: &Absence, counted: u64) -> String {
         ),
         Absence::PermissionDenied => (
             "permission denied, as kernel.dmesg_restrict is 1".to_owned(),
-            "; root would have looked".to_owned(),
+            "; root can read it".to_owned(),
         ),
         Absence::NotFound => ("it is not there".to_owned(), String::new()),
         Absence::Failed(why) => (why.clone(), String::new()),
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_read_is_a_problem_where_somebody_was_killed() {
+    fn a_log_that_cannot_be_read_is_a_problem_where_a_process_was_killed() {
         assert_eq!(finished(0), [""; 0]);
-        let said = finished(3);
-        assert_eq!(said.len(), 1);
+        let problems = finished(3);
+        assert_eq!(problems.len(), 1);
         assert!(
-            said[0].contains("3 OOM kills") && said[0].contains(KMSG),
-            "{said:?}"
+            problems[0].contains("3 OOM kills") && problems[0].contains(KMSG),
+            "{problems:?}"
         );
         let denied = unread(&Absence::PermissionDenied, 1);
         assert!(denied.contains("an OOM kill since boot"), "{denied}");

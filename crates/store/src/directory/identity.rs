@@ -256,8 +256,8 @@ mod tests {
             (4_000_000, "the user of ID 4000000".to_owned()),
         ] {
             std::os::unix::fs::chown(&path, Some(id), None).unwrap();
-            let told = is_new(directory.path(), &host).unwrap_err().to_string();
-            assert!(told.contains(&format!("belongs to {name},")), "{told}");
+            let error = is_new(directory.path(), &host).unwrap_err().to_string();
+            assert!(error.contains(&format!("belongs to {name},")), "{error}");
         }
         assert_eq!(user(0), "root");
         assert!(!directory.path().join(DRAFT).exists());

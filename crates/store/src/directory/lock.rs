@@ -31,7 +31,7 @@ impl Lock {
     pub(crate) fn take(recording: &Path) -> Result<Self, StoreError> {
         let path = path_of(recording);
         let failed = |error: io::Error| StoreError::io("lock", &path, &error);
-        // Held for reading only: a file open for writing would keep its file system from being made read-only.
+        // Opened for reading only: a file open for writing would keep its file system from being made read-only.
         let file = open(&path).map_err(failed)?;
         match exclusively(&file) {
             Ok(()) => {}

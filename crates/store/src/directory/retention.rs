@@ -166,12 +166,12 @@ impl RecordingPart {
 fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // More of these is not history, and dropping history would not make them smaller.
     const MOST_EACH: u64 = 1 << 20;
-    let beside = [facts::FILE, identity::FILE, lock::FILE, "status.json"];
-    let beside = beside.map(|name| length(&directory.join(name)).min(MOST_EACH));
+    let others = [facts::FILE, identity::FILE, lock::FILE, "status.json"]
+        .map(|name| length(&directory.join(name)).min(MOST_EACH));
     let heads = head::files(directory).unwrap_or_default();
     let written = heads.last().map_or(0, |head| length(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();
-    parts + written + beside.into_iter().sum::<u64>()
+    parts + written + others.into_iter().sum::<u64>()
 }
 
 fn length(path: &Path) -> u64 {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_part_is_too_old_if_two_clocks_say_so() {
-        // Now: hour 500,000 (in 2027), and 48 hours are kept.
+        // Now: hour 500,000 (in 2027), and 48 hours are retained.
         let now = 500_000;
         let steady = hours(now - 100, now + 1);
         assert_eq!(old(&steady, 48, now), 52, "ends more than 48 hours ago");
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             old(&no_clock_yet, 48, now),
             0,
-            "the clock said 1970 at boot"
+            "the clock showed 1970 at boot"
         );
         let wrong_now = hours(now - 40, now + 1);
         assert_eq!(old(&wrong_now, 48, 1_000_000), 0, "the clock says 2084 now");
@@ -234,7 +234,7 @@ mod tests {
             52,
             "a part without a time has its neighbour's"
         );
-        assert_eq!(old(&[None; 9], 48, now), 0, "nobody knows how old they are");
+        assert_eq!(old(&[None; 9], 48, now), 0, "their age is unknown");
         let off_at_night: Vec<_> = (0..20).rev().map(|day| Some(now - 24 * day)).collect();
         assert_eq!(old(&off_at_night, 24 * 14, now), 5, "once a day");
         let off_for_a_year = [hours(now - 9_000, now - 8_990), hours(now - 1, now + 1)].concat();

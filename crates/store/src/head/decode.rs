@@ -78,7 +78,7 @@ impl<'t> Decoder<'t> {
     }
 
     fn frame(&mut self, kind: u8, payload: &[u8]) -> Option<()> {
-        let Some(kind) = FrameKind::of(kind) else {
+        let Some(kind) = FrameKind::from_byte(kind) else {
             self.note(format!(
                 "frames of kind {kind} are of a later memtide and are skipped"
             ));
@@ -328,9 +328,9 @@ pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     if others.len() >= MOST || name.len() > LONGEST {
         return None;
     }
-    let kept: &'static str = name.to_owned().leak();
-    others.insert(kept);
-    Some(kept)
+    let leaked: &'static str = name.to_owned().leak();
+    others.insert(leaked);
+    Some(leaked)
 }
 
 /// Columns are counted in 16 bits.

@@ -23,7 +23,7 @@ pub(super) struct DictionaryColumns {
 pub(super) struct NameDictionary {
     pub(super) tables: Vec<DictionaryColumns>,
     pub(super) strange: Vec<String>,
-    /// Tells whether a sample was written with this dictionary.
+    /// Identifies the dictionary that a sample was written with.
     pub(super) checksum: u32,
 }
 
@@ -70,8 +70,9 @@ impl NameDictionary {
         // In a file of this very catalogue it is where it is here.
         let place = entity.map_or(0, |entity| entity.signals().start) + column;
         let here = SignalId::from_index(place).filter(|id| id.def().name == name);
-        let found = here.or_else(|| signals::by_name(&name).map(|(id, _)| id));
-        let found = found.filter(|id| Some(id.def().entity) == entity);
+        let found = here
+            .or_else(|| signals::by_name(&name).map(|(id, _)| id))
+            .filter(|id| Some(id.def().entity) == entity);
         if found.is_none() {
             self.strange.push(name);
         }

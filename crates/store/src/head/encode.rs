@@ -108,7 +108,7 @@ impl Encoder {
     }
 
     /// The last sample's frame went into the file; the next one may build on it.
-    pub(crate) fn kept(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.number += 1;
     }
 
@@ -192,7 +192,7 @@ impl Encoder {
     pub(crate) fn process(&mut self, index: u32, generation: u32, cells: &ProcessCells) -> bool {
         self.begin_processes();
         let table = &mut self.tables[Entity::Process as usize];
-        let Some(index) = table.held(index, generation) else {
+        let Some(index) = table.slot_of(index, generation) else {
             return false;
         };
         let present = [cells.present()];
@@ -227,7 +227,7 @@ impl Encoder {
     /// Whether a place is still that of the process that it was given to.
     pub(crate) fn holds(&self, index: u32, generation: u32) -> bool {
         let table = &self.tables[Entity::Process as usize];
-        table.held(index, generation).is_some()
+        table.slot_of(index, generation).is_some()
     }
 
     /// Whether the last sample's frame exceeds what readers accept.

@@ -35,7 +35,7 @@ pub(super) enum FrameKind {
 }
 
 impl FrameKind {
-    pub(super) fn of(byte: u8) -> Option<Self> {
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
         use FrameKind::*;
         [Dictionary, Key, Step, Event, Absent, Unknown, End]
             .into_iter()

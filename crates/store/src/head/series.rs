@@ -23,7 +23,7 @@ struct EntityReadings {
     /// Runs that are not over: which columns have one, since which sample, and the value.
     open: Vec<u64>,
     since: Vec<usize>,
-    held: Vec<u64>,
+    current: Vec<u64>,
     /// Runs that are over, each column's in order.
     runs: Vec<(u16, Run)>,
 }
@@ -36,7 +36,7 @@ impl EntityReadings {
             present: vec![0; words],
             open: vec![0; words],
             since: vec![0; width],
-            held: vec![0; width],
+            current: vec![0; width],
             ..Self::default()
         }
     }
@@ -70,7 +70,7 @@ impl EntityReadings {
         Some(())
     }
 
-    /// Ends and begins the runs of columns whose readings may have changed.
+    /// Ends and begins runs of columns with readings that may have changed.
     fn settle(&mut self, word: usize, touched: u64, at: At) {
         for bit in ones(touched) {
             let column = word * 64 + bit;
@@ -79,7 +79,7 @@ impl EntityReadings {
             let Some(value) = self.values.get(column).copied() else {
                 return;
             };
-            if is_open && is_present && self.held[column] == value {
+            if is_open && is_present && self.current[column] == value {
                 continue;
             }
             if is_open {
@@ -89,7 +89,7 @@ impl EntityReadings {
             if is_present {
                 self.open[word] |= 1 << bit;
                 self.since[column] = at.index;
-                self.held[column] = value;
+                self.current[column] = value;
             }
         }
     }
@@ -106,7 +106,7 @@ impl EntityReadings {
     fn finish(&mut self, column: usize, last: Option<usize>) {
         let first = self.since[column];
         if let Some(last) = last.filter(|last| *last >= first) {
-            let value = self.held[column];
+            let value = self.current[column];
             self.runs
                 .push((column as u16, Run::new(first, last, value)));
         }
@@ -238,7 +238,7 @@ impl HeadTableDecoder {
             if number < 4 {
                 return None;
             }
-            let (operation, zigzag) = Operation::of(number);
+            let (operation, zigzag) = Operation::from_number(number);
             slot = slot.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
             let index = usize::try_from(slot)
                 .ok()
@@ -358,7 +358,7 @@ impl HeadTableDecoder {
         }
     }
 
-    /// The host has hundreds of runs of each signal: sorted once instead of looked up one by one.
+    /// The host has hundreds of runs of each signal: sorted once instead of found one by one.
     fn hand_over_host(&self, series: &EntityReadings, into: &mut Timeline) {
         let mut columns = vec![Vec::new(); self.signals.len()];
         for (column, run) in &series.runs {

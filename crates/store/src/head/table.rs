@@ -25,7 +25,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) fn of(number: u64) -> (Self, u64) {
+    pub(super) fn from_number(number: u64) -> (Self, u64) {
         let operation = match number & 3 {
             0 => Self::Change,
             1 => Self::Presence,
@@ -202,7 +202,7 @@ impl HeadTableEncoder {
     }
 
     /// The place that was given to an entity, as long as it has it.
-    pub(super) fn held(&self, index: u32, generation: u32) -> Option<usize> {
+    pub(super) fn slot_of(&self, index: u32, generation: u32) -> Option<usize> {
         let index = index as usize;
         let place = self.places.get(index)?;
         (place.is_used && place.generation == generation).then_some(index)

@@ -71,7 +71,7 @@ fn written(samples: &[Sample]) -> (Vec<u8>, Vec<usize>) {
         encoder.rows(sample);
         starts.push(bytes.len());
         bytes.extend_from_slice(encoder.end());
-        encoder.kept();
+        encoder.commit();
     }
     put_end(&mut bytes);
     (bytes, starts)
@@ -86,8 +86,8 @@ fn expected(samples: &[Sample]) -> Timeline {
 }
 
 /// All samples of a timeline, as text.
-fn told(timeline: &Timeline) -> Vec<String> {
-    let mut told: Vec<String> = (0..timeline.len())
+fn dump(timeline: &Timeline) -> Vec<String> {
+    let mut lines: Vec<String> = (0..timeline.len())
         .map(|index| {
             let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
             let sample = timeline.sample(index).unwrap();
@@ -107,17 +107,17 @@ fn told(timeline: &Timeline) -> Vec<String> {
         })
         .collect();
     let runs = timeline.host_runs();
-    told.extend(runs.map(|(signal, runs)| format!("{signal:?} {runs:?}")));
+    lines.extend(runs.map(|(signal, runs)| format!("{signal:?} {runs:?}")));
     for entity in Entity::ALL {
         for series in timeline.entities(entity) {
             let runs: Vec<_> = series.runs().collect();
-            told.push(format!(
+            lines.push(format!(
                 "{} {} {} {runs:?}",
                 series.key, series.label, series.group
             ));
         }
     }
-    told
+    lines
 }
 
 fn readings() -> impl Strategy<Value = Vec<(u8, u64)>> {
@@ -133,9 +133,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 300, ..ProptestConfig::default() })]
     #[test]
     fn a_head_gives_the_timeline_that_was_written(
-        looks in proptest::collection::vec((readings(), rows(), rows()), 1..150),
+        rows_by_sample in proptest::collection::vec((readings(), rows(), rows()), 1..150),
     ) {
-        let samples: Vec<Sample> = looks.iter().enumerate().map(|(index, (host, groups, processes))| {
+        let samples: Vec<Sample> = rows_by_sample.iter().enumerate().map(|(index, (host, groups, processes))| {
             let tables = [(Entity::Cgroup, groups.clone()), (Entity::Process, processes.clone())];
             sample(index, host, &tables)
         }).collect();
@@ -143,16 +143,16 @@ proptest! {
         let mut timeline = Timeline::default();
         let read = load_bytes(&bytes, &mut timeline, None);
         prop_assert!(read.ended && read.problems.is_empty(), "{:?}", read.problems);
-        prop_assert_eq!(told(&timeline), told(&expected(&samples)));
+        prop_assert_eq!(dump(&timeline), dump(&expected(&samples)));
     }
 
     #[test]
     fn a_window_gives_the_samples_in_it(
-        looks in proptest::collection::vec((readings(), rows()), 1..90),
+        rows_by_sample in proptest::collection::vec((readings(), rows()), 1..90),
         since in 0..90usize,
         len in 0..90usize,
     ) {
-        let samples: Vec<Sample> = looks.iter().enumerate()
+        let samples: Vec<Sample> = rows_by_sample.iter().enumerate()
             .map(|(index, (host, groups))| sample(index, host, &[(Entity::Cgroup, groups.clone())]))
             .collect();
         let (bytes, _) = written(&samples);
@@ -160,7 +160,7 @@ proptest! {
         let window = (stamp(since).wall, stamp(since + len).wall);
         load_bytes(&bytes, &mut timeline, Some(window));
         let end = (since + len + 1).min(samples.len());
-        prop_assert_eq!(told(&timeline), told(&expected(&samples[since.min(end)..end])));
+        prop_assert_eq!(dump(&timeline), dump(&expected(&samples[since.min(end)..end])));
     }
 
     #[test]
@@ -291,7 +291,7 @@ fn names_that_are_not_known_are_passed_over_and_said() {
             panic!()
         };
         let start = changed.len();
-        frame::begin(&mut changed, frame::FrameKind::of(kind).unwrap());
+        frame::begin(&mut changed, frame::FrameKind::from_byte(kind).unwrap());
         if kind == frame::FrameKind::Dictionary as u8 {
             changed.extend_from_slice(&other);
         } else if kind == frame::FrameKind::Key as u8 {

@@ -1,4 +1,4 @@
-//! Head files without any valid frame: renamed and kept for inspection.
+//! Head files without any valid frame: renamed and left for inspection.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -22,7 +22,10 @@ impl Recording {
 
     /// Whether its wall clock was set, as far as the parts show: then two wall-clock times do not select one range of samples.
     pub fn clock_was_set(&self) -> bool {
-        let heads = self.heads.iter().filter_map(|file| ends::of(&file.path));
+        let heads = self
+            .heads
+            .iter()
+            .filter_map(|file| ends::first_and_last(&file.path));
         let heads: Vec<_> = heads.collect();
         let spans = self.segments.iter().filter_map(Segment::span);
         let spans: Vec<_> = spans.chain(heads.iter().copied()).collect();
@@ -70,8 +73,8 @@ fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>)
 
 /// Whether the wall clock of a segment's samples advanced by another time than the boot clock.
 fn is_set_within(segment: &Segment) -> bool {
-    let told = segment.duration().zip(segment.span());
-    told.is_some_and(|(lasts, (from, to))| {
+    let known = segment.duration().zip(segment.span());
+    known.is_some_and(|(lasts, (from, to))| {
         let apart = between(from, to);
         apart.saturating_sub(lasts).max(lasts.saturating_sub(apart)) > CLOCK_TOLERANCE
     })

@@ -14,7 +14,7 @@ use crate::head;
 const BEGINNING: u64 = 256 << 10;
 
 /// The wall clock at a head file's first and last sample; `None` where it has none.
-pub(super) fn of(path: &Path) -> Option<(WallClock, WallClock)> {
+pub(super) fn first_and_last(path: &Path) -> Option<(WallClock, WallClock)> {
     let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     let beginning = part(&mut file, 0, BEGINNING).ok()?;

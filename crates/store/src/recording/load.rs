@@ -146,11 +146,11 @@ fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clon
             .filter(|at| taken[*at].was_read(entity))
             .last()
     };
-    let mut kept: Vec<usize> = Entity::ALL.into_iter().filter_map(last).collect();
-    kept.extend(within.clone().last());
-    kept.sort_unstable();
-    kept.dedup();
-    kept
+    let mut selected: Vec<usize> = Entity::ALL.into_iter().filter_map(last).collect();
+    selected.extend(within.clone().last());
+    selected.sort_unstable();
+    selected.dedup();
+    selected
 }
 
 /// The table that a segment's samples are read from, or its minutes.
@@ -468,7 +468,7 @@ impl Loading {
 
     /// Loads the segment's `about.json`.
     fn load_about(&mut self, segment: &Segment) {
-        match segment.tell(&mut self.timeline) {
+        match segment.load_about_into(&mut self.timeline) {
             Ok(cut) => self.lacking_entities += usize::from(cut > 0),
             Err(error) => {
                 let what = "its list of unreadable files is missing; all readings are present";
@@ -550,7 +550,7 @@ impl Loading {
         placed: &mut IndexedSamples<'_>,
     ) {
         let within = (minute.first..=minute.last).filter(|at| wanted[*at]);
-        let kept: Vec<usize> = match take {
+        let selected: Vec<usize> = match take {
             Take::All => within.clone().collect(),
             Take::RollUp => within.clone().next_back().into_iter().collect(),
             Take::Last => last_reads(placed.taken, within.clone()),
@@ -558,7 +558,7 @@ impl Loading {
         let thinned = (take != Take::All).then_some(MINUTE);
         self.timeline.set_resolution(thinned);
         let is_unrelated = placed.taken[minute.first].is_unrelated;
-        for (number, at) in kept.into_iter().enumerate() {
+        for (number, at) in selected.into_iter().enumerate() {
             let mut sample = placed.taken[at];
             // The break before the minute is a break before its first selected sample.
             sample.is_unrelated |= number == 0 && is_unrelated;
@@ -588,7 +588,7 @@ impl Loading {
         picks
     }
 
-    /// Tells the timeline where a kind of entity was read.
+    /// Marks in the timeline where a kind of entity was read.
     fn mark(&mut self, entity: Entity, picks: &SamplePicks, others: &SamplePicks) {
         let mut places = [picks.places(), others.places()].concat();
         places.sort_unstable();

@@ -13,10 +13,10 @@ pub(super) fn append(from: &Timeline, entity: Entity, picks: &SamplePicks, into:
     for series in from.entities(entity) {
         let mut columns = Vec::new();
         for (signal, runs) in series.runs() {
-            let mut kept = Vec::new();
-            Joined::new(picks, &mut kept).take(runs);
-            if !kept.is_empty() {
-                columns.push((signal, kept));
+            let mut selected = Vec::new();
+            Joined::new(picks, &mut selected).take(runs);
+            if !selected.is_empty() {
+                columns.push((signal, selected));
             }
         }
         if !columns.is_empty() {
@@ -33,10 +33,10 @@ pub(super) fn append_host(
     picks: &SamplePicks,
     into: &mut Timeline,
 ) {
-    let mut kept = Vec::new();
+    let mut selected = Vec::new();
     for (signal, runs) in from.host_runs().filter(|(signal, _)| wanted(*signal)) {
-        kept.clear();
-        Joined::new(picks, &mut kept).take(runs);
-        into.append_host_runs(signal, &kept);
+        selected.clear();
+        Joined::new(picks, &mut selected).take(runs);
+        into.append_host_runs(signal, &selected);
     }
 }

@@ -71,8 +71,10 @@ impl Recording {
         let parts = self.in_order(segments);
         let mut done = steps(2 * parts.len(), progress);
         let (parts, plan) = self.survey(parts, &mut loading, &mut screen, most, &mut done);
-        let of_segments = parts.iter().enumerate();
-        let of_segments = of_segments.filter_map(|(number, part)| Some((number, part.segment()?)));
+        let of_segments = parts
+            .iter()
+            .enumerate()
+            .filter_map(|(number, part)| Some((number, part.segment()?)));
         loading.choose_opened_strides(&plan, of_segments);
         for (number, part) in parts.into_iter().enumerate() {
             self.read_part(part, plan.part(number), &mut loading);
@@ -135,22 +137,23 @@ impl Recording {
             screen,
             problems: &mut loading.problems,
         };
-        let (mut kept, mut room) = (0, INDEX_BYTES_KEPT);
+        let (mut heads_read, mut room) = (0, INDEX_BYTES_KEPT);
         let mut surveyed = Vec::with_capacity(parts.len());
         for (number, part) in parts.iter().enumerate() {
             let is_before_head = matches!(parts.get(number + 1), Some(Err(_)));
             surveyed.push(match part {
                 Ok(segment) => {
-                    let index = looking.segment(segment, is_before_head);
-                    let index = index.filter(|index| index.bytes() <= room);
+                    let index = looking
+                        .segment(segment, is_before_head)
+                        .filter(|index| index.bytes() <= room);
                     room -= index.as_ref().map_or(0, RollUpIndex::bytes);
                     SurveyedPart::Segment(segment, index)
                 }
                 Err(file) => match self.head_or_segment(file, looking.window, looking.problems) {
                     Some(Ok(timeline)) => {
                         looking.head(&timeline);
-                        kept += 1;
-                        let timeline = (kept <= HEADS_KEPT).then(|| Box::new(timeline));
+                        heads_read += 1;
+                        let timeline = (heads_read <= HEADS_KEPT).then(|| Box::new(timeline));
                         SurveyedPart::Head(file, timeline)
                     }
                     Some(Err(segment)) => {
@@ -182,7 +185,7 @@ struct Screening<'a, 'b> {
 }
 
 impl Screening<'_, '_> {
-    /// Looks over a segment. Gives the index of its roll-ups.
+    /// Screens a segment. Returns the index of its roll-ups.
     fn segment(&mut self, segment: &Segment, is_before_head: bool) -> Option<RollUpIndex> {
         let minutes = match segment.minutes() {
             Ok(minutes) => minutes,
@@ -230,7 +233,7 @@ impl Screening<'_, '_> {
         let rolled = of_samples(timeline, &taken, &self.before, &self.wanted);
         let each = taken.len().div_ceil(minutes(&taken).len().max(1));
         self.survey.add(&rolled, each, self.window, self.screen);
-        self.before = Before::of(timeline, &taken);
+        self.before = Before::from_timeline(timeline, &taken);
     }
 }
 

@@ -7,7 +7,7 @@ use timeline::{Entity, Run, SignalId, Timeline};
 use crate::segment::picks::SamplePicks;
 use crate::segment::runs::RunSink;
 
-/// Readings of one kind of entity from one table, held until those of the other table are read.
+/// Readings of one kind of entity from one table, buffered until those of the other table are read.
 #[derive(Default)]
 pub(super) struct SeparateRuns {
     rows: BTreeMap<String, WovenRow>,
@@ -83,8 +83,8 @@ pub(super) fn append(
         let mut other = rows.remove(&key).unwrap_or_default();
         let mut woven: Vec<(SignalId, Vec<Run>)> = Vec::with_capacity(row.signals.len());
         for (signal, runs) in row.signals {
-            let beside = other.signals.remove(&signal).unwrap_or_default();
-            woven.push((signal, weave(rolled.cut(runs), opened.cut(beside))));
+            let other_runs = other.signals.remove(&signal).unwrap_or_default();
+            woven.push((signal, weave(rolled.cut(runs), opened.cut(other_runs))));
         }
         let alone = other.signals.into_iter();
         woven.extend(alone.map(|(signal, runs)| (signal, opened.cut(runs))));

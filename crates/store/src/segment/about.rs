@@ -44,7 +44,7 @@ fn evicted(timeline: &Timeline) -> usize {
 
 impl About {
     /// That of a timeline.
-    pub(crate) fn of(timeline: &Timeline) -> Self {
+    pub(crate) fn from_timeline(timeline: &Timeline) -> Self {
         let absent = timeline.absent.iter().map(|(file, why)| {
             let why = match why {
                 Absence::NotFound => Why::NotFound,

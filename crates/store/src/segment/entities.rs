@@ -68,14 +68,14 @@ impl TableReads {
     }
 
     /// The numbers of the reads within a run: the first, and the one after the last.
-    fn of(&self, run: &Run) -> (u32, u32) {
+    fn range_of(&self, run: &Run) -> (u32, u32) {
         (self.before[run.first()], self.before[run.last() + 1])
     }
 }
 
 impl<'a> EntityTableWriter<'a> {
     /// The rows of a timeline's entities of a kind; `None` where there are none.
-    pub(super) fn of(
+    pub(super) fn from_timeline(
         timeline: &'a Timeline,
         entity: Entity,
         taken: &'a [StoredSample],
@@ -105,7 +105,7 @@ impl<'a> EntityTableWriter<'a> {
     fn take(&mut self, series: &EntitySeries, reads: &TableReads) {
         let mut edges: Vec<(u32, i32)> = Vec::new();
         for (_, runs) in series.runs() {
-            for (first, end) in runs.iter().map(|run| reads.of(run)) {
+            for (first, end) in runs.iter().map(|run| reads.range_of(run)) {
                 if first < end {
                     edges.extend([(first, 1), (end, -1)]);
                 }
@@ -211,14 +211,14 @@ pub(super) fn read(
         let words = part.words_at(column(name)?, &starts);
         words.map_err(|e| e.to_string())
     };
-    let whose = Whose {
+    let names_of_rows = EntityRowNames {
         entity,
         labels: words("label")?,
         groups: words("group")?,
         keys,
     };
     let ends = (column("first")?, column("last")?);
-    let rows = kept_rows(&part, ends, &whose.keys, picks)?;
+    let rows = kept_rows(&part, ends, &names_of_rows.keys, picks)?;
     let mut cells = Cells::default();
     for (column, name) in names.iter().enumerate() {
         let signal = names::signal(name).filter(|signal| signal.def().entity == entity);
@@ -227,7 +227,7 @@ pub(super) fn read(
         };
         part.numbers(column, &mut cells)
             .map_err(|e| format!("column `{name}`: {e}"))?;
-        whose.fill(timeline, signal, &cells, &rows, picks);
+        names_of_rows.fill(timeline, signal, &cells, &rows, picks);
     }
     Ok(())
 }
@@ -265,15 +265,15 @@ fn kept_rows(
     let counts = keys.iter().enumerate();
     let of = counts.flat_map(|(of, (_, rows))| std::iter::repeat_n(of, *rows));
     let rows = firsts.into_iter().zip(lasts).zip(of).enumerate();
-    let kept = rows.filter_map(|(row, ((first, last), of))| {
+    let covered = rows.filter_map(|(row, ((first, last), of))| {
         let ranks = picks.within(first, last)?;
         Some(KeptRow { row, of, ranks })
     });
-    Ok(kept.collect())
+    Ok(covered.collect())
 }
 
-/// Which entities a file's rows belong to.
-struct Whose {
+/// The entities that a file's rows belong to.
+struct EntityRowNames {
     entity: Entity,
     /// Each with the number of its rows.
     keys: Vec<(String, usize)>,
@@ -281,7 +281,7 @@ struct Whose {
     groups: Vec<String>,
 }
 
-impl Whose {
+impl EntityRowNames {
     /// Appends one signal's readings.
     fn fill(
         &self,
@@ -297,13 +297,13 @@ impl Whose {
         for its in rows.chunk_by(|a, b| a.of == b.of) {
             runs.clear();
             let mut joined = Joined::new(picks, &mut runs);
-            for kept in its {
-                let over = cells.present.get(row..kept.row).unwrap_or_default();
+            for covered in its {
+                let over = cells.present.get(row..covered.row).unwrap_or_default();
                 values += over.iter().filter(|present| **present > 0).count();
-                row = kept.row;
+                row = covered.row;
                 let is_present = cells.present.get(row).is_some_and(|present| *present > 0);
                 if let Some(value) = cells.values.get(values).filter(|_| is_present) {
-                    joined.push(kept.ranks, *value);
+                    joined.push(covered.ranks, *value);
                 }
             }
             let of = its[0].of;

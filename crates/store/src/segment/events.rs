@@ -16,12 +16,12 @@ pub(crate) struct KeptEvents {
 }
 
 /// A timeline's noted events, and its kernel reports that are not among them.
-pub(super) fn of(timeline: &Timeline) -> Vec<KeptEvents> {
+pub(super) fn stored_events(timeline: &Timeline) -> Vec<KeptEvents> {
     let mut all: Vec<KeptEvents> = Vec::new();
     for event in timeline.recorder_events() {
         // A disk that failed in between was given it twice, the second time soon after the first.
         let mut recent = all.iter().rev().take(REPEATED_WITHIN);
-        if recent.all(|kept| kept.event != *event) {
+        if recent.all(|stored| stored.event != *event) {
             let (event, sample) = (event.clone(), None);
             all.push(KeptEvents { event, sample });
         }
@@ -55,21 +55,21 @@ pub(super) fn columns(events: &[KeptEvents]) -> Vec<ColumnChunk<'_>> {
         })
     };
     let word = |name, of: fn(&Event) -> &str| {
-        let words = events.iter().map(|kept| of(&kept.event)).collect();
+        let words = events.iter().map(|stored| of(&stored.event)).collect();
         ColumnChunk::words(name, words, move |out| (0..events.len()).for_each(out))
     };
     vec![
-        number("time", ColumnShape::Time, |kept| {
-            kept.event.stamp.wall.map(WallClock::unix_nanos)
+        number("time", ColumnShape::Time, |stored| {
+            stored.event.stamp.wall.map(WallClock::unix_nanos)
         }),
-        number("boot_ns", ColumnShape::Reading, |kept| {
-            Some(nanos(kept.event.stamp.boot))
+        number("boot_ns", ColumnShape::Reading, |stored| {
+            Some(nanos(stored.event.stamp.boot))
         }),
-        number("awake_ns", ColumnShape::Reading, |kept| {
-            kept.event.stamp.awake.map(nanos)
+        number("awake_ns", ColumnShape::Reading, |stored| {
+            stored.event.stamp.awake.map(nanos)
         }),
-        number("sample", ColumnShape::Reading, |kept| {
-            kept.sample.and_then(|sample| i64::try_from(sample).ok())
+        number("sample", ColumnShape::Reading, |stored| {
+            stored.sample.and_then(|sample| i64::try_from(sample).ok())
         }),
         word("kind", |event| event.kind.name()),
         word("subject", |event| &event.subject),
@@ -144,8 +144,10 @@ mod tests {
                 report: String::new(),
             });
         }
-        let at = of(&timeline).into_iter();
-        let at: Vec<u64> = at.map(|kept| kept.event.stamp.boot.as_nanos()).collect();
+        let at = stored_events(&timeline).into_iter();
+        let at: Vec<u64> = at
+            .map(|stored| stored.event.stamp.boot.as_nanos())
+            .collect();
         assert_eq!(at, [1, 2, 3].map(|second| second * 1_000_000_000));
     }
 }

@@ -26,12 +26,10 @@ const MOST_SAMPLES: usize = 1 << 18;
 
 /// Whether the host's table has as many rows as a segment has samples, as far as that is known.
 pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<(), String> {
-    let told = manifest.map_or(rows, |manifest| manifest.samples);
-    if rows != told {
+    let listed = manifest.map_or(rows, |manifest| manifest.samples);
+    if rows != listed {
         let manifest = names::MANIFEST;
-        return Err(format!(
-            "it has {rows} rows, and {manifest} tells of {told}"
-        ));
+        return Err(format!("it has {rows} rows, and {manifest} lists {listed}"));
     }
     if rows > MOST_SAMPLES {
         return Err(format!("it has {rows} rows, more than a segment has"));
@@ -78,7 +76,7 @@ struct StoredTable {
 }
 
 impl Manifest {
-    pub(super) fn of(
+    pub(super) fn for_segment(
         sequence: u64,
         timeline: &Timeline,
         taken: &[StoredSample],
@@ -165,15 +163,15 @@ impl Manifest {
 
     /// Whether the roll-ups are as many as were written.
     pub(super) fn check_minute_rows(&self, rows: usize) -> Result<(), String> {
-        let told = self.minute_rows.values();
-        let told = told.fold(0, |sum: usize, rows| sum.saturating_add(*rows));
-        if rows == told {
+        let listed = self
+            .minute_rows
+            .values()
+            .fold(0, |sum: usize, rows| sum.saturating_add(*rows));
+        if rows == listed {
             return Ok(());
         }
         let manifest = names::MANIFEST;
-        Err(format!(
-            "it has {rows} rows, and {manifest} tells of {told}"
-        ))
+        Err(format!("it has {rows} rows, and {manifest} lists {listed}"))
     }
 
     /// From when to when its samples were taken.
@@ -210,14 +208,14 @@ impl Manifest {
         } else {
             &self.runs
         };
-        let told = sizes.get(entity.name()).copied().unwrap_or(0);
+        let listed = sizes.get(entity.name()).copied().unwrap_or(0);
         let file = if by_minute {
             names::MINUTES
         } else {
             names::file_of(entity)
         };
         let bytes = self.files.get(file).map_or(0, |stored| stored.bytes);
-        told.min(bytes.saturating_mul(RUNS_PER_BYTE))
+        listed.min(bytes.saturating_mul(RUNS_PER_BYTE))
     }
 }
 
@@ -231,22 +229,23 @@ mod tests {
             samples,
             ..Manifest::default()
         };
-        for (manifest, rows, said) in [
+        for (manifest, rows, problem) in [
             (Some(of(5)), 5, None),
             (None, 36_000, None),
             (
                 Some(of(5)),
                 30_000_000,
-                Some("30000000 rows, and segment.json tells of 5"),
+                Some("30000000 rows, and segment.json lists 5"),
             ),
             (Some(of(30_000_000)), 30_000_000, Some("than a segment has")),
             (None, 30_000_000, Some("than a segment has")),
             (Some(of(5)), 0, Some("0 rows")),
         ] {
             let error = check_samples(manifest.as_ref(), rows).err();
-            let is_said = |error: &String| said.is_some_and(|said| error.contains(said));
-            assert_eq!(error.is_some(), said.is_some(), "{rows}: {error:?}");
-            assert!(error.iter().all(is_said), "{rows}: {error:?}");
+            let is_expected =
+                |error: &String| problem.is_some_and(|problem| error.contains(problem));
+            assert_eq!(error.is_some(), problem.is_some(), "{rows}: {error:?}");
+            assert!(error.iter().all(is_expected), "{rows}: {error:?}");
         }
     }
 }

@@ -107,7 +107,7 @@ struct RollUpSeries {
 
 impl<'a> Rolled<'a> {
     /// The roll-ups of a timeline.
-    pub(crate) fn of(
+    pub(crate) fn from_timeline(
         timeline: &'a Timeline,
         taken: &'a [StoredSample],
         before: &Before,
@@ -158,7 +158,7 @@ impl<'a> Rolled<'a> {
 
     /// The metadata that memtide reads: the minutes.
     pub(crate) fn metadata(&self) -> (String, String) {
-        let tell = |minute: &MinuteRange| {
+        let row_of = |minute: &MinuteRange| {
             let end = minute.end(self.taken);
             MinuteRow(
                 nanos(end.stamp.boot),
@@ -168,8 +168,8 @@ impl<'a> Rolled<'a> {
                 end.read,
             )
         };
-        let told: Vec<MinuteRow> = self.minutes.iter().map(tell).collect();
-        (MINUTES_KEY.to_owned(), json(&told))
+        let rows: Vec<MinuteRow> = self.minutes.iter().map(row_of).collect();
+        (MINUTES_KEY.to_owned(), json(&rows))
     }
 
     /// The columns.

@@ -7,7 +7,7 @@ use super::table::Cells;
 
 impl Cells {
     /// Appends runs of consecutive rows of a timeline, the first at sample `first`: as [`Joined`] for rows that are all selected,
-    /// without a look-up for each.
+    /// without a search for each.
     pub(super) fn push_runs(&self, first: usize, runs: &mut Vec<Run>) {
         let mut values = self.values.iter();
         let mut is_open = false;
@@ -129,9 +129,9 @@ mod tests {
                 row.iter()
                     .for_each(|value| joined.push((rank, rank), *value));
             }
-            let mut beside = Vec::new();
-            cells.push_runs(7, &mut beside);
-            assert_eq!(beside, runs);
+            let mut pushed = Vec::new();
+            cells.push_runs(7, &mut pushed);
+            assert_eq!(pushed, runs);
         }
     }
 }

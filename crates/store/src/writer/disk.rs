@@ -130,7 +130,7 @@ impl DiskWriter {
                 DiskWork::Facts(stamp, facts) => self.keep_facts(stamp, facts),
                 DiskWork::Close => break,
             }
-            if let Some(failure) = self.sealer.look() {
+            if let Some(failure) = self.sealer.poll() {
                 self.shared.note_error(failure);
             }
         }
@@ -182,14 +182,14 @@ impl DiskWriter {
             if std::mem::replace(&mut may_be_back, false) && self.is_back(&error) {
                 continue;
             }
-            let told = format!(
+            let problem = format!(
                 "cannot write to {}: {error}",
                 self.place.directory.display()
             );
             self.shared
-                .disk_is(&state_of(&error, &self.place.directory), told.clone());
+                .disk_is(&state_of(&error, &self.place.directory), problem.clone());
             if is_last_try {
-                self.given_up = Some(told);
+                self.given_up = Some(problem);
                 return 0;
             }
             may_be_back = true;

@@ -126,10 +126,10 @@ impl Event {
 }
 
 /// A note and a report of one kill or failure become one event, with the report's words and the kernel's lines. `reports` and
-/// `told` are of the same order.
+/// `listed` have the same order.
 pub(super) fn merge(
     reports: &[WrittenReport<'_>],
-    told: &mut [PlacedEvent],
+    listed: &mut [PlacedEvent],
     noted: &mut Vec<PlacedEvent>,
 ) {
     let reports: Vec<&WrittenReport<'_>> = reports
@@ -150,7 +150,7 @@ pub(super) fn merge(
         is_taken[at] = true;
         let lines = &note.dated_event.event.report;
         if !lines.is_empty() {
-            told[at].dated_event.event.report.clone_from(lines);
+            listed[at].dated_event.event.report.clone_from(lines);
         }
         false
     });
@@ -159,7 +159,7 @@ pub(super) fn merge(
 /// `OOM kill of java (4242), 3.1 GiB, in /web at its limit of 512 MiB`.
 fn killed(report: &KernelReport) -> String {
     let mut text = match report.killed.as_slice() {
-        [] => "out of memory, and nobody is named as killed".to_owned(),
+        [] => "out of memory; no killed process is named".to_owned(),
         [one] => format!("OOM kill of {}", one.named()),
         [one, more @ ..] => format!("OOM kill of {} and {} more", one.named(), more.len()),
     };

@@ -47,7 +47,7 @@ fn counted(signal: Signal<Counter<Count>>, groups: &[(&str, &[u64])]) -> Timelin
 
 fn texts(timeline: &Timeline, facts: &Facts) -> Vec<String> {
     let all = events(timeline, facts);
-    all.into_iter().map(|told| told.event.text).collect()
+    all.into_iter().map(|listed| listed.event.text).collect()
 }
 
 fn noted(kind: EventKind, at: u64, subject: &str) -> Event {
@@ -81,8 +81,8 @@ fn a_kill_that_every_ancestor_counts_is_told_once_where_it_happened() {
         ("/sys/web/a", &[0, 0, 1, 1]),
     ];
     let timeline = counted(CGROUP_EVENTS_OOM_KILL, &groups);
-    let told = texts(&timeline, &Facts::default());
-    assert_eq!(told, ["OOM kill in /sys/web/a"]);
+    let found = texts(&timeline, &Facts::default());
+    assert_eq!(found, ["OOM kill in /sys/web/a"]);
     // cgroup v1 counts each group by itself.
     let mut v1 = Facts::default();
     v1.cgroup_mode = Some(CgroupMode::V1);
@@ -90,17 +90,17 @@ fn a_kill_that_every_ancestor_counts_is_told_once_where_it_happened() {
 }
 
 #[test]
-fn a_kill_in_a_group_that_is_gone_is_told_at_the_lowest_group_known() {
+fn a_kill_in_a_group_that_is_gone_is_reported_at_the_lowest_group_known() {
     let groups: [(&str, &[u64]); 2] = [("/sys", &[0, 3, 3]), ("/sys/web", &[0, 1, 1])];
-    let told = texts(&counted(CGROUP_EVENTS_OOM_KILL, &groups), &Facts::default());
-    assert_eq!(told, ["2 OOM kills in /sys", "OOM kill in /sys/web"]);
+    let found = texts(&counted(CGROUP_EVENTS_OOM_KILL, &groups), &Facts::default());
+    assert_eq!(found, ["2 OOM kills in /sys", "OOM kill in /sys/web"]);
 }
 
 #[test]
-fn files_that_are_read_a_sample_apart_still_tell_of_one_kill() {
+fn files_that_are_read_a_sample_apart_still_report_one_kill() {
     let groups: [(&str, &[u64]); 2] = [("/sys", &[0, 0, 1, 1]), ("/sys/web", &[0, 1, 1, 1])];
-    let told = texts(&counted(CGROUP_EVENTS_OOM_KILL, &groups), &Facts::default());
-    assert_eq!(told, ["OOM kill in /sys/web"]);
+    let found = texts(&counted(CGROUP_EVENTS_OOM_KILL, &groups), &Facts::default());
+    assert_eq!(found, ["OOM kill in /sys/web"]);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     values.push(31);
     let groups: [(&str, &[u64]); 2] = [("/a", &values), ("/a/b", &values)];
     let mut timeline = counted(CGROUP_EVENTS_MAX, &groups);
-    let told = texts(&timeline, &Facts::default());
+    let found = texts(&timeline, &Facts::default());
     assert_eq!(
-        told,
+        found,
         ["/a/b hit its limit, 30 times in 2 s", "/a/b hit its limit"]
     );
     let mut sample = second(500);
@@ -121,10 +121,10 @@ fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     count(&mut sample, "/a/b", CGROUP_EVENTS_MAX, 32);
     count(&mut sample, "/a/b", CGROUP_EVENTS_HIGH, 1);
     timeline.push(&sample).unwrap();
-    let told = texts(&timeline, &Facts::default());
+    let found = texts(&timeline, &Facts::default());
     assert!(
-        told.contains(&"/a/b hit its limit of 64 MiB".to_owned()),
-        "{told:?}"
+        found.contains(&"/a/b hit its limit of 64 MiB".to_owned()),
+        "{found:?}"
     );
 }
 
@@ -196,7 +196,7 @@ fn everything_that_can_happen_is_told_in_order_of_time() {
     timeline.add_recorder_event(noted(EventKind::ServiceStarted, 3, "web.service"));
     timeline.add_recorder_event(noted(EventKind::Gap, 604, ""));
     let all = events(&timeline, &facts);
-    let kinds: Vec<EventKind> = all.iter().map(|told| told.event.kind).collect();
+    let kinds: Vec<EventKind> = all.iter().map(|listed| listed.event.kind).collect();
     assert_eq!(
         kinds,
         [
@@ -218,8 +218,8 @@ fn settings_with_choices_show_the_chosen_one() {
     let thp = crate::facts::THP_ENABLED;
     facts.record(Span::ZERO, thp, "always [madvise] never");
     facts.record(Span::from_secs(1), thp, "[always] madvise never");
-    let told = texts(&Timeline::default(), &facts);
-    assert_eq!(told, ["thp.enabled changed from madvise to always"]);
+    let found = texts(&Timeline::default(), &facts);
+    assert_eq!(found, ["thp.enabled changed from madvise to always"]);
 }
 
 #[test]
@@ -231,9 +231,9 @@ fn counters_that_restart_after_a_reboot_show_no_event() {
         sample.host.set(OOM_KILLS, Count::new(kills));
         timeline.push(&sample).unwrap();
     }
-    let told = texts(&timeline, &Facts::default());
+    let found = texts(&timeline, &Facts::default());
     assert_eq!(
-        told,
+        found,
         [
             "OOM kill since boot, by the host's counter",
             "the machine rebooted"
@@ -270,13 +270,13 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
     let sample = timeline.report_by_time(fresh.stamp, kill_of(9), Some(fresh.report.into()));
     assert_eq!(sample, None, "nothing is known of the host at that time");
     let all = events(&timeline, &Facts::default());
-    let told: Vec<_> = all
+    let found: Vec<_> = all
         .iter()
-        .map(|told| (told.event.stamp.wall, told.event.subject.as_str()))
+        .map(|listed| (listed.event.stamp.wall, listed.event.subject.as_str()))
         .collect();
     let own = |(seconds, _)| stamp(0, seconds).wall;
     assert_eq!(
-        told,
+        found,
         [
             (own(kills[0]), "hog (7)"),
             (own(kills[1]), "hog (8)"),
@@ -297,8 +297,11 @@ fn a_note_and_a_report_with_other_words_are_two_kills() {
     let fresh = read_of_log(-2, 9);
     timeline.report_when(0, fresh.stamp, kill_of(9), Some(fresh.report.into()));
     let all = events(&timeline, &Facts::default());
-    let told: Vec<_> = all.iter().map(|told| told.event.subject.as_str()).collect();
-    assert_eq!(told, ["hog (8)", "hog (9)"]);
+    let found: Vec<_> = all
+        .iter()
+        .map(|listed| listed.event.subject.as_str())
+        .collect();
+    assert_eq!(found, ["hog (8)", "hog (9)"]);
     assert_eq!(all[1].event.text, "OOM kill of hog (9), 90 MiB");
 }
 
@@ -337,7 +340,7 @@ fn a_kill_that_only_a_groups_counter_tells_of_lies_between_two_readings() {
     let kills = recent_kills(&timeline, &Facts::default(), ALL);
     assert_eq!(when(&kills), [(Some(10), Some(20), 1)]);
     assert_eq!(kills[0].group.as_deref(), Some("/web"));
-    // The host's counter is read more often and tells better; of two kills it tells them apart.
+    // The host's counter is read more often and is more precise; it separates two kills.
     let timeline = rarely_read(
         |at| u64::from(at >= 13) + u64::from(at >= 17),
         |at| 2 * u64::from(at > 10),
@@ -386,17 +389,17 @@ fn kills_minutes_apart_are_as_many_events_and_times() {
         let written = stamp(at, i64::try_from(at).unwrap());
         timeline.report_by_time(written, kill_of(pid), None);
     }
-    let told: Vec<_> = events(&timeline, &Facts::default())
+    let found: Vec<_> = events(&timeline, &Facts::default())
         .into_iter()
-        .map(|told| (told.event.stamp.boot, told.event.subject))
+        .map(|listed| (listed.event.stamp.boot, listed.event.subject))
         .collect();
     let expected = [(9, "hog (42)"), (249, "hog (43)")];
     assert_eq!(
-        told,
+        found,
         expected.map(|(at, who)| (Span::from_secs(at), who.to_owned()))
     );
-    let lately = recent_kills(&timeline, &Facts::default(), Span::from_mins(2));
-    assert_eq!(when(&lately), [(None, Some(249), 1)]);
+    let recent = recent_kills(&timeline, &Facts::default(), Span::from_mins(2));
+    assert_eq!(when(&recent), [(None, Some(249), 1)]);
 }
 
 #[test]
@@ -413,9 +416,9 @@ fn a_kill_in_a_group_that_counts_itself_is_not_taken_for_another_groups() {
         ..kill_of(42)
     };
     timeline.report_by_time(stamp(2, 2), report, None);
-    let told = texts(&timeline, &Facts::default());
+    let found = texts(&timeline, &Facts::default());
     assert_eq!(
-        told,
+        found,
         ["OOM kill of hog (42), 90 MiB, in /a", "OOM kill in /b"]
     );
 }
@@ -430,12 +433,12 @@ fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
     }
     timeline.report_by_time(stamp(4_700, 4_700), kill_of(42), None);
     let all = events(&timeline, &Facts::default());
-    let told: Vec<_> = all
+    let found: Vec<_> = all
         .iter()
         .map(|dated_event| (dated_event.event.text.as_str(), dated_event.dated))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             (
                 "2 OOM kills since boot, by the host's counter",
@@ -446,9 +449,9 @@ fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
     );
     assert_eq!(kills_since_boot(&timeline), 2);
     // They may have been in the last two hours, and the one that is dated was not in the last two minutes.
-    let lately = |within| when(&recent_kills(&timeline, &Facts::default(), within));
-    assert_eq!(lately(Span::from_mins(2)), []);
-    assert_eq!(lately(Span::from_mins(15)), [(None, Some(-300), 1)]);
+    let recent = |within| when(&recent_kills(&timeline, &Facts::default(), within));
+    assert_eq!(recent(Span::from_mins(2)), []);
+    assert_eq!(recent(Span::from_mins(15)), [(None, Some(-300), 1)]);
 }
 
 #[test]
@@ -463,18 +466,18 @@ fn a_look_behind_its_recording_knows_each_kill_once() {
         ..noted(EventKind::OomKill, 0, "hog (7)")
     });
     past.report_by_time(known, kill_of(7), None);
-    let mut look = Timeline::default();
+    let mut later = Timeline::default();
     for at in 600..605 {
-        look.push(&second(at)).unwrap();
+        later.push(&second(at)).unwrap();
     }
     for (at, pid) in [(100, 7), (590, 8)] {
-        look.report_by_time(stamp(at, i64::try_from(at).unwrap()), kill_of(pid), None);
+        later.report_by_time(stamp(at, i64::try_from(at).unwrap()), kill_of(pid), None);
     }
-    look.report_by_time(stamp(602, 602), kill_of(9), None);
-    past.append(&look).unwrap();
+    later.report_by_time(stamp(602, 602), kill_of(9), None);
+    past.append(&later).unwrap();
     let subjects: Vec<_> = events(&past, &Facts::default())
         .into_iter()
-        .map(|told| told.event.subject)
+        .map(|listed| listed.event.subject)
         .collect();
     assert_eq!(subjects, ["hog (7)", "hog (8)", "hog (9)"]);
     let of_look = past.part(10, 15);

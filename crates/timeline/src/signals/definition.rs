@@ -122,7 +122,7 @@ impl SignalId {
     }
 }
 
-/// An entry of the catalogue whose type knows kind and unit.
+/// An entry of the catalogue with kind and unit in its type.
 #[derive(Debug)]
 pub struct Signal<K> {
     id: SignalId,
@@ -194,7 +194,7 @@ pub struct SignalDef {
     /// Metric of Performance Co-Pilot; empty where it has none.
     pub pcp: &'static str,
     /// Metric of node_exporter, of collectors that are off by default too; empty where it has none. Of `/proc/vmstat`
-    /// only what the collector exports unless told otherwise: it can be told to export every field.
+    /// only what the collector exports by default: it can be configured to export every field.
     pub node_exporter: &'static str,
 }
 

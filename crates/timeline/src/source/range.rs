@@ -34,7 +34,7 @@ pub enum OutOfRange {
     TooShort(Span),
     /// It has no wall clock; times can be counted from its start only. It lasts this long.
     NoClock(Span),
-    /// Nothing tells how its looks lie in time.
+    /// The order of its samples is unknown.
     NoTime,
 }
 
@@ -44,7 +44,7 @@ impl TimeRange {
         *self == Self::default()
     }
 
-    /// Whether it ends before it begins, as far as that can be told without a source.
+    /// Whether it ends before it begins, as far as that is known without a source.
     pub fn is_backwards(&self) -> bool {
         match (self.since, self.until) {
             (Some(TimePoint::At(since)), Some(TimePoint::At(until))) => since > until,

@@ -149,10 +149,10 @@ mod tests {
             to: MINUTE,
         });
         assert_eq!(part.downsampled(), ranges);
-        let mut kept = timeline.clone();
-        kept.keep_last(20);
+        let mut trimmed = timeline.clone();
+        trimmed.keep_last(20);
         assert_eq!(
-            (kept.resolution_at(9), kept.resolution_at(10)),
+            (trimmed.resolution_at(9), trimmed.resolution_at(10)),
             (None, Some(MINUTE))
         );
     }

@@ -31,8 +31,10 @@ impl Timeline {
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
-        let reads = self.reads.each_ref();
-        let reads = reads.map(|reads| Arc::new(reads.cut(first, end)));
+        let reads = self
+            .reads
+            .each_ref()
+            .map(|reads| Arc::new(reads.cut(first, end)));
         let within = |readings: &Readings, entity: Entity| {
             readings.part(first, end, &reads[entity as usize])
         };
@@ -40,8 +42,10 @@ impl Timeline {
             let columns = within(&series.columns, series.entity)?;
             Some(series.with(columns))
         };
-        let entities = self.entities.iter();
-        let entities = entities.filter_map(|(key, series)| Some((key.clone(), part(series)?)));
+        let entities = self
+            .entities
+            .iter()
+            .filter_map(|(key, series)| Some((key.clone(), part(series)?)));
         Self {
             stamps: self.stamps[first..end].to_vec(),
             times: self.times[first..end].to_vec(),
@@ -185,14 +189,14 @@ mod tests {
             let last = timeline.stamps.last().map_or(Span::ZERO, |last| last.boot);
             let mut sample = Sample::at(last.plus(Span::from_secs(1)));
             sample.host.set(MEM_FREE, Bytes::new(*free));
-            for (key, held) in ["/db", "/web"].into_iter().zip(groups) {
-                let Some(held) = *held else {
+            for (key, current) in ["/db", "/web"].into_iter().zip(groups) {
+                let Some(current) = *current else {
                     continue;
                 };
                 let row = sample.table_mut(Entity::Cgroup).entry(key);
-                row.row.set(CGROUP_CURRENT, Bytes::new(held));
-                if held > 0 {
-                    row.row.set(CGROUP_PSI_MEMORY_SOME, Micros::new(held));
+                row.row.set(CGROUP_CURRENT, Bytes::new(current));
+                if current > 0 {
+                    row.row.set(CGROUP_PSI_MEMORY_SOME, Micros::new(current));
                 }
             }
             timeline.push(&sample).unwrap();
@@ -274,9 +278,9 @@ mod tests {
                 let read: Vec<_> = readings[first..end].iter().map(|(_, groups)| groups[at]).collect();
                 let group = part.entity(Entity::Cgroup, key);
                 prop_assert_eq!(group.is_some(), read.iter().any(Option::is_some));
-                for (index, held) in read.into_iter().enumerate() {
+                for (index, current) in read.into_iter().enumerate() {
                     let found = group.and_then(|group| part.at_of(group, CGROUP_CURRENT, index));
-                    prop_assert_eq!(found, held.map(Bytes::new));
+                    prop_assert_eq!(found, current.map(Bytes::new));
                 }
             }
             let (from, to) = some_of(part.len(), inner);
@@ -299,11 +303,11 @@ mod tests {
             prop_assert_eq!(answers(&ahead.part(from, to)), answers(&expected.part(from, to)));
 
             prop_assert_eq!(answers(&whole), before, "the source stays what it is");
-            let kept = answers(&part);
+            let part_answers = answers(&part);
             let unasked = whole.part(first, end);
             push(&mut whole, &more);
-            prop_assert_eq!(answers(&part), kept.clone(), "and so does a part of a source that goes on");
-            prop_assert_eq!(answers(&unasked), kept);
+            prop_assert_eq!(answers(&part), part_answers.clone(), "and so does a part of a source that goes on");
+            prop_assert_eq!(answers(&unasked), part_answers);
         }
     }
 

@@ -125,16 +125,16 @@ mod tests {
     #[test]
     fn the_last_samples_that_are_kept_are_those_of_a_part() {
         for samples in [0, 1, 4, 99] {
-            let mut kept = watched();
-            let first = kept.len().saturating_sub(samples);
-            let part = kept.part(first, kept.len()).alone();
-            kept.keep_last(samples);
-            assert_eq!(kept.times(), part.times());
+            let mut trimmed = watched();
+            let first = trimmed.len().saturating_sub(samples);
+            let part = trimmed.part(first, trimmed.len()).alone();
+            trimmed.keep_last(samples);
+            assert_eq!(trimmed.times(), part.times());
             for index in 0..part.len() {
-                let (a, b) = (kept.sample(index).unwrap(), part.sample(index).unwrap());
+                let (a, b) = (trimmed.sample(index).unwrap(), part.sample(index).unwrap());
                 assert_eq!(format!("{a:?}"), format!("{b:?}"));
             }
-            assert_eq!(kept.gauge(MEM_FREE).is_some(), samples > 0);
+            assert_eq!(trimmed.gauge(MEM_FREE).is_some(), samples > 0);
         }
     }
 

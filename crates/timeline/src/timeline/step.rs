@@ -29,7 +29,7 @@ impl Step {
 }
 
 impl BreakKind {
-    /// Whether to report it beside other breaks at the same sample: a suspend implies a gap.
+    /// Whether to report it in addition to other breaks at the same sample: a suspend implies a gap.
     pub fn is_worth_reporting(self, mut others: impl Iterator<Item = Self>) -> bool {
         !matches!(self, Self::Gap(_)) || !others.any(|kind| matches!(kind, Self::Suspend(_)))
     }

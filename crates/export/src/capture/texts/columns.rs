@@ -34,7 +34,7 @@ fn place(field: &str) -> Option<usize> {
     field.parse().ok()
 }
 
-/// Numbers that nobody reads are 0; the line ends before one that is missing.
+/// Unused numbers are 0; the line ends before one that is missing.
 fn line(row: &Row, file: &str) -> String {
     /// No file has more.
     const PLACES: usize = 16;

@@ -47,11 +47,12 @@ pub(super) fn pressure(row: &Row, file: &'static str, path: &str, texts: &mut Te
         let mut line = who.to_owned();
         let mut total = None;
         for (field, signal, _) in field_of(file) {
-            let (Some((whose, what)), Some(raw)) = (field.split_once(' '), raw(row, signal)) else {
+            let (Some((prefix, what)), Some(raw)) = (field.split_once(' '), raw(row, signal))
+            else {
                 continue;
             };
             match what {
-                _ if whose != who => {}
+                _ if prefix != who => {}
                 "total" => total = Some(raw),
                 // Stored as µs of each second, printed as percent.
                 window => {

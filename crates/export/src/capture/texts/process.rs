@@ -12,7 +12,7 @@ use super::{Texts, field, push};
 /// What the catalogue adds, so that -1000 is a number like the others.
 const OOM_ADJ_ZERO: i64 = 1000;
 
-/// Writes a process, whose key is `PID@START`.
+/// Writes a process; its key is `PID@START`.
 pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
     let (pid, start) = process.key.split_once('@').unwrap_or((&process.key, "0"));
     let path = |file: &str| format!("/proc/{pid}/{file}");
@@ -80,7 +80,7 @@ fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
     ))
 }
 
-/// The path by which a service is known again. A container of LXC has any name, and its parent tells.
+/// The path by which a service is recognised. A container of LXC has any name; its parent identifies it.
 fn cgroup(service: &str) -> String {
     let is_known_by_itself = [".service", ".scope", ".slice"]
         .iter()

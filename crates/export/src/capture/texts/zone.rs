@@ -9,7 +9,7 @@ use units::Count;
 
 use super::{Texts, leading, push};
 
-/// Writes a zone, whose key is `NODE/ZONE`.
+/// Writes a zone; its key is `NODE/ZONE`.
 pub(super) fn write(zone: &EntityRow, texts: &mut Texts) {
     let Some((node, name)) = zone.key.split_once('/') else {
         return;

@@ -33,7 +33,7 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
         .map(|word| word.trim_matches(['"', '\'', '`', '*']))
         .filter(|word| !word.is_empty())
         .peekable();
-    // A thousands separator looks like a separator of pairs.
+    // A thousands separator can be mistaken for a separator of pairs.
     if has_thousands_separators(line) {
         return parse_one(line);
     }

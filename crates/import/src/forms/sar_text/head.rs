@@ -9,7 +9,7 @@ use crate::sar::stamp;
 #[derive(Debug, PartialEq)]
 pub(super) struct SarHead<'a> {
     pub(super) host: SarHost,
-    /// Release and host name, to tell hosts apart.
+    /// Release and host name, to distinguish hosts.
     pub(super) identity: &'a str,
     /// The midnight before its tables, in seconds since 1970.
     pub(super) midnight: Option<i64>,

@@ -6,7 +6,7 @@ use crate::text::figure::{KIB, PrintedFigure};
 /// The headings of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SarTable {
-    /// All headings: tells tables apart.
+    /// All headings: distinguishes tables.
     pub(super) name: String,
     columns: Vec<Option<ColumnIndex>>,
     /// Index of the word with the name of the CPU or disk.

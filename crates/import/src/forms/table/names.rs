@@ -254,11 +254,11 @@ fn all_names() -> HashMap<String, KnownName> {
     names
 }
 
-/// A name without case and punctuation; `/s` is kept.
+/// A name without case and punctuation; `/s` stays.
 fn normal(name: &str) -> String {
-    let kept = |c: &char| c.is_alphanumeric() || *c == '/';
+    let is_significant = |c: &char| c.is_alphanumeric() || *c == '/';
     name.chars()
-        .filter(kept)
+        .filter(is_significant)
         .map(|c| c.to_ascii_lowercase())
         .collect()
 }

@@ -134,7 +134,7 @@ fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
         .then_some((columns, 1 + usize::from(is_band)))
 }
 
-/// The columns of rows without a heading, if `vmstat` was run or two lines in a row look like it.
+/// The columns of rows without a heading, if `vmstat` was run or two lines in a row have its form.
 fn without_heading(lines: &[&str], options: &VmstatOptions) -> Option<Vec<&'static str>> {
     let columns_in = |line: &&str| {
         let row = row(line, 0, COLUMNS.len()).filter(|row| row.figures.len() >= 16)?;

@@ -40,9 +40,9 @@ pub(crate) fn write(
         .with_context(context)?;
     let recording = draft.path().join("recording");
     let bar = output.busy("writing");
-    let kept = store::add_timeline(&recording, &host, &opened.timeline, &opened.facts, every);
+    let added = store::add_timeline(&recording, &host, &opened.timeline, &opened.facts, every);
     bar.finish_and_clear();
-    for problem in kept.with_context(context)?.problems {
+    for problem in added.with_context(context)?.problems {
         output.warn(&problem);
     }
     std::fs::rename(recording.join("segments"), directory).with_context(context)?;

@@ -10,7 +10,9 @@ use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
-use sampler::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
+use sampler::{
+    Control, Health, Housekeeper, INBOX, Recorder, RecordingState, Settings, privilege, status,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::{Cut, HostIdentity, Writer, WriterOptions};
@@ -39,7 +41,7 @@ pub(super) fn run(
     if let Some(cut) = writer.before() {
         output.warn(&cut_short(directory, cut));
     }
-    let kept = Kept {
+    let recording = RecordingState {
         directory: directory.to_owned(),
         settings: as_told(args, processes),
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
@@ -50,9 +52,9 @@ pub(super) fn run(
     let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
     // When all is open: what opening took for a moment must not stay, and what is locked does.
     privileges.insert(0, privilege::lock_memory());
-    health.tell_privileges(privileges);
-    let status_line = StatusLine::start(args, &kept, &health, &control, output);
-    let housekeeper = Housekeeper::start(&root, facts, kept, Arc::clone(&health), outbox)
+    health.set_privileges(privileges);
+    let status_line = StatusLine::start(args, &recording, &health, &control, output);
+    let housekeeper = Housekeeper::start(&root, facts, recording, Arc::clone(&health), outbox)
         .context("cannot start a thread")?;
     let ended = recorder.run(&control);
     housekeeper.stop();
@@ -85,7 +87,7 @@ fn settings(args: &RecordArgs, processes: Option<Span>) -> Settings {
             TasksBy::Bpf => TaskSource::Bpf,
             TasksBy::Proc => TaskSource::Proc,
         }),
-        // Dearer than processes, each for each.
+        // More expensive than processes, each for each.
         groups: (!args.no_groups)
             .then(|| processes.map_or(super::PROCESSES, |every| every.max(super::PROCESSES))),
         ..Settings::default()
@@ -115,8 +117,7 @@ fn host(root: &Root) -> (HostIdentity, Facts) {
 
 fn options(args: &RecordArgs) -> WriterOptions {
     // A program that is replaced while it runs has its path all the same, and an old head is sealed by the new one.
-    let sealer = std::env::current_exe().ok();
-    let sealer = sealer.map(|program| {
+    let sealer = std::env::current_exe().ok().map(|program| {
         let options = ["record", "--seal"].map(OsString::from);
         std::iter::once(program.into_os_string())
             .chain(options)

@@ -11,7 +11,7 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
     for problem in &sealed.problems {
         output.warn(&format!("{}: {problem}", directory.display()));
     }
-    // Whoever started it has to know that it must be tried again.
+    // The caller has to know that it must be tried again.
     Ok(if sealed.left.is_empty() {
         Exit::Ok
     } else {

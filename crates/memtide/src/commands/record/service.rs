@@ -170,8 +170,8 @@ fn run(step: &[String]) -> anyhow::Result<()> {
     let done = Command::new(program).args(arguments).output();
     let done = done.with_context(|| format!("cannot run `{line}`"))?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        bail!("`{line}` failed: {said}");
+        let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        bail!("`{line}` failed: {stderr}");
     }
     Ok(())
 }
@@ -264,14 +264,14 @@ mod tests {
 
     #[test]
     fn a_program_that_may_be_gone_at_the_next_start_is_warned_of() {
-        for (program, is_told) in [
+        for (program, expected) in [
             ("/tmp/memtide", true),
             ("/home/u/bin/memtide", true),
             ("/usr/local/bin/memtide", false),
             ("/tmpfs/memtide", false),
         ] {
-            let told = does_not_stay(Path::new(program)).is_some();
-            assert_eq!(told, is_told, "{program}");
+            let is_refused = does_not_stay(Path::new(program)).is_some();
+            assert_eq!(is_refused, expected, "{program}");
         }
     }
 }

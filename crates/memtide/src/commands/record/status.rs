@@ -16,7 +16,7 @@ pub(super) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
         .or_else(recording_directory::to_read)
         .or_else(recording_directory::to_write)
         .context(
-            "there is no home directory to look for a recording in; name one with `--to DIR`",
+            "there is no home directory to search for a recording; name one with `--to DIR`",
         )?;
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let status = answers::status(&directory)?;

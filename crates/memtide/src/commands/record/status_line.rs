@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sampler::{Control, Health, Kept};
+use sampler::{Control, Health, RecordingState};
 use store::{DiskState, Monitor, Recording};
 use units::{Bytes, Count, Span};
 
@@ -40,15 +40,15 @@ impl StatusLine {
     /// Starts the thread. If it cannot be started, the recorder runs without it.
     pub(super) fn start(
         args: &RecordArgs,
-        kept: &Kept,
+        recording: &RecordingState,
         health: &Arc<Health>,
         control: &Control,
         output: &Output,
     ) -> Self {
         let view = View {
-            directory: kept.directory.clone(),
+            directory: recording.directory.clone(),
             health: Arc::clone(health),
-            monitor: kept.monitor.clone(),
+            monitor: recording.monitor.clone(),
             control: control.clone(),
             is_terminal: std::io::stderr().is_terminal(),
             began: Instant::now(),
@@ -60,7 +60,7 @@ impl StatusLine {
         };
         output.note(&format!(
             "recording into {}, the last {} or {}{how_to_end}",
-            kept.directory.display(),
+            recording.directory.display(),
             args.keep,
             args.keep_size
         ));
@@ -159,7 +159,7 @@ impl View {
         }
     }
 
-    /// `0:02:04 · 124 samples · 0.3 ms each · 0 late · 4.1 MiB of RAM · 1.2 MiB kept · BPF`.
+    /// `0:02:04 · 124 samples · 0.3 ms each · 0 late · 4.1 MiB of RAM · 1.2 MiB stored · BPF`.
     fn line(&self, size: Option<Bytes>) -> String {
         let figures = self.health.figures();
         let began = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -172,7 +172,7 @@ impl View {
         if let Some(each) = figures.cpu_per_sample() {
             parts.insert(2, format!("{each} each"));
         }
-        parts.extend(size.map(|size| format!("{size} kept")));
+        parts.extend(size.map(|size| format!("{size} stored")));
         if figures.lost > 0 {
             parts.push(format!("{} lost", Count::new(figures.lost)));
         }

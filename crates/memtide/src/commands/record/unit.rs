@@ -101,7 +101,7 @@ WatchdogSec=10min
 TimeoutStopSec=30s
 # Only the recorder is asked to end; a child that seals is not waited for, as the next start goes on with it.
 KillMode=mixed
-# That child may be killed for want of memory; the recorder goes on.
+# The OOM killer may kill that child; the recorder goes on.
 OOMPolicy=continue
 UMask=0027
 
@@ -205,15 +205,15 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
-        let kept = text
+        let rights = text
             .lines()
             .find(|line| line.starts_with("CapabilityBoundingSet="))
             .unwrap();
-        for right in kept.split(['=', ' ']).skip(1) {
-            let said = text
+        for right in rights.split(['=', ' ']).skip(1) {
+            let has_reason = text
                 .lines()
                 .any(|line| line.starts_with('#') && line.contains(right));
-            assert!(said, "{right} has no reason");
+            assert!(has_reason, "{right} has no reason");
         }
     }
 

@@ -31,13 +31,13 @@ const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 pub(crate) struct TaskIter {
     link: OwnedFd,
     scale: TaskScale,
-    /// How many CPUs the program looks at.
+    /// How many CPUs the program reads.
     cpus: u32,
     online: Option<KernelFile>,
     online_text: Vec<u8>,
     bytes: Vec<u8>,
     records: Vec<TaskRecord>,
-    /// Threads whose process comes later, as PIDs start again at the lowest after the highest.
+    /// Threads of a process that comes later, as PIDs start again at the lowest after the highest.
     early: Vec<[u8; THREAD * 8]>,
     before: Vec<Remembered>,
     now: Vec<Remembered>,
@@ -64,12 +64,13 @@ impl TaskIter {
 
     fn load(root: &Root) -> Result<Self, String> {
         let mut online_text = Vec::new();
-        let online = KernelFile::open(root, CPUS_ONLINE).ok();
-        let online = online.map(|file| file.shaped(Shape::OneLine));
+        let online = KernelFile::open(root, CPUS_ONLINE)
+            .ok()
+            .map(|file| file.shaped(Shape::OneLine));
         if let Some(file) = &online {
             file.read(&mut online_text).map_err(|e| e.to_string())?;
         }
-        let cpus = cpus(&online_text).ok_or("cannot tell which CPUs are online")?;
+        let cpus = cpus(&online_text).ok_or("cannot read which CPUs are online")?;
         if cpus > Self::MOST_CPUS {
             let most = Self::MOST_CPUS;
             return Err(format!("{cpus} CPUs, and the program sums up {most}"));
@@ -107,7 +108,7 @@ impl TaskIter {
         walk
     }
 
-    /// Reads to the end and does not look at it; gives the bytes.
+    /// Reads to the end without parsing; returns the bytes.
     pub(crate) fn read_only(&mut self) -> Result<usize, Errno> {
         let file = iterate(&self.link)?;
         let mut all = 0;
@@ -268,7 +269,7 @@ fn is_first_pid_namespace(root: &Root) -> Result<(), String> {
     /// include/linux/proc_ns.h
     const FIRST: &str = "pid:[4026531836]";
     let own = std::fs::read_link(root.path("/proc/self/ns/pid"))
-        .map_err(|error| format!("cannot tell which PID namespace this is: {error}"))?;
+        .map_err(|error| format!("cannot read the PID namespace: {error}"))?;
     if own.as_os_str() == FIRST {
         return Ok(());
     }

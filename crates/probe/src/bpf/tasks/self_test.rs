@@ -1,4 +1,4 @@
-//! Whether the iterator of tasks tells the truth here: its records against `/proc` at the start.
+//! Whether the iterator of tasks is correct on this kernel: compares its records with `/proc` at the start.
 //!
 //! The program finds the kernel's data by the kernel's own types, and what it cannot find reads as 0 rather than as an
 //! error; so nothing is believed that was not compared once. Counts of pages that lack the parts of other CPUs are only
@@ -243,7 +243,7 @@ impl Mapping {
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE) };
         let start = start.map_err(|errno| format!("cannot map {length} B: {errno}"))?;
         for offset in (0..length).step_by(page) {
-            // SAFETY: within the mapping, which is writable and nobody else's.
+            // SAFETY: within the mapping, which is writable and ours alone.
             unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
         }
         Ok(Self { start, length })

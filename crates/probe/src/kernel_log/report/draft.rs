@@ -176,8 +176,8 @@ impl Draft {
         }
     }
 
-    /// What it is about. Without its head, a table of tasks or a kill tells; a mere look at memory could be either, and
-    /// counts as a kill whose end is missing.
+    /// What it is about. Without its head, a table of tasks or a kill decides; a memory dump alone could be either, and
+    /// counts as a kill with its end missing.
     fn kind(&self) -> ReportKind {
         self.head.kind.unwrap_or_default()
     }

@@ -21,7 +21,7 @@ pub(super) struct Head {
     has_slub: bool,
 }
 
-/// A trace is told by its innermost functions.
+/// A trace is recognised by its innermost functions.
 const MOST_FUNCTIONS: usize = 64;
 
 /// What stands between the name of a process and the reason.
@@ -33,7 +33,7 @@ pub(super) const FAILURES: [&str; 5] = [
     ": vmalloc error: ",
 ];
 
-/// How the slab allocators begin to tell.
+/// The first words of the slab allocators' reports.
 pub(super) const SLAB_FAILURES: [&str; 2] = [
     "SLUB: Unable to allocate memory on",
     "SLAB: Unable to allocate memory on",
@@ -83,7 +83,7 @@ impl Head {
 
     fn failed(&mut self, name: &str, text: &str, is_vmalloc: bool) -> Taken {
         let request = request(text, "mode:");
-        // The first kernels that told of vmalloc told its size only.
+        // The first kernels that reported vmalloc printed its size only.
         let is_bare = is_vmalloc && text.ends_with(" bytes");
         if request.is_none() && !is_bare {
             return Taken::No;
@@ -160,7 +160,7 @@ impl Head {
             || line.contains("debugging increased min order")
     }
 
-    /// Lines between the reason and the memory: who ran, the call trace, registers. They look like those of any other
+    /// Lines between the reason and the memory: who ran, the call trace, registers. They resemble those of any other
     /// event of the kernel, so they belong to the report only near its head.
     pub(super) fn take_surroundings(&mut self, line: &str) -> bool {
         if let Some(running) = running(line) {
@@ -192,7 +192,7 @@ pub(super) fn is_start(line: &str) -> bool {
         || of_failure()
 }
 
-/// `oom-killer: gfp_mask=0xd0`, before 2.6.18 told who asked.
+/// `oom-killer: gfp_mask=0xd0`, before 2.6.18 named the task.
 fn old_head(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("oom-killer: ")?;
     rest.starts_with("gfp_mask=").then_some(("", rest))

@@ -17,7 +17,7 @@ pub(super) struct KillLines {
     pub(super) nodemask: Option<String>,
     /// Whether a kill line says that a group's limit was the reason.
     pub(super) is_group: bool,
-    /// Whether there was nobody to kill, or the kernel was told to stop instead.
+    /// Whether there was no process to kill, or the kernel was configured to panic instead.
     pub(super) is_without_kill: bool,
     /// Whom `oom-kill:` names.
     named: Option<Killed>,
@@ -68,7 +68,7 @@ impl KillLines {
         self.named.is_some() || self.is_done()
     }
 
-    /// Whether somebody is dead, so that the report is at its end.
+    /// Whether a process was killed, so that the report is at its end.
     pub(super) fn is_done(&self) -> bool {
         !self.killed.is_empty()
             || self.chosen.is_some()
@@ -76,7 +76,7 @@ impl KillLines {
             || self.is_whole_group
     }
 
-    /// Who was killed, as far as told.
+    /// The killed processes, as far as reported.
     pub(super) fn into_killed(self) -> Vec<Killed> {
         let mut killed = self.killed;
         if killed.is_empty() {
@@ -192,7 +192,7 @@ impl KillLines {
 /// The kernel keeps 15 bytes of a name.
 const MOST_NAME: usize = 15;
 
-/// Ends that name nobody to kill, and the reaper's word after a kill.
+/// Ends without a killed process, and the reaper's line after a kill.
 const ENDS: [&str; 7] = [
     "oom_reaper: ",
     "Out of memory and no killable processes",

@@ -1,5 +1,5 @@
 //! Lists that follow the memory where kernel memory is short: unreclaimable slab caches, allocations by place in the
-//! source. Understood, and not kept: no rule needs more than their sums, which the memory has.
+//! source. Parsed, and dropped: no rule needs more than their sums, which the memory has.
 
 use super::scan::{self, number, size};
 

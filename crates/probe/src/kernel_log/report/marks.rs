@@ -1,4 +1,4 @@
-//! By which words lines of reports are told from others before they are read: for whoever searches a log.
+//! The words by which a search of a log recognises lines of reports before they are parsed.
 
 /// Words that every report has in at least one of its lines, and other lines nearly never.
 pub const MARKS: [&str; 12] = [

@@ -54,7 +54,7 @@ const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("isolated_anon", None),
     ("isolated_file", None),
     ("unevictable", Some(MEM_UNEVICTABLE)),
-    // Before 2.6.28 lists held both kinds.
+    // Before 2.6.28 lists had both kinds.
     ("active", Some(MEM_ACTIVE)),
     ("inactive", Some(MEM_INACTIVE)),
     ("dirty", Some(MEM_DIRTY)),
@@ -78,7 +78,7 @@ const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("zspages", None),
 ];
 
-/// Sizes that only nodes (or, before 4.8, zones) have, and whose sum over them is a signal of the host.
+/// Sizes that only nodes (or, before 4.8, zones) have; their sum is a signal of the host.
 const SIZES: [(&str, MemorySignal); 6] = [
     ("kernel_stack", MEM_KERNEL_STACK),
     ("shadow_call_stack", MEM_SHADOW_CALL_STACK),
@@ -88,7 +88,7 @@ const SIZES: [(&str, MemorySignal); 6] = [
     ("balloon", MEM_BALLOON),
 ];
 
-/// Sizes of zones whose sums stand in for the counters where a report was cut off above its zones.
+/// Sizes of zones; their sums replace the counters where a report was cut off above its zones.
 const ZONE_SIZES: [(&str, MemorySignal); 6] = [
     ("free", MEM_FREE),
     ("active_anon", MEM_ACTIVE_ANON),
@@ -242,7 +242,7 @@ impl ReportMemory {
         pool.is_some()
     }
 
-    /// What `/proc/meminfo` would have shown. `managed` is what the zones manage in all, where they tell.
+    /// What `/proc/meminfo` would have shown. `managed` is what the zones manage in all, where they are printed.
     pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>) -> Row {
         let mut row = Row::default();
         let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
@@ -267,8 +267,10 @@ impl ReportMemory {
         self.sums(&mut row, page);
         self.cache_and_anon(&mut row, page);
         self.huge_row(&mut row);
-        let ram = self.total(Total::Ram).zip(self.total(Total::Reserved));
-        let ram = ram.map(|(ram, reserved)| bytes(ram.saturating_sub(reserved)));
+        let ram = self
+            .total(Total::Ram)
+            .zip(self.total(Total::Reserved))
+            .map(|(ram, reserved)| bytes(ram.saturating_sub(reserved)));
         if let Some(total) = ram.filter(|ram| *ram > Bytes::ZERO).or(managed) {
             row.set(MEM_TOTAL, total);
         }

@@ -1,4 +1,4 @@
-//! A report as a sample: the same rows as the kernel's files give, so that every rule can look at it.
+//! A report as a sample: the same rows as the kernel's files give, so that every rule can read it.
 
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask, ZoneReport};
@@ -105,7 +105,7 @@ fn fill_group(group: &GroupReport, row: &mut EntityRow) {
     }
 }
 
-/// A report does not tell when a process began.
+/// A report lacks the start time of processes.
 fn name(row: &mut EntityRow, pid: u32, name: &str) {
     row.key = format!("{pid}@0");
     row.label.push_str(name);

@@ -15,11 +15,11 @@ pub(super) struct TaskTable {
     has_title: bool,
     columns: Option<Vec<TaskColumn>>,
     rows: Vec<TaskRow>,
-    /// Rows beyond those that are kept.
+    /// Rows beyond those that are stored.
     pub(super) left_out: usize,
 }
 
-/// A row whose sizes wait for the page size.
+/// A row with sizes in pages, until the page size is known.
 #[derive(Debug, Default)]
 struct TaskRow {
     task: ReportTask,

@@ -1,4 +1,4 @@
-//! Zones: their marks, reserves and free blocks; and the nodes' lines, whose sizes the host's memory sums up.
+//! Zones: their watermarks, reserves and free blocks; and the nodes' lines, of which the host's memory is the sum.
 
 use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use units::{Bytes, PageSize, Pages};
@@ -11,7 +11,7 @@ use super::taken::Taken;
 #[derive(Debug, Default)]
 pub(super) struct Zones {
     zones: Vec<Zone>,
-    /// Nodes whose own line was read.
+    /// Nodes with a line of their own.
     nodes: Vec<u32>,
     /// The smallest block of any list: a page.
     page: Option<Bytes>,
@@ -172,7 +172,7 @@ impl Zones {
 }
 
 impl Zone {
-    /// A size of the zone's line. Others than these are for people, or sums of the nodes.
+    /// A size of the zone's line. Others are only human-readable, or sums of the nodes.
     fn note(&mut self, name: &str, size: Bytes) {
         let zone = &mut self.report;
         let slot = match name {

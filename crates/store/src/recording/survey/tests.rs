@@ -1,4 +1,4 @@
-//! Screened reading is exact where it looks closely, and elsewhere what reading by the minute is.
+//! Screened reading is exact in the minutes that it opens, and equals reading by the minute elsewhere.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn made() -> impl Strategy<Value = Made> {
         })
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers, the same in each run.
 fn chance(seed: u64, at: u64) -> u64 {
     let mixed = (seed ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
@@ -109,7 +109,7 @@ fn samples(made: &Made) -> Vec<Vec<Sample>> {
             Between::Reboot(off) => (boot, wall) = (0, wall + off.cast_signed()),
             Between::ClockSet(_) => {}
         }
-        // What is kept later must begin later.
+        // What is stored later must begin later.
         let by = match between {
             Between::ClockSet(by) if second == 0 => *by,
             Between::ClockSet(by) => by.abs(),
@@ -249,7 +249,7 @@ proptest! {
         let by_minute = recording.load(all(Resolution::Minutes), &mut |_| ()).timeline;
         let most = if is_tight { 200 } else { MOST_SAMPLES };
         let loaded = screened(&recording, all(Resolution::Minutes), made.seed, most);
-        let (mixed, told) = (&loaded.timeline, loaded.screened.unwrap());
+        let (mixed, screened) = (&loaded.timeline, loaded.screened.unwrap());
         let (in_full, in_minutes) = (places(&full), places(&by_minute));
         for index in 0..mixed.len() {
             let key = of(mixed.stamp(index).unwrap());
@@ -263,16 +263,16 @@ proptest! {
             }
         }
         let minutes = minutes_of(&by_minute, &in_full);
-        prop_assert_eq!(told.minutes, minutes.len());
+        prop_assert_eq!(screened.minutes, minutes.len());
         let opened = opened_minutes(mixed, &minutes, &in_full);
         let ends = (0..by_minute.len()).map(|at| by_minute.stamp(at).unwrap());
         let suspicious: Vec<bool> = ends.map(|end| is_suspicious(end, made.seed)).collect();
-        prop_assert_eq!(told.suspicious, suspicious.iter().filter(|minute| **minute).count());
-        prop_assert_eq!(told.opened, opened.iter().filter(|minute| **minute).count());
+        prop_assert_eq!(screened.suspicious, suspicious.iter().filter(|minute| **minute).count());
+        prop_assert_eq!(screened.opened, opened.iter().filter(|minute| **minute).count());
         let closed = suspicious.iter().zip(&opened).filter(|(is, opened)| **is && !**opened);
-        prop_assert_eq!(told.unopened, closed.count());
+        prop_assert_eq!(screened.unopened, closed.count());
         if !is_tight {
-            prop_assert_eq!(told.unopened, 0);
+            prop_assert_eq!(screened.unopened, 0);
             let near = |at: usize| (at.saturating_sub(1)..=at + 1).any(|at| suspicious.get(at) == Some(&true));
             prop_assert_eq!(&opened, &(0..minutes.len()).map(near).collect::<Vec<_>>());
         }
@@ -290,14 +290,16 @@ fn opened_minutes(
     minutes: &[(usize, usize)],
     full: &HashMap<(Span, Option<i64>), usize>,
 ) -> Vec<bool> {
-    let kept: HashMap<usize, bool> = (0..mixed.len())
+    let is_opened_at: HashMap<usize, bool> = (0..mixed.len())
         .map(|index| {
             let place = full[&of(mixed.stamp(index).unwrap())];
             (place, mixed.resolution_at(index).is_none())
         })
         .collect();
     let is_opened = |(first, last): &(usize, usize)| {
-        let all: Vec<_> = (*first..=*last).map(|at| kept.get(&at).copied()).collect();
+        let all: Vec<_> = (*first..=*last)
+            .map(|at| is_opened_at.get(&at).copied())
+            .collect();
         assert!(
             all.last().is_some_and(Option::is_some),
             "its last sample is there"
@@ -415,8 +417,11 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
         lasts <= unknown && lasts > Span::from_secs(2_880),
         "{lasts}"
     );
-    let told = loaded.screened.unwrap();
-    assert_eq!((told.suspicious, told.opened, told.unopened), (0, 0, 0));
+    let screened = loaded.screened.unwrap();
+    assert_eq!(
+        (screened.suspicious, screened.opened, screened.unopened),
+        (0, 0, 0)
+    );
     let by_minute = recording.load(all(Resolution::Minutes), &mut |_| ());
     assert_eq!(
         crate::tests::shown(&loaded.timeline),
@@ -434,7 +439,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
         };
         recording.load_screened(all(Resolution::Minutes), screen, &mut |_| ())
     };
-    for (file, said, opened) in [
+    for (file, problem, opened) in [
         ("host.parquet", "one sample a minute is read instead", 28),
         ("cgroup.parquet", "one sample a minute is read instead", 51),
         (
@@ -454,7 +459,7 @@ fn what_is_damaged_is_named_and_read_as_far_as_it_can_be() {
         std::fs::write(&path, bytes).unwrap();
         let loaded = suspicious(&recording);
         assert!(
-            loaded.problems.iter().any(|text| text.contains(said)),
+            loaded.problems.iter().any(|text| text.contains(problem)),
             "{:?}",
             loaded.problems
         );

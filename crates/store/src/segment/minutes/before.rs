@@ -25,7 +25,7 @@ impl Before {
     }
 
     /// How samples ended that are in memory.
-    pub(crate) fn of(timeline: &Timeline, taken: &[StoredSample]) -> Self {
+    pub(crate) fn from_timeline(timeline: &Timeline, taken: &[StoredSample]) -> Self {
         let mut before = Self::after(taken.last().copied());
         for (signal, runs) in timeline.host_runs() {
             before.note_last(Entity::Host, "", signal, runs);
@@ -53,8 +53,8 @@ impl Before {
 
     pub(super) fn note(&mut self, entity: Entity, key: &str, signal: SignalId, value: u64) {
         if signal.def().is_counter {
-            let whose = (entity, key.to_owned());
-            let readings = self.readings.entry(whose).or_default();
+            let entity_key = (entity, key.to_owned());
+            let readings = self.readings.entry(entity_key).or_default();
             readings.insert(signal, value);
         }
     }

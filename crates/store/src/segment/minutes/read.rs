@@ -56,7 +56,7 @@ impl SeriesRows {
     }
 
     /// The place of its entity's names.
-    pub(super) fn of(&self) -> usize {
+    pub(super) fn entity_index(&self) -> usize {
         index(self.of)
     }
 
@@ -119,7 +119,7 @@ impl MinutesFile {
     pub(super) fn key(&self, series: &SeriesRows) -> Option<&str> {
         self.index
             .names
-            .get(series.of())
+            .get(series.entity_index())
             .map(|(key, ..)| key.as_str())
     }
 
@@ -140,7 +140,9 @@ impl MinutesFile {
             for series in &kind.series {
                 let last = series.rows().end.checked_sub(1);
                 let last = last.and_then(|last| buffers.value.values.get(last));
-                if let (Some((key, ..)), Some(last)) = (self.index.names.get(series.of()), last) {
+                if let (Some((key, ..)), Some(last)) =
+                    (self.index.names.get(series.entity_index()), last)
+                {
                     before.note(kind.entity, key, series.signal, last.cast_unsigned());
                 }
             }
@@ -157,16 +159,21 @@ impl MinutesFile {
         buffers: &mut Buffers,
     ) -> Result<(), String> {
         self.check(buffers)?;
-        for its in kind.series.chunk_by(|a, b| a.of() == b.of()) {
+        for its in kind
+            .series
+            .chunk_by(|a, b| a.entity_index() == b.entity_index())
+        {
             buffers.runs.clear();
             buffers.columns.clear();
             for series in its {
                 buffers.join(series, picks)?;
             }
-            let names = self.index.names.get(its[0].of());
+            let names = self.index.names.get(its[0].entity_index());
             let (key, label, group) = names.ok_or(NO_SERIES)?;
-            let columns = buffers.columns.iter();
-            let columns = columns.map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
+            let columns = buffers
+                .columns
+                .iter()
+                .map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
             if kind.entity == Entity::Host {
                 columns.for_each(|(signal, runs)| timeline.host(signal, runs));
             } else if !buffers.runs.is_empty() {
@@ -211,15 +218,15 @@ impl RollUpIndex {
 
     /// The index of a file.
     fn read(file: &OpenedTable) -> Result<Self, String> {
-        let told: Vec<MinuteRow> = metadata(file, MINUTES_KEY)?;
-        let taken = told.into_iter().map(|told| StoredSample {
+        let rows: Vec<MinuteRow> = metadata(file, MINUTES_KEY)?;
+        let taken = rows.into_iter().map(|row| StoredSample {
             stamp: Stamp {
-                boot: span(told.0),
-                awake: told.1.map(span),
-                wall: told.2.map(WallClock::from_unix_nanos),
+                boot: span(row.0),
+                awake: row.1.map(span),
+                wall: row.2.map(WallClock::from_unix_nanos),
             },
-            is_unrelated: told.3 != 0,
-            read: told.4,
+            is_unrelated: row.3 != 0,
+            read: row.4,
         });
         let (names, kinds) = entities(file)?;
         Ok(Self {
@@ -271,12 +278,14 @@ fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>
         }
     }
     for kind in &mut kinds {
-        kind.series.sort_by_key(|series| series.of());
+        kind.series.sort_by_key(|series| series.entity_index());
     }
     let rows = keys.rows;
     let others = words(LABEL, &rows)?.into_iter().zip(words(GROUP, &rows)?);
-    let names = words(KEY, &rows)?.into_iter().zip(others);
-    let names = names.map(|(key, (label, group))| (key, label, group));
+    let names = words(KEY, &rows)?
+        .into_iter()
+        .zip(others)
+        .map(|(key, (label, group))| (key, label, group));
     Ok((names.collect(), kinds))
 }
 
@@ -408,8 +417,8 @@ mod tests {
             word(SIGNAL, timeline::signals::MEM_FREE.id().def().name),
             number(VALUE, ColumnShape::Reading, |row| row.2),
         ];
-        let told = (MINUTES_KEY.to_owned(), "[[1,null,null,0,1]]".to_owned());
-        table::write(&path, &columns, vec![told]).unwrap();
+        let minutes = (MINUTES_KEY.to_owned(), "[[1,null,null,0,1]]".to_owned());
+        table::write(&path, &columns, vec![minutes]).unwrap();
         let file = OpenedTable::new(std::fs::read(path).unwrap()).unwrap();
         let minutes = MinutesFile::open(file, None)?;
         assert!(minutes.kind(Entity::Host).is_some());
@@ -419,14 +428,14 @@ mod tests {
     #[test]
     fn a_row_without_a_value_or_a_minute_is_not_taken_for_another() {
         assert_eq!(checked(&[(0, 0, Some(7))]), Ok(()));
-        for (row, said) in [
+        for (row, problem) in [
             ((0, 0, None), "in 1 of its 3 rows `last` is missing"),
             ((0, 1, Some(7)), "minutes that it lacks"),
             ((-1, 0, Some(7)), "minutes that it lacks"),
             ((0, -1, Some(7)), "minutes that it lacks"),
         ] {
             let refused = checked(&[(0, 0, Some(7)), row, (0, 0, Some(9))]).unwrap_err();
-            assert!(refused.contains(said), "{row:?}: {refused}");
+            assert!(refused.contains(problem), "{row:?}: {refused}");
         }
     }
 }

@@ -192,11 +192,8 @@ impl<'a> Grid<'a> {
                 if let Some(full) = sum.take_if(|sum| sum.minute != number) {
                     self.put(&full, is_counter, start, rows);
                 }
-                sum.get_or_insert(LevelSum::of(number, run.value)).add(
-                    run.value,
-                    count,
-                    std::mem::take(&mut grown),
-                );
+                sum.get_or_insert(LevelSum::starting_at(number, run.value))
+                    .add(run.value, count, std::mem::take(&mut grown));
             }
         }
         if let Some(full) = sum {
@@ -207,8 +204,11 @@ impl<'a> Grid<'a> {
     /// What a counter has counted from one run to the next: nothing is known of the time before a reset or a reboot.
     fn grown(&self, before: &Run, run: &Run) -> Grown {
         let is_broken = self.breaks_until[before.last()] != self.breaks_until[run.first()];
-        let by = run.value.checked_sub(before.value);
-        let by = by.filter(|_| !is_broken).unwrap_or(0);
+        let by = run
+            .value
+            .checked_sub(before.value)
+            .filter(|_| !is_broken)
+            .unwrap_or(0);
         Grown::within(
             by,
             Some(self.boots[run.first()] - self.boots[before.last()]),
@@ -235,7 +235,7 @@ impl<'a> Grid<'a> {
 }
 
 impl LevelSum {
-    fn of(minute: u32, value: u64) -> Self {
+    fn starting_at(minute: u32, value: u64) -> Self {
         Self {
             minute,
             min: value,

@@ -193,8 +193,11 @@ impl RollUpColumns {
         let is_counter = series.signal.def().is_counter;
         let cells = into.entry(entity, key, series.signal);
         for row in start..start + series.rows().len() {
-            let ends = self.first.get(row).zip(self.last.get(row));
-            let ends = ends.map(|(first, last)| (usize::try_from(*first), usize::try_from(*last)));
+            let ends = self
+                .first
+                .get(row)
+                .zip(self.last.get(row))
+                .map(|(first, last)| (usize::try_from(*first), usize::try_from(*last)));
             let Some((Ok(first), Ok(last))) = ends else {
                 return Err("its rows are of minutes that it lacks".to_owned());
             };

@@ -91,9 +91,10 @@ fn unpack(packed: &[u8]) -> Result<Bytes, ParquetError> {
     let claimed = zstd::zstd_safe::get_frame_content_size(packed)
         .ok()
         .flatten();
-    let length = claimed.and_then(|length| usize::try_from(length).ok());
-    let length = length.filter(|length| *length <= LONGEST);
-    let length = length.ok_or_else(|| failed("a page does not say how long it is"))?;
+    let length = claimed
+        .and_then(|length| usize::try_from(length).ok())
+        .filter(|length| *length <= LONGEST)
+        .ok_or_else(|| failed("a page does not say how long it is"))?;
     UNPACKING.with_borrow_mut(|context| {
         let context = match context {
             Some(context) => context,

@@ -54,7 +54,7 @@ impl Log {
         let file = files::open_own(OpenOptions::new().write(true), &self.path)?;
         let found = file.metadata()?.len();
         if found < self.len {
-            // Somebody cut it, or it is another file.
+            // Another program cut it, or it is another file.
             return Err(io::ErrorKind::NotFound.into());
         }
         if let Err(error) = self.write(&file, frames) {

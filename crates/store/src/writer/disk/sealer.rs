@@ -61,13 +61,13 @@ impl Sealer {
         let mut failure = self.start();
         while failure.is_none() && self.child.is_some() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
-            failure = self.look();
+            failure = self.poll();
         }
         failure
     }
 
-    /// Looks whether the command has ended. Gives what went wrong, in words.
-    pub(super) fn look(&mut self) -> Option<String> {
+    /// Checks whether the command has ended. Returns what went wrong, in words.
+    pub(super) fn poll(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().transpose()?;
         self.child = None;
         let failure = match status {
