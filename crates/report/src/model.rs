@@ -593,8 +593,8 @@ pub struct Fix {
     pub what: String,
     /// Commands for now, one a line, which run as they stand; empty where there is none.
     pub now: String,
-    /// Whether those only look, and change nothing.
-    pub is_look: bool,
+    /// Whether `now` only reads, and changes nothing.
+    pub is_read_only: bool,
     /// Commands for the form that survives a reboot, one a line; empty where there is none.
     pub persistent: String,
     /// Commands that take back what `now` does, one a line; empty where it changes nothing or the state before is not known.

@@ -59,10 +59,10 @@ impl Picture {
             let mut keep = drawn.iter();
             level.cells.retain(|_| keep.next() == Some(&true));
         }
-        let (mut kept, mut absent) = (Vec::new(), Vec::new());
+        let (mut shown, mut absent) = (Vec::new(), Vec::new());
         for (chart, has_data) in charts.into_iter().zip(drawn) {
             if has_data {
-                kept.push(chart);
+                shown.push(chart);
                 continue;
             }
             absent.push(AbsentChart {
@@ -73,7 +73,7 @@ impl Picture {
             });
         }
         move_back(&mut drawing, begin);
-        let about = kept.iter().enumerate().map(|(index, chart)| {
+        let about = shown.iter().enumerate().map(|(index, chart)| {
             let levels = drawing.levels.iter();
             ChartSummary::of(
                 chart,
@@ -83,7 +83,7 @@ impl Picture {
         });
         Self {
             about: about.collect(),
-            charts: kept,
+            charts: shown,
             drawing,
             absent,
             begin,
@@ -295,22 +295,22 @@ fn is_calm(chart: &Chart, ends: &[Option<(f64, f64)>]) -> bool {
 
 /// Each series of a chart with its least and largest value.
 fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
-    let (mut said, mut zero) = (Vec::new(), Vec::new());
+    let (mut ranges, mut zero) = (Vec::new(), Vec::new());
     for (series, ends) in chart.series.iter().zip(ends) {
         let label = &series.label;
         match ends {
             #[allow(clippy::float_cmp)] // exactly nothing
             Some((0.0, 0.0)) => zero.push(label.as_str()),
             Some((least, most)) => {
-                said.push(format!("{label} {}", from_to(chart.unit, *least, *most)));
+                ranges.push(format!("{label} {}", from_to(chart.unit, *least, *most)));
             }
             None => {}
         }
     }
     if !zero.is_empty() {
-        said.push(format!("0 throughout: {}", zero.join(", ")));
+        ranges.push(format!("0 throughout: {}", zero.join(", ")));
     }
-    said.join("; ")
+    ranges.join("; ")
 }
 
 /// Stretches of a source that are worth a closer look than the whole: the moment that its accounting is about, where the

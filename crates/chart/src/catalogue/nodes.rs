@@ -46,19 +46,24 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
     .of_entities()
     .top(top);
     let drawn = areas(cx, key);
-    let told: Vec<bool> = drawn.iter().map(|curve| !curve.is_empty()).collect();
-    if !told.contains(&true) {
+    let has_data: Vec<bool> = drawn.iter().map(|curve| !curve.is_empty()).collect();
+    if !has_data.contains(&true) {
         return builder.absent(format!("the memory of node {number} was not recorded"));
     }
-    let kept = series().into_iter().zip(&told).filter(|(_, told)| **told);
-    let kept = kept.map(|(series, _)| series).collect();
+    let with_data = series()
+        .into_iter()
+        .zip(&has_data)
+        .filter_map(|(series, has_data)| has_data.then_some(series))
+        .collect();
     let key = key.to_owned();
     builder.together(
-        kept,
+        with_data,
         Box::new(move |part| {
-            let drawn = areas(part, &key).into_iter().zip(&told);
-            let kept = drawn.filter(|(_, told)| **told);
-            kept.map(|(curve, _)| curve).collect()
+            areas(part, &key)
+                .into_iter()
+                .zip(&has_data)
+                .filter_map(|(curve, has_data)| has_data.then_some(curve))
+                .collect()
         }),
     )
 }

@@ -15,11 +15,11 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
         return;
     }
     section(html, ("events", "events-heading"), "Events", |html| {
-        let told = chosen(all);
+        let shown = chosen(all);
         html.within(Tag::of("ol", "events"), |html| {
-            told.iter().for_each(|event| entry(html, scene, event));
+            shown.iter().for_each(|event| entry(html, scene, event));
         });
-        if let Some(more) = all.len().checked_sub(told.len()).filter(|more| *more > 0) {
+        if let Some(more) = all.len().checked_sub(shown.len()).filter(|more| *more > 0) {
             let more = format!("And {more} more: memtide events lists all of them.");
             html.tagged(Tag::of("p", "more"), &more);
         }

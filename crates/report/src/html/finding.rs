@@ -235,7 +235,11 @@ fn fix(html: &mut Html, fix: &Fix) {
     if !fix.what.is_empty() {
         html.tagged(tag("p"), &fix.what);
     }
-    command(html, if fix.is_look { "look" } else { "try" }, &fix.now);
+    command(
+        html,
+        if fix.is_read_only { "look" } else { "try" },
+        &fix.now,
+    );
     command(html, "keep", &fix.persistent);
     command(html, "undo", &fix.undo);
 }

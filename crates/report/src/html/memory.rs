@@ -75,7 +75,7 @@ pub(super) fn colour(id: &str) -> Colour {
 
 /// All of RAM as one bar; what is `total` is as wide as the page.
 pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
-    let said: Vec<String> = parts
+    let labels: Vec<String> = parts
         .iter()
         .map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes)))
         .collect();
@@ -83,7 +83,7 @@ pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
         .with("viewBox", "0 0 1000 40")
         .with("preserveAspectRatio", "none")
         .with("role", "img")
-        .with("aria-label", &said.join(", "));
+        .with("aria-label", &labels.join(", "));
     html.within(svg, |html| {
         let mut from = 0.0;
         for (_, colour, bytes) in parts {

@@ -203,7 +203,7 @@ impl Context<'_> {
                 .map(|fix| Fix {
                     what: fix.what.clone(),
                     now: fix.now.clone(),
-                    is_look: fix.is_read_only,
+                    is_read_only: fix.is_read_only,
                     persistent: fix.persistent.clone(),
                     undo: fix.undo.clone(),
                 })

@@ -58,13 +58,13 @@ impl EventsReport {
     /// tells more of it.
     pub fn new(source: &timeline::Source, events: &[DatedEvent]) -> Self {
         let is_part = source.origin.cut_at.is_some();
-        let told = events
+        let listed = events
             .iter()
-            .filter(|told| !(is_part && told.dated == Dated::SinceBoot));
+            .filter(|event| !(is_part && event.dated == Dated::SinceBoot));
         Self {
             schema: EVENTS_SCHEMA,
             source: Source::new(source),
-            events: told.map(|told| EventEntry::new(told, source)).collect(),
+            events: listed.map(|event| EventEntry::new(event, source)).collect(),
         }
     }
 }

@@ -129,11 +129,11 @@ fn found(finding: &FindingEntry, index: usize, is_only: bool) -> ComparisonRow {
 fn costs(finding: &FindingEntry) -> String {
     let sides = [("before", &finding.before), ("after", &finding.after)];
     let is_root = |found: &FoundEntry| found.caused_by.is_none() && found.times > 0;
-    let told = sides.into_iter().filter_map(|(side, found)| {
+    let costs = sides.into_iter().filter_map(|(side, found)| {
         let found = found.as_ref().filter(|found| is_root(found))?;
         Some(format!("{side} {}", cost(found)))
     });
-    told.collect::<Vec<_>>().join("; ")
+    costs.collect::<Vec<_>>().join("; ")
 }
 
 /// `3 times, 22 s of 39 s, 15 s of waiting (23 min per hour)`
@@ -301,14 +301,13 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
         .into_iter()
         .map(|(_, fact)| fact)
         .partition(|fact| fact.before.is_some());
-    let told = [("before", before), ("after", after)];
-    let told = told
+    let one_sided = [("before", before), ("after", after)]
         .into_iter()
         .filter_map(|(side, facts)| told_by_one(side, &facts, extent));
     ComparisonTable {
         heading: "Facts that differ",
         rows,
-        below: left.into_iter().chain(told).collect(),
+        below: left.into_iter().chain(one_sided).collect(),
     }
 }
 

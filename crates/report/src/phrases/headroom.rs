@@ -66,13 +66,14 @@ pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<L
 
 /// Limits that do not bind.
 pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
-    let others = report.limits.iter();
-    let is_said = |text: &str| {
-        let mut said = report.remarks.iter().chain([&report.binds]);
-        said.any(|said| said.contains(text))
+    let is_stated = |text: &str| {
+        let mut sentences = report.remarks.iter().chain([&report.binds]);
+        sentences.any(|sentence| sentence.contains(text))
     };
-    let others = others.filter(|limit| !is_said(&limit.text));
-    others
+    report
+        .limits
+        .iter()
+        .filter(|limit| !is_stated(&limit.text))
         .map(|limit| line(limit.kind, limit.text.clone()))
         .collect()
 }

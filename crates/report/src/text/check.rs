@@ -39,7 +39,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
         .notes
         .iter()
         .partition(|note| source_phrases::is_about_the_source(note));
-    notes(&mut page, "Looks bad, is not:", &of_host, screen);
+    notes(&mut page, "Looks bad, is harmless:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
     not_evaluated(&mut page, report, screen);

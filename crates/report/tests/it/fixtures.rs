@@ -302,14 +302,14 @@ pub(crate) fn thrashing() -> Report {
         Fix {
             what: "Stop what grew last, or cap the group it belongs to.".into(),
             now: "systemctl set-property --runtime app.service MemoryHigh=350M".into(),
-            is_look: false,
+            is_read_only: false,
             persistent: "systemctl set-property app.service MemoryHigh=350M".into(),
             undo: "systemctl set-property --runtime app.service MemoryHigh=infinity".into(),
         },
         Fix {
             what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.".into(),
             now: String::new(),
-            is_look: false,
+            is_read_only: false,
             persistent: String::new(),
             undo: String::new(),
         },
@@ -397,7 +397,7 @@ pub(crate) fn node_reclaim() -> Report {
     root.fix = vec![Fix {
         what: "Switch it off.".into(),
         now: "sysctl -w vm.zone_reclaim_mode=0".into(),
-        is_look: false,
+        is_read_only: false,
         persistent: "echo vm.zone_reclaim_mode = 0 > /etc/sysctl.d/99-zz-memtide.conf".into(),
         undo: String::new(),
     }];

@@ -30,16 +30,16 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
 
 /// What the one side had and the other has not, or not so: it shows what was wrong.
 fn gone(html: &mut Html, both: &Both<'_>) {
-    let told = both.before.report.findings.iter().enumerate();
-    let turned = |finding: &Finding| turn(finding, both.report);
-    let told = told.filter_map(|(index, finding)| Some((index, finding, turned(finding)?)));
-    let told: Vec<_> = told.collect();
-    if told.is_empty() {
+    let findings = both.before.report.findings.iter().enumerate();
+    let turned: Vec<_> = findings
+        .filter_map(|(index, finding)| Some((index, finding, turn(finding, both.report)?)))
+        .collect();
+    if turned.is_empty() {
         return;
     }
     html.raw("<h3>What was found before</h3>");
     html.within(Tag::of("div", "gone"), |html| {
-        for (index, finding, word) in told {
+        for (index, finding, word) in turned {
             finding::folded(html, &both.before, index, finding, word);
         }
     });
