@@ -153,9 +153,10 @@ impl<'a> CsvRows<'a> {
 }
 
 fn number(signal: SignalId, raw: u64) -> String {
-    match super::is_unlimited(signal, raw) {
-        true => "inf".to_owned(),
-        false => raw.to_string(),
+    if super::is_unlimited(signal, raw) {
+        "inf".to_owned()
+    } else {
+        raw.to_string()
     }
 }
 

@@ -561,9 +561,10 @@ impl Evidence {
     /// Its threshold for people. What was measured beside the proof may well stay on the calm side; then it must not look like proof.
     pub(crate) fn threshold_shown(&self) -> Option<String> {
         let text = self.threshold_text.as_ref()?;
-        Some(match self.counts() {
-            true => text.clone(),
-            false => format!("{text}, not reached"),
+        Some(if self.counts() {
+            text.clone()
+        } else {
+            format!("{text}, not reached")
         })
     }
 

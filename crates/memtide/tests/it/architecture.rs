@@ -80,9 +80,10 @@ fn code_of(module: &str) -> String {
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => directories.push(path),
-                false => code.push_str(&std::fs::read_to_string(path).unwrap()),
+            if path.is_dir() {
+                directories.push(path)
+            } else {
+                code.push_str(&std::fs::read_to_string(path).unwrap())
             }
         }
     }

@@ -92,9 +92,10 @@ fn thinned(source: &Timeline, rare: &[Entity]) -> Timeline {
                 }
             }
         }
-        match source.starts_segment(index) {
-            true => thinned.push_new_segment(&sample),
-            false => thinned.push(&sample).unwrap(),
+        if source.starts_segment(index) {
+            thinned.push_new_segment(&sample)
+        } else {
+            thinned.push(&sample).unwrap()
         }
     }
     thinned
@@ -367,13 +368,12 @@ fn past(now: i64) -> Timeline {
 fn as_user(state: &Path, arguments: &[&str]) -> std::process::Output {
     let program = env!("CARGO_BIN_EXE_memtide");
     let is_root = rustix::process::geteuid().is_root();
-    let mut command = match is_root {
-        true => {
-            let mut command = std::process::Command::new("setpriv");
-            command.args(["--reuid=65534", "--clear-groups", program]);
-            command
-        }
-        false => std::process::Command::new(program),
+    let mut command = if is_root {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--clear-groups", program]);
+        command
+    } else {
+        std::process::Command::new(program)
     };
     command
         .args(arguments)

@@ -17,9 +17,10 @@ fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
     let signals = scanned(charts);
     let mut thin = Timeline::default();
     for index in 0..whole.len() {
-        match whole.starts_segment(index) {
-            true => thin.push_stamp_new_segment(whole.stamp(index).unwrap()),
-            false => thin.push_stamp(whole.stamp(index).unwrap()).unwrap(),
+        if whole.starts_segment(index) {
+            thin.push_stamp_new_segment(whole.stamp(index).unwrap())
+        } else {
+            thin.push_stamp(whole.stamp(index).unwrap()).unwrap()
         }
     }
     for (signal, runs) in whole

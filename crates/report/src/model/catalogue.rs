@@ -96,10 +96,7 @@ impl From<&Rule> for RuleEntry {
         Self {
             id: rule.id,
             since: rule.since,
-            purpose: match rule.is_note() {
-                false => "finding",
-                true => "note",
-            },
+            purpose: if rule.is_note() { "note" } else { "finding" },
             summary: rule.summary(),
             docs: with_trigger(rule),
             trigger: rule.trigger_in_words(),

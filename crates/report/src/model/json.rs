@@ -21,12 +21,11 @@ pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
     }
     let mut safe = String::with_capacity(text.len() + 64);
     for c in text.chars() {
-        match is_harmless(c) {
-            true => safe.push(c),
-            false => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    safe.push_str(&format!("\\u{unit:04x}"));
-                }
+        if is_harmless(c) {
+            safe.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
             }
         }
     }

@@ -344,11 +344,11 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) 
         ends.contains(&at_s).then_some((at_s, event))
     });
     let placed: Vec<(f64, &EventEntry)> = placed.collect();
-    let step = match placed.len() <= MOST_EVENTS {
-        true => return placed.iter().map(|told| event(&[*told], clock)).collect(),
-        #[allow(clippy::cast_precision_loss)] // some hundred
-        false => picture.span_s() / MOST_EVENTS as f64,
-    };
+    if placed.len() <= MOST_EVENTS {
+        return placed.iter().map(|told| event(&[*told], clock)).collect();
+    }
+    #[allow(clippy::cast_precision_loss)] // some hundred
+    let step = picture.span_s() / MOST_EVENTS as f64;
     let together = |one: &(f64, &EventEntry), other: &(f64, &EventEntry)| {
         (one.0 / step)
             .floor()

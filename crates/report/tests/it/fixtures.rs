@@ -98,9 +98,12 @@ pub(crate) fn evidence(text: &str, threshold: Option<&str>) -> Evidence {
         unit: Some("bytes/s".into()),
         value_text: Some("9.5 MiB/s".into()),
         threshold: threshold.map(|_| 1_048_576.0),
-        threshold_side: threshold.map(|text| match text.starts_with("below") {
-            true => report::model::ThresholdSide::Below,
-            false => report::model::ThresholdSide::From,
+        threshold_side: threshold.map(|text| {
+            if text.starts_with("below") {
+                report::model::ThresholdSide::Below
+            } else {
+                report::model::ThresholdSide::From
+            }
         }),
         threshold_text: threshold.map(str::to_owned),
         at: None,
