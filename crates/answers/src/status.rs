@@ -153,7 +153,9 @@ fn free_bytes(directory: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sampler::status::{Absent, Cost, Disk, KernelLog, Samples, Seen, Settings};
+    use sampler::status::{
+        Absent, Cost, DiskStatus, KernelLogStatus, Samples, Seen, SettingsStatus,
+    };
 
     #[test]
     fn growth_is_stated_for_a_recording_that_is_long_enough() {
@@ -206,7 +208,7 @@ mod tests {
             has_ended: true,
             started: at(0),
             written: at(1),
-            settings: Settings {
+            settings: SettingsStatus {
                 every_s: 1.0,
                 processes_s: Some(10.0),
                 keep_s: 86_400.0,
@@ -248,7 +250,7 @@ mod tests {
                 file: "/proc/slabinfo".to_owned(),
                 why: "permission denied".to_owned(),
             }],
-            disk: Disk {
+            disk: DiskStatus {
                 problem: Some("full".to_owned()),
                 samples_written: 15,
                 parts_dropped: 16,
@@ -256,7 +258,7 @@ mod tests {
                 waiting_bytes: 17,
                 last_error: Some("no space".to_owned()),
             },
-            kernel_log: KernelLog {
+            kernel_log: KernelLogStatus {
                 problem: Some("not permitted".to_owned()),
                 next: Some(18),
                 overwritten: 19,

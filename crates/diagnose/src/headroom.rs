@@ -27,7 +27,7 @@ use crate::finding::Affected;
 
 pub use answer::{Added, Answer};
 pub use cycle::Cycle;
-pub use limit::{Limit, LimitKind};
+pub use limit::{HeadroomLimit, LimitKind};
 pub use naive_formula::Article;
 pub use over_time::{Course, Needs};
 pub use read_cache::{How, ReadCache};
@@ -192,7 +192,7 @@ pub struct Headroom {
     /// Who held memory, and who was busy, at the worst moment.
     pub then: Vec<Affected>,
     /// What else limits, what binds first.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<HeadroomLimit>,
     /// When memory was short.
     pub short: Vec<Short>,
     /// What was watched, against the cycle.

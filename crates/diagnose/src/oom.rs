@@ -18,7 +18,7 @@ use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::trigger::{self, FoundBy, Occurrence, SourceQuestion, Subjects, Trigger};
 
-pub(crate) use cause::{Cause, Filler, LimitHit, SwapState, too_small};
+pub(crate) use cause::{Filler, LimitHit, OomCause, SwapState, too_small};
 pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, held};
 pub(crate) use report_story::{effect, explain, kill, measures, moment, sure, victim};
@@ -50,7 +50,7 @@ pub(crate) struct Explained<'a> {
     /// Who held memory, and who was killed.
     pub(crate) holders: Holders<'a>,
     /// Why it happened.
-    pub(crate) cause: Cause,
+    pub(crate) cause: OomCause,
 }
 
 impl<'a> Explained<'a> {
@@ -71,7 +71,7 @@ impl<'a> Explained<'a> {
     /// The cgroup at its limit, as printed; `None` where it is not that, or the report does not name it.
     pub(crate) fn group(&self) -> Option<&'a str> {
         let path = self.report.group.as_ref()?.path.as_str();
-        (matches!(self.cause, Cause::GroupLimit(_)) && !path.is_empty()).then_some(path)
+        (matches!(self.cause, OomCause::GroupLimit(_)) && !path.is_empty()).then_some(path)
     }
 
     /// Whether somebody was killed for it, or should have been.
@@ -183,7 +183,7 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
         )
     };
     match one.cause {
-        Cause::Unknown(missing) => format!("{what}; the report does not show {missing}."),
+        OomCause::Unknown(missing) => format!("{what}; the report does not show {missing}."),
         _ => format!("{what}."),
     }
 }

@@ -178,10 +178,7 @@ impl Converted {
     fn in_words(&self) -> Vec<String> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
         let signals = left_out_text(names.len(), "signal", |those| {
-            format!(
-                "no kernel file that holds {those} can be made up: {}",
-                names.join(", ")
-            )
+            format!("no kernel file holds {those}: {}", names.join(", "))
         });
         let reports = left_out_text(self.reports_left_out, "kernel report", |_| {
             "from before the first sample, too long, or of the same sample as another".to_owned()
@@ -254,8 +251,8 @@ impl Converted {
 fn left_out_text(count: usize, one: &str, why: impl Fn(&str) -> String) -> Option<String> {
     match count {
         0 => None,
-        1 => Some(format!("1 {one} is left out: {}", why("it"))),
-        n => Some(format!("{n} {one}s are left out: {}", why("them"))),
+        1 => Some(format!("1 {one}: {}", why("it"))),
+        n => Some(format!("{n} {one}s: {}", why("them"))),
     }
 }
 

@@ -82,12 +82,13 @@ fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command
         .output()
         .map_err(|error| format!("{name}: {error}"))?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!(
             "{name}: {}",
             String::from_utf8_lossy(&output.stderr)
-        )),
+        ))
     }
 }
 

@@ -4,8 +4,8 @@ use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
 use units::{Bytes, Count, Ratio};
 
 use super::{
-    Article, Bounds, Cycle, DemandKind, Headroom, Limit, LimitKind, Question, Room, Short, Terms,
-    Unknown, signed,
+    Article, Bounds, Cycle, DemandKind, Headroom, HeadroomLimit, LimitKind, Question, Room, Short,
+    Terms, Unknown, signed,
 };
 use crate::evidence::Evidence;
 use crate::finding::Affected;
@@ -52,7 +52,7 @@ pub(super) struct HeadroomFacts<'a> {
     pub(super) ram: Option<Bytes>,
     pub(super) room: Option<Room>,
     pub(super) terms: Option<Terms>,
-    pub(super) limits: Vec<Limit>,
+    pub(super) limits: Vec<HeadroomLimit>,
     pub(super) short: Vec<Short>,
     pub(super) cycle: Cycle,
     pub(super) article: Option<Article>,
@@ -130,7 +130,7 @@ impl HeadroomFacts<'_> {
     }
 
     /// The limit that binds before the host's RAM does.
-    fn binding(&self) -> Option<&Limit> {
+    fn binding(&self) -> Option<&HeadroomLimit> {
         let tightest = self
             .limits
             .iter()

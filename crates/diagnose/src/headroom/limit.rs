@@ -32,7 +32,7 @@ impl LimitKind {
 
 /// Something that limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
+pub struct HeadroomLimit {
     /// Of what kind.
     pub kind: LimitKind,
     /// Which one; empty where there is one only.
@@ -45,7 +45,7 @@ pub struct Limit {
     pub text: String,
 }
 
-impl Limit {
+impl HeadroomLimit {
     /// Whether it limits memory of this kind.
     pub(super) fn concerns(&self, kind: Option<DemandKind>) -> bool {
         // Page cache is not committed.

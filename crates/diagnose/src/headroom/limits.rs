@@ -10,7 +10,7 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
-use super::limit::{Limit, LimitKind};
+use super::limit::{HeadroomLimit, LimitKind};
 use super::terms::whole;
 use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
@@ -22,7 +22,11 @@ const MOST_GROUPS: usize = 3;
 const DEEPEST: usize = 64;
 
 /// All of them that bear on such a demand, what holds first, the tightest first.
-pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>) -> Vec<Limit> {
+pub(super) fn all(
+    cx: &Evidence<'_>,
+    cache: &ReadCache,
+    kind: Option<DemandKind>,
+) -> Vec<HeadroomLimit> {
     let mut limits = nodes(cx, cache);
     limits.extend(groups(cx));
     limits.extend(commit(cx));
@@ -34,7 +38,7 @@ pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>
 
 /// A node's free memory and files above its floor, beside the files that are read again. It holds where a node reclaims its
 /// own pages before it takes others'; where that is unknown, it may.
-fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
+fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<HeadroomLimit> {
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
     if nodes.len() < 2 {
         return Vec::new();
@@ -52,7 +56,7 @@ fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
                 ..node_room.bounds
             },
         };
-        Some(Limit {
+        Some(HeadroomLimit {
             kind: LimitKind::Node,
             name: node.key.clone(),
             bounds,
@@ -162,7 +166,7 @@ fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
 }
 
 /// Groups with a limit below RAM: those around the observer hold, of others the tightest are worth knowing.
-fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
+fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
     let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
     let chain: Vec<&str> = ancestors(own).take(DEEPEST).collect();
     let limits = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
@@ -175,7 +179,7 @@ fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
     around.into_iter().chain(others).collect()
 }
 
-fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<Limit> {
+fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<HeadroomLimit> {
     let position = if holds {
         "around memtide"
     } else {
@@ -204,7 +208,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
         ),
         None => return None,
     };
-    Some(Limit {
+    Some(HeadroomLimit {
         kind: LimitKind::Cgroup,
         name: group.key.clone(),
         bounds,
@@ -271,7 +275,7 @@ fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> 
 }
 
 /// The commit limit, where the kernel holds to it; where that is unknown, it may, unless more was promised already.
-fn commit(cx: &Evidence<'_>) -> Option<Limit> {
+fn commit(cx: &Evidence<'_>) -> Option<HeadroomLimit> {
     const HOLDS: u64 = 2;
     let mode = cx.facts.number(OVERCOMMIT_MEMORY);
     let limit = cx.timeline.gauge(COMMIT_LIMIT)?;
@@ -301,7 +305,7 @@ fn commit(cx: &Evidence<'_>) -> Option<Limit> {
         ),
         _ => return None,
     };
-    Some(Limit {
+    Some(HeadroomLimit {
         kind: LimitKind::Commit,
         name: String::new(),
         bounds,
@@ -311,13 +315,13 @@ fn commit(cx: &Evidence<'_>) -> Option<Limit> {
 }
 
 /// Unused huge pages: RAM that nothing else can use.
-fn huge_pages(cx: &Evidence<'_>) -> Option<Limit> {
+fn huge_pages(cx: &Evidence<'_>) -> Option<HeadroomLimit> {
     let size = cx.timeline.last(HUGEPAGE_SIZE)?;
     let free = cx.timeline.last(HUGEPAGES_FREE)?;
     let reserved = cx.timeline.last(HUGEPAGES_RSVD).unwrap_or_default();
     let unused = free.saturating_sub(reserved).get();
     let bytes = Bytes::new(size.get().saturating_mul(unused));
-    (bytes > Bytes::ZERO).then(|| Limit {
+    (bytes > Bytes::ZERO).then(|| HeadroomLimit {
         kind: LimitKind::Hugetlb,
         name: String::new(),
         bounds: Bounds::known(whole(bytes.as_f64())),

@@ -5,7 +5,7 @@ use timeline::signals::MEM_SHMEM;
 use units::{Bytes, Quantity, Ratio};
 
 use super::Bounds;
-use super::limit::{Limit, LimitKind};
+use super::limit::{HeadroomLimit, LimitKind};
 use super::terms::whole;
 use crate::evidence::Evidence;
 
@@ -13,7 +13,7 @@ use crate::evidence::Evidence;
 const DEFAULT: Ratio = Ratio::from_percent(50.0);
 
 /// The limit of the largest tmpfs; where none is mounted, of one that would be.
-pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
+pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
     let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
     let mounts = cx.facts.memory_mounts.iter();
     let mounts = mounts.filter(|mount| mount.kind == "tmpfs");
@@ -43,7 +43,7 @@ pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
             "how large a tmpfs may be is unknown: /proc/mounts shows it".to_owned(),
         ),
     };
-    Limit {
+    HeadroomLimit {
         kind: LimitKind::Tmpfs,
         name,
         bounds,

@@ -15,7 +15,7 @@ use super::watermarks::{Checked, Hurdle};
 
 /// Why.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cause {
+pub(crate) enum OomCause {
     /// Somebody asked for the kill (SysRq f).
     ByHand,
     /// A cgroup's limit.
@@ -88,7 +88,7 @@ pub(crate) enum Filler {
     Unknown,
 }
 
-impl Cause {
+impl OomCause {
     /// Whether the host itself had no memory left.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::UsedUp { .. })
@@ -129,15 +129,15 @@ impl Filler {
 }
 
 /// Decides; `zones` as [`replay`](super::watermarks::replay) found them.
-pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> Cause {
+pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
     if report.is_by_hand() {
-        return Cause::ByHand;
+        return OomCause::ByHand;
     }
     if is_at_a_limit(report) {
-        return Cause::GroupLimit(report.group.as_ref().map_or(LimitHit::Memory, limit));
+        return OomCause::GroupLimit(report.group.as_ref().map_or(LimitHit::Memory, limit));
     }
     if let Some(by @ (Constraint::Cpuset | Constraint::MemoryPolicy)) = report.constraint {
-        return Cause::Confined(by);
+        return OomCause::Confined(by);
     }
     if let Some(cause) = by_zones(report, zones) {
         return cause;
@@ -145,12 +145,12 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
     match report.kind {
         ReportKind::AllocationFailure => failure(report, asked, zones),
         ReportKind::OomKill if !report.shows_scope() => {
-            Cause::Unknown("whether the host or a cgroup ran out of memory")
+            OomCause::Unknown("whether the host or a cgroup ran out of memory")
         }
         ReportKind::OomKill if report.host.get(MEM_TOTAL).is_none() && zones.is_empty() => {
-            Cause::Unknown("the part of the report that shows memory (Mem-Info)")
+            OomCause::Unknown("the part of the report that shows memory (Mem-Info)")
         }
-        ReportKind::OomKill if zones.iter().any(is_roomy) => Cause::Unknown(ROOM_BY_THEN),
+        ReportKind::OomKill if zones.iter().any(is_roomy) => OomCause::Unknown(ROOM_BY_THEN),
         ReportKind::OomKill => used_up(&report.host),
     }
 }
@@ -192,11 +192,11 @@ fn limit(group: &GroupReport) -> LimitHit {
 }
 
 /// What the zones show beyond "no zone has enough": it is there, but this request cannot have it.
-fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<Cause> {
+fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
     let eligible = || zones.iter().filter(|zone| zone.is_eligible());
     if eligible().next().is_none() {
         // A host may lack the zone that a device needs.
-        return has_room_above(zones).then_some(Cause::LowZone);
+        return has_room_above(zones).then_some(OomCause::LowZone);
     }
     let none_has_enough = eligible().all(|z| {
         matches!(
@@ -205,18 +205,18 @@ fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<Cause> {
         )
     });
     if none_has_enough && has_room_above(zones) {
-        return Some(Cause::LowZone);
+        return Some(OomCause::LowZone);
     }
     // Free CMA memory that would have lifted a zone well above its marks.
     let cma = |z: &Checked<'_>| z.hurdle == Hurdle::CmaOnly && z.zone.free >= z.zone.high;
     if none_has_enough && eligible().any(cma) {
-        return Some(Cause::CmaOnly);
+        return Some(OomCause::CmaOnly);
     }
     let in_pieces = |z: &Checked<'_>| {
         z.hurdle == Hurdle::NoBlock && (z.usable >= z.zone.high + z.reserve || can_reclaim(report))
     };
     let could_serve = eligible().any(|z| z.hurdle == Hurdle::Nothing);
-    (!could_serve && eligible().any(in_pieces)).then_some(Cause::NoBlock)
+    (!could_serve && eligible().any(in_pieces)).then_some(OomCause::NoBlock)
 }
 
 /// Whether a zone above those that the request may use has memory to give.
@@ -243,25 +243,25 @@ fn can_reclaim(report: &KernelReport) -> bool {
 }
 
 /// Nobody was killed: the request could not wait, or was not worth it.
-fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> Cause {
+fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
     let Some(asked) = asked else {
-        return Cause::Unknown("what was asked for (order and gfp mask)");
+        return OomCause::Unknown("what was asked for (order and gfp mask)");
     };
     let low = |z: &Checked<'_>| z.hurdle != Hurdle::Nothing;
     let is_known_low = zones.iter().filter(|z| z.is_eligible()).all(low);
     match (asked.is_atomic(), asked.order, zones.is_empty()) {
-        (true, 0, _) => Cause::AtomicReserve,
-        (true, _, false) if is_known_low => Cause::AtomicReserve,
+        (true, 0, _) => OomCause::AtomicReserve,
+        (true, _, false) if is_known_low => OomCause::AtomicReserve,
         // Larger than what the kernel promises to find, and nothing that shows a shortage.
-        (_, 4.., true) => Cause::NoBlock,
-        (_, _, true) => Cause::Unknown("the part of the report that shows memory (Mem-Info)"),
+        (_, 4.., true) => OomCause::NoBlock,
+        (_, _, true) => OomCause::Unknown("the part of the report that shows memory (Mem-Info)"),
         (false, ..) if is_known_low => used_up(&report.host),
-        _ => Cause::Unknown(ROOM_BY_THEN),
+        _ => OomCause::Unknown(ROOM_BY_THEN),
     }
 }
 
-fn used_up(host: &Row) -> Cause {
-    Cause::UsedUp {
+fn used_up(host: &Row) -> OomCause {
+    OomCause::UsedUp {
         swap: host_swap(host),
         by: filler(host),
     }
@@ -382,13 +382,13 @@ mod tests {
     use crate::oom::testing::{Report, kib};
     use units::Span;
 
-    fn cause(report: &Report) -> Cause {
+    fn cause(report: &Report) -> OomCause {
         Explained::from_report(&report.0, 0, Span::ZERO).cause
     }
 
     #[test]
     fn ram_and_swap_used_up_by_programs() {
-        let used_up = Cause::UsedUp {
+        let used_up = OomCause::UsedUp {
             swap: SwapState::Full,
             by: Filler::Programs,
         };
@@ -404,7 +404,7 @@ mod tests {
         ] {
             let report = Report::of_a_host().swap(total, free);
             assert!(
-                matches!(cause(&report), Cause::UsedUp { swap, .. } if swap == state),
+                matches!(cause(&report), OomCause::UsedUp { swap, .. } if swap == state),
                 "{total} {free}"
             );
         }
@@ -418,11 +418,11 @@ mod tests {
         };
         assert!(matches!(
             with(MEM_SLAB_UNRECLAIMABLE, 9_000_000),
-            Cause::UsedUp { by: Filler::Slab(held), .. } if held == kib(9_000_000)
+            OomCause::UsedUp { by: Filler::Slab(held), .. } if held == kib(9_000_000)
         ));
         assert!(matches!(
             with(MEM_SHMEM, 9_000_000),
-            Cause::UsedUp {
+            OomCause::UsedUp {
                 by: Filler::Shared(_),
                 ..
             }
@@ -431,16 +431,19 @@ mod tests {
 
     #[test]
     fn by_hand_and_by_a_limit_come_before_all_that_zones_tell() {
-        assert_eq!(cause(&Report::of_a_host().asking(0xcc0, -1)), Cause::ByHand);
+        assert_eq!(
+            cause(&Report::of_a_host().asking(0xcc0, -1)),
+            OomCause::ByHand
+        );
         let limited = Report::of_a_group(102_400, 102_400);
-        assert_eq!(cause(&limited), Cause::GroupLimit(LimitHit::Memory));
+        assert_eq!(cause(&limited), OomCause::GroupLimit(LimitHit::Memory));
     }
 
     #[test]
     fn a_call_trace_tells_a_limit_where_its_lines_are_cut_off() {
         let mut report = Report::of_a_host();
         report.0.trace = vec!["mem_cgroup_out_of_memory".to_owned()];
-        assert_eq!(cause(&report), Cause::GroupLimit(LimitHit::Memory));
+        assert_eq!(cause(&report), OomCause::GroupLimit(LimitHit::Memory));
     }
 
     #[test]
@@ -449,7 +452,7 @@ mod tests {
             .asking(0xcc1, 0)
             .zone("DMA32", 200_000, 3000, 300_000, &[0; 5])
             .failed();
-        assert_eq!(cause(&report), Cause::LowZone);
+        assert_eq!(cause(&report), OomCause::LowZone);
     }
 
     #[test]
@@ -461,7 +464,7 @@ mod tests {
             limit: kib(20_000),
             failures: 9,
         });
-        assert_eq!(cause(&report), Cause::GroupLimit(LimitHit::Kernel));
+        assert_eq!(cause(&report), OomCause::GroupLimit(LimitHit::Kernel));
     }
 
     /// A 32-bit host: little of what the kernel can map is left, much of what it cannot.
@@ -475,8 +478,8 @@ mod tests {
 
     #[test]
     fn a_low_zone_is_exhausted_only_beside_room_above() {
-        assert_eq!(cause(&low_memory(900_000)), Cause::LowZone);
-        assert_ne!(cause(&low_memory(600)), Cause::LowZone);
+        assert_eq!(cause(&low_memory(900_000)), OomCause::LowZone);
+        assert_ne!(cause(&low_memory(600)), OomCause::LowZone);
         // What DMA32 keeps during an ordinary shortage is no such thing.
         assert!(cause(&Report::of_a_host()).is_shortage());
     }
@@ -489,9 +492,9 @@ mod tests {
                 .zone("Normal", free, 60_000, 8_000_000, &[0; 5])
                 .blocks(&[(20_000, "UM"), (500, "U"), (0, ""), (0, "")])
         };
-        assert_eq!(cause(&report(400_000)), Cause::NoBlock);
-        assert_ne!(cause(&report(59_000)), Cause::NoBlock);
-        assert_ne!(cause(&report(61_000)), Cause::NoBlock);
+        assert_eq!(cause(&report(400_000)), OomCause::NoBlock);
+        assert_ne!(cause(&report(59_000)), OomCause::NoBlock);
+        assert_ne!(cause(&report(61_000)), OomCause::NoBlock);
     }
 
     #[test]
@@ -500,7 +503,7 @@ mod tests {
         let roomy = Report::default()
             .asking(0x14_0dca, 0)
             .zone("Normal", 4_000_000, 61_948, 12_774_792, &[0; 5]);
-        assert!(matches!(cause(&roomy), Cause::Unknown(_)));
+        assert!(matches!(cause(&roomy), OomCause::Unknown(_)));
         assert!(cause(&report).is_shortage());
     }
 
@@ -512,14 +515,14 @@ mod tests {
         };
         assert!(matches!(
             with(MEM_UNEVICTABLE, 8_000_000),
-            Cause::UsedUp {
+            OomCause::UsedUp {
                 by: Filler::Locked(_),
                 ..
             }
         ));
         assert!(matches!(
             with(MEM_INACTIVE_FILE, 8_000_000),
-            Cause::UsedUp {
+            OomCause::UsedUp {
                 by: Filler::Files(_),
                 ..
             }
@@ -529,11 +532,11 @@ mod tests {
     #[test]
     fn a_failure_of_a_request_that_cannot_wait_is_the_reserves() {
         let report = Report::of_a_host().asking(0xa20, 0).failed();
-        assert_eq!(cause(&report), Cause::AtomicReserve);
+        assert_eq!(cause(&report), OomCause::AtomicReserve);
     }
 
     #[test]
     fn a_kill_line_alone_tells_no_cause() {
-        assert!(matches!(cause(&Report::default()), Cause::Unknown(_)));
+        assert!(matches!(cause(&Report::default()), OomCause::Unknown(_)));
     }
 }

@@ -12,7 +12,7 @@ use units::{Count, PerSecond};
 
 use crate::evidence::{Evidence, Missing};
 use crate::measures::cgroups;
-use crate::oom::{self, Cause};
+use crate::oom::{self, OomCause};
 
 /// A kill counter that rises at all: by one a day.
 pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
@@ -173,7 +173,7 @@ pub(crate) fn of_host(
         .map(|kills| (kills.from, kills.at, kills.count))
         .collect();
     for one in oom::reports(cx) {
-        let is_counted = in_groups.is_some() && matches!(one.cause, Cause::GroupLimit(_));
+        let is_counted = in_groups.is_some() && matches!(one.cause, OomCause::GroupLimit(_));
         if one.is_kill() && one.cause.is_not_the_hosts() && !is_counted {
             let killed = one.report.killed.len() as u64;
             others.push((one.index.saturating_sub(1), one.index, killed));

@@ -7,7 +7,7 @@ use timeline::signals::{
     ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
 
-use crate::oom::{self, Cause, Explained};
+use crate::oom::{self, Explained, OomCause};
 use crate::prelude::*;
 use crate::trigger;
 use crate::trigger::While;
@@ -119,7 +119,7 @@ fn retain_others(occurrences: &mut Vec<Occurrence>, known: &[Occurrence]) {
 }
 
 fn has_no_block(explained: &Explained<'_>) -> bool {
-    explained.cause == Cause::NoBlock
+    explained.cause == OomCause::NoBlock
 }
 
 fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {

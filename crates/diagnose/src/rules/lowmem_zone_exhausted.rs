@@ -1,6 +1,6 @@
 //! The zones that an allocation can use are exhausted, while other zones have free memory.
 
-use crate::oom::{self, Asked, Cause, Explained, Hurdle, ZoneType};
+use crate::oom::{self, Asked, Explained, Hurdle, OomCause, ZoneType};
 use crate::prelude::*;
 
 declare_rule! {
@@ -36,7 +36,7 @@ fn trigger() -> Trigger {
 }
 
 fn is_limited_to_zones(explained: &Explained<'_>) -> bool {
-    matches!(explained.cause, Cause::LowZone | Cause::CmaOnly)
+    matches!(explained.cause, OomCause::LowZone | OomCause::CmaOnly)
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -62,7 +62,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 }
 
 fn why(one: &Explained<'_>, asked: &Asked) -> String {
-    if one.cause == Cause::CmaOnly {
+    if one.cause == OomCause::CmaOnly {
         return "the free memory is reserved for contiguous allocations (CMA), which this one cannot use".to_owned();
     }
     let names = |eligible: bool| {
@@ -93,7 +93,7 @@ fn why(one: &Explained<'_>, asked: &Asked) -> String {
 
 fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
     let look = "cat /proc/zoneinfo /proc/buddyinfo; slabtop -o -s c | head -20";
-    if one.cause == Cause::CmaOnly {
+    if one.cause == OomCause::CmaOnly {
         return finding
             .cause("CMA serves movable memory only, and unmovable memory has used up the rest.")
             .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").inspect("grep -i cma /proc/meminfo /proc/cmdline"));

@@ -3,7 +3,7 @@
 use timeline::facts::{MIN_FREE, WATERMARK_SCALE};
 use timeline::signals::MEM_TOTAL;
 
-use crate::oom::{self, Cause, Explained};
+use crate::oom::{self, Explained, OomCause};
 use crate::prelude::*;
 
 declare_rule! {
@@ -59,7 +59,7 @@ fn trigger() -> Trigger {
 fn failures<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = Explained<'a>> {
     oom::reports(cx)
         .into_iter()
-        .filter(|failure| failure.cause == Cause::AtomicReserve)
+        .filter(|failure| failure.cause == OomCause::AtomicReserve)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

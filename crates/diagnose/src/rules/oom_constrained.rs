@@ -2,7 +2,7 @@
 
 use timeline::kernel_report::Constraint;
 
-use crate::oom::{self, Cause, Explained, Hurdle};
+use crate::oom::{self, Explained, Hurdle, OomCause};
 use crate::prelude::*;
 
 declare_rule! {
@@ -37,7 +37,7 @@ fn trigger() -> Trigger {
 }
 
 fn is_confined(explained: &Explained<'_>) -> bool {
-    matches!(explained.cause, Cause::Confined(_))
+    matches!(explained.cause, OomCause::Confined(_))
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -50,7 +50,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return none(cx);
     };
     let by = match (one.cause, one.report.cpuset.as_deref()) {
-        (Cause::Confined(Constraint::MemoryPolicy), _) => "a memory policy".to_owned(),
+        (OomCause::Confined(Constraint::MemoryPolicy), _) => "a memory policy".to_owned(),
         (_, None | Some("" | "/")) => "its cpuset".to_owned(),
         (_, Some(cpuset)) => format!("its cpuset {cpuset}"),
     };
@@ -120,7 +120,7 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
     } else {
         "The nodes that the task may use were full of memory that could not be reclaimed."
     });
-    let what = if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
+    let what = if one.cause == OomCause::Confined(Constraint::MemoryPolicy) {
         "Prefer the node instead of binding to it, so that the kernel can allocate elsewhere: start the service with numactl --preferred or --interleave=all instead of --membind."
     } else {
         "Allow the task more nodes (Mems_allowed in its /proc/PID/status), or remove the cpuset: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."

@@ -2,7 +2,7 @@
 
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
-use crate::oom::{self, Cause, Explained};
+use crate::oom::{self, Explained, OomCause};
 use crate::prelude::*;
 use crate::remedy::kept_tunable;
 
@@ -41,7 +41,7 @@ fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 fn is_by_hand(explained: &Explained<'_>) -> bool {
-    explained.cause == Cause::ByHand
+    explained.cause == OomCause::ByHand
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

@@ -3,7 +3,7 @@
 use timeline::kernel_report::ReportTask;
 use timeline::signals::MEM_TOTAL;
 
-use crate::oom::{self, Cause, Explained, held};
+use crate::oom::{self, Explained, OomCause, held};
 use crate::prelude::*;
 
 declare_rule! {
@@ -47,7 +47,7 @@ fn trigger() -> Trigger {
 }
 
 fn is_kill(explained: &Explained<'_>) -> bool {
-    explained.is_kill() && explained.cause != Cause::ByHand
+    explained.is_kill() && explained.cause != OomCause::ByHand
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

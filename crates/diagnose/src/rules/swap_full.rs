@@ -3,7 +3,7 @@
 use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
 use crate::measures::readings::refaults_file;
-use crate::oom::{self, Cause, Explained, SwapState};
+use crate::oom::{self, Explained, OomCause, SwapState};
 use crate::prelude::*;
 use crate::trigger;
 use crate::trigger::While;
@@ -165,7 +165,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Fi
 /// Whether a kernel report shows that both RAM and swap were used up.
 fn is_reported(explained: &Explained<'_>) -> bool {
     let full = SwapState::Full;
-    matches!(explained.cause, Cause::UsedUp { swap, .. } if swap == full)
+    matches!(explained.cause, OomCause::UsedUp { swap, .. } if swap == full)
 }
 
 /// The finding of a kernel report.

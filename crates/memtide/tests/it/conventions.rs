@@ -76,94 +76,6 @@ fn defined_type(line: &str) -> Option<&str> {
         .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
-/// Names that two files still share. Whoever makes one unique removes it here.
-const SHARED_NAMES: [&str; 84] = [
-    "Answer",
-    "Ask",
-    "Bounds",
-    "Cache",
-    "Capture",
-    "Cause",
-    "Clocks",
-    "Column",
-    "Columns",
-    "Comparison",
-    "Computed",
-    "Cost",
-    "Counted",
-    "Cursor",
-    "Demand",
-    "Dictionary",
-    "Disk",
-    "Event",
-    "Facts",
-    "Found",
-    "Group",
-    "Harm",
-    "Headroom",
-    "HostFile",
-    "How",
-    "Identity",
-    "Incident",
-    "Input",
-    "KernelLog",
-    "Killed",
-    "Kills",
-    "Kind",
-    "Level",
-    "Limit",
-    "Line",
-    "Measure",
-    "Memory",
-    "Minute",
-    "Minutes",
-    "Names",
-    "Node",
-    "Numbers",
-    "Origin",
-    "Owner",
-    "Page",
-    "Part",
-    "Picks",
-    "Place",
-    "Reader",
-    "Reading",
-    "Record",
-    "RollUp",
-    "Room",
-    "Row",
-    "Rows",
-    "Run",
-    "Scale",
-    "Scope",
-    "Screen",
-    "Seen",
-    "Series",
-    "Service",
-    "Settings",
-    "Shape",
-    "Signals",
-    "Sink",
-    "Size",
-    "State",
-    "Step",
-    "Stored",
-    "Sum",
-    "Table",
-    "Taken",
-    "Target",
-    "Task",
-    "Tasks",
-    "Time",
-    "Told",
-    "Turn",
-    "Unit",
-    "Unknown",
-    "Waiting",
-    "Way",
-    "Work",
-];
-
 /// One name is one thing. The JSON contract alone, `report::model`, repeats names of what it shows.
 #[test]
 fn names_of_types_are_unique_in_the_workspace() {
@@ -176,9 +88,7 @@ fn names_of_types_are_unique_in_the_workspace() {
             places.entry(name).or_default().insert(&file.path);
         }
     }
-    let shared = places
-        .into_iter()
-        .filter(|(name, places)| places.len() > 1 && !SHARED_NAMES.contains(name));
+    let shared = places.into_iter().filter(|(_, places)| places.len() > 1);
     let shared: Vec<String> = shared
         .map(|(name, places)| format!("{name}: {places:?}"))
         .collect();
@@ -192,21 +102,21 @@ fn names_of_types_are_unique_in_the_workspace() {
 /// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
 /// become smaller.
 const WORDS: [(&str, usize); 25] = [
-    ("told", 146),
-    ("tells", 102),
-    ("whose", 45),
+    ("told", 57),
+    ("tells", 33),
+    ("whose", 33),
     ("dear", 0),
     ("dearer", 0),
-    ("grave", 5),
+    ("grave", 2),
     ("graver", 0),
-    ("gravest", 1),
-    ("milder", 10),
+    ("gravest", 0),
+    ("milder", 8),
     ("lately", 0),
-    ("of which nobody", 2),
-    ("nobody knows", 4),
-    ("for want of", 6),
-    ("came back", 16),
-    ("comes back", 3),
+    ("of which nobody", 0),
+    ("nobody knows", 0),
+    ("for want of", 0),
+    ("came back", 0),
+    ("comes back", 0),
     ("crowd", 4),
     ("without a word", 0),
     ("no secret", 0),
@@ -214,9 +124,9 @@ const WORDS: [(&str, usize); 25] = [
     ("the latter", 3),
     ("downwards", 5),
     ("be it", 2),
-    ("a look", 7),
-    ("looks at", 2),
-    ("said", 76),
+    ("a look", 4),
+    ("looks at", 0),
+    ("said", 11),
 ];
 
 /// How many lines have a word or a phrase, whatever its case.
@@ -250,7 +160,7 @@ fn words_of_no_standard_become_fewer() {
 }
 
 /// How many chains may still be bound again under their own name: `let rows = x.iter(); let rows = rows.map(…);`.
-const REBOUND: usize = 63;
+const REBOUND: usize = 58;
 
 #[test]
 fn chains_that_are_bound_again_become_fewer() {

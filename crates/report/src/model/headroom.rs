@@ -392,8 +392,8 @@ impl From<&engine::ReadCache> for ReadCache {
     }
 }
 
-impl From<&engine::Limit> for Limit {
-    fn from(limit: &engine::Limit) -> Self {
+impl From<&engine::HeadroomLimit> for Limit {
+    fn from(limit: &engine::HeadroomLimit) -> Self {
         let bounded = |room: i64| Some(room).filter(|room| *room < i64::MAX);
         Self {
             kind: limit.kind.name(),

@@ -22,7 +22,9 @@ use units::{Bytes, Micros, Ratio, Span, WallClock};
 
 use crate::record::facts_watch::FactsWatch;
 use crate::record::kernel_log::Watch;
-use crate::record::status::{self, Absent, Cost, Disk, KernelLog, Samples, Seen, Settings, Status};
+use crate::record::status::{
+    self, Absent, Cost, DiskStatus, KernelLogStatus, Samples, Seen, SettingsStatus, Status,
+};
 use crate::{Figures, Health, Message};
 
 /// How old the status is at most: writing it costs as much as a sample.
@@ -49,7 +51,7 @@ pub struct RecordingState {
     /// Where it is.
     pub directory: PathBuf,
     /// How it is recorded, as the status shows.
-    pub settings: Settings,
+    pub settings: SettingsStatus,
     /// Version of memtide.
     pub memtide: String,
     /// How its disk is doing.
@@ -311,7 +313,7 @@ impl Work {
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
             disk: disk(&self.recording.monitor),
-            kernel_log: KernelLog {
+            kernel_log: KernelLogStatus {
                 problem: self.log.problem(),
                 next: log_next,
                 overwritten: self.log.overwritten(),
@@ -424,9 +426,9 @@ fn seen(figures: &Figures) -> Seen {
     }
 }
 
-fn disk(monitor: &Monitor) -> Disk {
+fn disk(monitor: &Monitor) -> DiskStatus {
     let state = monitor.state();
-    Disk {
+    DiskStatus {
         problem: (state.disk != DiskState::Ok).then(|| state.disk.to_string()),
         parts_dropped: state.parts_dropped,
         samples_written: state.samples_written,

@@ -42,7 +42,7 @@ pub struct Status {
     /// When this was written.
     pub written: Option<Timestamp>,
     /// How it records.
-    pub settings: Settings,
+    pub settings: SettingsStatus,
     /// Its samples.
     pub samples: Samples,
     /// What it costs.
@@ -56,9 +56,9 @@ pub struct Status {
     /// Kernel files that it cannot read.
     pub absent: Vec<Absent>,
     /// How its disk is doing.
-    pub disk: Disk,
+    pub disk: DiskStatus,
     /// How it reads the kernel log.
-    pub kernel_log: KernelLog,
+    pub kernel_log: KernelLogStatus,
     /// Events that found no room on their way to the disk.
     pub events_lost: u64,
 }
@@ -66,7 +66,7 @@ pub struct Status {
 /// The options of a recorder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct SettingsStatus {
     /// From sample to sample.
     pub every_s: f64,
     /// From scan to scan of processes; absent: none.
@@ -156,7 +156,7 @@ pub struct Absent {
 /// How a recorder's disk is doing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Disk {
+pub struct DiskStatus {
     /// What is wrong, in words; absent where nothing is.
     pub problem: Option<String>,
     /// Samples that are safe.
@@ -174,7 +174,7 @@ pub struct Disk {
 /// How a recorder reads the kernel log.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct KernelLog {
+pub struct KernelLogStatus {
     /// Why it is not read.
     pub problem: Option<String>,
     /// The number of the first record that is not reported yet, in this boot.

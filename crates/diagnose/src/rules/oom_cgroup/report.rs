@@ -10,13 +10,13 @@ use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::{Affected, Finding, Severity};
-use crate::oom::{self, Cause, Explained, LimitHit};
+use crate::oom::{self, Explained, LimitHit, OomCause};
 use crate::remedy::{self, Knob};
 use crate::rule::Incident;
 use crate::trigger::Occurrence;
 
 fn is_at_a_limit(explained: &Explained<'_>) -> bool {
-    matches!(explained.cause, Cause::GroupLimit(_))
+    matches!(explained.cause, OomCause::GroupLimit(_))
 }
 
 fn is_known(cx: &Evidence<'_>, path: &str) -> bool {
@@ -78,7 +78,7 @@ struct AtLimit<'a> {
 fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let group = one.report.group.as_ref();
     let which = match one.cause {
-        Cause::GroupLimit(which) => which,
+        OomCause::GroupLimit(which) => which,
         _ => LimitHit::Memory,
     };
     let at_limit = AtLimit {

@@ -8,7 +8,7 @@ use super::RULE;
 use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::finding::{Finding, Severity};
-use crate::oom::{self, Cause, Explained, Filler, SwapState};
+use crate::oom::{self, Explained, Filler, OomCause, SwapState};
 
 pub(super) fn is_the_hosts(explained: &Explained<'_>) -> bool {
     explained.is_kill() && !explained.cause.is_not_the_hosts()
@@ -17,11 +17,11 @@ pub(super) fn is_the_hosts(explained: &Explained<'_>) -> bool {
 /// Why the last report is not about a kill of the host; `None` without any report.
 pub(super) fn why_not_the_hosts(cx: &Evidence<'_>) -> Option<&'static str> {
     Some(match oom::last(cx, |_| true)?.cause {
-        Cause::ByHand => "the kill was requested by hand (oom-manual)",
-        Cause::GroupLimit(_) => {
+        OomCause::ByHand => "the kill was requested by hand (oom-manual)",
+        OomCause::GroupLimit(_) => {
             "the kernel report is about a cgroup limit (oom-cgroup) and says nothing about the host"
         }
-        Cause::Confined(_) => "the allocation was confined to some nodes (oom-constrained)",
+        OomCause::Confined(_) => "the allocation was confined to some nodes (oom-constrained)",
         _ => "an allocation failed, and nothing was killed for it",
     })
 }
@@ -38,7 +38,7 @@ pub(super) fn finding(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Finding> {
 /// If the host had memory, the kill is reported, but another rule explains it.
 fn severity(one: &Explained<'_>) -> Severity {
     match one.cause {
-        Cause::LowZone | Cause::CmaOnly | Cause::NoBlock => Severity::Info,
+        OomCause::LowZone | OomCause::CmaOnly | OomCause::NoBlock => Severity::Info,
         _ if !one.report.shows_scope() => Severity::Info,
         _ => Severity::Critical,
     }
@@ -64,7 +64,7 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
     let finding =
         remedy(cx, finding, one).when(one.cause.is_shortage(), |finding| ruled_out(finding, one));
     let open = match one.cause {
-        Cause::Unknown(missing) => format!("missing: {missing}"),
+        OomCause::Unknown(missing) => format!("missing: {missing}"),
         _ => String::new(),
     };
     finding
@@ -80,7 +80,7 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
 fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
     let at = |signal| cx.timeline.at(signal, one.index);
     match one.cause {
-        Cause::UsedUp { swap, by } => {
+        OomCause::UsedUp { swap, by } => {
             let used_up = match swap {
                 SwapState::Full => "because RAM and swap were used up".to_owned(),
                 SwapState::None => "because RAM was used up, and there is no swap".to_owned(),
@@ -99,9 +99,9 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
                 _ => used_up,
             }
         }
-        Cause::LowZone => "although memory was free, but not in the requested zone".to_owned(),
-        Cause::CmaOnly => "although memory was free, but reserved for CMA".to_owned(),
-        Cause::NoBlock => "although memory was free, but not in one block".to_owned(),
+        OomCause::LowZone => "although memory was free, but not in the requested zone".to_owned(),
+        OomCause::CmaOnly => "although memory was free, but reserved for CMA".to_owned(),
+        OomCause::NoBlock => "although memory was free, but not in one block".to_owned(),
         _ if !one.report.shows_scope() => {
             "for lack of memory; this line does not show whether the host or a cgroup ran out"
                 .to_owned()
@@ -121,7 +121,7 @@ fn chosen(one: &Explained<'_>) -> String {
 
 /// Whether something other than programs filled RAM, so that the choice of the victim does not matter.
 fn is_not_programs(one: &Explained<'_>) -> bool {
-    matches!(one.cause, Cause::UsedUp { by, .. } if by.words().is_some())
+    matches!(one.cause, OomCause::UsedUp { by, .. } if by.words().is_some())
 }
 
 /// The victim compared with the largest process.
@@ -132,59 +132,59 @@ fn compared(one: &Explained<'_>) -> Option<String> {
 
 fn cause(one: &Explained<'_>) -> &'static str {
     match one.cause {
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Slab(_),
             ..
         } => {
             "Kernel objects that cannot be reclaimed filled RAM; killing programs frees little of it."
         }
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::PageTables(_),
             ..
         } => "Page tables filled RAM: many processes map the same large segment with small pages.",
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Shared(_),
             ..
         } => {
             "Shared memory and files in tmpfs filled RAM; they stay when the process that created them is killed."
         }
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::HugePages(_),
             ..
         } => "The huge page pool takes RAM that nothing else can use.",
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Unaccounted(_),
             ..
         } => {
             "Memory that the kernel does not count filled RAM: a driver, a balloon, the hypervisor, ZFS."
         }
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Locked(_),
             ..
         } => "Programs locked memory in RAM (mlock); neither swap nor reclaim can take it.",
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Files(_),
             ..
         } => "Page cache filled RAM and could not be evicted in time: it was dirty or in use.",
-        Cause::UsedUp {
+        OomCause::UsedUp {
             swap: SwapState::Room,
             ..
         } => {
             "The memory that filled RAM could not be swapped out in time: it is locked, or kernel memory, or swap is too slow."
         }
-        Cause::UsedUp {
+        OomCause::UsedUp {
             swap: SwapState::Full,
             ..
         } => "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
-        Cause::UsedUp {
+        OomCause::UsedUp {
             swap: SwapState::None,
             ..
         } => "Memory that cannot be reclaimed filled RAM, and there is no swap for it.",
-        Cause::UsedUp { .. } => "Memory that cannot be reclaimed filled RAM.",
-        Cause::LowZone | Cause::CmaOnly => {
+        OomCause::UsedUp { .. } => "Memory that cannot be reclaimed filled RAM.",
+        OomCause::LowZone | OomCause::CmaOnly => {
             "The allocation could use only a part of memory, and that was full."
         }
-        Cause::NoBlock => {
+        OomCause::NoBlock => {
             "Free memory was fragmented: its blocks were smaller than the allocation."
         }
         _ => "The report does not show what filled memory.",
@@ -216,58 +216,58 @@ fn ruled_out(finding: Finding, one: &Explained<'_>) -> Finding {
 }
 
 /// The first step and its command, by what filled memory.
-fn first_step(cause: &Cause) -> (&'static str, &'static str) {
+fn first_step(cause: &OomCause) -> (&'static str, &'static str) {
     match cause {
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Slab(_),
             ..
         } => (
             "Find out which kernel objects grow, and what creates them.",
             "slabtop -o -s c | head -20",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::PageTables(_),
             ..
         } => (
             "Use huge pages for large shared memory, or fewer processes.",
             "grep -E 'PageTables|HugePages' /proc/meminfo; ps -eo rss,comm --sort=-rss | head",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Shared(_),
             ..
         } => (
             "Find the files and segments, delete those no longer needed, and limit each tmpfs (size=).",
             "df -h -t tmpfs; ipcs -m -u; find /dev/shm /run /tmp -xdev -size +10M",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::HugePages(_),
             ..
         } => (
             "Make the huge page pool as large as its use.",
             "grep -E 'HugePages|Hugetlb' /proc/meminfo",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Unaccounted(_),
             ..
         } => (
             "Find what uses memory without being counted: drivers, a balloon, ZFS.",
             "memtide where; cat /proc/spl/kstat/zfs/arcstats 2>/dev/null | grep -w size",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Locked(_),
             ..
         } => (
             "Find out which processes lock memory, and limit them (LimitMEMLOCK).",
             "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail",
         ),
-        Cause::UsedUp {
+        OomCause::UsedUp {
             by: Filler::Files(_),
             ..
         } => (
             "Check whether it waits for a slow disk: compare Dirty and Writeback with the disk's throughput.",
             "grep -E 'Dirty|Writeback|Unevictable' /proc/meminfo; iostat -x 5 3",
         ),
-        Cause::Unknown(_) => (
+        OomCause::Unknown(_) => (
             "Give memtide the whole report, starting at the line with \"invoked oom-killer\".",
             "journalctl -k -b --no-pager | memtide check -",
         ),
@@ -286,7 +286,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
         "Cap what grew: then only it is throttled or killed.",
     ));
     let finding = match one.cause {
-        Cause::UsedUp {
+        OomCause::UsedUp {
             swap: SwapState::None,
             ..
         } => finding.fix(Fix::swap_file(

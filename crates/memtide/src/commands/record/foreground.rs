@@ -133,8 +133,8 @@ fn options(args: &RecordArgs) -> WriterOptions {
     }
 }
 
-fn as_told(args: &RecordArgs, processes: Option<Span>) -> status::Settings {
-    status::Settings {
+fn as_told(args: &RecordArgs, processes: Option<Span>) -> status::SettingsStatus {
+    status::SettingsStatus {
         every_s: args.every.as_f64(),
         processes_s: processes.map(Span::as_secs_f64),
         keep_s: args.keep.as_f64(),
