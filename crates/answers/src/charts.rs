@@ -6,7 +6,7 @@ use chart::{Chart, Drawing, Reducer, charts, scanned};
 use diagnose::Evidence;
 use import::{OpenOptions, Resolution};
 use report::Report;
-use report::html::{Picture, worth_full_detail};
+use report::html::Picture;
 use timeline::{Source, TimePoint, TimeRange, Timeline};
 use units::{Count, Span};
 
@@ -25,7 +25,7 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     let timeline = longest.as_ref().unwrap_or(&source.timeline);
     let whole = Evidence::new(timeline, &source.facts);
     let charts = charts(&whole);
-    let stretches = worth_full_detail(report);
+    let stretches = stretches_in_full_detail(report);
     let (drawing, problems) = match source.origin.thinned_to {
         Some(_) => scan(path, range, &charts, &whole, &stretches),
         None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),
@@ -102,4 +102,25 @@ fn closely(
         ..OpenOptions::default()
     };
     Some(import::open_part(path, wanted, &mut |_| {}))
+}
+
+/// The stretches that are drawn in full detail: the time of the accounting, where the cursor opens (a stretch without
+/// length), then the findings, in the order of the report.
+fn stretches_in_full_detail(report: &Report) -> Vec<(Span, Span)> {
+    let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
+    let longest = report
+        .findings
+        .iter()
+        .filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
+    let every = report
+        .findings
+        .iter()
+        .flat_map(|finding| &finding.stretches);
+    // Further occurrences come last: the byte budget is first for the stretches that the evidence is about.
+    let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
+    let moment = report.accounting.as_ref().map(|accounting| {
+        let at = Span::from_secs_f64(accounting.at_s);
+        (at, at)
+    });
+    moment.into_iter().chain(found).collect()
 }

@@ -1,4 +1,4 @@
-//! What a source has of a range of time, and what it missing, in words and in the local time zone.
+//! What a source has of a range of time, and what it lacks, in words and in the local time zone.
 
 use jiff::{Timestamp, Zoned};
 use timeline::{OutOfRange, TimePoint, TimeRange, Timeline};
@@ -65,7 +65,7 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
     )
 }
 
-/// What a source missing of the range that was asked for: its beginning, its end, or something in between.
+/// What a source lacks of the range that was asked for: its beginning, its end, or something in between.
 pub(crate) fn uncovered(range: &TimeRange, timeline: &Timeline) -> Vec<String> {
     if range.is_all() {
         return Vec::new();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_range_missing_is_said() {
+    fn what_a_source_lacks_of_a_range_is_said() {
         let later: Zoned = "2026-11-22T13:00:00+09:00[Asia/Tokyo]".parse().unwrap();
         let says = |from, to, seconds: Vec<u64>| {
             let range = TimeRange {

@@ -27,7 +27,7 @@ pub fn open(
 }
 
 /// Reads the part of a source in a range as finely as a judgement needs: of a long recording roll-ups, and every sample of
-/// the minutes in which a rule could hold. What the source missing of the range is among its problems.
+/// the minutes in which a rule could hold. What the source lacks of the range is among its problems.
 ///
 /// # Errors
 /// As [`open`].

@@ -118,7 +118,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
 }
 
 impl Accounting {
-    /// Below this share of MemTotal the remainder cannot be drift: a field is faked or counted twice ; an engineering choice: files of
+    /// Below this share of MemTotal the remainder cannot be drift: a field is faked or counted twice. An engineering choice: files of
     /// one sample drift by 1 % at most.
     pub const BROKEN: Ratio = Ratio::from_percent(-2.0);
 

@@ -109,7 +109,7 @@ pub struct Rule {
     pub(crate) trigger: fn() -> Trigger,
     /// What tasks wait for meanwhile.
     pub(crate) waits: Waits,
-    /// Tells an incident; the evidence is that of a window around it.
+    /// Explains an incident; the evidence is that of a window around it.
     pub(crate) story: for<'a> fn(&Evidence<'a>, &Incident<'a>) -> Result<Outcome, Missing>,
     /// Why it happens, where that is the same each time.
     pub(crate) cause: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! The text of each file is written from the signals ([`texts`]) and parsed again at once: what does not come back as it
 //! was is counted as left out. So a capture never holds more than its source did, and there is no list of what cannot be
-//! stored. Kernel reports stay as the kernel wrote them. Numbers that no parser reads are 0 in lines of many.
+//! stored. Kernel reports stay as the kernel wrote them. In a line of several numbers, those that no parser reads are written as 0.
 
 mod texts;
 

@@ -112,7 +112,9 @@ impl OpenError {
                 is_denied: true, ..
             } => Some("run memtide as the owner of the file or as root (sudo)"),
             // The range that a source has is printed with the time zone of the user.
-            Self::Read { .. } | Self::Recording { .. } | Self::OutOfRange { .. } => None,
+            Self::OutOfRange { .. } => None,
+            Self::Read { .. } => Some("name a file or directory that exists and can be read"),
+            Self::Recording { .. } => Some("memtide record --status --to DIR shows its state"),
             Self::EmptyRecording { .. } => {
                 Some("memtide record --status shows whether the recorder runs")
             }
@@ -319,5 +321,70 @@ fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Sou
             searched: Bytes::new(bytes),
         }),
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each error. A new variant does not compile in `help` until it says what to do.
+    fn every_error() -> Vec<OpenError> {
+        let name = || "sick.txt".to_owned();
+        let reason = || "permission denied".to_owned();
+        let read = |is_denied| OpenError::Read {
+            name: name(),
+            reason: reason(),
+            is_denied,
+        };
+        vec![
+            read(true),
+            read(false),
+            OpenError::EmptyBundle {
+                name: name(),
+                problems: vec!["proc/meminfo is empty".to_owned()],
+            },
+            OpenError::NoReport {
+                name: name(),
+                searched: Bytes::from_mib(20),
+            },
+            OpenError::Sar {
+                name: name(),
+                reason: "sadf is not installed".to_owned(),
+                help: "install sysstat",
+            },
+            OpenError::Recording {
+                name: name(),
+                reason: reason(),
+            },
+            OpenError::EmptyRecording { name: name() },
+            OpenError::OutOfRange {
+                name: name(),
+                why: OutOfRange::NoTime,
+            },
+            OpenError::Empty(name()),
+            OpenError::NotRecognised {
+                name: name(),
+                start: "`%PDF`".to_owned(),
+            },
+            OpenError::NoSample {
+                name: name(),
+                problems: Vec::new(),
+            },
+        ]
+    }
+
+    #[test]
+    fn every_error_names_the_file_and_says_what_to_do() {
+        for error in every_error() {
+            let text = error.to_string();
+            assert!(text.contains("sick.txt"), "{text}");
+            assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+            match error.help() {
+                Some(help) => assert!(!help.ends_with('.') && help.len() > 10, "{help}"),
+                // The range that is there is printed in the user's time zone, by the command line.
+                None => assert!(matches!(error, OpenError::OutOfRange { .. }), "{text}"),
+            }
+        }
     }
 }

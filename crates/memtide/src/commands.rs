@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod headroom;
 pub(crate) mod man;
+pub(crate) mod page;
 pub(crate) mod record;
 pub(crate) mod record_from;
 pub(crate) mod report;

@@ -7,6 +7,7 @@ use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::plain::escape;
+use report::text::Detail;
 use report::{ColourMode, Screen};
 use sampler::Progress;
 use store::StoreError;
@@ -51,6 +52,15 @@ impl Output {
         screen.unbroken = !std::io::stdout().is_terminal();
         if self.color {
             screen.colour = ColourMode::Ansi;
+        }
+        screen
+    }
+
+    /// The same, with every detail where that is asked for.
+    pub(crate) fn screen_with(&self, every_detail: bool) -> Screen {
+        let mut screen = self.screen();
+        if every_detail {
+            screen.detail = Detail::All;
         }
         screen
     }

@@ -26,7 +26,7 @@ mod verdict;
 
 use timeline::Facts;
 
-pub use crate::picture::{Picture, worth_full_detail};
+pub use crate::picture::Picture;
 pub use compare::compare;
 
 use self::escape::Tag;

@@ -2,7 +2,7 @@
 //!
 //! Three nouns: a **report** ([`Report`]) is the whole answer as one serialisable value, with a published schema
 //! ([`json_schema`]); a **screen** ([`Screen`]) is what it is drawn on: width, colour, time zone; a **catalogue**
-//! ([`RuleEntry`], [`SignalEntry`]) is what memtide knows, explained. Text, JSON and later HTML show the same report, so
+//! ([`RuleEntry`], [`SignalEntry`]) is what memtide knows, explained. Text, JSON and HTML show the same report, so
 //! they cannot disagree.
 //!
 //! ```

@@ -313,27 +313,6 @@ fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
     ranges.join("; ")
 }
 
-/// Stretches of a source that are worth a closer look than the whole: the moment that its accounting is about, where the
-/// cursor opens, which is a stretch without length; then where something was found, in the order of the report.
-pub fn worth_full_detail(report: &Report) -> Vec<(Span, Span)> {
-    let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
-    let longest = report
-        .findings
-        .iter()
-        .filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
-    let every = report
-        .findings
-        .iter()
-        .flat_map(|finding| &finding.stretches);
-    // What came again comes last: bytes are for the times that the evidence is about first.
-    let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
-    let moment = report.accounting.as_ref().map(|accounting| {
-        let at = Span::from_secs_f64(accounting.at_s);
-        (at, at)
-    });
-    moment.into_iter().chain(found).collect()
-}
-
 /// Whether a series is named after this: `web.service` after `/system.slice/web.service`, too.
 fn is_name_of(label: &str, name: &str) -> bool {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();

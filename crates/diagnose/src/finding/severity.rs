@@ -18,8 +18,8 @@ impl Severity {
     }
 
     /// Critical if `is_severe`, else a warning.
-    pub(crate) const fn critical_if(is_grave: bool) -> Self {
-        if is_grave {
+    pub(crate) const fn critical_if(is_severe: bool) -> Self {
+        if is_severe {
             Self::Critical
         } else {
             Self::Warning

@@ -24,7 +24,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Free memory up to this part of the floor's upper edge is "on the floor" ; an engineering choice: kswapd overshoots its
+    /// Free memory up to this part of the floor's upper edge is "on the floor". An engineering choice: kswapd overshoots its
     /// high watermark a little, and free memory above that is not held there.
     pub const NEAR: Ratio = Ratio::new(1.15);
     /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.

@@ -1,4 +1,4 @@
-//! Whether anybody missed memory for a while: refaults, swap-ins, stalls. What a note that says "this is fine" rests on;
+//! Whether memory was enough for a while: no refaults, swap-ins, stalls. A note that says "this is fine" rests on it;
 //! without it such a note would contradict a finding of that time.
 
 use timeline::{
@@ -11,7 +11,7 @@ use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::measures::pressure::PressureWindow;
 use crate::measures::psi_average::PressureAverage;
-use crate::measures::readings::{refaults_file, swapped_in};
+use crate::measures::readings::{SWAPPED_AGAIN, refaults_file, swapped_in};
 use crate::trigger::{Predicate, all, rate, stall};
 
 /// What was measured, all of it low.
@@ -26,7 +26,7 @@ impl Quiet {
     /// An engineering choice: a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
     /// Half of what swap-thrash asks.
-    const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
+    const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(SWAPPED_AGAIN.get() / 2.0);
 
     /// Holds where nothing that is measured disturbs.
     pub(crate) fn holds() -> Predicate {

@@ -13,7 +13,7 @@ use units::{Bytes, Ratio};
 use super::request::{Asked, ZoneType};
 use super::watermarks::{Checked, Hurdle};
 
-/// Why.
+/// Why the kernel wrote the report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OomCause {
     /// Somebody asked for the kill (SysRq f).

@@ -13,7 +13,7 @@ use super::reading::{Expr, Predicate, ThresholdTest};
 use super::{STALL, Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
-/// Between what a number lies in a minute.
+/// Bounds of a number within a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MinuteBounds {
     least: f64,

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use units::{Bytes, Span};
 
 use super::AnswerFormat;
 use super::typed::{every, keep, keep_size, sync};
+
+/// The default interval of processes, and the least of cgroups.
+const SLOW: Span = Span::from_secs(10);
 
 /// Record this host's memory all the time: a flight recorder that every other command can read
 ///
@@ -112,4 +116,28 @@ pub(crate) enum TasksBy {
     Bpf,
     /// Files below /proc
     Proc,
+}
+
+impl RecordArgs {
+    /// The interval of processes; `None`: they are not sampled.
+    ///
+    /// # Errors
+    /// Where it is shorter than that of the host.
+    pub(crate) fn processes_every(&self) -> anyhow::Result<Option<Span>> {
+        match self.processes {
+            Some(processes) if processes < self.every => bail!(
+                "`--processes {processes}` is shorter than `--every {}`; processes are sampled with the host, so make it as \
+                 long or longer",
+                self.every
+            ),
+            _ if self.no_processes => Ok(None),
+            Some(processes) => Ok(Some(processes)),
+            None => Ok(Some(SLOW.max(self.every))),
+        }
+    }
+
+    /// The interval of cgroups, each of which costs more than a process; `None`: they are not sampled.
+    pub(crate) fn cgroups_every(&self, processes: Option<Span>) -> Option<Span> {
+        (!self.no_groups).then(|| processes.map_or(SLOW, |every| every.max(SLOW)))
+    }
 }

@@ -1,7 +1,6 @@
 //! `memtide check`: what is wrong with a host's memory.
 
 use probe::Root;
-use report::text::Detail;
 use report::{Answer, Report};
 
 use crate::cli::{CheckArgs, Format};
@@ -10,8 +9,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
-    let range = source::range(&args.around)?;
-    let mut paths = args.files.clone();
+    let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
     if paths.is_empty() && range.is_all() {
         return print(&[live(args, output).into()], args, output);
     }
@@ -49,10 +47,7 @@ fn live(args: &CheckArgs, output: &Output) -> Report {
 }
 
 fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
-    let mut screen = output.screen();
-    if args.all {
-        screen.detail = Detail::All;
-    }
+    let screen = output.screen_with(args.all);
     output.print(&match (args.answer.get(), answers) {
         (Format::Json, [answer]) => report::json(answer)? + "\n",
         (Format::Json, answers) => report::json(&answers)? + "\n",

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use anyhow::bail;
 use diagnose::headroom::Question;
-use report::text::Detail;
 use timeline::{TimePoint, TimeRange};
 
 use super::export::OutputTarget;
-use super::report::{page, write};
+use super::page::{page, write};
 use crate::cli::{CompareArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -38,7 +37,7 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
     };
     let sources = [open(0)?, open(1)?];
     let report = answers::compare(&sources[0], &sources[1]);
-    let mut screen = output.screen();
+    let screen = output.screen_with(args.all);
     if let Some(target) = target {
         let [before, after] = [0, 1].map(|side| {
             let question = Question::default();
@@ -47,9 +46,6 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
         let html = report::html::compare(&report, &before, &after, &screen);
         write(&html, &target, output)?;
     } else {
-        if args.all {
-            screen.detail = Detail::All;
-        }
         output.print(&match args.answer.get() {
             Format::Json => report::json(&report)? + "\n",
             Format::Text => report::text::compare(&report, &screen),

@@ -4,7 +4,6 @@ use ::export::quoted;
 use answers::recording_directory;
 use import::OpenOptions;
 use report::model::EventsReport;
-use report::text::Detail;
 
 use crate::cli::{EventsArgs, EventsFormat};
 use crate::commands::source;
@@ -22,10 +21,7 @@ pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
         source::warn(&source, output);
     }
     let report = answers::events(&source, &args.kinds);
-    let mut screen = output.screen();
-    if args.verbose {
-        screen.detail = Detail::All;
-    }
+    let screen = output.screen_with(args.verbose);
     output.print(&match args.format() {
         EventsFormat::Csv => csv(&report),
         EventsFormat::Json => report::json(&report)? + "\n",

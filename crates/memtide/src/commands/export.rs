@@ -3,14 +3,13 @@
 mod format;
 mod parquet;
 mod target;
+mod write;
 
-use std::io::ErrorKind;
-
-use ::export::{Exported, Exporter, Picks};
-use anyhow::{Context, anyhow, bail};
-use timeline::Source;
+use ::export::Picks;
+use anyhow::anyhow;
 
 pub(super) use self::target::OutputTarget;
+pub(super) use self::write::write;
 use crate::cli::ExportArgs;
 use crate::commands::source;
 use crate::exit::Exit;
@@ -31,54 +30,4 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> anyhow::Result<Exit> {
     };
     let target = OutputTarget::new(&args.output, args.force)?;
     write(&open()?, &*exporter, &picks, &target, output)
-}
-
-/// Writes a source and reports the result.
-pub(super) fn write(
-    opened: &Source,
-    format: &dyn Exporter,
-    picks: &Picks,
-    target: &OutputTarget,
-    output: &Output,
-) -> anyhow::Result<Exit> {
-    if let Some(thinned) = opened.origin.thinned_to {
-        output.warn(&format!(
-            "the source is long: one sample every {thinned} is written; \
-             --since and --until choose a part with every sample"
-        ));
-    }
-    match target.write(|out| format.export(opened, picks, out)) {
-        Ok(exported) => say(&exported, opened, format, target, output),
-        // A reader that went away (`| head`) is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) if error.kind() == ErrorKind::Unsupported => {
-            bail!("{}: {error}", opened.origin.name)
-        }
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot write {target}"));
-        }
-    }
-    Ok(Exit::Ok)
-}
-
-fn say(
-    exported: &Exported,
-    opened: &Source,
-    format: &dyn Exporter,
-    target: &OutputTarget,
-    output: &Output,
-) {
-    for left_out in &exported.left_out {
-        output.warn(&format!("left out: {left_out}"));
-    }
-    if exported.written == 0 {
-        output.warn(&format!(
-            "{} has none of that: nothing is written but the header",
-            opened.origin.name
-        ));
-    } else if !target.is_stdout() {
-        let (written, unit) = (exported.written, format.unit());
-        let plural = if written == 1 { "" } else { "s" };
-        output.note(&format!("{target}: {written} {unit}{plural} written"));
-    }
 }

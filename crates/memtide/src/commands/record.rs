@@ -10,15 +10,11 @@ mod unit;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use units::Span;
 
 use crate::cli::RecordArgs;
 use crate::commands::record_from;
 use crate::exit::Exit;
 use crate::output::Output;
-
-/// The default interval of processes.
-const PROCESSES: Span = Span::from_secs(10);
 
 pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     let mode = &args.mode;
@@ -37,7 +33,7 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     if mode.uninstall {
         return service::uninstall(args.dry_run, output);
     }
-    let processes = processes(args)?;
+    let processes = args.processes_every()?;
     if mode.install {
         return service::install(args, output);
     }
@@ -55,18 +51,4 @@ fn directory(args: &RecordArgs) -> anyhow::Result<PathBuf> {
     )?;
     std::path::absolute(&directory)
         .with_context(|| format!("cannot resolve the path {}", directory.display()))
-}
-
-/// The interval of processes; `None`: they are not sampled.
-fn processes(args: &RecordArgs) -> anyhow::Result<Option<Span>> {
-    match args.processes {
-        Some(processes) if processes < args.every => bail!(
-            "`--processes {processes}` is shorter than `--every {}`; processes are sampled with the host, so make it as long \
-             or longer",
-            args.every
-        ),
-        _ if args.no_processes => Ok(None),
-        Some(processes) => Ok(Some(processes)),
-        None => Ok(Some(PROCESSES.max(args.every))),
-    }
 }

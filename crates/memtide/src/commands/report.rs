@@ -1,17 +1,14 @@
 //! `memtide report`: the page that is mailed to a colleague.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use answers::recording_directory;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use diagnose::headroom::Question;
-use report::html::Page;
-use timeline::{Source, TimeRange};
-use units::Bytes;
 
 use super::export::OutputTarget;
 use super::headroom::question;
+use super::page::{page, write};
 use crate::cli::ReportArgs;
 use crate::commands::source;
 use crate::exit::Exit;
@@ -44,40 +41,8 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
     )
 }
 
-/// The page of a source, with warnings of what was wrong while it was read again.
-pub(super) fn page(
-    source: &Source,
-    path: &Path,
-    range: TimeRange,
-    question: &Question,
-    output: &Output,
-) -> Page {
-    let (page, problems) = answers::page(source, path, range, question);
-    for problem in &problems {
-        output.warn(&format!("{}: {problem}", source.origin.name));
-    }
-    page
-}
-
 /// Whether both paths lead to the same file.
 fn is_one_file(source: &Path, output: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(source).is_some_and(|source| found(output) == Some(source))
-}
-
-/// Writes a page to its file, and notes that.
-pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyhow::Result<Exit> {
-    match target.write(|out| out.write_all(html.as_bytes())) {
-        Ok(()) if !target.is_stdout() => {
-            let size = Bytes::new(html.len() as u64);
-            output.note(&format!(
-                "{target}: {size} written; it opens in any browser, offline"
-            ));
-        }
-        Ok(()) => {}
-        // A reader that went away (`| head`) is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => return Err(error).with_context(|| format!("cannot write {target}")),
-    }
-    Ok(Exit::Ok)
 }

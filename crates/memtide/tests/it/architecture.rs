@@ -43,6 +43,21 @@ fn crate_edges_are_those_of_the_page() {
 }
 
 #[test]
+fn commands_parse_ask_and_print() {
+    let folder = root().join("crates/memtide/src/commands");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        // Both are shared by commands.
+        let is_command =
+            path.is_file() && !path.ends_with("source.rs") && !path.ends_with("page.rs");
+        if is_command {
+            let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+            assert!(lines <= 60, "{}: {lines} lines", path.display());
+        }
+    }
+}
+
+#[test]
 fn places_that_the_page_names_exist() {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let places = page.split('`').skip(1).step_by(2);

@@ -1,7 +1,7 @@
 //! Page gauges and event counters of the whole machine: `/proc/vmstat`.
 //!
 //! Gauges are in pages (few exceptions, none of them in the catalogue), events are counts since boot; `pgpgin` and
-//! `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown ones are stored as such, missing ones are missing. Before
+//! `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown fields are stored by name, absent ones stay absent. Before
 //! 4.8 the events of reclaim are split by zone (`pgscan_kswapd_normal`), `pgalloc` and, since 4.10, `allocstall` still
 //! are: they are added up. The kernel folds per-CPU counts in every second, so fields are up to a second apart.
 //! Cost: one `pread` of 4 KiB, 10 µs; no lock that a task waits for.

@@ -87,9 +87,7 @@ fn settings(args: &RecordArgs, processes: Option<Span>) -> Settings {
             TasksBy::Bpf => TaskSource::Bpf,
             TasksBy::Proc => TaskSource::Proc,
         }),
-        // More expensive than processes, each for each.
-        groups: (!args.no_groups)
-            .then(|| processes.map_or(super::PROCESSES, |every| every.max(super::PROCESSES))),
+        groups: args.cgroups_every(processes),
         ..Settings::default()
     }
 }

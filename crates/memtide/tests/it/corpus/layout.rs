@@ -39,10 +39,12 @@ fn paste(case: &Case, labels: &Labels, directory: &Path) {
     std::fs::write(directory.join(format!("{}.txt", case.id)), text).unwrap();
 }
 
+/// `LAYOUT=DIR` keeps the directory.
 #[test]
-#[ignore = "writes into the directory that LAYOUT names"]
-fn writes_the_labelled_cases_for_other_tools() {
-    let directory = PathBuf::from(std::env::var_os("LAYOUT").expect("LAYOUT names a directory"));
+fn the_labelled_cases_are_laid_out_for_other_tools() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory =
+        std::env::var_os("LAYOUT").map_or_else(|| temporary.path().to_owned(), PathBuf::from);
     std::fs::create_dir_all(&directory).unwrap();
     for case in cases::captures() {
         capture(case, case.file.labels.as_ref().unwrap(), &directory);
@@ -52,4 +54,6 @@ fn writes_the_labelled_cases_for_other_tools() {
             paste(case, labels, &directory);
         }
     }
+    let written = std::fs::read_dir(&directory).unwrap().count();
+    assert!(written > 100, "{written} files");
 }
