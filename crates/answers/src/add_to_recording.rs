@@ -18,7 +18,7 @@ pub fn add_to_recording(
     progress: &mut dyn FnMut(f64),
 ) -> Result<(HostIdentity, AddedTimeline), StoreError> {
     let mut host = host_of(source, path)?;
-    if directory.join("recording.json").exists() {
+    if Recording::is_at(directory) {
         // A source knows its host by name only; a recording of that name is continued.
         let recorded = Recording::open(directory)?.host().clone();
         if recorded.name == host.name {

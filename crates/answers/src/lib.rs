@@ -31,10 +31,10 @@ mod where_memory;
 
 pub use add_to_recording::{add_to_recording, host_of};
 pub use check::{check, check_now};
-pub use compare::compare;
+pub use compare::{compare, compare_pages};
 pub use events::events;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
-pub use page::page;
+pub use page::{PageSource, page};
 pub use status::{StatusError, status};
 pub use where_memory::{pss_not_read, where_memory};

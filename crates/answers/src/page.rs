@@ -2,22 +2,44 @@
 
 use std::path::Path;
 
+use diagnose::Diagnosis;
 use diagnose::headroom::Question;
+use report::Report;
 use report::html::Page;
 use timeline::{Source, TimeRange};
 
 use crate::charts;
+use crate::check::diagnosis;
 
-/// The page of a source, without a title, and what was wrong while the source was read again for its charts. Of a
-/// downsampled recording, the part of `path` in `range` is read again: every peak is drawn, and every sample of
-/// what was found.
-pub fn page(
-    source: &Source,
-    path: &Path,
-    range: TimeRange,
+/// A source, and where it can be read again: of a downsampled recording, a page draws every peak, and every sample of what
+/// was found.
+#[derive(Debug, Clone, Copy)]
+pub struct PageSource<'a> {
+    /// The source.
+    pub source: &'a Source,
+    /// Its path.
+    pub path: &'a Path,
+    /// The part of it that was read.
+    pub range: TimeRange,
+}
+
+/// The page of a source, without a title, and what was wrong while the source was read again for its charts.
+pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
+    diagnosed_page(of, &diagnosis(of.source), question)
+}
+
+/// The same of a source that was diagnosed already.
+pub(crate) fn diagnosed_page(
+    of: PageSource<'_>,
+    diagnosis: &Diagnosis,
     question: &Question,
 ) -> (Page, Vec<String>) {
-    let report = crate::check(source);
+    let PageSource {
+        source,
+        path,
+        range,
+    } = of;
+    let report = Report::new(source, diagnosis);
     let drawn = charts::draw(path, range, source, &report);
     // Segments without a known order have no headroom over time.
     let headroom = source
@@ -27,7 +49,7 @@ pub fn page(
     let page = Page {
         report,
         picture: drawn.picture,
-        events: crate::events(source, &[""; 0]),
+        events: crate::events(source, &[]),
         facts: source.facts.clone(),
         headroom,
         part: drawn.part,

@@ -6,11 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use probe::Root;
-use report::model::status::{
-    RecorderState, RecorderStatus, RecordingStatus, STATUS_SCHEMA, StatusReport,
-};
-use sampler::status::Status;
+use probe::{CommandLine, Root};
+use report::model::status::{RecorderState, RecordingStatus, STATUS_SCHEMA, StatusReport};
 use store::{Recording, StoreError};
 use units::{Bytes, Quantity, Span, WallClock};
 
@@ -35,14 +32,14 @@ pub enum StatusError {
 /// # Errors
 /// Where the directory, or the recording in it, cannot be read.
 pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
-    let written = Status::read(directory);
+    let written = sampler::status::read(directory);
     let mut report = StatusReport {
         schema: STATUS_SCHEMA,
         directory: directory.display().to_string(),
         state: RecorderState::None,
         pid: None,
         user_id: status_owner(directory),
-        recorder: written.as_ref().and_then(recorder_status),
+        recorder: written.clone(),
         recording: None,
     };
     match std::fs::read_dir(directory) {
@@ -64,7 +61,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     let info = Recording::open(directory)?.info(false);
     let living_pid = written
         .as_ref()
-        .filter(|status| status.is_of_living(&Root::default()))
+        .filter(|status| sampler::status::is_of_living(status, &Root::default()))
         .map(|status| status.pid);
     report.state = match (&info.writer, &written) {
         // The writer holds the lock, whatever the status says: it may be of the recorder before.
@@ -77,12 +74,6 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     Ok(report)
 }
 
-/// The model of a status. Both have the same JSON, so `None` does not occur; a test compares them.
-fn recorder_status(status: &Status) -> Option<RecorderStatus> {
-    let value = serde_json::to_value(status).ok()?;
-    serde_json::from_value(value).ok()
-}
-
 /// UID of the user who wrote the status: the recorder creates the file anew each time.
 fn status_owner(directory: &Path) -> Option<u32> {
     let status = std::fs::symlink_metadata(directory.join(sampler::status::FILE));
@@ -92,21 +83,16 @@ fn status_owner(directory: &Path) -> Option<u32> {
 /// The PID of a process that records into a deleted directory, from command lines. A recorder of the default directory does
 /// not name it, and is not found.
 fn recorder_without_directory(directory: &Path, root: &Root) -> Option<u32> {
-    std::fs::read_dir(root.path("/proc"))
+    probe::command_lines(root)
         .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid| *pid != std::process::id())
-        .find(|pid: &u32| {
-            let command = root
-                .read(&format!("/proc/{pid}/cmdline"))
-                .unwrap_or_default();
-            records_into(&command, directory)
-        })
+        .filter(|process| process.pid != std::process::id())
+        .find(|process| records_into(process, directory))
+        .map(|process| process.pid)
 }
 
-/// Whether a command line is `memtide record … --to DIRECTORY`.
-fn records_into(command: &[u8], directory: &Path) -> bool {
-    let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
+/// Whether a process was started as `memtide record … --to DIRECTORY`.
+fn records_into(process: &CommandLine, directory: &Path) -> bool {
+    let words = process.words();
     let is_named = words
         .windows(2)
         .any(|pair| pair[0] == b"--to" && pair[1] == directory.as_os_str().as_bytes());
@@ -153,9 +139,6 @@ fn free_bytes(directory: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sampler::status::{
-        Absent, Cost, DiskStatus, KernelLogStatus, Samples, Seen, SettingsStatus,
-    };
 
     #[test]
     fn growth_is_stated_for_a_recording_that_is_long_enough() {
@@ -181,11 +164,11 @@ mod tests {
             ("vi\0record\0--to\0/srv/rec\0", false),
             ("", false),
         ] {
-            assert_eq!(
-                records_into(command.as_bytes(), place),
-                expected,
-                "{command:?}"
-            );
+            let process = CommandLine {
+                pid: 1,
+                text: command.as_bytes().to_vec(),
+            };
+            assert_eq!(records_into(&process, place), expected, "{command:?}");
         }
     }
 
@@ -195,85 +178,5 @@ mod tests {
         let answer = status(&directory.path().join("none")).unwrap();
         assert_eq!(answer.state, RecorderState::None);
         assert!(answer.recording.is_none() && answer.recorder.is_none());
-    }
-
-    /// Fails to compile where a field of `Status` is missing here: no field is filled by default.
-    fn complete_status() -> Status {
-        let at = |second: i64| Timestamp::from_second(1_795_240_800 + second).ok();
-        Status {
-            memtide: "0.1.0".to_owned(),
-            boot_id: "5f4e".to_owned(),
-            pid: 812,
-            process: "812@4711".to_owned(),
-            has_ended: true,
-            started: at(0),
-            written: at(1),
-            settings: SettingsStatus {
-                every_s: 1.0,
-                processes_s: Some(10.0),
-                keep_s: 86_400.0,
-                keep_size_bytes: 2 << 30,
-                sync_s: 5.0,
-            },
-            samples: Samples {
-                taken: 1,
-                missed: 2,
-                late: 3,
-                lost: 4,
-                last: at(2),
-                last_late_s: 0.1,
-                worst_late_s: 0.2,
-                worst_late: at(3),
-            },
-            cost: Cost {
-                cpu_s: 1.5,
-                cpu_start_s: Some(0.15),
-                cpu_s_per_sample: Some(0.0003),
-                cpu_share: Some(0.0004),
-                rss_bytes: 5,
-                pss_bytes: Some(6),
-            },
-            seen: Seen {
-                processes: 7,
-                processes_left_out: 8,
-                groups: 9,
-                groups_left_out: 10,
-                groups_every_s: Some(20.0),
-                services: 11,
-                shares_read: 12,
-                shares_waiting: 13,
-                blocked: 14,
-            },
-            tasks_source: Some("/proc".to_owned()),
-            privileges: vec!["memory is locked".to_owned()],
-            absent: vec![Absent {
-                file: "/proc/slabinfo".to_owned(),
-                why: "permission denied".to_owned(),
-            }],
-            disk: DiskStatus {
-                problem: Some("full".to_owned()),
-                samples_written: 15,
-                parts_dropped: 16,
-                lost_since: at(4),
-                waiting_bytes: 17,
-                last_error: Some("no space".to_owned()),
-            },
-            kernel_log: KernelLogStatus {
-                problem: Some("not permitted".to_owned()),
-                next: Some(18),
-                overwritten: 19,
-                reports: 20,
-            },
-            events_lost: 21,
-        }
-    }
-
-    #[test]
-    fn the_model_has_the_json_of_the_recorders_status() {
-        for status in [complete_status(), Status::default()] {
-            let written = serde_json::to_value(&status).unwrap();
-            let model = recorder_status(&status).unwrap();
-            assert_eq!(serde_json::to_value(&model).unwrap(), written);
-        }
     }
 }

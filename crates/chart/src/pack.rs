@@ -114,8 +114,10 @@ fn largest(cells: &Cells) -> f64 {
 }
 
 fn columns(cells: &Cells) -> impl Iterator<Item = &[Option<f64>]> {
-    let extremes = cells.extremes.iter();
-    let extremes = extremes.flat_map(|(least, most)| [least.as_slice(), most.as_slice()]);
+    let extremes = cells
+        .extremes
+        .iter()
+        .flat_map(|(least, most)| [least.as_slice(), most.as_slice()]);
     std::iter::once(cells.mean.as_slice()).chain(extremes)
 }
 

@@ -142,7 +142,7 @@ pub(crate) fn killed(reports: &[Explained<'_>]) -> u64 {
     kills.map(|one| one.report.killed.len() as u64).sum()
 }
 
-/// Tells the last of the reports that an incident is about, and counts what all of them killed. Several are of the whole
+/// Shows the last of the reports that an incident is about, and counts what all of them killed. Several are of the whole
 /// time between them.
 pub(crate) fn tell_all(
     cx: &Evidence<'_>,

@@ -118,7 +118,7 @@ impl Metric {
         }
     }
 
-    /// The catalogue's sentence; where the unit differs from it, the file's field tells the original.
+    /// The catalogue's sentence; where the unit differs from it, the file's field has the original.
     pub(crate) fn help(&self) -> &'static str {
         self.signal.def().meaning
     }

@@ -46,6 +46,7 @@ pub use kernel_file::{KernelFile, Root, Shape};
 pub use kernel_log::watch::{LogWatch, Written};
 pub use kernel_log::{kmsg, report as kernel_report};
 pub use pressure::{Averages, Pressure};
+pub use process::command_line::{CommandLine, command_lines};
 pub use process::files::ProcessFiles;
 pub use process::pss::{Details, DetailsError, PssCost};
 pub use process::scan::ProcessDetail;

@@ -1,6 +1,7 @@
 //! Files of processes below `/proc/PID`, into rows by their parsers or straight into cells.
 
 pub(crate) mod cells;
+pub(crate) mod command_line;
 pub(crate) mod files;
 pub(crate) mod pss;
 pub(crate) mod scan;

@@ -32,10 +32,10 @@ const DAY_S: f64 = 86_400.0;
 /// Two readings that are no further apart are one time: samples come each second, some a little late.
 const ONE_TIME_S: f64 = 1.5;
 
-/// A capture up to this is of one load, whose moments count from its beginning; of a longer one the hour of the day tells.
+/// A capture up to this is of one load, whose moments count from its beginning; of a longer one the hour of the day counts.
 const OFFSETS_UP_TO_S: f64 = 3_600.0;
 
-/// With more steps, how many they were tells nothing: and some that follow each other may be told as one.
+/// With more steps, how many they were says nothing: and some that follow each other may be shown as one.
 const COUNTED_STEPS: usize = 100;
 
 fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
@@ -132,7 +132,7 @@ impl<'a> ReportClock<'a> {
 
     /// An event in a sentence that says between which readings it happened, where that is not one time: `vm.swappiness
     /// changed from 60 to 1 between 23:46:41 and 23:46:51`. The time of a list is the latter.
-    pub(crate) fn told(&self, event: &EventEntry) -> String {
+    pub(crate) fn sentence(&self, event: &EventEntry) -> String {
         let when = match event.dated {
             "between" => event
                 .since_offset_s
@@ -216,14 +216,14 @@ impl<'a> ReportClock<'a> {
         } else {
             "%Y-%m-%d %H:%M:%S %:z"
         };
-        let (unset, set) = self.told_steps(begin.year());
+        let (unset, set) = self.steps_sentence(begin.year());
         let begin = begin.strftime("%Y-%m-%d %H:%M:%S");
         format!("{begin}{unset} to {}{set}", end.strftime(form))
     }
 
     /// What the ends alone do not show: that the clock was not set yet at the first, where it began in 1970 as clocks
     /// without a battery do, or else that it was set in between.
-    fn told_steps(&self, begins: i16) -> (&'static str, String) {
+    fn steps_sentence(&self, begins: i16) -> (&'static str, String) {
         match self.steps[..] {
             [] => ("", String::new()),
             [(_, by)] if begins == 1970 && by > 0.0 => (" (clock not yet set)", String::new()),
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn of_a_long_capture_the_hour_tells_and_of_a_short_one_the_time_since_its_start() {
-        for (kind, lasts_s, told) in [
+        for (kind, lasts_s, expected) in [
             (SourceKind::Capture, 40.0, "0:30"),
             (SourceKind::Capture, 3_600.0, "0:30"),
             (SourceKind::Capture, 3_601.0, "11:00:30"),
@@ -356,7 +356,7 @@ mod tests {
         ] {
             let clock = clock(kind, lasts_s, Vec::new());
             let moment = clock.moment(30.0, clock.wall(30.0));
-            assert_eq!(moment.as_deref(), Some(told), "{kind:?} {lasts_s}");
+            assert_eq!(moment.as_deref(), Some(expected), "{kind:?} {lasts_s}");
         }
     }
 
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_between_two_readings_is_told_with_both_unless_they_are_one_time() {
+    fn what_happened_between_two_readings_is_shown_with_both_unless_they_are_one_time() {
         let clock = clock(SourceKind::Recording, 600.0, Vec::new());
         let change = |since_s: Option<f64>| Changed {
             since: since_s.and_then(|since| clock.wall(since)),
@@ -384,7 +384,7 @@ mod tests {
             to: "1".to_owned(),
             text: "vm.swappiness changed from 60 to 1".to_owned(),
         };
-        for (since, told) in [
+        for (since, expected) in [
             (
                 Some(21.0),
                 "vm.swappiness changed from 60 to 1 between 11:00:21 and 11:00:31",
@@ -395,16 +395,16 @@ mod tests {
                 "11:00:31 or before: vm.swappiness changed from 60 to 1",
             ),
         ] {
-            assert_eq!(clock.changed(&change(since)), told);
+            assert_eq!(clock.changed(&change(since)), expected);
         }
     }
 
     #[test]
     fn how_often_the_clock_was_set_is_counted_while_that_tells_something() {
-        for (often, told) in [(3, "set 3 times"), (150, "set again and again")] {
+        for (often, expected) in [(3, "set 3 times"), (150, "set again and again")] {
             let steps = (0..often).map(|at| (f64::from(at), 5.0)).collect();
             let whole = clock(SourceKind::Recording, 600.0, steps).whole();
-            assert!(whole.contains(told), "{whole}");
+            assert!(whole.contains(expected), "{whole}");
         }
     }
 }

@@ -52,7 +52,7 @@ pub fn signals(signals: &[SignalEntry]) -> String {
                 text,
                 "\n## Of {}\n\n| name | kind | unit | source | since | meaning | sar | PCP | node_exporter |\n\
                  |---|---|---|---|---|---|---|---|---|\n",
-                signal.whose()
+                signal.subject()
             );
         }
         let cells = [

@@ -59,7 +59,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Every time at which something was wrong, in order of time: findings join those of one rule, scope and root.
     pub incidents: Vec<Incident>,
-    /// What was too short and too cheap to be told one by one. Absent where nothing was.
+    /// What was too short and too cheap to be listed one by one. Absent where nothing was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bursts: Vec<Bursts>,
     /// What looks wrong and is not, and limits of the source.
@@ -102,13 +102,13 @@ pub struct Changed {
     pub text: String,
 }
 
-/// A command that would tell more.
+/// A command that would show more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Step {
     /// The command.
     pub command: String,
-    /// What it would tell.
-    pub tells: String,
+    /// What it would show.
+    pub shows: String,
 }
 
 /// The whole answer of `where`.
@@ -190,7 +190,7 @@ impl From<Report> for Answer {
     }
 }
 
-/// The host, as far as the source tells.
+/// The host, as far as the source has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Host {
     /// The kernel's release: `6.1.0-56-cloud-amd64`.
@@ -331,7 +331,7 @@ pub struct Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Memory is enough, as far as the look could tell.
+    /// Memory is enough, as far as the source shows.
     Ok,
     /// At least one warning.
     Warning,
@@ -482,7 +482,7 @@ pub struct Incident {
     pub title: String,
 }
 
-/// Incidents of a rule that were too short and too cheap to be told one by one.
+/// Incidents of a rule that were too short and too cheap to be listed one by one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
     /// Id of the rule.
@@ -661,7 +661,7 @@ pub struct Accounting {
     pub terms: Vec<Term>,
     /// What no counter explains; slightly negative where counters drift.
     pub unaccounted_bytes: i64,
-    /// Whether the source tells the terms that hold nearly all memory of any host. Where it does not (the output of
+    /// Whether the source has the terms that hold nearly all memory of any host. Where it does not (the output of
     /// `free`), the remainder is no riddle, only not broken down.
     pub broken_down: bool,
     /// Signals that the source lacks and that usually hold memory: it is in the remainder.
@@ -670,7 +670,7 @@ pub struct Accounting {
     pub available_bytes: Option<u64>,
     /// Swap at that moment; null where there is none or it is not known.
     pub swap: Option<SwapSpace>,
-    /// NUMA nodes at that moment; empty where the source does not tell or there is one.
+    /// NUMA nodes at that moment; empty where the source lacks them or there is one.
     pub nodes: Vec<NodeMemory>,
 }
 

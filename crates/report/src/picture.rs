@@ -12,7 +12,7 @@ pub struct Picture {
     pub(crate) charts: Vec<Chart>,
     pub(crate) drawing: Drawing,
     pub(crate) absent: Vec<AbsentChart>,
-    /// What is to be said of each chart.
+    /// The caption of each chart.
     about: Vec<ChartSummary>,
     /// How long after the first sample of what was judged it begins.
     begin: Span,
@@ -202,7 +202,7 @@ impl Picture {
         self.within((finding.from_s?, finding.to_s?))
     }
 
-    /// Every time at which a finding held, as [`stretch_of`](Self::stretch_of) tells the longest.
+    /// Every time at which a finding held, as [`stretch_of`](Self::stretch_of) has the longest.
     pub(crate) fn stretches_of(&self, finding: &Finding) -> Vec<(f64, f64)> {
         let all = finding.stretches.iter();
         all.filter_map(|one| self.within((one.from_s, one.to_s)))
@@ -278,7 +278,7 @@ fn wider(both: (Ends, Ends)) -> Ends {
     }
 }
 
-/// Whether a reader looks for a signal in a chart.
+/// Whether a reader expects a signal in a chart.
 fn shows(chart: &Chart, signal: &str) -> bool {
     let mut related = chart.series.iter().flat_map(|series| series.covered());
     related.any(|related| related.def().name == signal)

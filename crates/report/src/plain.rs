@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-/// A word longer than this is a name that somebody chose; its beginning tells it apart. Paths of control groups of containers
+/// A word longer than this is a name that somebody chose; its beginning distinguishes it. Paths of control groups of containers
 /// have some 220 characters.
 const LONGEST_WORD: usize = 400;
 /// A sentence longer than this is not one.

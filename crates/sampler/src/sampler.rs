@@ -89,7 +89,7 @@ impl Sampler {
             cgroups: Cgroups::new(root),
             cgroups_every: Span::ZERO,
             cgroups_done: LastDone::default(),
-            pace: Pace::from(start.awake.unwrap_or(start.boot), rates.every),
+            pace: Pace::from(start.awake_or_boot(), rates.every),
             sample: Sample::default(),
         }
     }
@@ -129,7 +129,7 @@ impl Sampler {
         self.sample.clear();
         self.host.sample_showing(&mut self.sample, sink);
         let stamp = self.sample.stamp;
-        let beat = self.pace.begin(stamp.awake.unwrap_or(stamp.boot));
+        let beat = self.pace.begin(stamp.awake_or_boot());
         SampleTaken {
             stamp,
             beat,
@@ -181,7 +181,7 @@ impl Sampler {
 /// The clock that stands still in suspend.
 fn awake() -> Span {
     let now = now();
-    now.awake.unwrap_or(now.boot)
+    now.awake_or_boot()
 }
 
 /// CPU time of this thread.

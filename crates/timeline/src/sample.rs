@@ -19,6 +19,13 @@ pub struct Stamp {
     pub wall: Option<WallClock>,
 }
 
+impl Stamp {
+    /// The clock that stands still in suspend, else the one that runs: what a pace counts by.
+    pub fn awake_or_boot(&self) -> Span {
+        self.awake.unwrap_or(self.boot)
+    }
+}
+
 /// Readings of one entity at one instant: signals with raw values, in no particular order.
 #[derive(Debug, Clone, Default)]
 pub struct Row(Vec<(SignalId, u64)>);

@@ -30,7 +30,7 @@ pub(super) struct ChartBuilder {
 }
 
 impl ChartBuilder {
-    /// A chart without series; of the host's own signals until said otherwise.
+    /// A chart without series; of the host's own signals unless set otherwise.
     pub(super) fn new(
         id: impl Into<String>,
         title: impl Into<String>,

@@ -47,8 +47,10 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
         .iter()
         .flat_map(|group| cgroup::ancestors(&group.key).skip(1).take(DEEPEST))
         .collect();
-    let leaves = known.iter().map(|group| group.key.as_str());
-    let leaves = leaves.filter(|key| !above.contains(key));
+    let leaves = known
+        .iter()
+        .map(|group| group.key.as_str())
+        .filter(|key| !above.contains(key));
     let sums = EntitySums {
         entity: Entity::Cgroup,
         signals: vec![(CGROUP_CURRENT.id(), 1)],

@@ -39,7 +39,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
         "growth",
         "What grew",
         "Change since the first sample of what grew most. A part of memory, a service and a \
-         slab cache may tell of the same pages.",
+         slab cache may count the same pages.",
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
@@ -86,8 +86,9 @@ fn curves(cx: &Evidence<'_>, grown: &[GrownOwner], owners: Option<&MemoryOwners>
         _ => None,
     });
     let names: Vec<String> = names.collect();
-    let owned = owners.filter(|_| !names.is_empty());
-    let owned = owned.map(|owners| owners.sums.curves(cx, &names));
+    let owned = owners
+        .filter(|_| !names.is_empty())
+        .map(|owners| owners.sums.curves(cx, &names));
     let mut owned = owned.unwrap_or_default().into_iter();
     let curves = grown.iter().map(|grown| match &grown.what {
         What::Owner(_) => grown.change(owned.next().unwrap_or_default()),

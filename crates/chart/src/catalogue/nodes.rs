@@ -68,7 +68,7 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
     )
 }
 
-/// From the bottom. Evidence about nodes does not say of which one it is, so a reader looks for it here, and no single series
+/// From the bottom. Evidence about nodes does not name the node, so a reader searches it here, and no single series
 /// proves it.
 fn series() -> Vec<ChartSeries> {
     use Colour as C;
@@ -114,12 +114,12 @@ fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
         node.file,
         node.free,
     ];
-    let told = |area: Curve| {
+    let known = |area: Curve| {
         if area.iter().all(Option::is_none) {
             Curve::new()
         } else {
             area
         }
     };
-    areas.map(told).to_vec()
+    areas.map(known).to_vec()
 }

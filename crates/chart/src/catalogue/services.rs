@@ -96,7 +96,7 @@ impl MemoryOwners {
             all.any(|one: &EntitySeries| one.runs().any(|(known, _)| known == signal))
         };
         let page = cx.facts.page_size.map(|page| page.bytes().get());
-        let told = KINDS.into_iter().find_map(|kind| {
+        let readable = KINDS.into_iter().find_map(|kind| {
             let scale = if kind.is_in_pages { page } else { Some(1) };
             let scale = scale.filter(|_| has(kind.entity, kind.held))?;
             Some(Self {
@@ -110,7 +110,7 @@ impl MemoryOwners {
                 help: kind.help,
             })
         });
-        told.ok_or_else(|| {
+        readable.ok_or_else(|| {
             Missing::because(vec![PROC_RSS_ANON.def().name], Need::File(PROCESS_STATUS))
         })
     }
@@ -171,8 +171,10 @@ fn series(owners: &MemoryOwners, names: &[String], others: usize) -> Vec<ChartSe
     let area = |n: usize, label: String, colour| {
         level(format!("owner-{n}"), label, colour, owners.signals.clone())
     };
-    let named = names.iter().enumerate();
-    let named = named.map(|(n, name)| area(n, name.clone(), Colour::Nth(n)));
+    let named = names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| area(n, name.clone(), Colour::Nth(n)));
     let rest =
         (others > 0).then(|| area(names.len(), format!("others ({others})"), Colour::Others));
     named.chain(rest).collect()

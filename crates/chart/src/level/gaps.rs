@@ -10,8 +10,10 @@ pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
 
 /// The same of a part, whose samples were taken at these times.
 pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
-    let breaks = part.breaks().iter();
-    let breaks = breaks.filter(|gap| gap.kind.breaks_rates() && gap.kind != BreakKind::NewSegment);
+    let breaks = part
+        .breaks()
+        .iter()
+        .filter(|gap| gap.kind.breaks_rates() && gap.kind != BreakKind::NewSegment);
     let gaps = breaks.filter_map(|gap| {
         let before = times.get(gap.before.checked_sub(1)?)?;
         Some((*before, *times.get(gap.before)?))

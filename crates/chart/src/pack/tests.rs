@@ -170,7 +170,7 @@ fn any_cells() -> impl Strategy<Value = Cells> {
 fn is_near(sent: Option<f64>, got: Option<f64>, scale: f64) -> bool {
     match (sent.filter(|value| value.is_finite()), got) {
         (None, None) => true,
-        // Only nothing looks like nothing.
+        // Only nothing is drawn as nothing.
         (Some(sent), Some(got)) if sent.abs() < scale / 2.0 => {
             got == if sent == 0.0 {
                 0.0

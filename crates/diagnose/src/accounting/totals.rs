@@ -12,7 +12,7 @@ use crate::evidence::Evidence;
 /// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
 pub(crate) const TOLERANCE: Ratio = Ratio::from_percent(2.0);
 /// How many samples are compared, spread over the source. The median counts: files of one sample are not read at one instant.
-const LOOKS: usize = 9;
+const SAMPLES: usize = 9;
 
 /// What the checks found; each absent where the source lacks its figures.
 pub(crate) struct Checks {
@@ -105,7 +105,7 @@ fn difference(
 
 /// What is measured at the sample whose value is the middle one.
 fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
-    let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), LOOKS)
+    let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), SAMPLES)
         .filter_map(measure)
         .collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -251,8 +251,10 @@ impl Differences<'_> {
     /// Settings that a finding shows as evidence.
     pub(super) fn settings_of(&self, change: &FindingChange) -> Vec<&'static str> {
         let evidence = self.worse(change).map(|finding| finding.evidence.iter());
-        let measured = evidence.into_iter().flatten();
-        let measured = measured.filter_map(|line| line.measured.as_ref());
+        let measured = evidence
+            .into_iter()
+            .flatten()
+            .filter_map(|line| line.measured.as_ref());
         let settings = measured.filter(|measured| measured.unit == Finding::SETTING);
         settings.map(|measured| measured.signal).collect()
     }

@@ -121,11 +121,13 @@ fn doubtful(it: &Differences<'_>) -> Option<Severity> {
 
 /// Of two sides that are ill alike: whether stalls, swapping and refaults rose, where all that moved agree; the largest.
 fn by_cost(rates: &[RateChange]) -> Option<(&RateChange, bool)> {
-    let costs = rates.iter().filter(|rate| rate.is_cost && rate.is_clear());
-    let mut costs = costs.filter_map(|rate| {
-        let (before, after) = rate.means()?;
-        Some((rate, after > before))
-    });
+    let mut costs = rates
+        .iter()
+        .filter(|rate| rate.is_cost && rate.is_clear())
+        .filter_map(|rate| {
+            let (before, after) = rate.means()?;
+            Some((rate, after > before))
+        });
     let largest = costs.next()?;
     costs.all(|(_, rose)| rose == largest.1).then_some(largest)
 }

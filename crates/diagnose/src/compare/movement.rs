@@ -36,8 +36,11 @@ impl<'a> Use<'a> {
         let ram = [it.sides.0, it.sides.1].map(|cx| cx.timeline.last(MEM_TOTAL));
         let large = LARGE * least(ram.into_iter().flatten().max()?);
         let moved = |name: &str| {
-            let named = it.amounts.iter().find(|amount| amount.name == name);
-            let named = named.filter(|amount| amount.is_clear())?;
+            let named = it
+                .amounts
+                .iter()
+                .find(|amount| amount.name == name)
+                .filter(|amount| amount.is_clear())?;
             let share = named.share_changed()?;
             (share.abs() >= large).then_some((named, share))
         };

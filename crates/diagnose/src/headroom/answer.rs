@@ -358,8 +358,10 @@ impl HeadroomFacts<'_> {
         let Some(add) = self.question.add else {
             return Vec::new();
         };
-        let others = self.limits.iter();
-        let others = others.filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
+        let others = self
+            .limits
+            .iter()
+            .filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
         others
             .filter(|limit| limit.bounds.upper < self.demand())
             .map(|limit| format!("In there {} more do not fit: {}.", add.bytes, limit.text))
@@ -390,8 +392,8 @@ impl HeadroomFacts<'_> {
         let wanted = self.demand();
         let left = least
             .likely
-            .or(least.lower.filter(|lower| *lower == least.upper));
-        let left = left.map(|room| room.saturating_sub(wanted));
+            .or(least.lower.filter(|lower| *lower == least.upper))
+            .map(|room| room.saturating_sub(wanted));
         let over = |room: i64| Bytes::new(u64::try_from(wanted.saturating_sub(room)).unwrap_or(0));
         let past_cliff = over(room.to_cliff);
         let beyond = over(least.best());

@@ -43,8 +43,11 @@ pub(super) fn formula(
     let ram = cx.ram().ok()?;
     let files = levels.files.as_ref()?;
     let kept_free = kept_free(cx, levels, ram)?;
-    let written = cx.timeline.gauge(MEM_DIRTY).and_then(|dirty| dirty.max());
-    let written = written.map(|(written, _)| written);
+    let written = cx
+        .timeline
+        .gauge(MEM_DIRTY)
+        .and_then(|dirty| dirty.max())
+        .map(|(written, _)| written);
     let taken = kept_free + written.unwrap_or_default();
     let of_sample = |index: usize| {
         let available = levels.available.at(index)?;

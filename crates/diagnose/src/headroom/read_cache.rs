@@ -222,8 +222,10 @@ fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let active = cx.timeline.gauge(MEM_ACTIVE_FILE)?;
     let mapped = cx.timeline.gauge(MEM_MAPPED)?;
     // Mapped counts shared memory too: at least as much as the process has that maps most of it.
-    let shared = cx.timeline.entities(Entity::Process);
-    let shared = shared.filter_map(|process| cx.timeline.last_of(process, PROC_RSS_SHMEM));
+    let shared = cx
+        .timeline
+        .entities(Entity::Process)
+        .filter_map(|process| cx.timeline.last_of(process, PROC_RSS_SHMEM));
     let shared = shared.max().unwrap_or_default().as_f64();
     let files = mapped.zip(&mapped, |mapped, _| (mapped - shared).max(0.0));
     Some(active.plus(&files))

@@ -15,8 +15,11 @@ const DEFAULT: Ratio = Ratio::from_percent(50.0);
 /// The limit of the largest tmpfs; where none is mounted, of one that would be.
 pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
     let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
-    let mounts = cx.facts.memory_mounts.iter();
-    let mounts = mounts.filter(|mount| mount.kind == "tmpfs");
+    let mounts = cx
+        .facts
+        .memory_mounts
+        .iter()
+        .filter(|mount| mount.kind == "tmpfs");
     // `size=0` is no limit (Documentation/filesystems/tmpfs.rst): RAM alone decides.
     let size = |mount: &&MemoryMount| match mount.size.or(default) {
         Some(Bytes::ZERO) => Bytes::new(i64::MAX.unsigned_abs()),

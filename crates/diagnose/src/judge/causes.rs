@@ -66,8 +66,9 @@ fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
     let group = cx.timeline.entity(Entity::Cgroup, &incident.scope.key);
     let last = incident.when.map_or(cx.timeline.len(), |when| when.last);
     group.is_some_and(|group| {
-        let limits = [CGROUP_MAX, CGROUP_HIGH].into_iter();
-        let mut limits = limits.filter_map(|limit| cx.timeline.latest_of(group, limit, last));
+        let mut limits = [CGROUP_MAX, CGROUP_HIGH]
+            .into_iter()
+            .filter_map(|limit| cx.timeline.latest_of(group, limit, last));
         limits.any(|limit| limit.limited().is_some_and(|limit| limit > Bytes::ZERO))
     })
 }

@@ -128,25 +128,9 @@ fn sort_and_explain(
     host_waits: &WaitTracks,
     occurrences: Vec<Occurrence>,
 ) -> Result<RuleAnswer, Missing> {
-    let trigger = (rule.trigger)();
-    let entity = trigger.entity();
-    let last = cx.timeline.len().saturating_sub(1);
-    let at_least = trigger.at_least();
-    let is_found = matches!(trigger, Trigger::Found(_));
-    let (bursts, mut incidents): (Vec<_>, Vec<_>) = weigh(rule, cx, host_waits, occurrences)
-        .into_iter()
-        .partition(|(_, stretch, harm)| {
-            let is_event = stretch.first == stretch.last || is_found;
-            let weight = Weight {
-                duration: stretch.duration(),
-                harm: *harm,
-                is_cut: stretch.first == 0 || stretch.last == last,
-            };
-            let is_short = stretch.duration() < at_least;
-            !is_event && !rule.is_note() && (is_short || weight.is_burst())
-        });
-    let (mut bursts, costly) = bursts::split_costly(bursts);
-    incidents.extend(costly);
+    let entity = (rule.trigger)().entity();
+    let weighed = weigh(rule, cx, host_waits, occurrences);
+    let (mut bursts, mut incidents) = split_bursts(rule, cx, weighed);
     // Only some bursts get a story, which may clear them.
     let more_bursts = take_excess(&mut bursts, MAX_NOTE_STORIES);
     let max_stories = if rule.is_note() {
@@ -192,6 +176,32 @@ fn sort_and_explain(
         answer.clear = how_near(rule, cx)?;
     }
     Ok(answer)
+}
+
+/// Bursts, which are counted, and incidents, which are explained.
+fn split_bursts(
+    rule: &Rule,
+    cx: &Evidence<'_>,
+    weighed: Vec<Weighed>,
+) -> (Vec<Weighed>, Vec<Weighed>) {
+    let trigger = (rule.trigger)();
+    let last = cx.timeline.len().saturating_sub(1);
+    let at_least = trigger.at_least();
+    let is_found = matches!(trigger, Trigger::Found(_));
+    let is_burst = |(_, stretch, harm): &Weighed| {
+        let is_event = stretch.first == stretch.last || is_found;
+        let weight = Weight {
+            duration: stretch.duration(),
+            harm: *harm,
+            is_cut: stretch.first == 0 || stretch.last == last,
+        };
+        let is_short = stretch.duration() < at_least;
+        !is_event && !rule.is_note() && (is_short || weight.is_burst())
+    };
+    let (bursts, mut incidents): (Vec<_>, Vec<_>) = weighed.into_iter().partition(is_burst);
+    let (bursts, costly) = bursts::split_costly(bursts);
+    incidents.extend(costly);
+    (bursts, incidents)
 }
 
 /// The interval of each occurrence and how long tasks waited in it: those of its cgroup where it has one, else the host's.

@@ -13,7 +13,7 @@ pub struct NextStep {
     /// The command.
     pub command: &'static str,
     /// What it would show.
-    pub tells: &'static str,
+    pub shows: &'static str,
 }
 
 /// The part of a long source to read at full resolution: the worst finding with some minutes around it, or the tightest
@@ -58,7 +58,7 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
     vec![
         NextStep {
             command: "memtide check --for 1m",
-            tells: "whether anything swaps, waits or refaults",
+            shows: "whether anything swaps, waits or refaults",
         },
         NextStep {
             // Do not ask again for what the source has.
@@ -67,7 +67,7 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
             } else {
                 "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*"
             },
-            tells: "part of that without memtide on the host: paste the output into memtide check -",
+            shows: "part of that without memtide on the host: paste the output into memtide check -",
         },
     ]
 }

@@ -6,8 +6,7 @@ use std::collections::btree_map::Entry;
 use timeline::{Timeline, signals::MEM_TOTAL};
 
 use crate::evidence::{Evidence, Missing};
-use crate::finding::Bursts;
-use crate::finding::{EvidenceLine, Finding};
+use crate::finding::{Bursts, EvidenceLine, Finding};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
 use crate::judge::verdict::{Level, two_machines};
@@ -50,34 +49,15 @@ pub(crate) fn merge<'a>(
     let notes = joined(notes, count);
     let is_reported =
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
-    let mut clear = BTreeMap::new();
-    let mut not_evaluated: BTreeMap<&'static str, Missing> = BTreeMap::new();
-    for JudgedSegment { diagnosis, .. } in &mut segments {
-        clear.extend(diagnosis.clear.drain(..));
-        not_evaluated.extend(diagnosis.not_evaluated.drain(..));
-    }
-    clear.retain(|id, _| !is_reported(id));
-    not_evaluated.retain(|id, _| !is_reported(id) && !clear.contains_key(id));
-    let are_reports = segments
-        .iter()
-        .all(|segment| segment.timeline.reports().next().is_some());
-    let sizes = segments
-        .iter()
-        .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
-    let machines = two_machines(sizes);
+    let (clear, not_evaluated) = not_found(&mut segments, is_reported);
+    let remarks = remarks(&segments, count);
     let at = leading(&segments, findings.first());
     let JudgedSegment {
         timeline,
         diagnosis: mut lead,
         ..
     } = segments.swap_remove(at);
-    lead.verdict.remarks.extend(machines);
-    // Kernel reports are events: nobody expects growth between them to be judged.
-    if !are_reports {
-        lead.verdict.remarks.push(format!(
-            "{count} snapshots whose order in time is unknown: each was judged by itself, growth between them was not."
-        ));
-    }
+    lead.verdict.remarks.extend(remarks);
     if let Ok(accounting) = &mut lead.accounting {
         accounting.index += timeline.origin();
     }
@@ -89,6 +69,43 @@ pub(crate) fn merge<'a>(
         not_evaluated: not_evaluated.into_iter().collect(),
         ..lead
     }
+}
+
+/// Rules that are clear in a segment, and those that no segment could evaluate; without those of a reported finding.
+fn not_found(
+    segments: &mut [JudgedSegment<'_>],
+    is_reported: impl Fn(&str) -> bool,
+) -> (
+    BTreeMap<&'static str, String>,
+    BTreeMap<&'static str, Missing>,
+) {
+    let mut clear = BTreeMap::new();
+    let mut not_evaluated = BTreeMap::new();
+    for JudgedSegment { diagnosis, .. } in segments {
+        clear.extend(diagnosis.clear.drain(..));
+        not_evaluated.extend(diagnosis.not_evaluated.drain(..));
+    }
+    clear.retain(|id, _| !is_reported(id));
+    not_evaluated.retain(|id, _| !is_reported(id) && !clear.contains_key(id));
+    (clear, not_evaluated)
+}
+
+/// What a reader of the merged answer must know: segments of two machines, growth that was not judged.
+fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
+    let sizes = segments
+        .iter()
+        .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
+    let machines = two_machines(sizes);
+    // Kernel reports are events, between which nothing grows.
+    let are_reports = segments
+        .iter()
+        .all(|segment| segment.timeline.reports().next().is_some());
+    let unordered = (!are_reports).then(|| {
+        format!(
+            "{count} snapshots whose order in time is unknown: each was judged by itself, growth between them was not."
+        )
+    });
+    machines.into_iter().chain(unordered).collect()
 }
 
 /// A segment and its diagnosis.

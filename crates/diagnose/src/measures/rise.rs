@@ -241,12 +241,13 @@ pub(crate) fn with_levels(
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
     let rises = rises.into_iter().map(|rise| (rise.stretch, true));
-    let levels = trigger::lasting(&holds, &level, None).into_iter();
-    let levels = levels.filter_map(|one| {
-        let stretch = cx.timeline.stretch(one.first, one.last)?;
-        let is_alone = stretch.duration() >= LEVEL || one.first == one.last;
-        Some((stretch, is_alone))
-    });
+    let levels = trigger::lasting(&holds, &level, None)
+        .into_iter()
+        .filter_map(|one| {
+            let stretch = cx.timeline.stretch(one.first, one.last)?;
+            let is_alone = stretch.duration() >= LEVEL || one.first == one.last;
+            Some((stretch, is_alone))
+        });
     let mut all: Vec<(Stretch, bool)> = rises.chain(levels).collect();
     all.sort_by_key(|(stretch, _)| (stretch.first, stretch.last));
     let mut joined: Vec<(Stretch, bool)> = Vec::new();

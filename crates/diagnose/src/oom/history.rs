@@ -11,7 +11,7 @@ use crate::evidence::Evidence;
 /// A log may hold any number of reports: the last thousand are compared, and if there are more only the last hundred
 /// mention the others.
 const MOST: usize = 1000;
-const TOLD: usize = 100;
+const MENTIONING: usize = 100;
 
 /// One line about all reports of this one's kind; `None` where it is the only one.
 pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
@@ -51,7 +51,7 @@ pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
 /// Reports of this one's kind, itself included, the last first.
 fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
     let all = cx.timeline.all_reports();
-    let mut newest = all.iter().rev().take(TOLD);
+    let mut newest = all.iter().rev().take(MENTIONING);
     if all.len() > MOST && !newest.any(|r| std::ptr::eq(&r.report, one)) {
         return Vec::new();
     }

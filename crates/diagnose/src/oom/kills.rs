@@ -153,8 +153,10 @@ impl<'a> KillCounts<'a> {
                 own.map(|kills| kills.count).sum()
             }
             None => {
-                let own = self.host.iter();
-                let own = own.filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
+                let own = self
+                    .host
+                    .iter()
+                    .filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
                 own.map(|(_, count)| count).sum()
             }
         }
@@ -167,8 +169,10 @@ pub(crate) fn of_host(
     in_groups: Option<&[GroupKills<'_>]>,
 ) -> Vec<(usize, u64)> {
     let mut left: BTreeMap<usize, u64> = counted(cx).into_iter().collect();
-    let at_limits = in_groups.unwrap_or_default().iter();
-    let at_limits = at_limits.filter(|kills| kills.at_limit_of.is_some());
+    let at_limits = in_groups
+        .unwrap_or_default()
+        .iter()
+        .filter(|kills| kills.at_limit_of.is_some());
     let mut others: Vec<(usize, usize, u64)> = at_limits
         .map(|kills| (kills.from, kills.at, kills.count))
         .collect();

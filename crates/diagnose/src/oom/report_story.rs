@@ -124,8 +124,10 @@ fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
     let parts = parts
         .iter()
         .filter_map(|(size, what)| Some(format!(", {} {what}", (*size)?)));
-    let adj = killed.oom_score_adj.or(task.map(|task| task.oom_score_adj));
-    let adj = adj.filter(|adj| *adj != 0);
+    let adj = killed
+        .oom_score_adj
+        .or(task.map(|task| task.oom_score_adj))
+        .filter(|adj| *adj != 0);
     let adj = adj.map_or_else(String::new, |adj| format!(", oom_score_adj {adj}"));
     format!(
         "killed: {} (PID {}){}{adj}",

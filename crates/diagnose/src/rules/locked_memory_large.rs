@@ -57,8 +57,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
     let little = available.filter(|(left, _)| *left < ram.share(LITTLE_AVAILABLE));
     let lockers = lockers(cx, index);
-    let top = lockers.first();
-    let top = top.filter(|(_, locked)| *locked >= most.share(EXPLAINS));
+    let top = lockers
+        .first()
+        .filter(|(_, locked)| *locked >= most.share(EXPLAINS));
     let who = top.map_or_else(String::new, |(name, locked)| {
         format!(" ({name} locks {locked})")
     });

@@ -332,7 +332,7 @@ pub(crate) fn found(rule: Rule, case: &Case) -> Finding {
     }
 }
 
-/// The rule looks and finds nothing.
+/// The rule is evaluated and finds nothing.
 #[track_caller]
 pub(crate) fn clear(rule: Rule, case: &Case) -> String {
     match case.check(rule) {

@@ -115,11 +115,12 @@ fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missin
             continue;
         };
         let (above, rank): (Numbers, Numbers) = (above.cast(), rank.clone().cast());
-        let before = above.zip(&rank, |disk, zram| if disk > zram { 1.0 } else { 0.0 });
-        let before = before.zip(
-            &used.cast(),
-            |before, used| if used > 0.0 { before } else { 0.0 },
-        );
+        let before = above
+            .zip(&rank, |disk, zram| if disk > zram { 1.0 } else { 0.0 })
+            .zip(
+                &used.cast(),
+                |before, used| if used > 0.0 { before } else { 0.0 },
+            );
         behind = behind.zip(&before, f64::max);
     }
     Ok(behind)

@@ -147,8 +147,10 @@ fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers
 fn most_of_others(each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
     let Subject { cx, of } = subject;
     let of = of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))?;
-    let others = cx.timeline.entities(of.entity);
-    let others = others.filter(|other| other.key != of.key);
+    let others = cx
+        .timeline
+        .entities(of.entity)
+        .filter(|other| other.key != of.key);
     let numbers = others.map(|other| {
         let of = Some(other);
         each.numbers(Subject { cx, of })

@@ -92,7 +92,7 @@ fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool 
     cx.is_single_sample() && trigger.when.is_flow() && holds.ever_holds()
 }
 
-/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a
+/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to separate a
 /// moment of it from all of it.
 fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
     let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());

@@ -291,8 +291,11 @@ impl EntityMinutes<'_> {
     }
 
     fn most_of_others(&self, each: &Expr) -> MinuteNumbers {
-        let others = self.rolled.entities(self.entity).iter();
-        let others = others.filter(|other| other.key != self.key);
+        let others = self
+            .rolled
+            .entities(self.entity)
+            .iter()
+            .filter(|other| other.key != self.key);
         let mut most = self.constant(0.0)?;
         for other in others {
             let of = Self {

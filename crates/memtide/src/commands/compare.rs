@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use answers::PageSource;
 use anyhow::bail;
-use diagnose::headroom::Question;
 use timeline::{TimePoint, TimeRange};
 
 use super::export::OutputTarget;
-use super::page::{page, write};
+use super::page::{checked, write};
 use crate::cli::{CompareArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -36,20 +36,23 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
             .inspect(|source| source::warn(source, output))
     };
     let sources = [open(0)?, open(1)?];
-    let report = answers::compare(&sources[0], &sources[1]);
     let screen = output.screen_with(args.all);
-    if let Some(target) = target {
-        let [before, after] = [0, 1].map(|side| {
-            let question = Question::default();
-            page(&sources[side], paths[side], ranges[side], &question, output)
-        });
-        let html = report::html::compare(&report, &before, &after, &screen);
-        write(&html, &target, output)?;
-    } else {
+    let Some(target) = target else {
+        let report = answers::compare(&sources[0], &sources[1]);
         output.print(&match args.answer.get() {
             Format::Json => report::json(&report)? + "\n",
             Format::Text => report::text::compare(&report, &screen),
         })?;
-    }
+        return Ok(report.direction.into());
+    };
+    let sides = [0, 1].map(|side| PageSource {
+        source: &sources[side],
+        path: paths[side],
+        range: ranges[side],
+    });
+    let (report, pages) = answers::compare_pages(sides);
+    let [before, after] = pages.map(|page| checked(page, output));
+    let html = report::html::compare(&report, &before, &after, &screen);
+    write(&html, &target, output)?;
     Ok(report.direction.into())
 }

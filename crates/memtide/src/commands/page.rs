@@ -1,29 +1,22 @@
-//! The page of `report` and of `compare`: made from a source, and written to its file.
+//! The page of `report` and of `compare`: its problems as warnings, and its file.
 
 use std::io::ErrorKind;
-use std::path::Path;
 
 use anyhow::Context;
-use diagnose::headroom::Question;
 use report::html::Page;
-use timeline::{Source, TimeRange};
 use units::Bytes;
 
 use super::export::OutputTarget;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// The page of a source, with warnings of what was wrong while it was read again.
-pub(super) fn page(
-    source: &Source,
-    path: &Path,
-    range: TimeRange,
-    question: &Question,
-    output: &Output,
-) -> Page {
-    let (page, problems) = answers::page(source, path, range, question);
+/// A page, after warnings of what was wrong while its source was read again.
+pub(super) fn checked((page, problems): (Page, Vec<String>), output: &Output) -> Page {
     for problem in &problems {
-        output.warn(&format!("{}: {problem}", source.origin.name));
+        output.warn(&format!(
+            "{}: {problem}",
+            page.report.source.name.as_deref().unwrap_or_default()
+        ));
     }
     page
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use answers::recording_directory;
+use answers::{PageSource, recording_directory};
 use anyhow::bail;
 use diagnose::headroom::Question;
 
 use super::export::OutputTarget;
 use super::headroom::question;
-use super::page::{page, write};
+use super::page::{checked, write};
 use crate::cli::ReportArgs;
 use crate::commands::source;
 use crate::exit::Exit;
@@ -32,7 +32,12 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let question = question(&args.demand, Question::QUANTILE);
-    let mut page = page(&source, &path, range, &question, output);
+    let of = PageSource {
+        source: &source,
+        path: &path,
+        range,
+    };
+    let mut page = checked(answers::page(of, &question), output);
     page.title.clone_from(&args.title);
     write(
         &report::html::report(&page, &output.screen()),

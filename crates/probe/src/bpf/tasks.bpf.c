@@ -108,7 +108,7 @@ char LICENSE[] SECTION("license") = "Dual MIT/GPL";
 /* How many CPUs may hold a part of a counter: set before loading. */
 const volatile u32 CPUS = 1;
 
-/* A value for each CPU of our own. Where the kernel put it tells how far each CPU's data are from where they were
+/* A value for each CPU of our own. Where the kernel put it shows how far each CPU's data are from where they were
  * linked, which the kernel's own table would say, but its symbol is not there on all kernels. */
 struct {
 	int (*type)[6]; /* BPF_MAP_TYPE_PERCPU_ARRAY */

@@ -205,8 +205,9 @@ fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
         let (from, to) = picture.stretch_of(finding)?;
         let at = shown_by(scene, chart, finding)?;
         let values = &picture.cells(at)?.mean;
-        let measured = (column(from)..=column(to)).filter_map(|i| Some((i, *values.get(i)?)));
-        let measured = measured.filter_map(|(i, value)| Some((i, value?)));
+        let measured = (column(from)..=column(to))
+            .filter_map(|i| Some((i, *values.get(i)?)))
+            .filter_map(|(i, value)| Some((i, value?)));
         measured
             .max_by(|(_, one), (_, other)| one.total_cmp(other))
             .map(|(i, _)| i)

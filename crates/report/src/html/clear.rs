@@ -46,7 +46,7 @@ fn next(html: &mut Html, scene: &Scene<'_>) {
     html.within(Tag::of("ul", "next"), |html| {
         for step in &scene.report.next {
             html.within(tag("li"), |html| {
-                html.text(&step.tells);
+                html.text(&step.shows);
                 command(html, "", &step.command);
             });
         }

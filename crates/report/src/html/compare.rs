@@ -126,10 +126,10 @@ fn draw_verdict(html: &mut Html, report: &CompareReport) {
 
 /// Which host, when, and how each side stood by itself.
 fn sides(html: &mut Html, both: &Both<'_>) {
-    let told = [&both.report.before, &both.report.after];
+    let reports = [&both.report.before, &both.report.after];
     section(html, ("sides", "sides-heading"), "The two", |html| {
         html.within(Tag::of("div", "pair"), |html| {
-            for ((word, scene), side) in both.sides().into_iter().zip(told) {
+            for ((word, scene), side) in both.sides().into_iter().zip(reports) {
                 let class = icon::class_of_level(side.verdict);
                 html.within(Tag::standing("article", "side", class), |html| {
                     html.tagged(tag("h3"), word);
@@ -142,8 +142,8 @@ fn sides(html: &mut Html, both: &Both<'_>) {
                 });
             }
         });
-        if let Some(told) = opening::told(both) {
-            html.tagged(Tag::of("p", "part js-only"), &told);
+        if let Some(note) = opening::alignment_note(both) {
+            html.tagged(Tag::of("p", "part js-only"), &note);
         }
     });
 }

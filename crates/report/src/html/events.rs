@@ -56,7 +56,7 @@ fn entry(html: &mut Html, scene: &Scene<'_>, event: &EventEntry) {
         if let Some(when) = scene.clock.listed(event.offset_s, event.at) {
             html.tagged(tag("time"), &when).raw(" ");
         }
-        html.tagged(Tag::of("span", "text"), &scene.clock.told(event));
+        html.tagged(Tag::of("span", "text"), &scene.clock.sentence(event));
         if let Some(report) = &event.report {
             html.within(tag("details"), |html| {
                 html.raw("<summary>The kernel's report</summary><pre>");

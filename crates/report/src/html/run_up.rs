@@ -34,8 +34,11 @@ struct Growth {
 }
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
-    let killed = scene.report.findings.iter();
-    let mut killed = killed.filter(|finding| finding.harm.killed > 0);
+    let mut killed = scene
+        .report
+        .findings
+        .iter()
+        .filter(|finding| finding.harm.killed > 0);
     let Some(run_up) = killed.find_map(|finding| RunUp::new(scene, finding)) else {
         return;
     };

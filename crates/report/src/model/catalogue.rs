@@ -83,7 +83,7 @@ impl SignalEntry {
     }
 
     /// What it is about, in words: there is one host, and there are several of anything else.
-    pub(crate) fn whose(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         match self.entity {
             "host" => "the host".to_owned(),
             entity => format!("each {entity}"),

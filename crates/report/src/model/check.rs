@@ -149,7 +149,7 @@ impl Context<'_> {
 
     fn changed(&self, change: &Change) -> Changed {
         let name = change.fact.name;
-        let told = Event::of_change(Stamp::default(), name, &change.from, &change.to);
+        let event = Event::of_change(Stamp::default(), name, &change.from, &change.to);
         Changed {
             since: change.since.and_then(|since| self.wall(since)),
             since_s: change.since.map(Span::as_secs_f64),
@@ -158,7 +158,7 @@ impl Context<'_> {
             setting: name.to_owned(),
             from: change.from.clone(),
             to: change.to.clone(),
-            text: told.text,
+            text: event.text,
         }
     }
 

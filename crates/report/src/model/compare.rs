@@ -41,7 +41,7 @@ pub struct CompareReport {
     pub memory: Vec<AmountEntry>,
     /// How fast things went; the largest effect first.
     pub rates: Vec<RateEntry>,
-    /// Facts that differ, or that one side does not tell; those that explain first.
+    /// Facts that differ, or that one side lacks; those that explain first.
     pub facts: Vec<FactEntry>,
 }
 
@@ -168,7 +168,7 @@ pub struct AmountEntry {
     pub name: String,
     /// What people call it; a name from the host where it is an owner.
     pub label: String,
-    /// How much before; null where that source does not tell.
+    /// How much before; null where that source lacks it.
     pub before_bytes: Option<i64>,
     /// How much after.
     pub after_bytes: Option<i64>,
@@ -176,11 +176,11 @@ pub struct AmountEntry {
     pub before_share: Option<f64>,
     /// The same as a share of RAM.
     pub after_share: Option<f64>,
-    /// The change in words; null where one side does not tell.
+    /// The change in words; null where one side lacks it.
     pub change: Option<String>,
-    /// Whether it changed; null where one side does not tell.
+    /// Whether it changed; null where one side lacks it.
     pub certainty: Option<Certainty>,
-    /// Whether it is worth a line: it changed, or nobody can tell, or it is large and one side does not tell of it.
+    /// Whether it is worth a line: it changed, or that is unknown, or it is large and one side lacks it.
     pub is_worth_a_line: bool,
 }
 
@@ -204,7 +204,7 @@ pub enum Certainty {
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
     Noise,
-    /// There are too few samples to tell.
+    /// There are too few samples to say.
     TooFew,
 }
 
@@ -256,7 +256,7 @@ pub struct SpreadEntry {
 pub struct FactEntry {
     /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, ….
     pub name: String,
-    /// Its value before; null where that source does not tell, which is no change.
+    /// Its value before; null where that source lacks it, which is no change.
     pub before: Option<String>,
     /// Its value after.
     pub after: Option<String>,

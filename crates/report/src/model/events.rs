@@ -6,6 +6,7 @@ use serde::Serialize;
 use timeline::{Dated, DatedEvent, EventKind, Origin, SourceKind, Stamp, Timeline};
 
 use super::Source;
+use super::time::timestamp;
 
 /// Name and version of the contract of `events`.
 pub const EVENTS_SCHEMA: &str = "memtide-events/1";
@@ -25,10 +26,10 @@ pub struct EventsReport {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EventEntry {
-    /// When: the kernel log's time of what it tells, else the first reading that shows it. Null where the source has no wall
-    /// clock, or nothing tells when.
+    /// When: the kernel log's time, else the first reading that shows it. Null where the source has no wall
+    /// clock, or when it happened is unknown.
     pub at: Option<Timestamp>,
-    /// The same, counted from the source's first sample; null where nothing tells, and below zero before it.
+    /// The same, counted from the source's first sample; null where unknown, and below zero before it.
     pub offset_s: Option<f64>,
     /// The last reading that does not show it yet: it happened between this and `at`. Null where `at` is when it happened,
     /// or where that reading is not known.
@@ -39,8 +40,8 @@ pub struct EventEntry {
     pub until: Option<Timestamp>,
     /// The same, counted from the source's first sample.
     pub until_offset_s: Option<f64>,
-    /// How exactly `at` tells when: `exactly`; `between` where it happened after `since`; `before` where it happened before
-    /// it and nothing more is known; `since-boot` where only a counter tells that it happened before the first sample.
+    /// How exact `at` is: `exactly`; `between` where it happened after `since`; `before` where it happened before
+    /// it and nothing more is known; `since-boot` where only a counter shows that it happened before the first sample.
     pub dated: &'static str,
     /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `boot`, `suspend`, `clock-step`, `gap`,
     /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`.
@@ -55,7 +56,7 @@ pub struct EventEntry {
 
 impl EventsReport {
     /// Events of a source, in the order given. What was counted before the first sample is none of a part's: the source
-    /// tells more of it.
+    /// says more of it.
     pub fn new(source: &timeline::Source, events: &[DatedEvent]) -> Self {
         let is_part = source.origin.cut_at.is_some();
         let listed = events
@@ -70,26 +71,26 @@ impl EventsReport {
 }
 
 impl EventEntry {
-    fn new(told: &DatedEvent, source: &timeline::Source) -> Self {
+    fn new(dated_event: &DatedEvent, source: &timeline::Source) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let event = &told.event;
-        let at = Some(event.stamp).filter(|_| told.dated != Dated::SinceBoot);
-        let since = match told.dated {
+        let event = &dated_event.event;
+        let at = Some(event.stamp).filter(|_| dated_event.dated != Dated::SinceBoot);
+        let since = match dated_event.dated {
             Dated::Since(since) => Some(since),
             Dated::Exactly | Dated::Before | Dated::SinceBoot => None,
         };
-        let time = |stamp: Option<Stamp>| stamp.and_then(wall);
+        let time = |stamp: Option<Stamp>| timestamp(stamp?.wall?);
         let offset = |stamp: Option<Stamp>| stamp.and_then(|stamp| offset(stamp, &source.timeline));
         let mut text = event.text.clone();
-        text.push_str(before(told, offset(at), &source.origin));
+        text.push_str(before(dated_event, offset(at), &source.origin));
         Self {
             at: time(at),
             offset_s: offset(at),
             since: time(since),
             since_offset_s: offset(since),
-            until: time(told.until),
-            until_offset_s: offset(told.until),
-            dated: dated(told.dated),
+            until: time(dated_event.until),
+            until_offset_s: offset(dated_event.until),
+            dated: dated(dated_event.dated),
             kind: event.kind.name(),
             subject: some(&event.subject),
             text,
@@ -107,29 +108,23 @@ const fn dated(dated: Dated) -> &'static str {
     }
 }
 
-/// What is said of a kill or a failure that the kernel's log had from before anybody looked.
-fn before(told: &DatedEvent, offset_s: Option<f64>, origin: &Origin) -> &'static str {
+/// The note on a kill or a failure that the kernel's log had from before the first sample.
+fn before(dated_event: &DatedEvent, offset_s: Option<f64>, origin: &Origin) -> &'static str {
     let is_of_kernel = matches!(
-        told.event.kind,
+        dated_event.event.kind,
         EventKind::OomKill | EventKind::AllocationFailure
     );
-    let is_before = offset_s.is_some_and(|at| at < 0.0) || told.dated == Dated::SinceBoot;
+    let is_before = offset_s.is_some_and(|at| at < 0.0) || dated_event.dated == Dated::SinceBoot;
     match origin.kind {
         _ if !is_of_kernel || !is_before || origin.cut_at.is_some() => "",
         SourceKind::Recording => ", before the recording began",
         SourceKind::Capture => ", before the capture began",
-        SourceKind::Live => ", before this look began",
+        SourceKind::Live => ", before this check began",
         SourceKind::Text | SourceKind::Bundle => "",
     }
 }
 
-/// To the millisecond, as everywhere.
-fn wall(stamp: Stamp) -> Option<Timestamp> {
-    let nanos = stamp.wall?.unix_nanos();
-    Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok()
-}
-
-/// Nothing tells between unrelated looks.
+/// Between unrelated snapshots the time is unknown.
 fn offset(stamp: Stamp, timeline: &Timeline) -> Option<f64> {
     if !timeline.is_one_segment() || timeline.len() < 2 {
         return None;

@@ -33,9 +33,9 @@ pub struct HeadroomReport {
     pub remarks: Vec<String>,
     /// What was asked.
     pub asked: Asked,
-    /// How much room there is; null where nothing tells.
+    /// How much room there is; null where unknown.
     pub room: Option<Room>,
-    /// What that was computed from, at the worst moment; null where nothing tells.
+    /// What that was computed from, at the worst moment; null where unknown.
     pub terms: Option<Terms>,
     /// Who held memory, and who was busy, at the worst moment.
     pub then: Vec<Affected>,
@@ -54,9 +54,9 @@ pub struct HeadroomReport {
     /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and what is
     /// added; as much RAM holds that without swap. Null where memory was not short, or nothing lay in swap.
     pub wanted_at_once_bytes: Option<u64>,
-    /// The formula as people first write it down; null where the source does not tell its terms.
+    /// The formula as people first write it down; null where the source lacks its terms.
     pub article: Option<Article>,
-    /// What decides and is not told.
+    /// What decides and is unknown.
     pub unknown: Vec<Unknown>,
 }
 
@@ -115,7 +115,7 @@ pub struct Room {
     pub worst_at_s: f64,
     /// Until reclaim has nothing left to take but swap, at the worst moment.
     pub to_cliff_bytes: i64,
-    /// Swap that was left then; null where it is not told.
+    /// Swap that was left then; null where unknown.
     pub swap_left_bytes: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ pub struct Room {
 pub struct Terms {
     /// What could be had without swapping.
     pub available_bytes: u64,
-    /// Whether the kernel said so itself (MemAvailable), or it is free memory and files together.
+    /// Whether the kernel reports it itself (MemAvailable), or it is free memory and files together.
     pub available_is_told: bool,
     /// Where kswapd starts: free memory rests between this and the next under load. Available leaves it out already.
     pub floor_low_bytes: u64,
@@ -132,7 +132,7 @@ pub struct Terms {
     pub floor_high_bytes: u64,
     /// Whether the floor is from the zones' marks; else it is predicted for a host of this size.
     pub floor_is_measured: bool,
-    /// What the kernel keeps beyond what available leaves out; null where it is not told.
+    /// What the kernel keeps beyond what available leaves out; null where unknown.
     pub kept_bytes: Option<u64>,
     /// All data of files that waited for disks then; null where it was not measured.
     pub unwritten_bytes: Option<u64>,
@@ -142,9 +142,9 @@ pub struct Terms {
     pub write_cache_upper_bytes: u64,
     /// Page cache that must stay.
     pub read_cache: ReadCache,
-    /// The part of the cache that available leaves out already; null where it is not told.
+    /// The part of the cache that available leaves out already; null where unknown.
     pub left_out_bytes: Option<u64>,
-    /// All of the page cache that could be dropped; null where it is not told.
+    /// All of the page cache that could be dropped; null where unknown.
     pub page_cache_bytes: Option<u64>,
 }
 
@@ -155,7 +155,7 @@ pub struct ReadCache {
     pub lower_bytes: u64,
     /// The best estimate; null where there are bounds only.
     pub likely_bytes: Option<u64>,
-    /// At most this much; null where nothing tells.
+    /// At most this much; null where unknown.
     pub upper_bytes: Option<u64>,
     /// What it rests on: `refaults`, `experience`, `active-list`, `never-squeezed`, `unknown`.
     pub how: &'static str,
@@ -239,7 +239,7 @@ pub struct Article {
     pub at: Option<Timestamp>,
     /// What stays free, as it takes it.
     pub kept_free_bytes: u64,
-    /// Unwritten data; null where it is not told.
+    /// Unwritten data; null where unknown.
     pub unwritten_bytes: Option<u64>,
     /// Page cache.
     pub page_cache_bytes: u64,
@@ -249,12 +249,12 @@ pub struct Article {
     pub text: String,
 }
 
-/// Something that decides and is not told.
+/// Something that decides and is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Unknown {
     /// What.
     pub what: &'static str,
-    /// What that leaves open, and what would tell it.
+    /// What that leaves open, and what would settle it.
     pub text: String,
 }
 

@@ -26,13 +26,13 @@ fn of_recording(source: &Source, diagnosis: &Diagnosis) -> Vec<Step> {
     {
         steps.push(Step {
             command: format!("memtide where {name} --at {at}"),
-            tells: "what held memory at the worst moment".to_owned(),
+            shows: "what held memory at the worst moment".to_owned(),
         });
     }
     if found.is_some() || !source.timeline.recorder_events().is_empty() {
         steps.push(Step {
             command: format!("memtide events {name}"),
-            tells: "kills, changed settings, services and the recorder, in order of time"
+            shows: "kills, changed settings, services and the recorder, in order of time"
                 .to_owned(),
         });
     }
@@ -53,7 +53,7 @@ fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
             "memtide check {} --since {since} --until {until}",
             quoted(&source.origin.name)
         ),
-        tells: format!(
+        shows: format!(
             "every sample of the worst time, of which this was judged at one in {every}"
         ),
     })
@@ -63,7 +63,7 @@ impl From<&diagnose::NextStep> for Step {
     fn from(step: &diagnose::NextStep) -> Self {
         Self {
             command: step.command.to_owned(),
-            tells: step.tells.to_owned(),
+            shows: step.shows.to_owned(),
         }
     }
 }

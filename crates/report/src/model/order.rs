@@ -1,4 +1,4 @@
-//! The order in which a report is told, the same in text and on the page.
+//! The order of a report, the same in text and on the page.
 
 use super::{Finding, NotEvaluated, Report};
 

@@ -25,8 +25,8 @@ pub struct PageMeta {
     /// By how many seconds the clock that people read is ahead of that and the time since, from which second on; the first
     /// is of second 0. It changes with the zone, and where the host's clock was set. Empty where times are read as offsets.
     pub offsets: Vec<(f64, f64)>,
-    /// The day of the source's last sample as that clock showed it, in days since 1970: moments of it are told without
-    /// their day. Null where every moment is told with its day.
+    /// The day of the source's last sample as that clock showed it, in days since 1970: moments of it are shown without
+    /// their day. Null where every moment is shown with its day.
     pub last_day: Option<i64>,
     /// What to add to a time where it is read as an offset: people count from the source's first sample.
     pub offset_s: f64,
@@ -39,7 +39,7 @@ pub struct PageMeta {
     /// How the packed numbers are laid out; the first covers everything.
     pub levels: Vec<LevelMeta>,
     /// Stretches in which nothing was recorded: from, to, and how much of that is missing. Where they are many, those that
-    /// no column of the whole range tells apart are one.
+    /// no column of the whole range separates are one.
     pub gaps: Vec<[f64; 3]>,
     /// Charts that have data, in the page's order.
     pub charts: Vec<ChartMeta>,
@@ -116,7 +116,7 @@ pub struct SeriesMeta {
     /// Hatched: what no colour may stand for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_hatched: bool,
-    /// One of several alike in a stack with a table: told apart by lines between them and by their names, not by hues.
+    /// One of several alike in a stack with a table: distinguished by lines between them and by their names, not by hues.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_alike: bool,
 }
@@ -126,9 +126,9 @@ pub struct SeriesMeta {
 pub struct LimitMeta {
     /// What it is.
     pub label: String,
-    /// Where it is; null where a series tells.
+    /// Where it is; null where a series says.
     pub value: Option<f64>,
-    /// Which series tells.
+    /// Which series says.
     pub series: Option<String>,
 }
 
@@ -164,7 +164,7 @@ pub struct EventMeta {
     pub is_main: bool,
 }
 
-/// More would not be told apart on any screen.
+/// No screen distinguishes more.
 const MOST_EVENTS: usize = 500;
 
 /// Whether an event is one that explains what charts show.
@@ -182,8 +182,9 @@ impl PageMeta {
         scales: &[Vec<f64>],
         clock: &ReportClock<'_>,
     ) -> Self {
-        let begin = clock.wall(picture.begin_s());
-        let begin = begin.filter(|_| clock.is_of_the_wall());
+        let begin = clock
+            .wall(picture.begin_s())
+            .filter(|_| clock.is_of_the_wall());
         Self {
             format: PAGE_FORMAT,
             start_unix_ms: begin.map(Timestamp::as_millisecond),
@@ -216,12 +217,15 @@ fn levels(picture: &Picture) -> Vec<LevelMeta> {
     meta.collect()
 }
 
-/// More are told apart only where they are longer than a column of the whole range.
+/// More are distinguished only where they are longer than a column of the whole range.
 const MOST_GAPS: usize = 200;
 
 fn gaps(picture: &Picture) -> Vec<[f64; 3]> {
-    let gaps = picture.drawing.gaps.iter();
-    let gaps = gaps.map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64()));
+    let gaps = picture
+        .drawing
+        .gaps
+        .iter()
+        .map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64()));
     #[allow(clippy::cast_precision_loss)] // some thousand
     let column_s = picture.span_s() / picture.times().len().max(1) as f64;
     gaps_of(gaps.collect(), column_s)
@@ -345,7 +349,7 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) 
     });
     let placed: Vec<(f64, &EventEntry)> = placed.collect();
     if placed.len() <= MOST_EVENTS {
-        return placed.iter().map(|told| event(&[*told], clock)).collect();
+        return placed.iter().map(|one| event(&[*one], clock)).collect();
     }
     #[allow(clippy::cast_precision_loss)] // some hundred
     let step = picture.span_s() / MOST_EVENTS as f64;
@@ -362,10 +366,10 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) 
 /// The first that explains something, else the first, with how many more there are.
 fn event(together: &[(f64, &EventEntry)], clock: &ReportClock<'_>) -> EventMeta {
     let main = together.iter().find(|(_, event)| is_main(event));
-    let told = main.or(together.first());
-    let text = told.map_or_else(String::new, |(_, event)| clock.told(event));
+    let lead = main.or(together.first());
+    let text = lead.map_or_else(String::new, |(_, event)| clock.sentence(event));
     EventMeta {
-        at_s: told.map_or(0.0, |(at_s, _)| *at_s),
+        at_s: lead.map_or(0.0, |(at_s, _)| *at_s),
         text: match together.len() {
             0 | 1 => harmless(&text),
             n => harmless(&format!("{text}, and {} more events about then", n - 1)),
@@ -416,7 +420,7 @@ mod tests {
         }
     }
 
-    fn events_told(events: &[EventEntry], lasts: u64) -> Vec<EventMeta> {
+    fn shown_events(events: &[EventEntry], lasts: u64) -> Vec<EventMeta> {
         let source = crate::model::Source::new(&timeline::Source::default().named("x"));
         let screen = crate::Screen::default();
         events_of(events, &picture(lasts), &ReportClock::new(&source, &screen))
@@ -432,15 +436,15 @@ mod tests {
     }
 
     #[test]
-    fn few_events_are_told_each() {
+    fn few_events_are_shown_each() {
         let events = [
             event_at(1.0, "blocked"),
             event_at(2.0, "boot"),
             event_at(99.0, "boot"),
         ];
-        let told = events_told(&events, 10);
-        let told: Vec<_> = told.iter().map(|it| (it.at_s, it.is_main)).collect();
-        assert_eq!(told, [(1.0, false), (2.0, true)]);
+        let shown = shown_events(&events, 10);
+        let shown: Vec<_> = shown.iter().map(|it| (it.at_s, it.is_main)).collect();
+        assert_eq!(shown, [(1.0, false), (2.0, true)]);
     }
 
     #[test]
@@ -449,15 +453,15 @@ mod tests {
             .map(|i| event_at(f64::from(i), "blocked"))
             .collect();
         events[4_007].kind = "oom-kill";
-        let told = events_told(&events, 5_000);
-        assert_eq!(told.len(), MOST_EVENTS);
-        let kill = told.iter().find(|it| it.is_main).unwrap();
+        let shown = shown_events(&events, 5_000);
+        assert_eq!(shown.len(), MOST_EVENTS);
+        let kill = shown.iter().find(|it| it.is_main).unwrap();
         assert_eq!(kill.text, "blocked at 4007, and 9 more events about then");
         assert!((kill.at_s - 4_007.0).abs() < 1e-9);
     }
 
     #[test]
-    fn few_gaps_are_told_each_and_of_many_the_short_ones_by_columns() {
+    fn few_gaps_are_shown_each_and_of_many_the_short_ones_by_columns() {
         let few: Vec<(f64, f64)> = (0..200)
             .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
             .collect();
@@ -466,11 +470,11 @@ mod tests {
             .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
             .collect();
         many.push((20_000.0, 20_500.0));
-        let told = gaps_of(many, 100.0);
-        assert!(told.len() <= 182, "{}", told.len());
-        assert_eq!(told.last(), Some(&[20_000.0, 20_500.0, 500.0]));
-        let lost: f64 = told.iter().map(|[.., lost]| lost).sum();
+        let shown = gaps_of(many, 100.0);
+        assert!(shown.len() <= 182, "{}", shown.len());
+        assert_eq!(shown.last(), Some(&[20_000.0, 20_500.0, 500.0]));
+        let lost: f64 = shown.iter().map(|[.., lost]| lost).sum();
         assert!((lost - 12_500.0).abs() < 1e-6, "{lost}");
-        assert!(told.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
+        assert!(shown.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
     }
 }

@@ -2,12 +2,16 @@
 
 use jiff::Timestamp;
 use timeline::Timeline;
-use units::Span;
+use units::{Span, WallClock};
+
+/// A time of the wall clock, to the millisecond.
+pub(super) fn timestamp(wall: WallClock) -> Option<Timestamp> {
+    Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
+}
 
 /// The wall clock at a time of the timeline, to the millisecond.
 pub(super) fn wall(timeline: &Timeline, time: Span) -> Option<Timestamp> {
-    let nanos = timeline.wall_at(time)?.unix_nanos();
-    Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok()
+    timestamp(timeline.wall_at(time)?)
 }
 
 /// The wall clock at a time of the timeline, to the second before it.

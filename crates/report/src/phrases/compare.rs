@@ -1,4 +1,4 @@
-//! The words of `compare`: tables of rows `label, before, after, change`, and what is said below them.
+//! The words of `compare`: tables of rows `label, before, after, change`, and the sentence below them.
 
 use units::{Count, Ratio, SignedBytes, Span};
 
@@ -15,7 +15,7 @@ const MOST_FACTS: usize = 12;
 /// So many names that only one side has.
 const MOST_NAMES: usize = 8;
 
-/// How much of a table is said.
+/// How much of a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The largest changes, as many as a screen holds.
@@ -93,8 +93,7 @@ pub(crate) fn findings(report: &CompareReport) -> ComparisonTable {
         is_strong: true,
         ..ComparisonRow::default()
     };
-    let rows = report.findings.iter().enumerate();
-    let rows = rows.map(|(index, finding)| {
+    let rows = report.findings.iter().enumerate().map(|(index, finding)| {
         let same = |other: &&FindingEntry| other.id == finding.id;
         let is_only = report.findings.iter().filter(same).count() == 1;
         found(finding, index, is_only)
@@ -150,8 +149,7 @@ fn cost(found: &FoundEntry) -> String {
         Some(lasted) => format!("{times}, {} of {watched}", span(lasted)),
         None => format!("{times} in {watched}"),
     };
-    let waited = found.waited_s.filter(|waited| *waited > 0.0);
-    let waited = waited.map(|waited| {
+    let waited = found.waited_s.filter(|waited| *waited > 0.0).map(|waited| {
         let an_hour = found.waited_s_per_hour.map_or_else(String::new, |an_hour| {
             format!(" ({} per hour)", span(an_hour))
         });
@@ -166,10 +164,11 @@ fn cost(found: &FoundEntry) -> String {
 pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let is_other_size = is_other_size(report);
     let indexed = report.memory.iter().enumerate();
-    let (told, rest): (Vec<_>, Vec<_>) =
+    let (shown, rest): (Vec<_>, Vec<_>) =
         indexed.partition(|(_, it)| extent == Extent::All || it.is_worth_a_line);
-    let rows = told.into_iter();
-    let rows = rows.map(|(index, it)| amount(it, index, is_other_size));
+    let rows = shown
+        .into_iter()
+        .map(|(index, it)| amount(it, index, is_other_size));
     let noise = rest
         .iter()
         .filter(|(_, it)| it.certainty.is_some() && it.kind != AmountKind::Owner);
@@ -223,9 +222,9 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
 /// How fast things went.
 pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
-    let (told, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_told(it, extent));
+    let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));
     let noise = rest.iter().filter(|(_, it)| it.certainty.is_some()).count();
-    let rows = told.into_iter().map(|(index, it)| rate(it, index, extent));
+    let rows = shown.into_iter().map(|(index, it)| rate(it, index, extent));
     let (rows, left) = cut(rows.collect(), MOST_ROWS + 4, extent);
     let same = same(
         noise,
@@ -238,7 +237,7 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     }
 }
 
-fn is_rate_told(rate: &RateEntry, extent: Extent) -> bool {
+fn is_rate_shown(rate: &RateEntry, extent: Extent) -> bool {
     let moved =
         |spread: &Option<SpreadEntry>| spread.as_ref().is_some_and(|spread| spread.mean > 0.0);
     match rate.certainty {
@@ -294,8 +293,9 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
         Some(Sureness::May) => "may explain",
         _ => "explains",
     };
-    let rows = differ.into_iter();
-    let rows = rows.map(|(index, it)| fact(it, index, explains));
+    let rows = differ
+        .into_iter()
+        .map(|(index, it)| fact(it, index, explains));
     let (rows, left) = cut(rows.collect(), MOST_FACTS, extent);
     let (before, after): (Vec<_>, Vec<_>) = one
         .into_iter()
@@ -303,7 +303,7 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
         .partition(|fact| fact.before.is_some());
     let one_sided = [("before", before), ("after", after)]
         .into_iter()
-        .filter_map(|(side, facts)| told_by_one(side, &facts, extent));
+        .filter_map(|(side, facts)| known_to_one(side, &facts, extent));
     ComparisonTable {
         heading: "Facts that differ",
         rows,
@@ -323,7 +323,7 @@ fn fact(fact: &FactEntry, index: usize, explains: &str) -> ComparisonRow {
     }
 }
 
-fn told_by_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<String> {
+fn known_to_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<String> {
     if facts.is_empty() {
         return None;
     }
@@ -358,7 +358,7 @@ fn same(n: usize, what: &str) -> Option<String> {
     (n > 0).then(|| format!("{} {what}.", Count::new(n as u64)))
 }
 
-/// So many rows, and what is said of the others.
+/// So many rows, and a sentence on the others.
 fn cut(
     mut rows: Vec<ComparisonRow>,
     most: usize,

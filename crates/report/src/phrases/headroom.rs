@@ -40,10 +40,13 @@ pub(crate) const fn word(answer: FitAnswer) -> &'static str {
 
 /// What binds, when the worst was and who ran then, and what else belongs to the answer.
 pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
-    let binds = Some(&report.binds).filter(|binds| !binds.is_empty());
-    let binds = binds.map(|binds| line("binds", binds.clone()));
-    let notes = report.remarks.iter();
-    let notes = notes.map(|remark| line("note", remark.clone()));
+    let binds = Some(&report.binds)
+        .filter(|binds| !binds.is_empty())
+        .map(|binds| line("binds", binds.clone()));
+    let notes = report
+        .remarks
+        .iter()
+        .map(|remark| line("note", remark.clone()));
     binds
         .into_iter()
         .chain(worst(report, clock))
@@ -103,8 +106,9 @@ fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledTex
     } else {
         who.join(", ")
     };
-    let moment = clock.moment(room.worst_at_s, room.worst_at);
-    let moment = moment.filter(|_| report.source.samples > 1);
+    let moment = clock
+        .moment(room.worst_at_s, room.worst_at)
+        .filter(|_| report.source.samples > 1);
     Some(line(
         "worst",
         moment.map_or_else(|| who.clone(), |at| format!("at {at}: {who}")),
@@ -281,7 +285,7 @@ fn more_ram(report: &HeadroomReport, with: &str) -> String {
             "more than {there}; {wanted} would have held all that was in RAM and in swap at once{with}"
         ),
         None => {
-            format!("more than {there}; how much more, a recording after adding some tells")
+            format!("more than {there}; how much more, a recording after adding some shows")
         }
     }
 }

@@ -287,7 +287,7 @@ fn next(page: &mut TextPage, report: &Report) {
     });
     for step in steps {
         page.line(&[piece(Style::Command, format!("   {}", step.command))]);
-        page.hanging(&[], 6, Style::Faint, &step.tells);
+        page.hanging(&[], 6, Style::Faint, &step.shows);
     }
 }
 
@@ -345,7 +345,7 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
             missing.push(name);
         }
     }
-    // Which field of a file is meant must be said, unless that takes more room than the rest.
+    // Which field of a file is meant must be named, unless that takes more room than the rest.
     let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
     let is_told = screen.detail == Detail::All || is_field;
     if is_told && !missing.is_empty() {

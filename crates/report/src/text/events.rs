@@ -27,10 +27,10 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         let head = [piece(Style::Faint, time.clone())];
         if screen.unbroken {
             let gap = " ".repeat(indent.saturating_sub(wrap::width(time)));
-            let text = piece(style(event), clock.told(event));
+            let text = piece(style(event), clock.sentence(event));
             page.line(&[head[0].clone(), piece(Style::Plain, gap), text]);
         } else {
-            page.hanging(&head, indent, style(event), &clock.told(event));
+            page.hanging(&head, indent, style(event), &clock.sentence(event));
         }
         if screen.detail == Detail::All {
             let lines = event.report.iter().flat_map(|report| report.lines());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_told_whole_and_steers_nothing() {
+    fn each_event_is_shown_whole_and_steers_nothing() {
         let text = drawn(Some(1_795_318_200), Detail::Brief);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Nov 22 03:30:01  OOM kill of \\x1b[31mhog (4)");

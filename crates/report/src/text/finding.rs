@@ -226,14 +226,14 @@ impl FindingBlock<'_, '_> {
     /// Each in one sentence; the whole title on request.
     fn consequences(&mut self, consequences: &[&Finding]) {
         let detail = self.screen.detail;
-        let told = |finding: &&Finding| {
+        let summary = |finding: &&Finding| {
             let title = match (detail, finding.title.split_once(". ")) {
                 (Detail::Brief, Some((first, _))) => format!("{first}."),
                 _ => finding.title.clone(),
             };
             format!("{}: {title}", finding.id)
         };
-        self.text("leads to", consequences.iter().map(told));
+        self.text("leads to", consequences.iter().map(summary));
     }
 
     fn affected(&mut self, affected: &[Affected]) {

@@ -51,7 +51,7 @@ pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
                 .iter()
                 .filter(|other| other.entity == entity)
                 .count();
-            page.heading(&format!("Of {} ({n}):", signal.whose()));
+            page.heading(&format!("Of {} ({n}):", signal.subject()));
         }
         let text = format!("{} ({}, {})", signal.meaning, signal.kind, signal.unit);
         let head = [piece(Style::Plain, format!("   {}", signal.name))];
@@ -79,7 +79,7 @@ pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
                 "  {} of {}, of {}",
                 signal.kind,
                 signal.unit,
-                signal.whose()
+                signal.subject()
             ),
         ),
     ]);

@@ -126,8 +126,10 @@ fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
         .windows(2)
         .all(|pair| unit(&pair[0]) == unit(&pair[1]));
     let entry = |(i, ((fill, _), size)): (usize, (&(BarFill, u64), &String))| {
-        let number = size.split_once(' ').map(|(number, _)| number);
-        let number = number.filter(|_| same_unit && i + 1 < sizes.len());
+        let number = size
+            .split_once(' ')
+            .map(|(number, _)| number)
+            .filter(|_| same_unit && i + 1 < sizes.len());
         (*fill, format!("{} {}", fill.name, number.unwrap_or(size)))
     };
     parts.iter().zip(&sizes).enumerate().map(entry).collect()

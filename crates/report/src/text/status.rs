@@ -1,13 +1,12 @@
 //! The screen of `record --status`: one sentence on the recorder's health, then a row or two per subject.
 
 use jiff::Timestamp;
+use recorder_status::{RecorderScans, RecorderStatus};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::page::{Style, TextPage, piece};
 use super::{Screen, wrap};
-use crate::model::status::{
-    RecorderScans, RecorderState, RecorderStatus, RecordingStatus, StatusReport,
-};
+use crate::model::status::{RecorderState, RecordingStatus, StatusReport};
 
 /// Where the text of a row begins.
 const INDENT: usize = 13;
@@ -391,9 +390,8 @@ impl Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::status::{
-        AbsentFile, RecorderCost, RecorderSamples, RecorderSettings, STATUS_SCHEMA,
-    };
+    use crate::model::status::STATUS_SCHEMA;
+    use recorder_status::{AbsentFile, RecorderCost, RecorderSamples, RecorderSettings};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_795_240_800 + seconds).unwrap()

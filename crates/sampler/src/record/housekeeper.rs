@@ -14,6 +14,10 @@ use std::thread::JoinHandle;
 use jiff::Timestamp;
 use probe::kmsg::KMSG;
 use probe::{ProcessFiles, Root, now};
+use recorder_status::{
+    AbsentFile, RecorderCost, RecorderDisk, RecorderKernelLog, RecorderSamples, RecorderScans,
+    RecorderSettings, RecorderStatus,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{DiskState, Monitor};
 use timeline::signals::PROC_PSS;
@@ -22,9 +26,7 @@ use units::{Bytes, Micros, Ratio, Span, WallClock};
 
 use crate::record::facts_watch::FactsWatch;
 use crate::record::kernel_log::Watch;
-use crate::record::status::{
-    self, Absent, Cost, DiskStatus, KernelLogStatus, Samples, Seen, SettingsStatus, Status,
-};
+use crate::record::status;
 use crate::{Figures, Health, Message};
 
 /// How old the status is at most: writing it costs as much as a sample.
@@ -51,7 +53,7 @@ pub struct RecordingState {
     /// Where it is.
     pub directory: PathBuf,
     /// How it is recorded, as the status shows.
-    pub settings: SettingsStatus,
+    pub settings: RecorderSettings,
     /// Version of memtide.
     pub memtide: String,
     /// How its disk is doing.
@@ -115,7 +117,7 @@ struct Work {
     /// Of the log, what the disk has by now for sure: as of the status before.
     log_safe: Option<u64>,
     /// What does not change: who we are and since when.
-    us: Status,
+    us: RecorderStatus,
     pss: Option<Bytes>,
     began: Span,
     facts_due: Span,
@@ -136,17 +138,17 @@ impl Work {
         // We ourselves are a process of the machine, whatever directory of saved files is recorded.
         let machine = Root::default();
         let pid = std::process::id();
-        let us = Status {
+        let us = RecorderStatus {
             memtide: recording.memtide.clone(),
             boot_id: status::boot_id(&machine).unwrap_or_default(),
             pid,
             process: status::process(&machine, pid).unwrap_or_default(),
             started: now.wall.and_then(status::timestamp),
             settings: recording.settings.clone(),
-            ..Status::default()
+            ..RecorderStatus::default()
         };
         let before =
-            Status::read(&recording.directory).filter(|status| status.boot_id == us.boot_id);
+            status::read(&recording.directory).filter(|status| status.boot_id == us.boot_id);
         let log_safe = before.and_then(|status| status.kernel_log.next);
         Self {
             facts: FactsWatch::new(root, facts),
@@ -244,7 +246,7 @@ impl Work {
             self.log_safe
         };
         // A recorder that began after our sampler ended has a status of its own by now.
-        let theirs = Status::read(&self.recording.directory);
+        let theirs = status::read(&self.recording.directory);
         if theirs.is_none_or(|status| status.process == self.us.process) {
             self.write_status(now, next, true);
         }
@@ -303,7 +305,7 @@ impl Work {
 
     fn write_status(&self, now: Stamp, log_next: Option<u64>, has_ended: bool) {
         let figures = self.health.figures();
-        let status = Status {
+        let status = RecorderStatus {
             has_ended,
             written: now.wall.and_then(status::timestamp),
             samples: samples(&figures, now),
@@ -313,7 +315,7 @@ impl Work {
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
             disk: disk(&self.recording.monitor),
-            kernel_log: KernelLogStatus {
+            kernel_log: RecorderKernelLog {
                 problem: self.log.problem(),
                 next: log_next,
                 overwritten: self.log.overwritten(),
@@ -323,15 +325,15 @@ impl Work {
             ..self.us.clone()
         };
         // Where the disk is full or gone, the store's own state shows it; and it is tried again.
-        let _ = status.write(&self.recording.directory);
+        let _ = status::write(&status, &self.recording.directory);
     }
 
-    fn absent(&self) -> Vec<Absent> {
+    fn absent(&self) -> Vec<AbsentFile> {
         let absent = self.health.absent();
         let log = self.log.absence().map(|why| (KMSG, why.clone()));
         let known = absent.iter().any(|(file, _)| *file == KMSG);
         let all = absent.into_iter().chain(log.filter(|_| !known));
-        all.map(|(file, why)| Absent {
+        all.map(|(file, why)| AbsentFile {
             file: file.to_owned(),
             why: in_words(&why),
         })
@@ -385,8 +387,8 @@ fn seconds(micros: Micros) -> f64 {
     micros.to_span().as_secs_f64()
 }
 
-fn samples(figures: &Figures, now: Stamp) -> Samples {
-    Samples {
+fn samples(figures: &Figures, now: Stamp) -> RecorderSamples {
+    RecorderSamples {
         taken: figures.samples,
         missed: figures.missed,
         late: figures.late_samples,
@@ -398,9 +400,9 @@ fn samples(figures: &Figures, now: Stamp) -> Samples {
     }
 }
 
-fn cost(figures: &Figures, pss: Option<Bytes>) -> Cost {
+fn cost(figures: &Figures, pss: Option<Bytes>) -> RecorderCost {
     let each = figures.cpu_per_sample();
-    Cost {
+    RecorderCost {
         cpu_s: seconds(figures.own_cpu),
         cpu_start_s: each.map(|_| seconds(figures.start_cpu)),
         cpu_s_per_sample: each.map(Span::as_secs_f64),
@@ -410,8 +412,8 @@ fn cost(figures: &Figures, pss: Option<Bytes>) -> Cost {
     }
 }
 
-fn seen(figures: &Figures) -> Seen {
-    Seen {
+fn seen(figures: &Figures) -> RecorderScans {
+    RecorderScans {
         processes: figures.processes,
         processes_left_out: figures.processes_left_out,
         groups: figures.groups,
@@ -426,9 +428,9 @@ fn seen(figures: &Figures) -> Seen {
     }
 }
 
-fn disk(monitor: &Monitor) -> DiskStatus {
+fn disk(monitor: &Monitor) -> RecorderDisk {
     let state = monitor.state();
-    DiskStatus {
+    RecorderDisk {
         problem: (state.disk != DiskState::Ok).then(|| state.disk.to_string()),
         parts_dropped: state.parts_dropped,
         samples_written: state.samples_written,

@@ -154,16 +154,17 @@ pub(super) fn read_taken(file: &OpenedTable) -> Result<Vec<StoredSample>, String
     let behind = clock(CLOCKS[2])?;
     let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
     let clocks = walls.into_iter().zip(boots).zip(behind);
-    let taken = clocks.zip(unrelated.into_iter().zip(read));
-    let taken = taken.map(|(((wall, boot), behind), (unrelated, read))| StoredSample {
-        stamp: Stamp {
-            boot: span(boot.unwrap_or_default()),
-            awake: behind.map(|behind| span(boot.unwrap_or_default().wrapping_sub(behind))),
-            wall: wall.map(WallClock::from_unix_nanos),
+    let taken = clocks.zip(unrelated.into_iter().zip(read)).map(
+        |(((wall, boot), behind), (unrelated, read))| StoredSample {
+            stamp: Stamp {
+                boot: span(boot.unwrap_or_default()),
+                awake: behind.map(|behind| span(boot.unwrap_or_default().wrapping_sub(behind))),
+                wall: wall.map(WallClock::from_unix_nanos),
+            },
+            is_unrelated: unrelated != 0,
+            read: i64::from(read),
         },
-        is_unrelated: unrelated != 0,
-        read: i64::from(read),
-    });
+    );
     Ok(taken.collect())
 }
 

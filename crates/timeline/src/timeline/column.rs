@@ -250,14 +250,14 @@ impl ReadingColumn {
         let from = self.0.partition_point(|run| run.last() < first);
         let runs = self.0[from..]
             .iter()
-            .take_while(move |run| run.first() < end);
-        let runs = runs.map(move |run| {
-            Run::new(
-                run.first().max(first) - first,
-                run.last().min(end - 1) - first,
-                run.value,
-            )
-        });
+            .take_while(move |run| run.first() < end)
+            .map(move |run| {
+                Run::new(
+                    run.first().max(first) - first,
+                    run.last().min(end - 1) - first,
+                    run.value,
+                )
+            });
         runs.filter(|run| reads.touches(run.first(), run.last()))
     }
 

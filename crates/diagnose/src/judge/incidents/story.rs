@@ -137,11 +137,13 @@ fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize)
     let mut first = before.min(occurrence.first.saturating_sub(1));
     let mut last = after.saturating_sub(1).max(occurrence.last);
     for entity in Entity::ALL.into_iter().skip(1) {
-        let earlier = timeline.read_before(entity, occurrence.first);
-        let earlier = earlier.filter(|at| from - times[*at] <= RARE_TABLES);
+        let earlier = timeline
+            .read_before(entity, occurrence.first)
+            .filter(|at| from - times[*at] <= RARE_TABLES);
         first = first.min(earlier.unwrap_or(first));
-        let later = timeline.read_after(entity, occurrence.last);
-        let later = later.filter(|at| times[*at] - to <= RARE_TABLES);
+        let later = timeline
+            .read_after(entity, occurrence.last)
+            .filter(|at| times[*at] - to <= RARE_TABLES);
         last = last.max(later.unwrap_or(last));
     }
     (first, last + 1)

@@ -10,9 +10,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
-use sampler::{
-    Control, Health, Housekeeper, INBOX, Recorder, RecordingState, Settings, privilege, status,
-};
+use recorder_status::RecorderSettings;
+use sampler::{Control, Health, Housekeeper, INBOX, Recorder, RecordingState, Settings, privilege};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::{Cut, HostIdentity, Writer, WriterOptions};
@@ -43,7 +42,7 @@ pub(super) fn run(
     }
     let recording = RecordingState {
         directory: directory.to_owned(),
-        settings: as_told(args, processes),
+        settings: recorder_settings(args, processes),
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         monitor: writer.monitor(),
     };
@@ -131,8 +130,8 @@ fn options(args: &RecordArgs) -> WriterOptions {
     }
 }
 
-fn as_told(args: &RecordArgs, processes: Option<Span>) -> status::SettingsStatus {
-    status::SettingsStatus {
+fn recorder_settings(args: &RecordArgs, processes: Option<Span>) -> RecorderSettings {
+    RecorderSettings {
         every_s: args.every.as_f64(),
         processes_s: processes.map(Span::as_secs_f64),
         keep_s: args.keep.as_f64(),

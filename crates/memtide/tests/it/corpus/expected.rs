@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use answers::PageSource;
 use diagnose::headroom::Question;
 use export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics, Picks};
 use report::Report;
@@ -86,7 +87,7 @@ impl<'a> Run<'a> {
     }
 
     fn events(&self) -> String {
-        let report = answers::events(&self.judged.source, &[] as &[&str]);
+        let report = answers::events(&self.judged.source, &[]);
         assert_valid(&report, "events", self.case);
         report::text::events(&report, &screen())
     }
@@ -113,8 +114,12 @@ impl<'a> Run<'a> {
         if source.timeline.is_empty() {
             return "page: none, there is no sample\n".to_owned();
         }
-        let (path, range) = (&self.case.source, TimeRange::default());
-        let (page, problems) = answers::page(source, path, range, &Question::default());
+        let of = PageSource {
+            source,
+            path: &self.case.source,
+            range: TimeRange::default(),
+        };
+        let (page, problems) = answers::page(of, &Question::default());
         assert_eq!(problems, Vec::<String>::new(), "{}", self.case.id);
         let html = report::html::report(&page, &screen());
         crate::report::tags(&html);

@@ -92,8 +92,10 @@ fn typical(side: &Side) -> String {
 
 /// The terms of a side in the order of the bar.
 fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
-    let terms = report.memory.iter();
-    let terms = terms.filter(|entry| entry.kind == AmountKind::Term);
+    let terms = report
+        .memory
+        .iter()
+        .filter(|entry| entry.kind == AmountKind::Term);
     let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
             let bytes = u64::try_from(of_side(term)?)

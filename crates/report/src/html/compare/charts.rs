@@ -81,18 +81,20 @@ fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
             after: other,
         }
     });
-    let rest = after.iter().enumerate();
-    let rest = rest.filter(|(_, chart)| place(before, &chart.id).is_none());
-    let rest = rest.map(|(index, chart)| ChartPair {
-        title: chart.title.clone(),
-        help: chart.help.to_owned(),
-        before: None,
-        after: Some(index),
-    });
+    let rest = after
+        .iter()
+        .enumerate()
+        .filter(|(_, chart)| place(before, &chart.id).is_none())
+        .map(|(index, chart)| ChartPair {
+            title: chart.title.clone(),
+            help: chart.help.to_owned(),
+            before: None,
+            after: Some(index),
+        });
     of_both.chain(rest).collect()
 }
 
-/// What is alike on both sides is said once; one may know services where the other knows programs.
+/// What is alike on both sides is shown once; one may know services where the other knows programs.
 fn of_both(before: &str, after: &str) -> String {
     if before == after {
         before.to_owned()

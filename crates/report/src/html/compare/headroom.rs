@@ -30,11 +30,11 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
                 });
             }
         });
-        terms(html, sides.map(told));
+        terms(html, sides.map(term_lines));
     });
 }
 
-fn told(report: Option<&HeadroomReport>) -> Vec<TermLine> {
+fn term_lines(report: Option<&HeadroomReport>) -> Vec<TermLine> {
     let terms = report.and_then(|report| report.terms.as_ref());
     terms.map(phrases::terms).unwrap_or_default()
 }

@@ -47,7 +47,7 @@ impl CursorAlignment {
 }
 
 /// Why a part of the longer one is shown; `None` where all of both is.
-pub(super) fn told(both: &Both<'_>) -> Option<String> {
+pub(super) fn alignment_note(both: &Both<'_>) -> Option<String> {
     let [before, after] = spans(both).map(Span::from_secs_f64);
     let shorter = before.min(after);
     (CursorAlignment::of(both) == CursorAlignment::Moments).then(|| {

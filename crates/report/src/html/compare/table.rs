@@ -14,7 +14,7 @@ pub(super) fn tables(html: &mut Html, changed: &ComparisonTable, all: &Compariso
     }
 }
 
-/// Rows `label, before, after, change`, and what is said below; `key` draws what stands before a label.
+/// Rows `label, before, after, change`, and the sentence below; `key` draws what stands before a label.
 pub(super) fn table(
     html: &mut Html,
     table: &ComparisonTable,

@@ -232,7 +232,7 @@ fn the_page_tells_times_as_the_text_does() {
         source(SourceKind::Live, "2026-10-25T00:30:00Z", 7_200.0),
         source(SourceKind::Recording, "2026-03-28T12:00:00Z", 604_800.0),
         source(SourceKind::Live, "2026-11-21T02:23:09Z", 40.0),
-        // Set forward and back; and begun without a battery, until the network told the time.
+        // Set forward and back; and begun without a battery, until the network set the time.
         set(
             source(SourceKind::Recording, "2026-11-21T22:30:00Z", 3_600.0),
             &[(600.0, 3_600.0), (1_800.5, -3_599.25)],
@@ -256,7 +256,7 @@ fn moments(source: &Source, screen: &Screen) -> String {
     let begin = source.from.filter(|_| clock.is_of_the_wall());
     let at = |part: f64| (part * source.watched_s * 1e3).round() / 1e3;
     let when = |at_s: f64| begin.and_then(|_| clock.wall(at_s));
-    let told: Vec<_> = (0..=40_u8)
+    let moments: Vec<_> = (0..=40_u8)
         .map(|part| {
             let at_s = at(f64::from(part) / 40.0);
             json!([at_s, clock.moment(at_s, when(at_s))])
@@ -271,7 +271,7 @@ fn moments(source: &Source, screen: &Screen) -> String {
         "offsets": begin.map_or_else(Vec::new, |_| clock.ahead(0.0, source.watched_s)),
         "last_day": begin.and_then(|_| clock.last_day()),
         "offset_s": source.cut_at_s.unwrap_or_default(),
-        "moments": told,
+        "moments": moments,
         "ranges": ranges,
     })
     .to_string()

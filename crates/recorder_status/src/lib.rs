@@ -1,0 +1,171 @@
+//! The status of a recorder: what `memtide record` writes to `status.json` and `memtide record --status` prints.
+//!
+//! Durations are seconds, sizes bytes, times RFC 3339. A field that an older memtide did not write has its default.
+
+#![warn(clippy::disallowed_methods)]
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The status of a recorder, as in the recording's `status.json`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderStatus {
+    /// Version of memtide that records.
+    pub memtide: String,
+    /// The boot: `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+    /// PID of the recorder.
+    pub pid: u32,
+    /// `PID@START`, START in clock ticks since boot: unique within a boot, unlike the PID.
+    pub process: String,
+    /// Whether it stopped cleanly.
+    pub has_ended: bool,
+    /// When it started.
+    pub started: Option<Timestamp>,
+    /// When this status was last written.
+    pub written: Option<Timestamp>,
+    /// Its settings.
+    pub settings: RecorderSettings,
+    /// Its samples.
+    pub samples: RecorderSamples,
+    /// What it costs.
+    pub cost: RecorderCost,
+    /// What its last scans covered.
+    pub seen: RecorderScans,
+    /// How processes are read, and why not in a better way; null if they are not read.
+    pub tasks_source: Option<String>,
+    /// Privileges it was granted and refused, in words.
+    pub privileges: Vec<String>,
+    /// Kernel files it cannot read.
+    pub absent: Vec<AbsentFile>,
+    /// State of its disk.
+    pub disk: RecorderDisk,
+    /// How it reads the kernel log.
+    pub kernel_log: RecorderKernelLog,
+    /// Events dropped because the queue to the disk was full.
+    pub events_lost: u64,
+}
+
+/// Settings of a recorder.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderSettings {
+    /// From sample to sample.
+    pub every_s: f64,
+    /// From scan to scan of processes; null if they are not scanned.
+    pub processes_s: Option<f64>,
+    /// Maximum age of what is stored.
+    pub keep_s: f64,
+    /// Maximum size of what is stored.
+    pub keep_size_bytes: u64,
+    /// From sync to sync: what a power failure may cost.
+    pub sync_s: f64,
+}
+
+/// Samples of a recorder.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderSamples {
+    /// Taken since the start.
+    pub taken: u64,
+    /// Beats without a sample.
+    pub missed: u64,
+    /// Taken late by more than a tenth of the interval.
+    pub late: u64,
+    /// Taken, but not stored because the disk did not accept them.
+    pub lost: u64,
+    /// When the last one was taken.
+    pub last: Option<Timestamp>,
+    /// How late the last one was.
+    pub last_late_s: f64,
+    /// How late the most delayed one was.
+    pub worst_late_s: f64,
+    /// When the most delayed one was taken.
+    pub worst_late: Option<Timestamp>,
+}
+
+/// What a recorder costs, sealing included.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderCost {
+    /// CPU time since the start.
+    pub cpu_s: f64,
+    /// CPU time of startup: loading the BPF program, the first scans.
+    pub cpu_start_s: Option<f64>,
+    /// CPU time per sample, without startup; null with fewer than three samples.
+    pub cpu_s_per_sample: Option<f64>,
+    /// The same as a share of one CPU.
+    pub cpu_share: Option<f64>,
+    /// Resident memory (RSS).
+    pub rss_bytes: u64,
+    /// Proportional share of it (PSS).
+    pub pss_bytes: Option<u64>,
+}
+
+/// What a recorder's last scans covered.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderScans {
+    /// Processes.
+    pub processes: u64,
+    /// Processes above the limit, which were left out.
+    pub processes_left_out: u64,
+    /// Cgroups.
+    pub groups: u64,
+    /// Cgroups above the limit, which were left out.
+    pub groups_left_out: u64,
+    /// From scan to scan of cgroups: longer than configured if there are so many that scanning costs too much.
+    pub groups_every_s: Option<f64>,
+    /// Services.
+    pub services: u64,
+    /// Readings of processes' PSS since the start.
+    pub shares_read: u64,
+    /// Processes with a PSS that is due to be read.
+    pub shares_waiting: u64,
+    /// Processes that are skipped because they did not answer in time.
+    pub blocked: u64,
+}
+
+/// A kernel file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AbsentFile {
+    /// Its path.
+    pub file: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// State of a recorder's disk.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderDisk {
+    /// What is wrong now, in words; null if nothing is.
+    pub problem: Option<String>,
+    /// Samples on disk.
+    pub samples_written: u64,
+    /// Parts of the recording, oldest first, that were dropped because the disk was full.
+    pub parts_dropped: u64,
+    /// Since when samples are being lost.
+    pub lost_since: Option<Timestamp>,
+    /// What is in memory only.
+    pub waiting_bytes: u64,
+    /// The last error, in words; it may be over.
+    pub last_error: Option<String>,
+}
+
+/// How a recorder reads the kernel log.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecorderKernelLog {
+    /// Why it is not read.
+    pub problem: Option<String>,
+    /// Number of the first record that was not read yet, in this boot.
+    pub next: Option<u64>,
+    /// Records that were overwritten before they were read.
+    pub overwritten: u64,
+    /// Reports of kills and failed allocations stored since the start.
+    pub reports: u64,
+}
