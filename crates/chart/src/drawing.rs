@@ -208,7 +208,7 @@ pub struct ChartSeries {
     pub related: Vec<SignalId>,
     /// Signals that its values are computed from, which are not shown themselves.
     pub inputs: Vec<SignalId>,
-    /// The name of the control group that it is about; `None` of anything else.
+    /// The name of the cgroup that it is about; `None` of anything else.
     pub group: Option<String>,
     /// What can be done with the memory that it shows; `None` of anything else.
     pub standing: Option<Standing>,

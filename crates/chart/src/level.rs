@@ -70,7 +70,7 @@ impl Cells {
 }
 
 impl Drawing {
-    /// What a source shows whose samples are all in memory, and finer levels of these stretches of it, which come in the
+    /// What a source with all samples in memory shows, and finer levels of these stretches of it, which come in the
     /// order of how much they matter; a moment is a stretch without length.
     pub fn new(charts: &[Chart], cx: &Evidence<'_>, stretches: &[(Span, Span)]) -> Self {
         let samples = cx.timeline.len();

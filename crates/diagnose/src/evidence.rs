@@ -269,7 +269,7 @@ impl Evidence<'_> {
     /// Rows that are older than this many of their usual distances say nothing of a sample any more.
     const ROWS_HOLD: f64 = 2.0;
 
-    /// The sample whose rows of such entities speak for sample `index`: it, or where they are read more rarely than the
+    /// The sample that has the rows of such entities for sample `index`: it, or where they are read more rarely than the
     /// host the last one before it, unless that was too long ago.
     pub(crate) fn rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
         let at = self.timeline.read_before(entity, index)?;

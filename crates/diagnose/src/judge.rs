@@ -52,7 +52,7 @@ pub struct Diagnosis {
     pub next: Vec<NextStep>,
 }
 
-/// Runs all rules on a source. Segments whose order in time is unknown are judged one by one, and the results merged.
+/// Runs all rules on a source. Segments in unknown order are judged one by one, and the results merged.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     if timeline.is_one_segment() {
         return judge(&Evidence::new(timeline, facts));

@@ -115,7 +115,7 @@ pub struct Rule {
     pub(crate) cause: &'static str,
     /// How to see that a fix worked, where that is the same each time.
     pub(crate) verify: &'static str,
-    /// Ids of the rules whose incidents follow from its own.
+    /// Ids of the rules that it can cause.
     pub(crate) brings_about: &'static [&'static str],
     /// Settings that explain it.
     pub(crate) explained_by: &'static [Explains],
@@ -157,7 +157,7 @@ impl Rule {
             .map(|line| line.split_once(": ").map_or(line, |(what, _)| what))
     }
 
-    /// Ids of the rules whose incidents follow from its own.
+    /// Ids of the rules that it can cause.
     pub fn brings_about(&self) -> Vec<&'static str> {
         self.brings_about.to_vec()
     }

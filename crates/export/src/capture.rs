@@ -18,7 +18,7 @@ use units::Span;
 use crate::{Exported, Exporter, Picks};
 
 use probe::kernel_report;
-use store::capture::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
+use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
 use timeline::Source;
 
 /// A capture, which holds whole kernel files: picks of signals do not apply.

@@ -1,10 +1,10 @@
-//! Captures ([`store::capture`]): raw text of kernel files over time, one JSON object a line. Packed as gzip, zstd or not
+//! Captures ([`store::capture_format`]): raw text of kernel files over time, one JSON object a line. Packed as gzip, zstd or not
 //! at all.
 
 use std::io::{BufRead, ErrorKind};
 
 use probe::saved::Parsers;
-use store::capture::{CaptureHeader, CaptureSample, KERNEL_LOG};
+use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
 use timeline::{
     Entity, Facts, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
 };
@@ -228,7 +228,7 @@ pub(crate) fn page_size(sample: &Sample) -> Option<PageSize> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use store::capture::CaptureWriter;
+    use store::capture_format::CaptureWriter;
     use timeline::Stamp;
     use timeline::facts::Container;
     use timeline::signals::MEM_FREE;

@@ -1,7 +1,7 @@
-//! The accounting follows what is really added: anonymous memory, page cache, tmpfs and slab, each in a control group of
+//! The accounting follows what is really added: anonymous memory, page cache, tmpfs and slab, each in a cgroup of
 //! this test's own. A binary of its own, because other tests move the same terms.
 //!
-//! Needs root, python3 and a memory control group; skips with a reason where they are missing, except on CI.
+//! Needs root, python3 and a memory cgroup; skips with a reason where they are missing, except on CI.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers fail as the test does, and say what they measured
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const MIB: i64 = 1 << 20;
 /// What is added each time.
 const ADDED: i64 = 400 * MIB;
-/// A control group with a limit; removed at the end.
+/// A cgroup with a limit; removed at the end.
 struct Group(PathBuf);
 
 impl Group {
@@ -126,7 +126,7 @@ fn terms_move_by_what_was_added() {
     let group = match Group::make() {
         Ok(group) => group,
         Err(why) if std::env::var("CI").as_deref() == Ok("true") => {
-            panic!("{why}: run as root on a machine with a memory control group")
+            panic!("{why}: run as root on a machine with a memory cgroup")
         }
         Err(why) => {
             println!("skipped: {why}");

@@ -1,4 +1,4 @@
-//! Saved files of processes and control groups, through the one table of paths.
+//! Saved files of processes and cgroups, through the one table of paths.
 
 use probe::saved::Parsers;
 use proptest::prelude::*;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The status of a recorder, as in the recording's `status.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderStatus {
     /// Version of memtide that records.
     pub memtide: String,
@@ -51,6 +52,7 @@ pub struct RecorderStatus {
 /// Settings of a recorder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderSettings {
     /// From sample to sample.
     pub every_s: f64,
@@ -67,6 +69,7 @@ pub struct RecorderSettings {
 /// Samples of a recorder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderSamples {
     /// Taken since the start.
     pub taken: u64,
@@ -89,6 +92,7 @@ pub struct RecorderSamples {
 /// What a recorder costs, sealing included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderCost {
     /// CPU time since the start.
     pub cpu_s: f64,
@@ -107,6 +111,7 @@ pub struct RecorderCost {
 /// What a recorder's last scans covered.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderScans {
     /// Processes.
     pub processes: u64,
@@ -131,6 +136,7 @@ pub struct RecorderScans {
 /// A kernel file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct AbsentFile {
     /// Its path.
     pub file: String,
@@ -141,6 +147,7 @@ pub struct AbsentFile {
 /// State of a recorder's disk.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderDisk {
     /// What is wrong now, in words; null if nothing is.
     pub problem: Option<String>,
@@ -159,6 +166,7 @@ pub struct RecorderDisk {
 /// How a recorder reads the kernel log.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(!default)]
 pub struct RecorderKernelLog {
     /// Why it is not read.
     pub problem: Option<String>,

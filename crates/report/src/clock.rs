@@ -32,7 +32,7 @@ const DAY_S: f64 = 86_400.0;
 /// Two readings that are no further apart are one time: samples come each second, some a little late.
 const ONE_TIME_S: f64 = 1.5;
 
-/// A capture up to this is of one load, whose moments count from its beginning; of a longer one the hour of the day counts.
+/// A capture up to this is of one load: its moments count from its beginning; of a longer one the hour of the day counts.
 const OFFSETS_UP_TO_S: f64 = 3_600.0;
 
 /// With more steps, how many they were says nothing: and some that follow each other may be shown as one.
@@ -131,7 +131,7 @@ impl<'a> ReportClock<'a> {
     }
 
     /// An event in a sentence that says between which readings it happened, where that is not one time: `vm.swappiness
-    /// changed from 60 to 1 between 23:46:41 and 23:46:51`. The time of a list is the latter.
+    /// changed from 60 to 1 between 23:46:41 and 23:46:51`. A list has the later time.
     pub(crate) fn sentence(&self, event: &EventEntry) -> String {
         let when = match event.dated {
             "between" => event

@@ -396,7 +396,7 @@ pub struct Finding {
     pub confidence_word: String,
     /// What the confidence rests on, and what would settle it.
     pub confidence_why: String,
-    /// When it began, be it before the first sample; null where the source has no wall clock, or it is a state without a
+    /// When it began, even if before the first sample; null where the source has no wall clock, or it is a state without a
     /// beginning.
     pub from: Option<Timestamp>,
     /// When it ended.

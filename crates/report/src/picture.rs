@@ -161,7 +161,7 @@ impl Picture {
         all
     }
 
-    /// The series that shows what a finding measured: of control groups, and of several alike (disks, processes), the one
+    /// The series that shows what a finding measured: of cgroups, and of several alike (disks, processes), the one
     /// that it is about. A chart of changes shows no levels.
     pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<SeriesIndex> {
         let all = self.showing(signal);

@@ -1,4 +1,4 @@
-//! Makes text from the host harmless, wherever it is shown: names of processes, control groups and files are whatever somebody chose.
+//! Makes text from the host harmless, wherever it is shown: names of processes, cgroups and files are whatever somebody chose.
 //!
 //! What would steer the terminal (control characters, ESC), reorder the line (bidirectional marks) or hide (zero-width
 //! characters) becomes a visible escape: `\x1b`, `\u{202e}`. A backslash stays one, so that systemd's own
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-/// A word longer than this is a name that somebody chose; its beginning distinguishes it. Paths of control groups of containers
+/// A word longer than this is a name that somebody chose; its beginning distinguishes it. Paths of cgroups of containers
 /// have some 220 characters.
 const LONGEST_WORD: usize = 400;
 /// A sentence longer than this is not one.
@@ -48,7 +48,7 @@ pub(crate) fn harmless(text: &str) -> String {
     short(&escape(text))
 }
 
-/// Text whose words and whose whole have an end: what is cut ends with `…`.
+/// Text with bounded words and a bounded length: what is cut ends with `…`.
 fn short(text: &str) -> String {
     let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
     let (mut of_word, mut of_text) = (0, 0);

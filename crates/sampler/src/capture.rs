@@ -8,7 +8,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use probe::{ProcessDetail, Root, TaskSource, Tasks, host_facts, text};
-use store::capture::{CaptureHeader, CaptureSample, CaptureWriter};
+use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter};
 use timeline::signals::{PROC_RSS, PROC_SWAP};
 use timeline::{Entity, EntityRow, Facts, Stamp, facts};
 use units::{Bytes, PageSize, Span};

@@ -7,7 +7,7 @@
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
 
 mod add_timeline;
-pub mod capture;
+pub mod capture_format;
 mod directory;
 mod error;
 mod facts;

@@ -298,7 +298,7 @@ impl KernelReport {
                 .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
     }
 
-    /// Whether it shows if the host ran out of memory or a control group. The line `Killed process 812 (java)` alone does
+    /// Whether it shows if the host ran out of memory or a cgroup. The line `Killed process 812 (java)` alone does
     /// not: kernels before 5.1 end both kinds of report with it.
     pub fn shows_scope(&self) -> bool {
         self.constraint.is_some()

@@ -1,6 +1,6 @@
 //! The catalogue: every signal that memtide knows, with its kind, unit, source, meaning and names elsewhere.
 //!
-//! It is the one list. A signal is spelled as text nowhere else: Rust code names the constant, whose type carries kind
+//! It is the one list. A signal is spelled as text nowhere else: Rust code names the constant; its type carries kind
 //! and unit, and parsers find a field's signal through [`field_of`]. `memtide signals` and `docs/signals.md` print it.
 
 mod definition;

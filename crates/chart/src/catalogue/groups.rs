@@ -1,4 +1,4 @@
-//! Control groups: those near their limit as lines with it; where none is, what each holds as a stack.
+//! Cgroups: those near their limit as lines with it; where none is, what each holds as a stack.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ const NEAR: f64 = 0.8;
 /// Container runtimes nest a handful of groups; a hostile path may have millions.
 const DEEPEST: usize = 64;
 
-/// `None` where no control group's memory is known.
+/// `None` where no cgroup's memory is known.
 pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
     let known: Vec<&EntitySeries> = cx
         .timeline
@@ -128,7 +128,7 @@ fn held(n: usize, name: String) -> ChartSeries {
 }
 
 fn builder(help: &'static str, kind: ChartKind) -> ChartBuilder {
-    ChartBuilder::new("cgroups", "Control groups", help, kind, ChartUnit::Bytes).of_entities()
+    ChartBuilder::new("cgroups", "Cgroups", help, kind, ChartUnit::Bytes).of_entities()
 }
 
 fn lacking() -> diagnose::Missing {

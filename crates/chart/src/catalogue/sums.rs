@@ -75,13 +75,14 @@ impl EntitySums {
     }
 
     fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
-        let series = cx.timeline.entities(self.entity);
-        // A sum that lacked those that ended would seem to grow towards the end, where all are there.
-        let series = series.chain(cx.timeline.evicted_sums(self.entity));
-        series.filter(|series| {
-            let name = (self.name)(series);
-            self.only.as_ref().is_none_or(|only| only.contains(name))
-        })
+        cx.timeline
+            .entities(self.entity)
+            // A sum that lacked those that ended would seem to grow towards the end, where all are there.
+            .chain(cx.timeline.evicted_sums(self.entity))
+            .filter(|series| {
+                let name = (self.name)(series);
+                self.only.as_ref().is_none_or(|only| only.contains(name))
+            })
     }
 
     /// What an entity changes of its sum.

@@ -8,7 +8,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
     at(timeline, timeline.times())
 }
 
-/// The same of a part, whose samples were taken at these times.
+/// The same of a part with samples at these times.
 pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
     let breaks = part
         .breaks()

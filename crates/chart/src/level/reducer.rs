@@ -37,7 +37,7 @@ pub struct Reducer<'a> {
 }
 
 impl<'a> Reducer<'a> {
-    /// Of these charts, and of a recording whose minutes these are.
+    /// Of these charts, and of the recording of these minutes.
     pub fn new(charts: &'a [Chart], whole: &'a Evidence<'a>) -> Self {
         let grid = ColumnGrid::of_step(whole.timeline, step(whole.timeline));
         let sums = charts.iter().map(|chart| {

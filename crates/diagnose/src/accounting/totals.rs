@@ -103,7 +103,7 @@ fn difference(
     Some(difference)
 }
 
-/// What is measured at the sample whose value is the middle one.
+/// What is measured at the sample with the median value.
 fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
     let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), SAMPLES)
         .filter_map(measure)

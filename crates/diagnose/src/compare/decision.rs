@@ -48,7 +48,7 @@ impl<'a> Decision<'a> {
         };
         let (worse, better) = (
             turned(it, [Turn::New, Turn::Worse]),
-            turned(it, [Turn::Gone, Turn::Milder]),
+            turned(it, [Turn::Gone, Turn::Better]),
         );
         let severity =
             |found: &[&FindingChange]| found.first().and_then(|change| change.severity());

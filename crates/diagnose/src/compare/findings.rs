@@ -153,7 +153,7 @@ pub enum Turn {
     /// On both sides, more severe after, or alike and at a higher cost in the same time.
     Worse,
     /// On both sides, less severe after, or alike and at a lower cost in the same time.
-    Milder,
+    Better,
     /// The same on both sides.
     Same,
     /// The other side could not show it, or was too short.
@@ -167,7 +167,7 @@ impl FindingChange {
             _ if self.doubt.is_some() => Turn::Unknown,
             (Some(before), Some(after)) => match after.against(before) {
                 Ordering::Greater => Turn::Worse,
-                Ordering::Less => Turn::Milder,
+                Ordering::Less => Turn::Better,
                 Ordering::Equal => Turn::Same,
             },
             (None, _) => Turn::New,

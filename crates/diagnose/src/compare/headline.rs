@@ -242,7 +242,7 @@ fn in_words(change: &FindingChange) -> String {
         Turn::New => ("New", &change.after),
         Turn::Gone => ("Gone", &change.before),
         Turn::Worse => ("Worse", &change.after),
-        Turn::Milder => ("Milder", &change.after),
+        Turn::Better => ("Better", &change.after),
         Turn::Same | Turn::Unknown => return String::new(),
     };
     let title = found.as_ref().and_then(|found| first_clause(&found.title));
@@ -403,7 +403,7 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     }
 }
 
-/// The amount, its owner and the rate that moved most, of those whose names count.
+/// The amount, its owner and the rate that moved most, of those that count by name.
 fn differs_most(
     it: &Differences<'_>,
     counts: impl Fn(&str) -> bool,

@@ -484,7 +484,7 @@ fn sources_without_anything_are_compared_without_a_panic() {
     assert!(it.rates.is_empty() && it.memory.amounts.is_empty());
 }
 
-/// A host whose levels and counters are whatever was drawn: a second apart, each counter by these steps.
+/// A host with random levels and counters: a second apart, each counter by these steps.
 fn any_host(levels: &[u64], steps: &[u64]) -> Case {
     let at = |i: usize| mib(levels.get(i).copied().unwrap_or_default());
     Case::over(steps.len() as u64)

@@ -1,4 +1,4 @@
-//! Tests of the whole; those of a term are in its file. Truth is judged on captures whose demands are known (corpus, bench).
+//! Tests of the whole; those of a term are in its file. Truth is judged on captures with known demands (corpus, bench).
 
 use timeline::facts::{MGLRU, MemoryMount, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{

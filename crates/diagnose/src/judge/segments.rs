@@ -1,4 +1,4 @@
-//! Merges the diagnoses of segments whose order in time is unknown: two pastes of `free`, a log of OOM reports.
+//! Merges the diagnoses of segments in unknown order: two pastes of `free`, a log of OOM reports.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -102,7 +102,7 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
         .all(|segment| segment.timeline.reports().next().is_some());
     let unordered = (!are_reports).then(|| {
         format!(
-            "{count} snapshots whose order in time is unknown: each was judged by itself, growth between them was not."
+            "{count} snapshots in unknown order: each was judged by itself, growth between them was not."
         )
     });
     machines.into_iter().chain(unordered).collect()
@@ -230,7 +230,7 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
     }
 }
 
-/// The segment whose verdict becomes that of the whole: the one with the worst finding, else the last of the worst level.
+/// The segment that gives its verdict to the whole: the one with the worst finding, else the last of the worst level.
 fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,

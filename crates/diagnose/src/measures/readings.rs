@@ -18,7 +18,7 @@ use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
 /// Anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one
-/// second of a host whose floor was set too high.
+/// second of a host with a floor set too high.
 pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
 
 /// A host with this much available all the time does not swap for lack of memory; thrashing ones have below 10 %.

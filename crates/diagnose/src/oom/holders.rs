@@ -122,7 +122,7 @@ impl<'a> Holders<'a> {
     }
 
     /// The program that holds most of what all programs hold in many processes, of which none stands out.
-    pub(crate) fn crowd(&self) -> Option<&Program<'a>> {
+    pub(crate) fn many_processes_program(&self) -> Option<&Program<'a>> {
         const MANY: u64 = 8;
         let held = |program: &Program<'_>| program.rss + program.swap;
         let all: Bytes = self.programs.iter().map(held).sum();
@@ -314,11 +314,15 @@ mod tests {
         report.0.tasks.push(task(99, "mysqld", 900_000, 0));
         let holders = Holders::from_report(&report.0);
         assert_eq!(
-            holders.crowd().unwrap().words(),
+            holders.many_processes_program().unwrap().words(),
             "php-fpm ×60 17 GiB (pages that they share counted more than once)"
         );
         report.0.tasks.push(task(100, "java", 9_000_000, 0));
-        assert!(Holders::from_report(&report.0).crowd().is_none());
+        assert!(
+            Holders::from_report(&report.0)
+                .many_processes_program()
+                .is_none()
+        );
     }
 
     #[test]

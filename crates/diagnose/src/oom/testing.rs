@@ -32,7 +32,7 @@ pub(crate) fn task(pid: u32, name: &str, rss: u64, oom_score_adj: i32) -> Report
 }
 
 impl Report {
-    /// A host of 16 GB whose RAM and 8 GB of swap programs filled; it killed the largest of two.
+    /// A host of 16 GB; programs filled its RAM and 8 GB of swap; it killed the largest of two.
     pub(crate) fn of_a_host() -> Self {
         let mut report = Self::default()
             .kernel("6.1.1-arch1-1")

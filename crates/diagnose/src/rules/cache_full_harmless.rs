@@ -62,7 +62,7 @@ fn trigger() -> Trigger {
             gauge(MEM_FREE)
                 .and(given_back())
                 .at_least("free memory and cache", Bytes::new(1)),
-            given_back().at_least("cache that can be dropped", much),
+            given_back().at_least("droppable cache", much),
             available::can_be_had()
                 .at_least("available memory", least)
                 .if_measured(),
@@ -74,14 +74,26 @@ fn trigger() -> Trigger {
 
 /// Clean page cache; includes shared memory where the source does not report it.
 fn clean() -> Reading<Bytes> {
-    let cache = page_cache().or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]));
-    let cache = cache.clone().minus(gauge(MEM_DIRTY)).or(cache);
-    cache.clone().minus(gauge(MEM_WRITEBACK)).or(cache)
+    let cache = page_cache()
+        .or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]))
+        .named("page cache");
+    let written = cache
+        .clone()
+        .minus(gauge(MEM_DIRTY))
+        .or(cache)
+        .named("cache that is not dirty");
+    written
+        .clone()
+        .minus(gauge(MEM_WRITEBACK))
+        .or(written)
+        .named("clean cache")
 }
 
 /// Clean page cache plus reclaimable slab.
 fn given_back() -> Reading<Bytes> {
-    clean().plus([gauge(MEM_SLAB_RECLAIMABLE)])
+    clean()
+        .plus([gauge(MEM_SLAB_RECLAIMABLE)])
+        .named("droppable cache")
 }
 
 /// Levels at the end of an incident.

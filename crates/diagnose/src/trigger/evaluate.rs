@@ -113,6 +113,7 @@ impl Expr {
             Self::FirstOf(parts) => first_of(parts, subject),
             Self::SumOver(entity, each) => sum_over(*entity, each, subject),
             Self::MostOfOthers(each) => most_of_others(each, subject),
+            Self::Named(named) => named.expr.numbers(subject),
             Self::Computed(computed) => (computed.of)(cx),
             Self::ComputedOf(computed) => match of {
                 Some(of) => (computed.of)(cx, of),

@@ -30,7 +30,7 @@ impl Occurrence {
     }
 }
 
-/// Occurrences in order of time, those in one entity joined whose ends are no further apart than this, or that overlap.
+/// Occurrences in order of time, those in one entity joined if they overlap or their ends are no further apart than this.
 pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
     let times = cx.timeline.times();
     all.sort_by(|a, b| (&a.key, a.first, a.last).cmp(&(&b.key, b.first, b.last)));

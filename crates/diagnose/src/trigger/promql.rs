@@ -157,6 +157,7 @@ impl Expr {
                 format!("({})", parts?.join(" or "))
             }
             Self::SumOver(_, each) => format!("sum by (instance, job) ({})", each.promql()?),
+            Self::Named(named) => named.expr.promql()?,
             Self::MostOfOthers(_) | Self::Computed(_) | Self::ComputedOf(_) => return None,
         })
     }

@@ -54,6 +54,17 @@ pub(crate) enum Expr {
     Computed(ComputedExpr),
     /// The same of an entity that takes others into account.
     ComputedOf(ComputedOf),
+    /// A part with a name of its own: a trigger in words defines it once.
+    Named(NamedExpr),
+}
+
+/// A part of a trigger with a name.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedExpr {
+    pub(crate) name: &'static str,
+    pub(crate) expr: Box<Expr>,
+    /// How a value is printed.
+    pub(crate) print: fn(f64) -> String,
 }
 
 /// A number that a function makes of the samples of an entity.
@@ -179,6 +190,15 @@ impl<Q: Quantity> Reading<Q> {
         self.with(other.into(), Expr::Most)
     }
 
+    /// The same under a name, which a trigger in words uses and defines once.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self::new(Expr::Named(NamedExpr {
+            name,
+            expr: Box::new(self.expr),
+            print: |value| Q::from_f64(value).to_string(),
+        }))
+    }
+
     /// Another reading where the source does not have this one.
     pub(crate) fn or(self, other: Self) -> Self {
         Self::new(Expr::FirstOf(vec![self.expr, other.expr]))
@@ -301,7 +321,7 @@ impl Predicate {
         all
     }
 
-    fn visit(&self, see: &mut impl FnMut(&Expr)) {
+    pub(super) fn visit(&self, see: &mut impl FnMut(&Expr)) {
         match self {
             Self::Compare(comparison) => {
                 comparison.left.visit(see);
@@ -349,6 +369,7 @@ impl Expr {
                 b.visit(see);
             }
             Self::SumOver(_, of) | Self::MostOfOthers(of) => of.visit(see),
+            Self::Named(named) => named.expr.visit(see),
             Self::Gauge(_)
             | Self::Rate(_)
             | Self::Fact(_)

@@ -192,6 +192,7 @@ impl EntityMinutes<'_> {
                 None => self.unknown(),
             },
             Expr::ComputedOf(_) => self.unknown(),
+            Expr::Named(named) => self.numbers(&named.expr),
             Expr::SumOver(entity, each) => self.sum_over(*entity, each),
             Expr::MostOfOthers(each) => self.most_of_others(each),
             Expr::Sum(parts) => self.sum(parts),

@@ -2,12 +2,13 @@
 
 use units::Ratio;
 
-use super::reading::{Expr, Predicate, ThresholdTest};
+use super::reading::{Expr, NamedExpr, Predicate, ThresholdTest};
 use super::{Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
-    /// `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where a function finds it.
+    /// `swapped in at least 1 MiB/s and …; for 4 s or longer, on the host`, and a definition of each name in it; `None` where
+    /// a function finds it.
     pub(crate) fn words(&self) -> Option<String> {
         let Self::While(holds) = self else {
             return None;
@@ -16,15 +17,33 @@ impl Trigger {
             Subjects::Host => "on the host".to_owned(),
             Subjects::Each(entity, _) => format!("in a {}", entity.name()),
         };
-        Some(format!(
+        let mut words = format!(
             "{}; for {} or longer, {scope}",
             holds.when.words(),
             holds.at_least
-        ))
+        );
+        for named in holds.when.named() {
+            let expr = named.expr.words(named.print);
+            words.push_str(&format!("; {}: {expr}", named.name));
+        }
+        Some(words)
     }
 }
 
 impl Predicate {
+    /// Its named parts, each once, those that rest on others first.
+    fn named(&self) -> Vec<NamedExpr> {
+        let mut all: Vec<NamedExpr> = Vec::new();
+        self.visit(&mut |expr| {
+            if let Expr::Named(named) = expr
+                && !all.iter().any(|known| known.name == named.name)
+            {
+                all.push(named.clone());
+            }
+        });
+        all
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Compare(comparison) => comparison.words(),
@@ -91,6 +110,7 @@ impl Expr {
                 let parts: Vec<String> = parts.iter().map(|part| part.words(print)).collect();
                 parts.join(" (or where that is not known ") + &")".repeat(parts.len() - 1)
             }
+            Self::Named(named) => named.name.to_owned(),
             Self::Computed(computed) => computed.name.to_owned(),
             Self::ComputedOf(computed) => computed.name.to_owned(),
         }

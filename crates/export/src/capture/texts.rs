@@ -23,7 +23,7 @@ pub(super) use facts::{changed, known, unchanged};
 /// Path → text.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// The texts of a sample's files; control groups are of this version.
+/// The texts of a sample's files; cgroups are of this version.
 pub(super) fn from_sample(sample: &Sample, mode: CgroupMode) -> Texts {
     let mut texts = Texts::new();
     for (signal, raw) in sample.host.iter() {

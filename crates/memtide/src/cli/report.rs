@@ -10,7 +10,7 @@ use super::{AroundArgs, DemandArgs};
 ///
 /// The same answer as `memtide check`, drawn: the verdict, the findings with their evidence, and charts of where memory was,
 /// who wanted it and what waited for it, with one cursor and zoom over all. The page holds everything that it shows, opens
-/// offline and loads nothing from elsewhere; without a script it reads as text with tables. Names of processes and control groups
+/// offline and loads nothing from elsewhere; without a script it reads as text with tables. Names of processes and cgroups
 /// are in it; command lines are not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -102,31 +102,31 @@ fn names_of_types_are_unique_in_the_workspace() {
 /// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
 /// become smaller.
 const WORDS: [(&str, usize); 25] = [
-    ("told", 57),
-    ("tells", 33),
-    ("whose", 33),
+    ("told", 1),
+    ("tells", 0),
+    ("whose", 1),
     ("dear", 0),
     ("dearer", 0),
-    ("grave", 2),
+    ("grave", 0),
     ("graver", 0),
     ("gravest", 0),
-    ("milder", 8),
+    ("milder", 0),
     ("lately", 0),
     ("of which nobody", 0),
     ("nobody knows", 0),
     ("for want of", 0),
     ("came back", 0),
     ("comes back", 0),
-    ("crowd", 4),
+    ("crowd", 0),
     ("without a word", 0),
     ("no secret", 0),
     ("the former", 1),
-    ("the latter", 3),
+    ("the latter", 2),
     ("downwards", 5),
-    ("be it", 2),
+    ("be it", 1),
     ("a look", 4),
     ("looks at", 0),
-    ("said", 11),
+    ("said", 0),
 ];
 
 /// How many lines have a word or a phrase, whatever its case.
@@ -160,7 +160,7 @@ fn words_of_no_standard_become_fewer() {
 }
 
 /// How many chains may still be bound again under their own name: `let rows = x.iter(); let rows = rows.map(…);`.
-const REBOUND: usize = 58;
+const REBOUND: usize = 14;
 
 #[test]
 fn chains_that_are_bound_again_become_fewer() {

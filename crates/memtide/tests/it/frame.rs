@@ -430,7 +430,7 @@ fn an_hour_of_recorded_healthy_work_changes_no_incident() {
     assert_none(&wrong.concat());
 }
 
-/// Pairs of captures of one kernel: what happens to the host in one, and to a control group in the other.
+/// Pairs of captures of one kernel: what happens to the host in one, and to a cgroup in the other.
 const OVERLAID: [(&str, &str); 8] = [
     (
         "swap-thrash--5.10-384m-disk",

@@ -15,10 +15,10 @@ use crate::support::{json, memtide, stderr};
 /// As much as the clock of the kernel's log may be off, and a busy machine late.
 const NEAR_S: f64 = 3.0;
 
-/// A control group in which processes can be killed, where this user may make one and read the kernel's log.
+/// A cgroup in which processes can be killed, where this user may make one and read the kernel's log.
 fn group(name: &str) -> Option<Group> {
     if !is_root() {
-        skip("making a control group needs root: run the tests as root");
+        skip("making a cgroup needs root: run the tests as root");
         return None;
     }
     if let Err(error) = probe::kmsg::KernelLog::open(&Root::default()) {

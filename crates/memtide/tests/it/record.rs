@@ -509,7 +509,7 @@ fn without_systemd_installing_changes_nothing_and_says_so() {
     );
 }
 
-/// A control group of its own, of the v1 memory controller, removed with its test.
+/// A cgroup of its own, of the v1 memory controller, removed with its test.
 pub(crate) struct Group(PathBuf);
 
 impl Group {
@@ -518,8 +518,7 @@ impl Group {
             "/sys/fs/cgroup/memory/memtide-test-{name}-{}",
             std::process::id()
         ));
-        std::fs::create_dir(&path)
-            .map_err(|error| format!("no memory control group (v1): {error}"))?;
+        std::fs::create_dir(&path).map_err(|error| format!("no memory cgroup (v1): {error}"))?;
         let group = Self(path);
         let limited = std::fs::write(group.0.join("memory.limit_in_bytes"), limit);
         limited.map_err(|error| error.to_string())?;
@@ -556,7 +555,7 @@ impl Drop for Group {
 #[test]
 fn where_bpf_has_no_room_the_recorder_lives_and_says_why() {
     if !is_root() {
-        return skip("making a control group needs root");
+        return skip("making a cgroup needs root");
     }
     let group = match Group::make("room", "25165824") {
         Ok(group) => group,
@@ -618,7 +617,7 @@ fn what_could_not_be_sealed_is_told_by_the_exit_code() {
 #[test]
 fn a_kill_is_kept_with_the_kernels_report() {
     if !is_root() {
-        return skip("making a control group needs root");
+        return skip("making a cgroup needs root");
     }
     let group = match Group::make("kill", "16777216") {
         Ok(group) => group,

@@ -244,13 +244,13 @@ mod tests {
     fn a_program_is_not_loaded_where_the_process_could_be_killed_for_it() {
         let left = |mib| MemoryLeft {
             left: Bytes::from_mib(mib),
-            place: "control group /a of 24 MiB".to_owned(),
+            place: "cgroup /a of 24 MiB".to_owned(),
         };
         let types = 5 << 20;
         let error = fits(types, Some(&left(20))).unwrap_err();
         assert_eq!(
             error,
-            "too little memory to load it: that takes 40 MiB for a moment, and control group /a of 24 MiB has 20 MiB left"
+            "too little memory to load it: that takes 40 MiB for a moment, and cgroup /a of 24 MiB has 20 MiB left"
         );
         assert_eq!(fits(types, Some(&left(40))), Ok(()));
         assert_eq!(fits(types, None), Ok(()), "no limit is known");

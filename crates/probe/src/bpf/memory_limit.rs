@@ -97,7 +97,7 @@ fn in_group(
     let used = in_files.fold(row.get(CGROUP_CURRENT)?, Bytes::saturating_sub);
     Some(MemoryLeft {
         left: limit.saturating_sub(used),
-        place: format!("control group {group} of {limit}"),
+        place: format!("cgroup {group} of {limit}"),
     })
 }
 
@@ -163,15 +163,9 @@ mod tests {
                 "anon 1\ninactive_file 4194304\nactive_file 2097152\n",
             ),
         ];
-        assert_eq!(
-            left(&v2[..6]),
-            Some((8, "control group /a of 48 MiB".to_owned()))
-        );
+        assert_eq!(left(&v2[..6]), Some((8, "cgroup /a of 48 MiB".to_owned())));
         let own = [&v2[..3], &v2[6..]].concat();
-        assert_eq!(
-            left(&own),
-            Some((26, "control group /a/b of 32 MiB".to_owned()))
-        );
+        assert_eq!(left(&own), Some((26, "cgroup /a/b of 32 MiB".to_owned())));
         assert_eq!(left(&v2), left(&v2[..6]));
     }
 
@@ -188,7 +182,7 @@ mod tests {
                 ),
             ]
         };
-        let full = Some((0, "control group / of 24 MiB".to_owned()));
+        let full = Some((0, "cgroup / of 24 MiB".to_owned()));
         assert_eq!(left(&v1("4:memory:/x\n")), full);
         assert_eq!(left(&v1("4:memory:/\n")), full);
         assert_eq!(left(&v1("4:cpu:/\n")), None, "the group is not known");

@@ -82,7 +82,7 @@ impl Paths {
 impl Cgroups {
     /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const MOST: usize = 1_000;
-    /// Groups whose usage is requested, to find the largest.
+    /// Cgroups with a requested usage, to find the largest.
     const MOST_VISITED: usize = 16_384;
     /// Walks from one search for a mount to the next.
     const SEARCH_EVERY: u32 = 60;
@@ -405,7 +405,7 @@ mod tests {
         let mut sample = Sample::default();
         let walk = Cgroups::new(&Root::default()).sample(&mut sample);
         if walk.absent.is_some() {
-            return; // A machine without control groups.
+            return; // A machine without cgroups.
         }
         assert_eq!(walk.read, sample.table(Entity::Cgroup).rows().len());
         assert!(walk.malformed.is_none(), "{:?}", walk.malformed);

@@ -52,7 +52,7 @@ pub(crate) fn detect(root: &Root) -> Option<Container> {
         sign("a private control-group namespace");
     }
     if let Some(runtime) = runtime_in_cgroup(&read(root, "/proc/self/cgroup")) {
-        sign(&format!("{runtime} in its control group"));
+        sign(&format!("{runtime} in its cgroup"));
     }
     if let Some(manager) = container_variable(&read(root, "/proc/1/environ")) {
         sign(&format!("{manager} (container= of PID 1)"));
@@ -231,7 +231,7 @@ mod tests {
             ("0::/lxc.payload.web/init.scope\n", "lxc"),
         ] {
             let found = words(&[("proc/self/cgroup", cgroup)], Some(&[]));
-            assert_eq!(found, [format!("{runtime} in its control group")]);
+            assert_eq!(found, [format!("{runtime} in its cgroup")]);
         }
     }
 

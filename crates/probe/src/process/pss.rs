@@ -62,7 +62,7 @@ impl Details {
     /// `cells`, in addition to their readings. A kernel thread has neither: its cells stay as they are.
     ///
     /// # Errors
-    /// [`DetailsError`]; `cells` are then as they were, but for a malformed file, whose good lines are there.
+    /// [`DetailsError`]; `cells` are then as they were, but for a malformed file: its good lines are there.
     pub fn read(
         &mut self,
         pid: u32,

@@ -99,26 +99,26 @@ impl Tag {
         tag(name).with("class", class)
     }
 
-    /// An element of a class, which something grave or harmless colours.
+    /// An element of a class, coloured by severity.
     pub(crate) fn standing(name: &'static str, class: &str, standing: &'static str) -> Self {
         tag(name).with("class", &format!("{class} {standing}"))
     }
 
-    /// With an attribute whose value may be anybody's text.
+    /// With an attribute of anybody's text.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         // Writing to a String cannot fail.
         let _ = write!(self.attributes, " {name}=\"{}\"", plain(value));
         self
     }
 
-    /// With an attribute whose value is our own text, however long, that needs no escaping but of quotes.
+    /// With an attribute of our own text, however long, that needs no escaping but of quotes.
     pub(crate) fn with_own(mut self, name: &'static str, value: &str) -> Self {
         let value = value.replace('&', "&amp;").replace('"', "&quot;");
         let _ = write!(self.attributes, " {name}=\"{value}\"");
         self
     }
 
-    /// With an attribute whose value prints itself.
+    /// With an attribute of a value that prints itself.
     pub(crate) fn showing(self, name: &'static str, value: impl Display) -> Self {
         self.with(name, &value.to_string())
     }

@@ -8,10 +8,10 @@ use super::escape::{Html, Tag, tag};
 use crate::model::Changed;
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
-    let known = facts::ALL.iter();
-    // The kernel's command line may hold secrets, and the page is mailed.
-    let known = known.filter(|fact| fact.name != facts::KERNEL_CMDLINE.name);
-    let known: Vec<_> = known
+    let known: Vec<_> = facts::ALL
+        .iter()
+        // The kernel's command line may hold secrets, and the page is mailed.
+        .filter(|fact| fact.name != facts::KERNEL_CMDLINE.name)
         .filter_map(|fact| Some((fact, scene.page.facts.text(*fact)?)))
         .collect();
     let rows = of_host(scene);

@@ -1,4 +1,4 @@
-//! Signs and classes for how grave something is: each has its own shape, so that none depends on its colour.
+//! Signs and classes for how severe something is: each has its own shape, so that none depends on its colour.
 
 use super::escape::Html;
 use crate::model::{Level, Severity};

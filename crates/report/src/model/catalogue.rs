@@ -24,7 +24,7 @@ pub struct RuleEntry {
     pub promql: Option<String>,
     /// What it is about: `shortage`, `limit`, `setting`, …
     pub class: &'static str,
-    /// Ids of the rules whose incidents follow from its own.
+    /// Ids of the rules that it can cause.
     pub brings_about: Vec<&'static str>,
     /// Settings that explain it.
     pub explained_by: Vec<&'static str>,

@@ -49,7 +49,7 @@ pub struct CompareReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Fewer or milder findings, or less waiting.
+    /// Fewer or less severe findings, or less waiting.
     Better,
     /// Nothing that matters differs.
     Same,
@@ -97,7 +97,7 @@ pub struct Side {
     pub verdict: Level,
     /// Its verdict in one or two sentences.
     pub headline: String,
-    /// The typical sample, whose memory is compared, in seconds from the first; null where the source has no MemTotal.
+    /// The typical sample, the one compared, in seconds from the first; null where the source has no MemTotal.
     pub typical_s: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ pub enum Turn {
     /// On both sides, more severe after, or alike and at a higher cost in the same time.
     Worse,
     /// On both sides, less severe after, or alike and at a lower cost in the same time.
-    Milder,
+    Better,
     /// The same on both sides.
     Same,
     /// The other side could not look for it, or not for long enough.
@@ -299,7 +299,7 @@ macro_rules! words {
 
 words! {
     Direction: Better Same Different Worse Unknown;
-    Turn: New Gone Worse Milder Same Unknown;
+    Turn: New Gone Worse Better Same Unknown;
     AmountKind: Term Level Owner;
     Certainty: Clear Noise TooFew;
     Sureness: Is Explains May;

@@ -46,11 +46,11 @@ pub struct EventEntry {
     /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `boot`, `suspend`, `clock-step`, `gap`,
     /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`.
     pub kind: &'static str,
-    /// To what: a process, a control group, a tunable; null for the host.
+    /// To what: a process, a cgroup, a tunable; null for the host.
     pub subject: Option<String>,
     /// One sentence for people.
     pub text: String,
-    /// What the kernel said, line by line; null where it said nothing, or where that is not kept.
+    /// The lines that the kernel logged; null where it logged none, or they are not kept.
     pub report: Option<String>,
 }
 

@@ -50,7 +50,7 @@ pub struct HeadroomReport {
     /// RAM with which the worst moment still fits, the demand included; null where bounds are all there is.
     pub smallest_ram_bytes: Option<u64>,
     /// The same if all of the cache that may be needed is.
-    pub smallest_ram_bytes_safe: Option<u64>,
+    pub smallest_safe_ram_bytes: Option<u64>,
     /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and what is
     /// added; as much RAM holds that without swap. Null where memory was not short, or nothing lay in swap.
     pub wanted_at_once_bytes: Option<u64>,
@@ -284,7 +284,7 @@ impl HeadroomReport {
             cycle: Cycle::from(&headroom.cycle),
             added: headroom.added.as_ref().map(Added::from),
             smallest_ram_bytes: smallest.0.map(Bytes::get),
-            smallest_ram_bytes_safe: smallest.1.map(Bytes::get),
+            smallest_safe_ram_bytes: smallest.1.map(Bytes::get),
             wanted_at_once_bytes: headroom.wanted_at_once.map(Bytes::get),
             article: headroom
                 .article

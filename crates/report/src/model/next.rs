@@ -39,7 +39,7 @@ fn of_recording(source: &Source, diagnosis: &Diagnosis) -> Vec<Step> {
     steps
 }
 
-/// How to read every sample of the worst time of a recording whose samples were thinned out.
+/// How to read every sample of the worst time of a recording with downsampled parts.
 fn every_sample(source: &Source, diagnosis: &Diagnosis) -> Option<Step> {
     let every = source.origin.thinned_to?;
     let timeline = &source.timeline;

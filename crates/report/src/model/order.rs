@@ -10,7 +10,7 @@ impl Report {
     }
 
     /// What a root brings about, with its places among all findings: what follows it in the list up to the next root. Two
-    /// diseases of one kind in two control groups have an id in common.
+    /// diseases of one kind in two cgroups have an id in common.
     pub(crate) fn consequences(&self, root: usize) -> impl Iterator<Item = (usize, &Finding)> {
         let after = self.findings.iter().enumerate().skip(root + 1);
         after.take_while(|(_, finding)| !self.is_root(finding))

@@ -76,7 +76,7 @@ pub(crate) const fn turned(turn: Turn) -> &'static str {
         Turn::New => "new",
         Turn::Gone => "gone",
         Turn::Worse => "worse",
-        Turn::Milder => "milder",
+        Turn::Better => "better",
         Turn::Same => "same",
         Turn::Unknown => "unknown",
     }

@@ -259,7 +259,7 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
             Bytes::new(bytes).rounded_up()
         )
     };
-    let text = match (report.smallest_ram_bytes, report.smallest_ram_bytes_safe) {
+    let text = match (report.smallest_ram_bytes, report.smallest_safe_ram_bytes) {
         (Some(likely), Some(safe)) if likely != safe => format!(
             "{}; {} if all cache that may be needed is",
             enough(likely, "would be"),
@@ -285,7 +285,7 @@ fn more_ram(report: &HeadroomReport, with: &str) -> String {
             "more than {there}; {wanted} would have held all that was in RAM and in swap at once{with}"
         ),
         None => {
-            format!("more than {there}; how much more, a recording after adding some shows")
+            format!("more than {there}; to see how much more, add RAM and record again")
         }
     }
 }

@@ -120,7 +120,7 @@ impl Sheet<'_> {
         self.screen.width().saturating_sub(taken)
     }
 
-    /// A row whose values are too wide for their columns, or on a narrow screen, is written as a sentence.
+    /// A row with values too wide for their columns, or on a narrow screen, is written as a sentence.
     fn row(&mut self, row: &ComparisonRow, label: usize) {
         let style = if row.is_strong {
             Style::Strong

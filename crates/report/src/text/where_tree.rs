@@ -178,7 +178,7 @@ impl TreeRow {
     }
 }
 
-/// A note about the processes whose PSS was not read.
+/// A note about the processes without a PSS.
 pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
     if processes == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Looks at processes, services and control groups.
+//! Looks at processes, services and cgroups.
 
 use timeline::signals::{
     CGROUP_CURRENT, PROC_PSS, PROC_RSS, SERVICE_CPU, SERVICE_PROCESSES, SERVICE_PSS, SERVICE_RSS,

@@ -40,7 +40,7 @@ const GAP: Range<u64> = 306_600..307_800;
 /// Processes and services are read every so many seconds, slab caches every minute.
 const RARELY: u64 = 10;
 const SLABS_EVERY: u64 = 60;
-/// Control groups, the first of the services.
+/// Cgroups, the first of the services.
 const GROUPS: usize = 20;
 const DISKS: [&str; 4] = ["nvme0n1", "sda", "sdb", "sdc"];
 const SLABS: [&str; 12] = [
@@ -63,7 +63,7 @@ pub(crate) fn made(directory: &Path) {
     made_of(directory, Host::default(), true);
 }
 
-/// Makes one that is well but for twenty stalls of seconds, unless it is there; control groups are read every ten seconds,
+/// Makes one that is well but for twenty stalls of seconds, unless it is there; cgroups are read every ten seconds,
 /// as a recorder does unless told otherwise.
 #[allow(dead_code)] // not every bench reads it
 pub(crate) fn made_well(directory: &Path) {
@@ -87,7 +87,7 @@ fn made_of(directory: &Path, host: Host, reads_all_often: bool) {
 }
 
 struct Week {
-    /// Whether control groups, nodes and swap areas are read in every second.
+    /// Whether cgroups, nodes and swap areas are read in every second.
     reads_all_often: bool,
     noise: Noise,
     host: Host,

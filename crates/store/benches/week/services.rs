@@ -88,7 +88,7 @@ fn share(service: usize) -> f64 {
     kept.powi(service as i32 - first) / all
 }
 
-/// A control group's row: the service's memory and the files that it read.
+/// A cgroup's row: the service's memory and the files that it read.
 pub(super) fn of_group(
     row: &mut Columns,
     at: usize,

@@ -181,8 +181,8 @@ fn at_limit(group: &GroupReport) -> String {
         format!(" at its limit of {}", full.limit)
     });
     match group.path.as_str() {
-        "" if limit.is_empty() => ", in a control group".to_owned(),
-        "" => format!(", in a control group{limit}"),
+        "" if limit.is_empty() => ", in a cgroup".to_owned(),
+        "" => format!(", in a cgroup{limit}"),
         path => format!(", in {path}{limit}"),
     }
 }

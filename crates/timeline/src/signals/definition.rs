@@ -23,11 +23,11 @@ pub enum Entity {
     Zram,
     /// A slab cache; keyed by its name.
     Slab,
-    /// A control group; keyed by its path below the mount, `/` for the mount itself.
+    /// A cgroup; keyed by its path below the mount, `/` for the mount itself.
     Cgroup,
     /// A process; keyed `PID@START`, START in clock ticks since boot.
     Process,
-    /// All processes of a systemd unit or control group, else of a program; keyed by its name.
+    /// All processes of a systemd unit or cgroup, else of a program; keyed by its name.
     Service,
 }
 

@@ -30,13 +30,13 @@ pub const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
 pub const NODE_NUMASTAT: &str = "/sys/devices/system/node/node*/numastat";
 /// What a zram device holds and takes.
 pub const ZRAM_MM_STAT: &str = "/sys/block/zram*/mm_stat";
-/// `memory.stat` of a control group; v1 has a file of that name with other fields.
+/// `memory.stat` of a cgroup; v1 has a file of that name with other fields.
 pub const CGROUP_STAT: &str = "/sys/fs/cgroup/**/memory.stat";
-/// `memory.events` of a control group.
+/// `memory.events` of a cgroup.
 pub const CGROUP_EVENTS: &str = "/sys/fs/cgroup/**/memory.events";
-/// `memory.pressure` of a control group.
+/// `memory.pressure` of a cgroup.
 pub const CGROUP_MEMORY_PRESSURE: &str = "/sys/fs/cgroup/**/memory.pressure";
-/// `io.pressure` of a control group.
+/// `io.pressure` of a cgroup.
 pub const CGROUP_IO_PRESSURE: &str = "/sys/fs/cgroup/**/io.pressure";
 /// `/proc/pressure/memory`.
 pub const MEMORY_PRESSURE: &str = "/proc/pressure/memory";

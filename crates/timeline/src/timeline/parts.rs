@@ -141,9 +141,11 @@ impl Timeline {
         let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
         let (from, to) = (walls().min(), walls().max());
         let is_own = |wall| from <= Some(wall) && Some(wall) <= to;
-        let noted = self.recorder_events.iter();
-        // Without a wall clock its time is unknown.
-        let noted = noted.filter(|event| event.stamp.wall.is_none_or(is_own));
+        let noted = self
+            .recorder_events
+            .iter()
+            // Without a wall clock its time is unknown.
+            .filter(|event| event.stamp.wall.is_none_or(is_own));
         self.recorder_events = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
         self.earlier = Arc::default();

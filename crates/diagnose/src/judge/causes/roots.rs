@@ -157,7 +157,7 @@ fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     times.into_iter().map(overlaps).collect()
 }
 
-/// The cgroups whose incidents can bring about one: its own, those above it, and the host (`None`) where the cgroup had
+/// The cgroups with incidents that can cause one: its own, those above it, and the host (`None`) where the cgroup had
 /// no limit of its own then.
 fn reaching<'a>(cx: &Evidence<'_>, effect: &RootIncident<'a>) -> Vec<Option<&'a str>> {
     let groups = effect.group.into_iter().flat_map(ancestors);

@@ -56,7 +56,7 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
 
 /// Adds what follows the report's lines.
 fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
-    let is_secondary = one.holders.crowd().is_some() || is_not_programs(one);
+    let is_secondary = one.holders.many_processes_program().is_some() || is_not_programs(one);
     let finding = finding.with(
         compared(one).filter(|_| is_secondary),
         |finding, compared| finding.with_line(format!("of single processes, {compared}")),
@@ -113,8 +113,8 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
 /// The program with most memory if that is many processes; otherwise whether the kernel chose the largest.
 fn chosen(one: &Explained<'_>) -> String {
     one.holders
-        .crowd()
-        .map(|crowd| format!("most was used by {}", crowd.words()))
+        .many_processes_program()
+        .map(|program| format!("most was used by {}", program.words()))
         .or_else(|| compared(one).filter(|_| !is_not_programs(one)))
         .map_or_else(String::new, |text| format!("; {text}"))
 }

@@ -52,7 +52,7 @@ pub(in crate::capture) fn unchanged<'a>(changes: impl Iterator<Item = &'a Change
         .collect()
 }
 
-/// What memory file systems there are, and which version of control groups.
+/// What memory file systems there are, and which version of cgroups.
 fn mounts(known: &Facts) -> String {
     let in_memory = known.memory_mounts.iter().map(|mount| {
         let size = mount

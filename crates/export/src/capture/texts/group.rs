@@ -1,4 +1,4 @@
-//! Control groups, in the files of the version that the host has.
+//! Cgroups, in the files of the version that the host has.
 
 use probe::CgroupFiles;
 use timeline::facts::CgroupMode;

@@ -155,7 +155,7 @@ KeyringMode=private
 const RIGHTS: &str = "
 # Capabilities that it retains:
 #   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes
-#   CAP_DAC_READ_SEARCH  control groups and recordings that belong to other users
+#   CAP_DAC_READ_SEARCH  cgroups and recordings that belong to other users
 #   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
 #   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc)
 # Not CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE: the lines above give what they are for.

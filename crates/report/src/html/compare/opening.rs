@@ -1,4 +1,4 @@
-//! How the page opens: at whose moment, and how the times of the two lie beside each other.
+//! How the page opens: at the moment of which side, and how the times of the two align.
 
 use units::Span;
 
@@ -68,7 +68,7 @@ fn spans(both: &Both<'_>) -> [f64; 2] {
     })
 }
 
-/// The side whose moment the cursor opens at: the worse one; of two alike what is there now, unless that is better.
+/// The side at whose moment the cursor opens: the worse one; of two alike what is there now, unless that is better.
 pub(super) fn side(both: &Both<'_>) -> ComparedSide {
     let [before, after] =
         [&both.report.before, &both.report.after].map(|side| gravity(side.verdict));

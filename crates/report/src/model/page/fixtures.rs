@@ -201,7 +201,7 @@ fn source(kind: SourceKind, from: &str, watched_s: f64) -> Source {
     }
 }
 
-/// The same source, whose clock was set so many seconds after its beginning by so many.
+/// The same source, with a clock that was set so many seconds after its beginning by so many.
 fn set(source: Source, steps: &[(f64, f64)]) -> Source {
     let steps: Vec<_> = steps
         .iter()

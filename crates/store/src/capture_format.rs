@@ -36,7 +36,7 @@ pub struct CaptureHeader {
     /// Name of the host, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// The control group that the capture was taken in, where that limits it.
+    /// The cgroup that the capture was taken in, where that limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cgroup: Option<String>,
     /// What gave a container away.
