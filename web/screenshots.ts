@@ -53,7 +53,7 @@ async function main(folder: string, isAll: boolean): Promise<void> {
   if (reason !== null) throw new Error(reason);
   const browser = await launch();
   try {
-    const thrash = report(THRASH);
+    const thrash = report(THRASH, "--title", "swap-thrash.jsonl.gz");
     await picture(browser, thrash, join(folder, "report-light.png"), { width: 1440, height: 1180, theme: "light" }, false);
     await pictureFigures(browser, thrash, folder);
     if (!isAll) return;

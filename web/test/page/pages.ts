@@ -29,9 +29,9 @@ export function removePages(): void {
 }
 
 /** Writes the report of a source; gives the page's path. */
-export function report(source: string): string {
+export function report(source: string, ...options: string[]): string {
   const page = join(folder, `${(count += 1)}.html`);
-  execFileSync(process.env.MEMTIDE ?? "memtide", ["report", source, "-o", page], { stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync(process.env.MEMTIDE ?? "memtide", ["report", source, "-o", page, ...options], { stdio: ["ignore", "ignore", "pipe"] });
   return page;
 }
 
