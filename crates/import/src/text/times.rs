@@ -333,7 +333,7 @@ fn epoch(word: &str) -> Option<i64> {
         .filter(|_| is_number)?;
     (1_000_000_000..4_000_000_000)
         .contains(&seconds)
-        .then_some(seconds * SECOND + nanos)
+        .then(|| seconds * SECOND + nanos)
 }
 
 #[cfg(test)]

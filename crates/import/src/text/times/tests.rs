@@ -1,6 +1,13 @@
 use super::*;
 
 #[test]
+fn ten_digits_beyond_any_epoch_are_no_time() {
+    for line in ["9999999999", "9223372037", "-999999999", "0000000000"] {
+        assert!(PrintedTime::whole(line).is_none(), "{line}");
+    }
+}
+
+#[test]
 fn a_line_with_only_a_time_is_read() {
     let at = |line: &str| {
         let wall = PrintedTime::whole(line)?.wall()?;
