@@ -78,7 +78,7 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
     const GAP: f64 = 10.0;
     const AT_END: f64 = 2.0;
     /// At most so many gaps are named.
-    const MOST: usize = 3;
+    const NAMES_MAX: usize = 3;
     let wall = |index: usize| timeline.stamp(index)?.wall;
     let last = timeline.len().saturating_sub(1);
     let (Some(begins), Some(ends)) = (wall(0), wall(last)) else {
@@ -109,14 +109,14 @@ fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<Stri
     let times = timeline.times();
     let is_gap = |at: &usize| times[*at] - times[*at - 1] > usual.times(GAP);
     let gaps: Vec<usize> = (1..timeline.len()).filter(is_gap).collect();
-    for at in gaps.iter().take(MOST) {
+    for at in gaps.iter().take(NAMES_MAX) {
         let lasts = times[*at] - times[*at - 1];
         if let Some((from, to)) = wall(*at - 1).zip(wall(*at)) {
             let (from, to) = (local(from), local(to));
             missing.push(format!("no samples for {lasts}, from {from} to {to}"));
         }
     }
-    if let Some(more @ 1..) = gaps.len().checked_sub(MOST) {
+    if let Some(more @ 1..) = gaps.len().checked_sub(NAMES_MAX) {
         missing.push(format!("and {more} more gaps: memtide events"));
     }
     missing

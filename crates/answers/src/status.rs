@@ -125,10 +125,10 @@ fn recording_status(directory: &Path, info: &store::Info) -> RecordingStatus {
 /// Growth per day. A head file is larger than the segment that it becomes, so a short recording seems to grow faster than it
 /// will.
 fn bytes_per_day(size: Bytes, from: WallClock, to: WallClock) -> Option<f64> {
-    const SHORTEST: Span = Span::from_mins(10);
+    const GROWTH_DURATION_MIN: Span = Span::from_mins(10);
     let nanos = to.unix_nanos().checked_sub(from.unix_nanos())?;
     let duration = Span::from_nanos(u64::try_from(nanos).ok()?);
-    (duration >= SHORTEST).then(|| size.as_f64() / duration.as_secs_f64() * 86_400.0)
+    (duration >= GROWTH_DURATION_MIN).then(|| size.as_f64() / duration.as_secs_f64() * 86_400.0)
 }
 
 fn free_bytes(directory: &Path) -> Option<u64> {

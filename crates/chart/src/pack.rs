@@ -33,7 +33,7 @@ const STEPS: f64 = 4_096.0;
 /// do not matter.
 const FINE_STEPS: f64 = 1_048_576.0;
 /// So many values are few.
-const FEW: usize = 100_000;
+const PLAIN_VALUES_MAX: usize = 100_000;
 
 /// Which columns a series has at a level.
 const ABSENT: u8 = 0;
@@ -85,7 +85,7 @@ fn scales(charts: &[Chart], levels: &[&Level]) -> Vec<Vec<f64>> {
         if series.iter().all(|cells| cells.clone().next().is_none()) {
             return Vec::new();
         }
-        let steps = if chart.is_log || values <= FEW {
+        let steps = if chart.is_log || values <= PLAIN_VALUES_MAX {
             FINE_STEPS
         } else {
             STEPS
@@ -177,8 +177,10 @@ fn put_series(cells: Option<&Cells>, rows: usize, scale: f64, into: &mut Vec<u8>
 
 /// A value in steps of its scale. Only 0 is 0: the least there is must not look like nothing.
 fn steps(value: f64, scale: f64) -> i64 {
-    const MOST: f64 = 4_503_599_627_370_496.0; // 2⁵², as far as all integers are doubles with room for differences
-    let steps = (value / scale).round().clamp(-MOST, MOST);
+    const EXACT_INTEGER_MAX: f64 = 4_503_599_627_370_496.0; // 2⁵², as far as all integers are doubles with room for differences
+    let steps = (value / scale)
+        .round()
+        .clamp(-EXACT_INTEGER_MAX, EXACT_INTEGER_MAX);
     #[allow(clippy::cast_possible_truncation)] // whole, and within 2⁵²
     let whole = steps as i64;
     match whole {

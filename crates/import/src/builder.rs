@@ -46,7 +46,7 @@ struct PendingSnapshot {
 
 impl TimelineBuilder {
     /// As many as a capture may have.
-    const MOST: usize = 100_000;
+    const SNAPSHOTS_MAX: usize = 100_000;
     /// Unrelated samples are diagnosed one by one.
     const MOST_UNRELATED: usize = 1_000;
     /// Readings of one signal at one time differ by less than a fiftieth of RAM.
@@ -166,7 +166,7 @@ impl TimelineBuilder {
         else {
             return;
         };
-        let is_full = self.timeline.len() >= Self::MOST
+        let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
             || (after.is_none() && self.unrelated >= Self::MOST_UNRELATED);
         // After a dropped snapshot the interval to the next one is unknown.
         if is_full || self.dropped > 0 {

@@ -88,7 +88,7 @@ pub(crate) struct Directory(OwnedFd);
 impl Directory {
     /// The longest file of a process is `status` with all 65,536 supplementary groups, 0.7 MiB; those of a cgroup
     /// are a few KiB. What lies beyond is not read.
-    const MOST: usize = 1 << 20;
+    const RECORD_BYTES_MAX: usize = 1 << 20;
 
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
         rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map(Self)
@@ -126,7 +126,7 @@ impl Directory {
                 Ok(_) if shape == Shape::OneRecord && buffer.len() < buffer.capacity() => {
                     return Ok(());
                 }
-                Ok(_) if buffer.len() >= Self::MOST => return Ok(()),
+                Ok(_) if buffer.len() >= Self::RECORD_BYTES_MAX => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => {
                     buffer.clear();

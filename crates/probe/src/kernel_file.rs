@@ -101,9 +101,9 @@ pub struct KernelFile {
 
 impl KernelFile {
     /// No kernel file that memtide reads is larger; what lies beyond is not read.
-    const MOST: usize = 16 << 20;
+    const FILE_BYTES_MAX: usize = 16 << 20;
     /// The least that is requested at once: most files take one read.
-    const LEAST: usize = 8 << 10;
+    const BUFFER_BYTES_MIN: usize = 8 << 10;
     /// The longest line of numbers, zram's `mm_stat`, has nine of at most 20 digits.
     const LINE: usize = 256;
 
@@ -179,11 +179,11 @@ impl KernelFile {
         }
         loop {
             let filled = buffer.len() - start;
-            if filled >= Self::MOST {
+            if filled >= Self::FILE_BYTES_MAX {
                 return Ok(());
             }
-            if buffer.capacity() - buffer.len() < Self::LEAST {
-                buffer.reserve(filled.max(Self::LEAST));
+            if buffer.capacity() - buffer.len() < Self::BUFFER_BYTES_MIN {
+                buffer.reserve(filled.max(Self::BUFFER_BYTES_MIN));
             }
             let asked = buffer.capacity() - buffer.len();
             let got = retrying(|| pread(&self.file, spare_capacity(buffer), filled as u64))

@@ -87,7 +87,7 @@ const SMALLEST_PROCESS: Bytes = Bytes::from_mib(1);
 const MOST_PROCESSES: usize = 5_000;
 /// The largest processes, of which the expensive files are read: more than live (20 µs for each), as the host cannot be
 /// asked again.
-const LARGEST: usize = 1_000;
+const DETAILED_PROCESSES_MAX: usize = 1_000;
 /// How long reading proportional shares may take in all, which is also the longest that a process's lock is taken: 14 GiB
 /// of it.
 const PSS: Duration = Duration::from_millis(50);
@@ -118,7 +118,7 @@ impl Collector {
             self.facts(&mut keep);
         }
         self.tasks.detail = ProcessDetail {
-            largest: LARGEST,
+            largest: DETAILED_PROCESSES_MAX,
             pss: self.taken.is_multiple_of(EVERY_FIFTH).then_some(PSS),
             ..ProcessDetail::COMPLETE
         };

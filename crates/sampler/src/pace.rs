@@ -39,12 +39,12 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// A shorter beat would be the recorder alone.
-    const SHORTEST: Span = Span::from_millis(10);
+    const INTERVAL_MIN: Span = Span::from_millis(10);
 
     /// A beat with the first sample due at `start`.
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
-            every: every.max(Self::SHORTEST),
+            every: every.max(Self::INTERVAL_MIN),
             start,
             due: start,
             number: 0,

@@ -26,7 +26,7 @@ pub(crate) struct RecordingDirectory {
 }
 
 /// No recording reaches this number of parts: a part with a larger number was named by hand.
-const LARGEST: u64 = 999_999_999_999;
+const SEGMENT_NUMBER_MAX: u64 = 999_999_999_999;
 
 /// For the owner and the group only: names of processes and cgroups show what a host does.
 const MODE: u32 = 0o750;
@@ -71,7 +71,7 @@ impl RecordingDirectory {
         let all = sealed.chain(heads.iter().map(|head| head.sequence));
         match all.max() {
             None => Ok(1),
-            Some(last) if last < LARGEST => Ok(last + 1),
+            Some(last) if last < SEGMENT_NUMBER_MAX => Ok(last + 1),
             Some(last) => Err(io::Error::other(format!(
                 "its last part has the number {last}, so there is no number for the next one; move that part elsewhere"
             ))),

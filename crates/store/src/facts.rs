@@ -24,7 +24,7 @@ use values::{fact_of, set, structured};
 pub(crate) const FILE: &str = "facts.jsonl";
 
 /// What is read of a longer file at most: its end, as the newest values count.
-const LARGEST: u64 = 8 << 20;
+const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// A longer file is compacted. A host has about 50 facts that change a few times a day; but a list of mounts may change each
 /// minute.
@@ -385,10 +385,10 @@ fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
 /// The bytes of a file, and of one that is too long the last whole lines.
 fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
     let mut file = files::open_regular(path)?;
-    let cut = file.metadata()?.len().saturating_sub(LARGEST);
+    let cut = file.metadata()?.len().saturating_sub(FILE_BYTES_MAX);
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes)?;
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     if cut > 0 {
         let line = bytes.iter().position(|byte| *byte == b'\n');
         bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
@@ -653,7 +653,7 @@ mod tests {
             };
             text += &(serde_json::to_string(&line).unwrap() + "\n");
         }
-        assert!(text.len() as u64 > LARGEST);
+        assert!(text.len() as u64 > FILE_BYTES_MAX);
         std::fs::write(directory.path().join(FILE), text).unwrap();
         append(directory.path(), stamp(5), &rich(), None).unwrap();
         let length = std::fs::metadata(directory.path().join(FILE)).unwrap();

@@ -24,7 +24,7 @@ pub use event_time::EventTime;
 pub use kills::{Kill, kills_since_boot, recent_kills};
 
 /// Two reports of one event are this close: a recorder reads settings once a minute and notes a kill a moment later.
-const NEAR: Span = Span::from_secs(90);
+const NEAR_KILL: Span = Span::from_secs(90);
 
 /// An event, and what is known of its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl PlacedEvent {
     /// Whether both may be one event, by kind and time.
     fn is_near(&self, other: &Self) -> bool {
         self.kind() == other.kind()
-            && self.at <= other.until.plus(NEAR)
-            && other.at <= self.until.plus(NEAR)
+            && self.at <= other.until.plus(NEAR_KILL)
+            && other.at <= self.until.plus(NEAR_KILL)
     }
 }
 

@@ -12,21 +12,21 @@ pub struct Problems {
 
 impl Problems {
     /// Further problems are only counted.
-    const MOST: usize = 20;
+    const PROBLEMS_MAX: usize = 20;
     /// Characters per problem: it may quote a hostile line.
-    const LONGEST: usize = 300;
+    const TEXT_BYTES_MAX: usize = 300;
 
     /// Notes a problem.
     pub fn note(&mut self, text: impl Into<String>) {
         let mut text: String = text.into();
-        if let Some((end, _)) = text.char_indices().nth(Self::LONGEST) {
+        if let Some((end, _)) = text.char_indices().nth(Self::TEXT_BYTES_MAX) {
             text.truncate(end);
             text.push('…');
         }
         if self.texts.contains(&text) {
             return;
         }
-        if self.texts.len() < Self::MOST {
+        if self.texts.len() < Self::PROBLEMS_MAX {
             self.texts.push(text);
         } else {
             self.dropped += 1;

@@ -188,7 +188,7 @@ pub struct UnknownFields {
 
 impl UnknownFields {
     /// A hostile file must not fill memory.
-    const MOST: usize = 512;
+    const ROWS_MAX: usize = 512;
 
     /// Keeps a field that the catalogue does not know; beyond 512 a sample it is dropped.
     pub fn keep(&mut self, file: &'static str, field: &str, value: u64) {
@@ -196,7 +196,7 @@ impl UnknownFields {
             return;
         }
         if self.used == self.fields.len() {
-            if self.fields.len() == Self::MOST {
+            if self.fields.len() == Self::ROWS_MAX {
                 return;
             }
             self.fields.push(UnknownField::default());

@@ -56,8 +56,8 @@ impl Factor {
 impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Beyond it the smaller of the two is noise, and so is the factor.
-        const MOST: f64 = 1000.0;
-        let times = self.times.min(MOST);
+        const FACTOR_MAX: f64 = 1000.0;
+        let times = self.times.min(FACTOR_MAX);
         f.write_str(if self.is_more { "× " } else { "÷ " })?;
         // A factor close to one must not read as "no change".
         match times - 1.0 {
@@ -65,7 +65,7 @@ impl fmt::Display for Factor {
             small if small < 0.095 => write!(f, "{times:.2}"),
             _ => format::number(times, f),
         }?;
-        f.write_str(if self.times < MOST { "" } else { "+" })
+        f.write_str(if self.times < FACTOR_MAX { "" } else { "+" })
     }
 }
 

@@ -12,7 +12,7 @@ use super::builder::{ChartBuilder, curve, rate, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Disks that are drawn at most; those that move most.
-const MOST: usize = 8;
+const DISKS_MAX: usize = 8;
 /// How many a millisecond is, of which `DISK_IO_TIME` counts.
 const SECONDS: f64 = 1e-3;
 
@@ -126,7 +126,7 @@ fn busiest(cx: &Evidence<'_>) -> Vec<String> {
         .collect();
     disks.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut names = disks.into_iter().map(|(_, disk)| disk.key.clone());
-    names.by_ref().take(MOST).collect()
+    names.by_ref().take(DISKS_MAX).collect()
 }
 
 fn increase(cx: &Evidence<'_>, disk: &EntitySeries, signal: Signal<Counter<Bytes>>) -> Option<f64> {

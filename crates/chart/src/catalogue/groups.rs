@@ -15,11 +15,11 @@ use super::sums::EntitySums;
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Groups that are drawn at most.
-const MOST: usize = 8;
+const CGROUPS_MAX: usize = 8;
 /// Limits that are drawn at most; more lines cannot be distinguished.
 const MOST_LIMITS: usize = 3;
 /// A group that came this near to its limit is worth being seen against it; rules ask for 95 % and more.
-const NEAR: f64 = 0.8;
+const NEAR_LIMIT: f64 = 0.8;
 /// Container runtimes nest a handful of groups; a hostile path may have millions.
 const DEEPEST: usize = 64;
 
@@ -58,7 +58,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
         only: Some(leaves.map(str::to_owned).collect()),
     };
     let all = sums.largest(cx);
-    let shown = all.len().min(MOST);
+    let shown = all.len().min(CGROUPS_MAX);
     let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();
     let others = all.len() - shown;
     let rest = (others > 0).then(|| format!("others ({others})"));
@@ -88,7 +88,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
          nearest limits.",
         ChartKind::Lines,
     );
-    let shown = limited.iter().take(MOST).enumerate();
+    let shown = limited.iter().take(CGROUPS_MAX).enumerate();
     let builder = shown.fold(builder, |builder, (n, group)| {
         let series = held(n, group.key.clone());
         let key = group.key.clone();
@@ -162,7 +162,7 @@ fn near_a_limit(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Vec<Limited> {
             .into_iter()
             .filter_map(of)
             .max_by(|a, b| a.used.total_cmp(&b.used))
-            .filter(|limited| limited.used >= NEAR || was_held_back(cx, group))
+            .filter(|limited| limited.used >= NEAR_LIMIT || was_held_back(cx, group))
     };
     let mut limited: Vec<_> = known.iter().filter_map(|group| nearest(group)).collect();
     limited.sort_by(|a, b| b.used.total_cmp(&a.used).then_with(|| a.key.cmp(&b.key)));

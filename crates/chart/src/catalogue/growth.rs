@@ -13,9 +13,9 @@ use super::services::{MemoryOwners, RankedOwners};
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Lines at most.
-const MOST: usize = 6;
+const CACHES_MAX: usize = 6;
 /// In less time everything that starts has grown.
-const SHORTEST: Span = Span::from_mins(1);
+const DURATION_MIN: Span = Span::from_mins(1);
 
 /// Something that grew.
 struct GrownOwner {
@@ -47,7 +47,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     .of_changes()
     .quiet_up_to(baselines::GROWTH);
     let look = cx.recorded();
-    if look < SHORTEST {
+    if look < DURATION_MIN {
         return builder.absent(format!(
             "{look} is too short to show growth, which needs a minute: memtide record"
         ));
@@ -61,7 +61,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
         b.by.total_cmp(&a.by)
             .then_with(|| a.series.id.cmp(&b.series.id))
     });
-    grown.truncate(MOST);
+    grown.truncate(CACHES_MAX);
     if grown.is_empty() {
         return builder.absent("nothing is larger than at the first sample".to_owned());
     }
@@ -147,7 +147,7 @@ fn terms(cx: &Evidence<'_>) -> Vec<GrownOwner> {
 fn owners(held: &RankedOwners) -> Vec<GrownOwner> {
     let mut sums = held.sums.clone();
     sums.sort_by(|a, b| (b.last - b.first).total_cmp(&(a.last - a.first)));
-    let largest = sums.into_iter().take(MOST).enumerate();
+    let largest = sums.into_iter().take(CACHES_MAX).enumerate();
     largest
         .map(|(n, sum)| GrownOwner {
             series: level(
@@ -172,13 +172,13 @@ fn caches(cx: &Evidence<'_>) -> Vec<GrownOwner> {
     });
     let mut ends: Vec<_> = ends.collect();
     ends.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let largest = ends.into_iter().take(MOST).enumerate();
+    let largest = ends.into_iter().take(CACHES_MAX).enumerate();
     largest
         .map(|(n, (by, from, cache))| GrownOwner {
             series: level(
                 format!("slab-{n}"),
                 format!("slab {}", cache.key),
-                Colour::Nth(MOST + n),
+                Colour::Nth(CACHES_MAX + n),
                 signals![SLAB_PAGES],
             ),
             by,

@@ -69,13 +69,13 @@ pub(super) fn parts() -> Vec<StackPart> {
         label: kind.label(),
         colour: Colour::from_term(*kind),
         signals: signals_of(*kind),
-        is_rare: RARE.contains(kind),
+        is_rare: RARE_TERMS.contains(kind),
     };
     TermKind::ALL.iter().map(part).collect()
 }
 
 /// Most hosts have none of these: they are drawn only where there ever was some.
-const RARE: [TermKind; 7] = [
+const RARE_TERMS: [TermKind; 7] = [
     TermKind::Bounce,
     TermKind::HwCorrupted,
     TermKind::Balloon,

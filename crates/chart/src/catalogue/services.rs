@@ -12,7 +12,7 @@ use super::sums::{EntitySum, EntitySums};
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour};
 
 /// Areas at most; the rest is one more.
-const MOST: usize = 12;
+const SERVICES_MAX: usize = 12;
 /// Where all of it is less than this part of RAM, the line of MemTotal would only press it flat.
 const WORTH_A_LIMIT: f64 = 0.5;
 
@@ -148,7 +148,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     if all.is_empty() {
         return builder.absent("no process had anonymous memory".to_owned());
     }
-    let shown = all.len().min(MOST);
+    let shown = all.len().min(SERVICES_MAX);
     let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();
     let builder = match ram_worth_showing(cx, &all[..shown]) {
         Some(ram) => builder.limit("MemTotal", ram),

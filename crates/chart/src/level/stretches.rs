@@ -8,7 +8,7 @@ use units::Span;
 /// What lies around a finding is shown with it, this share of its length …
 const AROUND: f64 = 0.15;
 /// … and at least so much, as around a moment.
-const LEAST: Span = Span::from_mins(10);
+const AROUND_MIN: Span = Span::from_mins(10);
 /// Rows of one stretch at most: an hour at one sample a second.
 const MOST_ROWS: f64 = 3_600.0;
 /// Rows of all stretches at most. An hour of a busy host takes 0.1 to 0.2 s of CPU time to read, and about 0.4 MiB of the
@@ -29,8 +29,8 @@ pub fn worth_sharpening(
     let mut chosen: Vec<(Span, Span)> = Vec::new();
     for (from, to) in around {
         // Of what is longer than can be shown, the beginning is, and not what lay before it.
-        let most = interval.times(MOST_ROWS * AROUND).max(LEAST);
-        let margin = (*to - *from).times(AROUND).max(LEAST).min(most);
+        let most = interval.times(MOST_ROWS * AROUND).max(AROUND_MIN);
+        let margin = (*to - *from).times(AROUND).max(AROUND_MIN).min(most);
         let from = (*from - margin).max(begin);
         let to = to.plus(margin).min(end);
         let to = to.min(from.plus(interval.times(MOST_ROWS)));

@@ -27,7 +27,7 @@ pub struct OfNode {
 }
 
 /// Place of the remainder in the stack: the bottom.
-const REST: usize = 0;
+const REMAINDER_INDEX: usize = 0;
 
 /// What the node with this key held at each sample.
 pub fn of_node(cx: &Evidence<'_>, key: &str) -> OfNode {
@@ -55,7 +55,7 @@ pub fn of_node(cx: &Evidence<'_>, key: &str) -> OfNode {
             continue;
         };
         let mut sizes = parts.each_ref().map(|part| part[index]);
-        fill_up(&mut sizes, REST, total);
+        fill_up(&mut sizes, REMAINDER_INDEX, total);
         for (part, size) in parts.iter_mut().zip(sizes) {
             part[index] = size;
         }

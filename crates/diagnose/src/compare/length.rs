@@ -19,7 +19,7 @@ const OTHER_LENGTH: f64 = 2.0;
 /// With a higher chance to have missed it, a source does not show that it is gone; an engineering choice.
 const MAY_MISS: Ratio = Ratio::from_percent(20.0);
 /// So much of an incident must lie within a source to be seen, or half of a shorter source: below it is a burst.
-const ENOUGH: Span = Span::from_secs(10);
+const DURATION_ENOUGH: Span = Span::from_secs(10);
 
 /// How the length of the source after compares to that before; `None` where both show the same.
 pub(super) fn differs(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<Ordering> {
@@ -125,7 +125,7 @@ fn missed(
     let (mut seen, mut until) = (0.0, begin);
     for (from, to) in times {
         let (from, to) = (seconds(from), seconds(to));
-        let enough = (to - from).min(seconds(ENOUGH)).min(short / 2.0);
+        let enough = (to - from).min(seconds(DURATION_ENOUGH)).min(short / 2.0);
         let (earliest, latest) = ((from - short + enough).max(until), (to - enough).min(end));
         if latest > earliest {
             seen += latest - earliest;

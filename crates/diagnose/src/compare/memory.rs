@@ -91,20 +91,22 @@ impl AmountChange {
         let share = self.before_share.or(self.after_share);
         match self.certainty {
             Some(certainty) => certainty != Certainty::Noise,
-            None => share.is_some_and(|share| share >= LEAST),
+            None => share.is_some_and(|share| share >= CHANGE_SHARE_MIN),
         }
     }
 }
 
 /// A smaller part of RAM does not matter. An engineering choice: counters of one sample drift by as much.
-const LEAST: Ratio = Ratio::from_percent(1.0);
+const CHANGE_SHARE_MIN: Ratio = Ratio::from_percent(1.0);
 /// And on a large host from here on: a program that takes that much more is worth a line anywhere.
 const LEAST_SIZE: Bytes = Bytes::from_mib(100);
 
 /// From which share of RAM on a change matters.
 pub(super) fn least(ram: Bytes) -> f64 {
-    let size = LEAST_SIZE.ratio_of(ram).map_or(LEAST.get(), Ratio::get);
-    LEAST.get().min(size)
+    let size = LEAST_SIZE
+        .ratio_of(ram)
+        .map_or(CHANGE_SHARE_MIN.get(), Ratio::get);
+    CHANGE_SHARE_MIN.get().min(size)
 }
 
 /// So many samples are accounted for, evenly over the source.

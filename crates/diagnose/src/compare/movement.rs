@@ -10,7 +10,7 @@ use super::memory::{AmountChange, least};
 use super::rates::RateChange;
 
 /// So many times what is worth a line is a large difference: 5 % of RAM, or 500 MiB; an engineering choice.
-const LARGE: f64 = 5.0;
+const LARGE_FACTOR: f64 = 5.0;
 /// Tasks that wait so much more of the time for memory are slowed down noticeably; an engineering choice.
 const WAITS_MORE: Ratio = Ratio::from_percent(5.0);
 /// Below it no task waits noticeably.
@@ -34,7 +34,7 @@ impl<'a> Use<'a> {
     /// `None` where both use about the same.
     pub(super) fn from_differences(it: &'a Differences<'_>) -> Option<Self> {
         let ram = [it.sides.0, it.sides.1].map(|cx| cx.timeline.last(MEM_TOTAL));
-        let large = LARGE * least(ram.into_iter().flatten().max()?);
+        let large = LARGE_FACTOR * least(ram.into_iter().flatten().max()?);
         let moved = |name: &str| {
             let named = it
                 .amounts

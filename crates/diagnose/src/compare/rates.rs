@@ -213,11 +213,11 @@ impl Spec {
     /// Where most intervals say one thing and the sum of all says another (a few huge bursts), nothing is clear.
     fn contrast(&self, before: &Spread, after: &Spread) -> Contrast {
         /// Less than this of the larger mean is no change that anybody acts on.
-        const LEAST: Ratio = Ratio::from_percent(10.0);
+        const CHANGE_MIN: Ratio = Ratio::from_percent(10.0);
         let mut it = contrast(before, after);
         let change = after.mean - before.mean;
         let most = before.mean.max(after.mean);
-        let is_small = most < self.floor || change.abs() < most * LEAST.get();
+        let is_small = most < self.floor || change.abs() < most * CHANGE_MIN.get();
         let disagrees = change.signum() != it.lead.signum();
         if it.certainty == Certainty::Clear && (is_small || disagrees) {
             it.certainty = Certainty::Noise;

@@ -9,17 +9,17 @@ use crate::finding::Affected;
 use crate::measures::processes;
 
 /// The largest three show where memory was; more would bury the busy ones.
-const LARGEST: usize = 3;
+const PROCESSES_MAX: usize = 3;
 /// Less CPU time than this is idle.
-const BUSY: Ratio = Ratio::from_percent(5.0);
-const MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+const CPU_BUSY: Ratio = Ratio::from_percent(5.0);
+const IO_MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
 /// The largest holders around a sample, then who read, wrote and computed most.
 pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
-    let mut then = processes::largest(cx, index, LARGEST);
+    let mut then = processes::largest(cx, index, PROCESSES_MAX);
     // Where no process counts by itself, what they belong to may.
     if then.is_empty() {
-        then = processes::largest_units(cx, index, LARGEST);
+        then = processes::largest_units(cx, index, PROCESSES_MAX);
     }
     then.extend(busiest(cx, index));
     then
@@ -56,7 +56,7 @@ fn describe(
     let moved = units::PerSecond::<Bytes>::over(Bytes::new(moved).as_f64(), elapsed)?;
     let busy = units::PerSecond::<units::Ticks>::over(units::Ticks::new(ticks).as_f64(), elapsed)?;
     let busy = busy.to_cpus(cx.facts.user_hz());
-    let what = match (moved >= MUCH, busy >= BUSY) {
+    let what = match (moved >= IO_MUCH, busy >= CPU_BUSY) {
         (true, _) => format!("the busiest: read and wrote {moved}"),
         (false, true) => format!("the busiest: {busy} of a CPU"),
         (false, false) => return None,

@@ -277,10 +277,10 @@ fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>
 /// How long a level must last to be that of the work: ten minutes in an hour or more, a quarter of a minute in minutes.
 fn long_enough(recorded: Span) -> Span {
     const BURST: Span = Span::from_secs(15);
-    const SHORTEST: Span = Span::from_secs(4);
+    const DURATION_MIN: Span = Span::from_secs(4);
     let hours = (recorded.as_secs_f64() / 3600.0).min(1.0);
     let short = recorded.times(0.2).min(BURST);
-    short.max(LASTING.times(hours)).max(SHORTEST)
+    short.max(LASTING.times(hours)).max(DURATION_MIN)
 }
 
 /// The smallest level that a track did not exceed for long enough, at the usual load, and how long that is.

@@ -234,7 +234,7 @@ pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
     /// And it falls there from above, from this much higher at least: a calm host's free memory is flat too.
     const FALL: f64 = 1.3;
     /// The part of the samples that lie on an edge, at least.
-    const PART: f64 = 0.25;
+    const PART_SHARE: f64 = 0.25;
     const SAMPLES: usize = 3;
     let free = cx.gauge(MEM_FREE).ok()?;
     let ((least, _), (most, _)) = free.min().zip(free.max())?;
@@ -245,7 +245,7 @@ pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
         known().count(),
     );
     #[allow(clippy::cast_precision_loss)] // a number of samples
-    let is_edge = resting >= SAMPLES && resting as f64 >= all as f64 * PART;
+    let is_edge = resting >= SAMPLES && resting as f64 >= all as f64 * PART_SHARE;
     (is_edge && most.as_f64() >= least.as_f64() * FALL).then_some(least)
 }
 

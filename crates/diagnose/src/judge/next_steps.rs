@@ -22,15 +22,15 @@ pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<S
     /// Shows what led to it and what followed.
     const AROUND: Span = Span::from_mins(5);
     /// An hour of samples every second is read in 0.2 s.
-    const MOST: Span = Span::from_hours(1);
+    const RANGE_MAX: Span = Span::from_hours(1);
     let finding = diagnosis.findings.iter().chain(&diagnosis.earlier).next()?;
     let when = finding.when?;
     let moment = diagnosis
         .accounting
         .as_ref()
         .map_or(when.from, |shown| shown.at);
-    let (from, to) = if when.duration() > MOST {
-        let half = MOST.times(0.5);
+    let (from, to) = if when.duration() > RANGE_MAX {
+        let half = RANGE_MAX.times(0.5);
         (moment.saturating_sub(half), moment.plus(half))
     } else {
         (when.from, when.to)

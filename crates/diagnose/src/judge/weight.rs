@@ -19,7 +19,7 @@ pub(crate) struct Weight {
 
 impl Weight {
     /// An incident this long is no burst, whatever it cost: an engineering choice.
-    const LONG: Span = Span::from_secs(10);
+    const DURATION_LONG: Span = Span::from_secs(10);
     /// The same where its cost was not measured.
     const LONG_UNMEASURED: Span = Span::from_secs(6);
     /// An incident in which tasks wait this long is no burst, however short: an engineering choice, what users notice.
@@ -29,7 +29,7 @@ impl Weight {
         let part = if self.is_cut { 0.5 } else { 1.0 };
         let short = match self.harm.waited {
             Some(waited) => {
-                self.duration < Self::LONG.times(part) && waited < Self::COSTLY.times(part)
+                self.duration < Self::DURATION_LONG.times(part) && waited < Self::COSTLY.times(part)
             }
             None => self.duration < Self::LONG_UNMEASURED.times(part),
         };

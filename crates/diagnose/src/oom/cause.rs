@@ -280,7 +280,7 @@ fn host_swap(host: &Row) -> SwapState {
 }
 
 /// A part of RAM that deserves a word.
-const MUCH: Ratio = Ratio::from_percent(25.0);
+const SHARE_MUCH: Ratio = Ratio::from_percent(25.0);
 
 /// What fills RAM: that which is seldom large, where it takes a quarter; else programs.
 fn filler(host: &Row) -> Filler {
@@ -294,11 +294,11 @@ fn filler(host: &Row) -> Filler {
     // Page cache is large on any host; only where programs hold less does it need a word.
     let cache = file(host).unwrap_or_default() + host.get(MEM_SLAB_RECLAIMABLE).unwrap_or_default();
     match largest {
-        Some((held, filler)) if held >= ram.share(MUCH) => filler,
-        _ if cache >= ram.share(MUCH) && anon(host).is_none_or(|anon| anon <= cache) => {
+        Some((held, filler)) if held >= ram.share(SHARE_MUCH) => filler,
+        _ if cache >= ram.share(SHARE_MUCH) && anon(host).is_none_or(|anon| anon <= cache) => {
             Filler::Files(cache)
         }
-        _ if anon(host).is_some_and(|anon| anon >= ram.share(MUCH)) => Filler::Programs,
+        _ if anon(host).is_some_and(|anon| anon >= ram.share(SHARE_MUCH)) => Filler::Programs,
         _ => Filler::Unknown,
     }
 }
@@ -326,7 +326,7 @@ pub(crate) fn too_small(host: &Row) -> Vec<(&'static str, String)> {
         .iter()
         .filter_map(|filler| {
             let (held, what) = filler.words()?;
-            let small = held >= ram.share(WORTH_A_WORD) && held < ram.share(MUCH);
+            let small = held >= ram.share(WORTH_A_WORD) && held < ram.share(SHARE_MUCH);
             small.then_some((filler.rule()?, format!("only {held} of {ram} were {what}")))
         })
         .collect()

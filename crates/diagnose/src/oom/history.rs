@@ -10,8 +10,8 @@ use crate::evidence::Evidence;
 
 /// A log may hold any number of reports: the last thousand are compared, and if there are more only the last hundred
 /// mention the others.
-const MOST: usize = 1000;
-const MENTIONING: usize = 100;
+const REPORTS_MAX: usize = 1000;
+const MENTIONING_MAX: usize = 100;
 
 /// One line about all reports of this one's kind; `None` where it is the only one.
 pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
@@ -20,7 +20,11 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
         return None;
     }
     let count = Count::new(u64::try_from(alike.len()).unwrap_or(u64::MAX));
-    let more = if alike.len() == MOST { "at least " } else { "" };
+    let more = if alike.len() == REPORTS_MAX {
+        "at least "
+    } else {
+        ""
+    };
     let mut text = format!("{more}{count} such reports in this source");
     if let Some(span) = lasted(&alike) {
         text.push_str(&format!(" within {span}"));
@@ -43,7 +47,7 @@ pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
     let kills = alike.iter().filter(|r| !r.report.killed.is_empty());
     match kills.count() {
         0 | 1 => String::new(),
-        MOST.. => ", one of very many kills in this source,".to_owned(),
+        REPORTS_MAX.. => ", one of very many kills in this source,".to_owned(),
         count => format!(", one of {count} kills in this source,"),
     }
 }
@@ -51,11 +55,11 @@ pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
 /// Reports of this one's kind, itself included, the last first.
 fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
     let all = cx.timeline.all_reports();
-    let mut newest = all.iter().rev().take(MENTIONING);
-    if all.len() > MOST && !newest.any(|r| std::ptr::eq(&r.report, one)) {
+    let mut newest = all.iter().rev().take(MENTIONING_MAX);
+    if all.len() > REPORTS_MAX && !newest.any(|r| std::ptr::eq(&r.report, one)) {
         return Vec::new();
     }
-    let last = all.iter().rev().take(MOST);
+    let last = all.iter().rev().take(REPORTS_MAX);
     last.filter(|other| is_alike(one, &other.report)).collect()
 }
 

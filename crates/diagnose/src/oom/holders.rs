@@ -123,10 +123,13 @@ impl<'a> Holders<'a> {
 
     /// The program that holds most of what all programs hold in many processes, of which none stands out.
     pub(crate) fn many_processes_program(&self) -> Option<&Program<'a>> {
-        const MANY: u64 = 8;
+        const PROCESSES_MIN: u64 = 8;
         let held = |program: &Program<'_>| program.rss + program.swap;
         let all: Bytes = self.programs.iter().map(held).sum();
-        let first = self.programs.first().filter(|p| p.processes >= MANY)?;
+        let first = self
+            .programs
+            .first()
+            .filter(|p| p.processes >= PROCESSES_MIN)?;
         let one = Bytes::new(held(first).get() / 4);
         let none_stands_out = self.largest.is_none_or(|largest| self::held(largest) < one);
         let is_most = held(first).get() > all.get() / 2;

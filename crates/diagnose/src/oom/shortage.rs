@@ -36,7 +36,7 @@ pub(crate) fn apart_from_shortage(
     stretch: &Stretch,
 ) -> Result<Stretch, &'static str> {
     /// Levels of so much time before and after are of that moment.
-    const NEAR: Span = LEVEL;
+    const NEAR_KILL: Span = LEVEL;
     let Some(why) = shortage(cx) else {
         return Ok(*stretch);
     };
@@ -44,7 +44,8 @@ pub(crate) fn apart_from_shortage(
     let times = cx.timeline.times();
     let apart = (0..times.len()).map(|index| {
         let is_inside = stretch.first <= index && index <= stretch.last;
-        let is_near = |at: &Span| *at <= times[index].plus(NEAR) && times[index] <= at.plus(NEAR);
+        let is_near =
+            |at: &Span| *at <= times[index].plus(NEAR_KILL) && times[index] <= at.plus(NEAR_KILL);
         let is_apart = is_inside && !at.iter().any(is_near);
         Some(if is_apart { 1.0 } else { 0.0 })
     });

@@ -42,10 +42,10 @@ declare_rule! {
 
 /// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a
 /// large host exhausted with tens of GiB left.
-const LITTLE: Ratio = Ratio::from_percent(5.0);
+const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(5.0);
 const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
 /// Counts only while tasks wait.
-const LOW: Ratio = LITTLE_AVAILABLE;
+const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 
 fn trigger() -> Trigger {
@@ -58,11 +58,11 @@ fn is_little() -> Predicate {
 }
 
 fn little() -> Reading<Bytes> {
-    ram().share(LITTLE).min(LITTLE_AT_MOST)
+    ram().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
 }
 
 fn low() -> Reading<Bytes> {
-    ram().share(LOW).min(LOW_AT_MOST)
+    ram().share(AVAILABLE_LOW).min(LOW_AT_MOST)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -106,7 +106,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
         .counts_as(what)
         .shows_stalls(&stalls)
-        .shows_holders(cx, index, ram.share(LOW))
+        .shows_holders(cx, index, ram.share(AVAILABLE_LOW))
         .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no reserved huge page is free"))
         .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle cache to drop")
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))

@@ -43,7 +43,7 @@ declare_rule! {
 }
 
 /// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled cgroup may read a little below its limit.
-const NEAR: Ratio = Ratio::from_percent(98.0);
+const NEAR_LIMIT: Ratio = Ratio::from_percent(98.0);
 /// Where reclaim keeps up, a cgroup stays within a batch of 64 pages per CPU of its limit; where it does not, it goes
 /// beyond (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
@@ -52,7 +52,7 @@ fn trigger() -> Trigger {
     let current = || gauge(CGROUP_CURRENT);
     let high = |share| limit(CGROUP_HIGH).share(share);
     let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", NOTICED);
-    let at_high = current().at_least("memory of the cgroup", high(NEAR));
+    let at_high = current().at_least("memory of the cgroup", high(NEAR_LIMIT));
     let above_high = current().at_least("memory of the cgroup", high(ABOVE));
     Trigger::on(
         Subjects::Each(Entity::Cgroup, has_high),
@@ -97,7 +97,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::critical_if(waited.is_standstill()), title)
         .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("memory.high exceeded {events} times"))
-        .shows_from(CGROUP_CURRENT, used, high.share(NEAR), None, format!("the cgroup uses {used} on average"))
+        .shows_from(CGROUP_CURRENT, used, high.share(NEAR_LIMIT), None, format!("the cgroup uses {used} on average"))
         .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
         .counts_as("the cgroup's high events")
         .with(waited.some, |finding, some| {

@@ -44,7 +44,7 @@ declare_rule! {
 }
 
 /// An engineering choice; a healthy 1 GiB cloud host has 14 %.
-const LARGE: Ratio = Ratio::from_percent(20.0);
+const CACHE_SHARE_LARGE: Ratio = Ratio::from_percent(20.0);
 /// Where RAM is unknown: cases that people ask about have 4 GiB and more.
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: writing a dump adds 2.8 % of RAM, negative dentries 26 %.
@@ -79,7 +79,9 @@ fn is_large() -> Predicate {
 }
 
 fn large() -> Reading<Bytes> {
-    ram().share(LARGE).or(Reading::constant(LARGE_UNKNOWN_RAM))
+    ram()
+        .share(CACHE_SHARE_LARGE)
+        .or(Reading::constant(LARGE_UNKNOWN_RAM))
 }
 
 /// Steady rises and jumps count alike.

@@ -42,7 +42,7 @@ declare_rule! {
 }
 
 /// An engineering choice: below this share kswapd does the work, and stalls are incidental.
-const SHARE: Ratio = Ratio::from_percent(10.0);
+const RECLAIM_CPU_SHARE: Ratio = Ratio::from_percent(10.0);
 /// Reclaim that finds this many pages still under writeback waits for the disk; an engineering choice.
 const UNDER_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
@@ -58,7 +58,10 @@ fn trigger() -> Trigger {
         STALL,
         all![
             rate(ALLOCSTALL).at_least("allocation stalls", PressureWindow::ALLOCATION_STALLS),
-            share.at_least("scanned by allocating tasks, of all scanning", SHARE),
+            share.at_least(
+                "scanned by allocating tasks, of all scanning",
+                RECLAIM_CPU_SHARE
+            ),
             stall(PSI_MEMORY_SOME)
                 .at_least("memory stalls", RECLAIM_COSTS)
                 .if_measured(),
@@ -107,7 +110,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("allocation stalls")
         .with(share_of_scanning(cx, stretch, scanned), |finding, part| {
             let text = format!("allocating tasks scanned {scanned}, {part} of all scanning");
-            finding.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text)
+            finding.shows_from(Computed(PGSCAN_DIRECT), part, RECLAIM_CPU_SHARE, None, text)
         })
         .with(waited.some, |finding, some| {
             let text = format!("memory stalls: {}", waited.shares());

@@ -50,11 +50,11 @@ declare_rule! {
 
 /// Share of the middle of the two thresholds, below which writers are not throttled (mm/page-writeback.c,
 /// dirty_freerun_ceiling); an engineering choice, since the level swings.
-const NEAR: f64 = 0.9;
+const NEAR_LIMIT: f64 = 0.9;
 /// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
 const WAITED: Ratio = Ratio::from_percent(10.0);
 /// Without pressure files, a disk this busy counts as waiting; throttled captures show 99 %, calm ones 10 %.
-const BUSY: Ratio = Ratio::from_percent(70.0);
+const DISK_BUSY: Ratio = Ratio::from_percent(70.0);
 /// More waiting for memory than this is another problem; throttled captures show 0 %.
 const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
 /// With more swap-out than this, Writeback is mostly swap; a host that writes files swaps out none.
@@ -67,11 +67,11 @@ const RATIO_DEFAULT: Count = Count::new(20);
 const SMALLEST_LIMIT: Bytes = Bytes::from_mib(16);
 
 fn trigger() -> Trigger {
-    let is_busy = computed("busiest disk", busiest).at_least("busy time of the disk", BUSY);
+    let is_busy = computed("busiest disk", busiest).at_least("busy time of the disk", DISK_BUSY);
     Trigger::on_host(
         STALL,
         all![
-            unwritten().at_least("dirty pages and writeback", free_run().times(NEAR)),
+            unwritten().at_least("dirty pages and writeback", free_run().times(NEAR_LIMIT)),
             stall(PSI_IO_SOME)
                 .at_least("I/O stalls", WAITED)
                 .or_without(is_busy.if_measured()),
@@ -218,7 +218,7 @@ impl WriterWaits {
     }
 
     fn shown_in(&self, finding: Finding, disk: Option<&WrittenDisk>) -> Finding {
-        let busy = disk.filter(|disk| disk.busy >= BUSY);
+        let busy = disk.filter(|disk| disk.busy >= DISK_BUSY);
         finding
             .with(self.disks, |finding, waited| {
                 let text = format!("tasks waited for disks {waited} of the time");
@@ -229,7 +229,7 @@ impl WriterWaits {
             .with(busy, |finding, disk| {
                 let text = format!("{} was busy {} of the time", disk.name, disk.busy);
                 finding
-                    .shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text)
+                    .shows_from(DISK_IO_TIME, disk.busy, DISK_BUSY, None, text)
                     .counts_as("a busy disk")
             })
     }

@@ -41,7 +41,7 @@ declare_rule! {
 }
 
 /// A floor above this share of RAM is a case for `min-free-too-large`.
-const LOW: Ratio = Ratio::from_percent(10.0);
+const FREE_SHARE_LOW: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
     let available = available::can_be_had();
@@ -49,7 +49,7 @@ fn trigger() -> Trigger {
         LEVEL,
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
-            gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
+            gauge(MEM_FREE).at_most("free memory", ram().share(FREE_SHARE_LOW)),
             available.at_least("available memory", ram().share(available::AVAILABLE)),
             Quiet::holds(),
         ],

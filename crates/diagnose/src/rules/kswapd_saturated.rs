@@ -40,7 +40,7 @@ declare_rule! {
 }
 
 /// An engineering choice, judged on the labelled captures, November 2026: 20 % at most on calm hosts, also while streaming.
-const BUSY: Ratio = Ratio::from_percent(50.0);
+const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
 /// kthreadd, the parent of kernel threads.
@@ -66,7 +66,7 @@ fn trigger() -> Trigger {
                 "share of scanned pages that kswapd reclaimed",
                 EFFICIENT.get()
             ),
-            cpu.at_least("kswapd's CPU", BUSY),
+            cpu.at_least("kswapd's CPU", KSWAPD_CPU_BUSY),
         ],
     )
 }
@@ -112,7 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             PROC_STIME,
             used,
-            BUSY,
+            KSWAPD_CPU_BUSY,
             None,
             format!("{name} used {used} of a CPU"),
         )

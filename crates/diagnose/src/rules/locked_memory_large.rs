@@ -36,14 +36,15 @@ declare_rule! {
 }
 
 /// An engineering choice. Labelled captures, November 2026: 1.3 % at most, the recorder's own memory.
-const LARGE: Ratio = Ratio::from_percent(25.0);
+const LOCKED_SHARE_LARGE: Ratio = Ratio::from_percent(25.0);
 /// Named processes must lock at least this share of it to explain it.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 /// Recorders and time servers lock a few megabytes.
 const WORTH_NAMING: Bytes = Bytes::from_mib(16);
 
 fn trigger() -> Trigger {
-    let large = gauge(MEM_UNEVICTABLE).at_least("unevictable memory", ram().share(LARGE));
+    let large =
+        gauge(MEM_UNEVICTABLE).at_least("unevictable memory", ram().share(LOCKED_SHARE_LARGE));
     Trigger::on_host(LEVEL, large)
 }
 
@@ -76,7 +77,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(little.is_some()), title)
         .graph("unevictable memory", &unevictable)
-        .shows_from(MEM_UNEVICTABLE, most, ram.share(LARGE), cx.time(index), format!("{most} unevictable, {share} of RAM"))
+        .shows_from(MEM_UNEVICTABLE, most, ram.share(LOCKED_SHARE_LARGE), cx.time(index), format!("{most} unevictable, {share} of RAM"))
         .counts_as("the unevictable list")
         .with(cx.level(MEM_MLOCKED, index), |finding, locked| {
             let other = Some(most.saturating_sub(locked)).filter(|other| *other >= WORTH_NAMING);

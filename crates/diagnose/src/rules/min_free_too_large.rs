@@ -47,7 +47,7 @@ declare_rule! {
 /// An engineering choice. Kernel defaults reach 8 % (computed below for small hosts with huge pages on).
 const FLOOR: Ratio = Ratio::from_percent(10.0);
 /// khugepaged's cap (mm/khugepaged.c, set_recommended_min_free_kbytes); no other kernel default is larger.
-const MIN: Ratio = Ratio::from_percent(5.0);
+const RESERVE_SHARE_MIN: Ratio = Ratio::from_percent(5.0);
 /// The default is computed from today's RAM; the kernel computed it at boot from slightly less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
 /// With base pages larger than 4 KiB, the kernel's default for huge pages is this share of the 5 %.
@@ -67,14 +67,14 @@ const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 fn trigger() -> Trigger {
     // With large base pages, the default is close to its cap. With small ones that share is usual on small hosts, where it
     // is not reported.
-    let min = ram().share(MIN);
+    let min = ram().share(RESERVE_SHARE_MIN);
     let least = min.clone().times(NEARLY_ALL).max(WORTH_REPORTING).min(min);
     let of_zones = any![
         floor().at_least("the watermarks", ram().share(FLOOR)),
         mins().at_least("the min watermarks", least),
     ];
     // The default is capped at 5 %, rounded; one step beyond is certainly set by hand.
-    let by_hand = ram().share(MIN).times(BEYOND_DEFAULT);
+    let by_hand = ram().share(RESERVE_SHARE_MIN).times(BEYOND_DEFAULT);
     let setting = min_free().at_least("vm.min_free_kbytes", by_hand);
     Trigger::on_host(LEVEL, of_zones.or_without(setting))
 }
@@ -113,7 +113,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let (min, floor, default) = (zones.min, zones.floor, zones.default);
     let (part, total) = (cx.of_ram(floor)?, cx.ram()?);
-    if floor < total.share(FLOOR) && min < total.share(MIN) {
+    if floor < total.share(FLOOR) && min < total.share(RESERVE_SHARE_MIN) {
         return if page.bytes() > Bytes::from_kib(4) && min >= WORTH_REPORTING {
             huge_page_default(cx, floor, min, page)
         } else {
@@ -151,7 +151,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.graph("free memory", &free)
         })
         .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
-        .shows_from(ZONE_MIN, min, total.share(MIN), None, add_up)
+        .shows_from(ZONE_MIN, min, total.share(RESERVE_SHARE_MIN), None, add_up)
         .counts_as("the zones' watermarks")
         .and(|finding| price.shown_in(finding))
         .counts_if(price.any(), "reclaim with that much memory free")
@@ -216,7 +216,7 @@ fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u6
         0.0
     } else {
         let blocks = 11.0 * Bytes::new(zones).as_f64();
-        (blocks * page_block(page).as_f64()).min(MIN.get() * managed.as_f64())
+        (blocks * page_block(page).as_f64()).min(RESERVE_SHARE_MIN.get() * managed.as_f64())
     };
     Bytes::from_f64(plain.max(huge))
 }

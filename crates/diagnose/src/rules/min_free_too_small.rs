@@ -38,8 +38,8 @@ declare_rule! {
 /// The advice: 1 % of RAM, between 128 MiB and 1 GiB, and at most 4 % of RAM on small hosts, because kswapd's watermarks lie
 /// above it. All four are engineering choices; the kernel's default is below them on any host.
 const ADVISED: Ratio = Ratio::from_percent(1.0);
-const LEAST: Bytes = Bytes::from_mib(128);
-const MOST: Bytes = Bytes::from_gib(1);
+const RESERVE_MIN: Bytes = Bytes::from_mib(128);
+const RESERVE_MAX: Bytes = Bytes::from_gib(1);
 const AT_MOST: Ratio = Ratio::from_percent(4.0);
 
 fn trigger() -> Trigger {
@@ -115,9 +115,14 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
 
 /// The advised value, or twice the current one, in KiB.
 fn advised(ram: Bytes, now: u64) -> u64 {
-    let share = ram.share(ADVISED).max(LEAST);
+    let share = ram.share(ADVISED).max(RESERVE_MIN);
     let more = Bytes::from_kib(now.saturating_mul(2));
-    share.max(more).min(MOST).min(ram.share(AT_MOST)).get() / 1024
+    share
+        .max(more)
+        .min(RESERVE_MAX)
+        .min(ram.share(AT_MOST))
+        .get()
+        / 1024
 }
 
 #[cfg(test)]

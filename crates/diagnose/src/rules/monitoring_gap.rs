@@ -37,7 +37,7 @@ declare_rule! {
 const COARSE: Span = Span::from_mins(5);
 /// A sample is late from this multiple of the median interval; reclaim delays a recorder by up to 4 s at 1 s (labelled
 /// captures), which is no gap.
-const LATE: f64 = 5.0;
+const LATE_INTERVALS: f64 = 5.0;
 /// A recorder that was late for less than this in all missed almost nothing; an engineering choice.
 const LATE_IN_ALL: Span = Span::from_secs(5);
 /// An engineering choice: the recorder missed a considerable part.
@@ -208,7 +208,7 @@ fn times(n: u32, what: &str) -> Option<String> {
 
 /// The share of time in intervals far longer than the median, where it matters.
 fn late(cx: &Evidence<'_>, interval: Span) -> Option<Ratio> {
-    let limit = interval.times(LATE);
+    let limit = interval.times(LATE_INTERVALS);
     let late = cx
         .timeline
         .times()

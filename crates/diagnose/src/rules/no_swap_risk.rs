@@ -36,20 +36,20 @@ declare_rule! {
 }
 
 /// An engineering choice.
-const MUCH: Ratio = Ratio::from_percent(70.0);
+const ANON_SHARE_MUCH: Ratio = Ratio::from_percent(70.0);
 
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
         all![
             gauge(SWAP_TOTAL).at_most("swap", Bytes::ZERO),
-            swappable().at_least("anonymous and shared memory", ram().share(MUCH)),
+            swappable().at_least("anonymous and shared memory", ram().share(ANON_SHARE_MUCH)),
         ],
     )
 }
 
 /// The default of zram-generator.
-const HALF: Ratio = Ratio::from_percent(50.0);
+const ANON_SHARE_HALF: Ratio = Ratio::from_percent(50.0);
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     if oom::only_others(cx) {
@@ -70,10 +70,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Info, title)
         .graph("anonymous and shared memory", &swappable)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
-        .shows_from(MEM_ANON, most, ram.share(MUCH), cx.time(index), text)
+        .shows_from(MEM_ANON, most, ram.share(ANON_SHARE_MUCH), cx.time(index), text)
         .counts_as("the setting")
         .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
-            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(HALF))))
+            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ANON_SHARE_HALF))))
             .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .affects(processes::largest(cx, index, 3))

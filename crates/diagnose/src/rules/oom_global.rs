@@ -46,9 +46,9 @@ declare_rule! {
 
 /// With more than this available just before, the host was hardly short (`free-low-harmless` calls 15 % healthy). A labelled
 /// capture of a fast-growing process had 3 % one second before its kill; a faster one would have had more.
-const SHORT: Ratio = Ratio::from_percent(15.0);
+const AVAILABLE_SHARE_SHORT: Ratio = Ratio::from_percent(15.0);
 /// Parts of this share of RAM are shown as having filled it: an engineering choice.
-const MUCH: Ratio = Ratio::from_percent(10.0);
+const SHARE_MUCH: Ratio = Ratio::from_percent(10.0);
 
 /// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
 const MOST_KILLS: u64 = 1 << 22;
@@ -145,7 +145,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "without cgroup events, only the signs of a shortage distinguish it from a kill at a cgroup limit"
     };
-    let much = cx.ram().map(|ram| ram.share(MUCH)).ok();
+    let much = cx.ram().map(|ram| ram.share(SHARE_MUCH)).ok();
     let gone =
         victim.map(|(name, used)| (name, format!("had {used} and is gone: likely the victim")));
     Ok(RULE
@@ -208,7 +208,7 @@ impl Signs {
             let before = available.at(at - 1)?;
             Some(available.at(at).map_or(before, |after| before.min(after)))
         });
-        let short = self.ram.map(|ram| ram.share(SHORT));
+        let short = self.ram.map(|ram| ram.share(AVAILABLE_SHARE_SHORT));
         KillInterval {
             at,
             reclaimed: stalls.and_then(|stalls| reclaimed(cx, stalls, at)),
@@ -275,7 +275,7 @@ impl KillInterval {
             })
             .with(self.available.zip(signs.ram), |finding, (least, ram)| {
                 let text = format!("{least} of {ram} available one sample before");
-                let short = ram.share(SHORT);
+                let short = ram.share(AVAILABLE_SHARE_SHORT);
                 finding
                     .shows_below(MEM_AVAILABLE, least, short, cx.time(self.at - 1), text)
                     .counts_if(self.was_short == Some(true), "little available")

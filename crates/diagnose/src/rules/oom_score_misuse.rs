@@ -33,9 +33,9 @@ declare_rule! {
 }
 
 /// An engineering choice: protected processes should be small.
-const MUCH: Ratio = Ratio::from_percent(20.0);
+const PROTECTED_SHARE: Ratio = Ratio::from_percent(20.0);
 /// An engineering choice: killing a victim below this share of the largest gains little.
-const SMALL: Ratio = Ratio::from_percent(25.0);
+const VICTIM_SHARE_SMALL: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
@@ -85,7 +85,7 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     let protected = &one.holders.protected;
     let sum: Bytes = protected.iter().map(|task| held(task)).sum();
     // The table lists processes of the cgroup only, so all of them count.
-    if sum < all.share(MUCH) {
+    if sum < all.share(PROTECTED_SHARE) {
         return None;
     }
     let first = protected.first()?;
@@ -107,7 +107,7 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
 fn marked(one: &Explained<'_>) -> Option<Finding> {
     let victim = one.holders.victim.as_ref()?;
     let (adj, size, largest) = (victim.adj()?, victim.held()?, one.holders.largest?);
-    if adj <= 0 || size >= held(largest).share(SMALL) {
+    if adj <= 0 || size >= held(largest).share(VICTIM_SHARE_SMALL) {
         return None;
     }
     Some(

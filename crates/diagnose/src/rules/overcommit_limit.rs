@@ -40,10 +40,10 @@ declare_rule! {
 }
 
 /// An engineering choice: one large request away from the limit.
-const SHARE: Ratio = Ratio::from_percent(95.0);
+const COMMITTED_SHARE: Ratio = Ratio::from_percent(95.0);
 /// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): requests of a tenth of the limit were
 /// refused on a host at 88 % (a test VM, November 2026).
-const NEAR: Ratio = Ratio::from_percent(85.0);
+const NEAR_LIMIT: Ratio = Ratio::from_percent(85.0);
 /// The default reserve for root in mode 2: 8 MiB (mm/mmap.c, init_admin_reserve).
 const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 /// The advised limit, as a multiple of committed memory.
@@ -61,7 +61,7 @@ fn trigger() -> Trigger {
         all![
             fact(OVERCOMMIT_MEMORY).at_least("vm.overcommit_memory", STRICT),
             any![
-                committed().at_least("committed memory", gauge(COMMIT_LIMIT).share(NEAR)),
+                committed().at_least("committed memory", gauge(COMMIT_LIMIT).share(NEAR_LIMIT)),
                 left.at_most("memory left to commit", reserve()),
             ],
         ],
@@ -88,7 +88,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let although =
         available.map_or_else(String::new, |left| format!(" although {left} is available"));
     let remaining = allowed.saturating_sub(most);
-    let is_full = part >= SHARE || remaining <= reserve;
+    let is_full = part >= COMMITTED_SHARE || remaining <= reserve;
     let refused = if is_full {
         "The kernel refuses allocations".to_owned()
     } else {
@@ -105,7 +105,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("committed", &committed)
         .shows_fact(OVERCOMMIT_MEMORY, STRICT.get(), mode)
         .counts_as("the setting")
-        .shows_from(COMMITTED_AS, most, allowed.share(NEAR), at, text)
+        .shows_from(COMMITTED_AS, most, allowed.share(NEAR_LIMIT), at, text)
         .counts_as("committed memory at the limit")
         .with(available, |finding, left| {
             let text = format!("at least {left} available throughout");

@@ -42,11 +42,11 @@ declare_rule! {
 }
 
 /// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
-const SHARE: Ratio = Ratio::from_percent(3.0);
+const PAGE_TABLES_SHARE: Ratio = Ratio::from_percent(3.0);
 /// A hundred small processes need this much, which exceeds the share on the smallest hosts.
-const LEAST: Bytes = Bytes::from_mib(16);
+const PAGE_TABLES_MIN: Bytes = Bytes::from_mib(16);
 /// This much matters on large hosts too; an engineering choice.
-const MUCH: Bytes = Bytes::from_mib(1536);
+const PAGE_TABLES_MUCH: Bytes = Bytes::from_mib(1536);
 /// 8 bytes for each 4 KiB are 0.2 % of memory mapped once; ten times that means sharing or sparse mappings.
 const OF_MAPPED: Ratio = Ratio::from_percent(2.0);
 /// Shared memory mapped by fewer processes would not explain large page tables.
@@ -66,12 +66,12 @@ fn trigger() -> Trigger {
 /// The threshold: for the host, or for the mapped memory.
 fn large() -> Reading<Bytes> {
     let mapped = gauge(MEM_ANON).plus([gauge(MEM_MAPPED)]);
-    let much = mapped.share(OF_MAPPED).max(MUCH);
+    let much = mapped.share(OF_MAPPED).max(PAGE_TABLES_MUCH);
     of_ram().min(much).or(of_ram())
 }
 
 fn of_ram() -> Reading<Bytes> {
-    ram().share(SHARE).max(LEAST)
+    ram().share(PAGE_TABLES_SHARE).max(PAGE_TABLES_MIN)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -89,8 +89,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |program| format!("{} with small pages", program.mapping()),
     );
     let title = format!("Page tables take {most}, {part} of RAM: {who}.");
-    let least = cx.ram()?.share(SHARE).max(LEAST);
-    let edge = if most >= least { least } else { MUCH };
+    let least = cx.ram()?.share(PAGE_TABLES_SHARE).max(PAGE_TABLES_MIN);
+    let edge = if most >= least {
+        least
+    } else {
+        PAGE_TABLES_MUCH
+    };
     let of_mapped = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped));
     let shared = cx.level(MEM_SHMEM, index);
     let segment = top.map(|program| program.shared).or(shared);

@@ -38,11 +38,11 @@ declare_rule! {
 }
 
 /// An engineering choice; healthy Kubernetes nodes were seen with 24 %.
-const LARGE: Ratio = Ratio::from_percent(25.0);
+const SHMEM_SHARE_LARGE: Ratio = Ratio::from_percent(25.0);
 /// Labelled captures: 0.2 % on hosts without such a load, 61 % with a growing tmpfs.
 const RISE: Ratio = Ratio::from_percent(5.0);
 /// An engineering choice: more than everything else together.
-const MOST: Ratio = Ratio::from_percent(50.0);
+const SHMEM_SHARE_CRITICAL: Ratio = Ratio::from_percent(50.0);
 /// Mapped segments of this share of Shmem explain it; otherwise it is files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
 
@@ -56,7 +56,7 @@ fn trigger() -> Trigger {
 }
 
 fn is_large() -> Predicate {
-    gauge(MEM_SHMEM).at_least("shared memory", ram().share(LARGE))
+    gauge(MEM_SHMEM).at_least("shared memory", ram().share(SHMEM_SHARE_LARGE))
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
@@ -79,7 +79,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = available::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
-    let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));
+    let severity = Severity::warning_if(
+        (climbs && share >= SHMEM_SHARE_LARGE) || (share >= SHMEM_SHARE_CRITICAL && little),
+    );
     let mappers = mappers(cx, at);
     let mapped = mappers
         .first()
@@ -105,7 +107,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_level(
             MEM_SHMEM,
             peak,
-            ram.share(LARGE),
+            ram.share(SHMEM_SHARE_LARGE),
             cx.time(at),
             format!("{peak} of shared memory and tmpfs ({share} of RAM)"),
         )
@@ -164,7 +166,7 @@ fn title(
             rise.to,
             rise.stretch.elapsed(),
         ),
-        (Some(rise), _) if share < LARGE => format!(
+        (Some(rise), _) if share < SHMEM_SHARE_LARGE => format!(
             "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
             rise.by(),
             rise.to,

@@ -43,7 +43,7 @@ declare_rule! {
 /// Labelled captures: the largest rise of SUnreclaim without a leak is 1.4 % of RAM (swap in full use).
 const CLIMB: Ratio = Ratio::from_percent(4.0);
 /// Real hosts in question-and-answer threads: 0.3 % to 5.4 %; the smallest leak 15 %.
-const HIGH: Ratio = Ratio::from_percent(10.0);
+const SLAB_SHARE_HIGH: Ratio = Ratio::from_percent(10.0);
 /// On small machines the basic kernel objects alone are a large share.
 const HIGH_AT_LEAST: Bytes = Bytes::from_mib(256);
 /// Where RAM is unknown: 10 % of 40 GiB.
@@ -84,7 +84,10 @@ fn edge(share: Ratio, otherwise: Bytes) -> Reading<Bytes> {
 }
 
 fn is_high() -> Predicate {
-    unreclaimable().at_least("unreclaimable slab", edge(HIGH, HIGH_UNKNOWN_RAM))
+    unreclaimable().at_least(
+        "unreclaimable slab",
+        edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM),
+    )
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
@@ -109,7 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .filter(|rise| rise.climbs)
         .max_by_key(Rise::by);
     let edge = |share, otherwise| Ok(edge(share, otherwise).track(cx)?.at(at).unwrap_or_default());
-    let high: Bytes = edge(HIGH, HIGH_UNKNOWN_RAM)?;
+    let high: Bytes = edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM)?;
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
     let severity = severity(cx, stretch, climb.as_ref(), too_high);
     let grown = climb

@@ -34,7 +34,7 @@ declare_rule! {
 }
 
 /// An engineering choice: after a shortage, more swap than this is used.
-const SOME: Ratio = Ratio::from_percent(25.0);
+const SWAP_USED_SHARE: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
     let hardly_any = swapped_in().at_most("swapped in", SWAP_TRAFFIC);
@@ -84,7 +84,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// Levels show no swap-in, but little used swap with much available memory is typical of idle pages.
 fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
     let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
-    let share_of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
+    let share_of_swap = used
+        .ratio_of(total)
+        .filter(|share| *share <= SWAP_USED_SHARE)?;
     let (available, is_reported) = available::available_at_most(cx).ok()?;
     let (least, _) = available.min_in(stretch)?;
     let much = cx.ram().ok()?.share(ROOM);

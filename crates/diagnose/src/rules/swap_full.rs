@@ -38,9 +38,9 @@ declare_rule! {
 /// An engineering choice.
 const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice: swap takes nothing more.
-const FULL: Ratio = Ratio::from_percent(2.0);
+const SWAP_FREE_SHARE_FULL: Ratio = Ratio::from_percent(2.0);
 /// With more than this available, full swap holds cold pages.
-const LITTLE: Ratio = LITTLE_AVAILABLE;
+const AVAILABLE_LITTLE: Ratio = LITTLE_AVAILABLE;
 
 /// A kernel report proves it at once; levels must last.
 fn trigger() -> Trigger {
@@ -57,7 +57,7 @@ fn used_up() -> Predicate {
     all![
         gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
         gauge(SWAP_FREE).at_most("free swap", nearly_full),
-        gauge(MEM_AVAILABLE).at_most("available", ram().share(LITTLE)),
+        gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE_LITTLE)),
     ]
 }
 
@@ -109,7 +109,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let total = cx.timeline.at(SWAP_TOTAL, stretch.last);
     let total = total.unwrap_or_default();
-    let little = cx.ram()?.share(LITTLE);
+    let little = cx.ram()?.share(AVAILABLE_LITTLE);
     let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
         return clear!("available memory was not measured");
     };
@@ -119,8 +119,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and_then(|refaults| pressure::worst(&refaults, stretch))
         .filter(|refaulted| *refaulted >= READ_AGAIN);
     let hurts = refaulted.is_some() || stalls.for_memory();
-    let severity =
-        Severity::critical_if(left < total.share(FULL) && !cx.is_single_sample() && hurts);
+    let severity = Severity::critical_if(
+        left < total.share(SWAP_FREE_SHARE_FULL) && !cx.is_single_sample() && hurts,
+    );
     let at = cx.time(index);
     let title = format!(
         "RAM and swap are nearly used up: {left} of {total} swap is free and {least} of RAM is available, so further growth ends in an OOM kill."

@@ -44,7 +44,7 @@ declare_rule! {
 }
 
 /// Measured: 0.5 % to 4.3 % on healthy hosts, old kernels included.
-const LARGE: Ratio = Ratio::from_percent(5.0);
+const UNACCOUNTED_SHARE_LARGE: Ratio = Ratio::from_percent(5.0);
 /// Where the source lacks terms that are present on any host; per-CPU lists alone may take some percent.
 const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice.
@@ -71,7 +71,7 @@ fn could() -> Predicate {
         gauge(MEM_PERCPU),
         gauge(MEM_HUGETLB),
     ]);
-    let large = ram().share(LARGE).max(AT_LEAST);
+    let large = ram().share(UNACCOUNTED_SHARE_LARGE).max(AT_LEAST);
     let uncounted = ram().minus(counted);
     uncounted.at_least("memory in none of the largest counters", large)
 }
@@ -115,7 +115,7 @@ fn accounting_at(cx: &Evidence<'_>, index: usize) -> Option<Accounting> {
 /// The threshold for a source with these terms.
 fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
     let share = if terms.missing.is_empty() {
-        LARGE
+        UNACCOUNTED_SHARE_LARGE
     } else {
         LARGE_INCOMPLETE
     };

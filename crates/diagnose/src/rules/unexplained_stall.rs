@@ -40,7 +40,7 @@ declare_rule! {
 const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
 
 /// Rarer samples show a stall but seldom its cause, which may be shorter: an engineering choice.
-const RARE: Span = Span::from_secs(15);
+const SAMPLE_INTERVAL_RARE: Span = Span::from_secs(15);
 
 /// This many restored pages explain a wait: an engineering choice, a disk seek each tenth of a second.
 const RESTORED: PerSecond<Pages> = PerSecond::new(10.0);
@@ -56,7 +56,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     // Rare samples do not show the cause.
     let every = stretch.interval();
-    if every > RARE {
+    if every > SAMPLE_INTERVAL_RARE {
         let names = vec![PSI_MEMORY_SOME.def().name];
         return Err(Missing::because(names, Need::MoreSamples { every }));
     }

@@ -12,7 +12,7 @@ use crate::decompress::{Packing, damage};
 use timeline::Source;
 
 /// Bytes of an unpacked bundle: a packed megabyte can become a gigabyte.
-const LARGEST: u64 = 64 << 30;
+const ARCHIVE_BYTES_MAX: u64 = 64 << 30;
 /// Bytes of extended headers: far more than the longest path.
 const LONGEST_NAME: u64 = 64 << 10;
 
@@ -44,7 +44,7 @@ fn entries(
     read: &mut usize,
     refused: &mut usize,
 ) -> std::io::Result<()> {
-    let mut archive = Archive::new(input.take(LARGEST));
+    let mut archive = Archive::new(input.take(ARCHIVE_BYTES_MAX));
     let mut long_name: Option<String> = None;
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;

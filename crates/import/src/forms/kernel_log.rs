@@ -23,7 +23,7 @@ pub(super) const FORM: Form = Form {
 /// Reports with all zones and tasks; further ones have the largest tasks only.
 const MOST_WHOLE: usize = 200;
 /// Tasks of those.
-const LARGEST: usize = 20;
+const TASKS_MAX: usize = 20;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if !messages::is_candidate(input.lines.first()?) {
@@ -93,8 +93,8 @@ fn shorten(report: &mut KernelReport) {
     report
         .tasks
         .sort_by_key(|task| std::cmp::Reverse(size(task)));
-    report.tasks_left_out += report.tasks.len().saturating_sub(LARGEST);
-    report.tasks.truncate(LARGEST);
+    report.tasks_left_out += report.tasks.len().saturating_sub(TASKS_MAX);
+    report.tasks.truncate(TASKS_MAX);
     report.zones.clear();
     report.not_understood.clear();
 }

@@ -13,8 +13,8 @@ use crate::builder::Snapshot;
 use crate::text::figure::{KIB, MIB, TIB};
 
 /// RAM of any host.
-const LEAST: f64 = 64.0 * MIB;
-const MOST: f64 = 16.0 * TIB;
+const RAM_BYTES_MIN: f64 = 64.0 * MIB;
+const RAM_BYTES_MAX: f64 = 16.0 * TIB;
 /// RAM of most hosts.
 const USUAL: f64 = TIB;
 
@@ -31,17 +31,17 @@ pub(super) enum TotalUnit {
 
 /// The unit of a `MemTotal` without a unit.
 pub(super) fn unit_of_total(total: f64) -> TotalUnit {
-    if (LEAST..=USUAL).contains(&(total * KIB)) {
+    if (RAM_BYTES_MIN..=USUAL).contains(&(total * KIB)) {
         return TotalUnit::Kib;
     }
     let units = [
-        ("bytes", MOST),
-        ("KiB", MOST),
-        ("MiB", MOST),
+        ("bytes", RAM_BYTES_MAX),
+        ("KiB", RAM_BYTES_MAX),
+        ("MiB", RAM_BYTES_MAX),
         ("GiB", USUAL),
     ];
     let could_be = |(name, most): (&str, f64)| {
-        SizeUnit::named(name).filter(|unit| (LEAST..=most).contains(&(total * unit.bytes)))
+        SizeUnit::named(name).filter(|unit| (RAM_BYTES_MIN..=most).contains(&(total * unit.bytes)))
     };
     let mut possible = units.into_iter().filter_map(could_be);
     match (possible.next(), possible.next()) {

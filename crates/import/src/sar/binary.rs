@@ -50,7 +50,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 /// A day of ten-minute samples has about 6 MB.
 const MOST_BYTES: u64 = 1 << 30;
 /// From the error message of sadf for files of older versions.
-const OLD: &str = "convert it to current format";
+const OLD_FORMAT: &str = "convert it to current format";
 
 /// Reads a binary file through a copy: the input may be packed or a pipe, and sadf cannot take the path of the copy for an
 /// option or a number.
@@ -59,7 +59,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<SarDocument, SadfError> {
     let path = scratch.path().join("sa");
     copy(input, &path).map_err(SadfError::Run)?;
     match to_json(&path) {
-        Err(SadfError::Refused(why)) if why.contains(OLD) => {
+        Err(SadfError::Refused(why)) if why.contains(OLD_FORMAT) => {
             let converted = scratch.path().join("converted");
             convert(&path, &converted)?;
             to_json(&converted)

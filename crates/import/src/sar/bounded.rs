@@ -14,7 +14,7 @@ pub(crate) struct Bounded<'a> {
 
 impl<'a> Bounded<'a> {
     /// Far more than any name or text of sadf.
-    const LONGEST: usize = 1 << 20;
+    const LINE_BYTES_MAX: usize = 1 << 20;
 
     /// Bounds an input.
     pub(crate) fn new(inner: &'a mut dyn BufRead, delimiter: u8) -> Self {
@@ -29,7 +29,7 @@ impl<'a> Bounded<'a> {
 
 impl BufRead for Bounded<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.since > Self::LONGEST {
+        if self.since > Self::LINE_BYTES_MAX {
             return Err(io::Error::other("a piece of it is longer than 1 MiB"));
         }
         self.inner.fill_buf()

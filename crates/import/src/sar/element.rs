@@ -19,7 +19,7 @@ pub(super) struct Element {
 
 impl Element {
     /// More than any host has, so that a hostile file cannot fill memory.
-    const MOST: usize = 100_000;
+    const ELEMENTS_MAX: usize = 100_000;
 
     /// Adds a string.
     pub(super) fn text(&mut self, group: &str, name: &str, text: &str) {
@@ -48,7 +48,7 @@ impl Element {
             group => group,
         };
         if let Some(column) = columns::by_name(group, name)
-            && self.figures.len() < Self::MOST
+            && self.figures.len() < Self::ELEMENTS_MAX
         {
             self.figures.push((self.row, column, number));
         }
@@ -56,7 +56,7 @@ impl Element {
 
     /// Starts the row of a CPU or disk.
     fn row(&mut self, name: &str) {
-        if self.rows.len() < Self::MOST {
+        if self.rows.len() < Self::ELEMENTS_MAX {
             self.row = Some(self.rows.len());
             self.rows.push(name.to_owned());
         }

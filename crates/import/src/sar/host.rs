@@ -16,7 +16,7 @@ pub(crate) struct SarHost {
 
 impl SarHost {
     /// No name is longer.
-    const LONGEST: usize = 128;
+    const NAME_BYTES_MAX: usize = 128;
 
     /// Notes the kernel's release.
     pub(crate) fn set_release(&mut self, text: &str) {
@@ -29,7 +29,7 @@ impl SarHost {
     }
 
     fn set(name: &mut Option<String>, text: &str) {
-        if (1..Self::LONGEST).contains(&text.len()) {
+        if (1..Self::NAME_BYTES_MAX).contains(&text.len()) {
             name.get_or_insert_with(|| text.to_owned());
         }
     }

@@ -10,7 +10,7 @@ use super::AnswerFormat;
 use super::typed::{every, keep, keep_size, sync};
 
 /// The default interval of processes, and the least of cgroups.
-const SLOW: Span = Span::from_secs(10);
+const INTERVAL_SLOW: Span = Span::from_secs(10);
 
 /// Record this host's memory all the time: a flight recorder that every other command can read
 ///
@@ -132,12 +132,12 @@ impl RecordArgs {
             ),
             _ if self.no_processes => Ok(None),
             Some(processes) => Ok(Some(processes)),
-            None => Ok(Some(SLOW.max(self.every))),
+            None => Ok(Some(INTERVAL_SLOW.max(self.every))),
         }
     }
 
     /// The interval of cgroups, each of which costs more than a process; `None`: they are not sampled.
     pub(crate) fn cgroups_every(&self, processes: Option<Span>) -> Option<Span> {
-        (!self.no_groups).then(|| processes.map_or(SLOW, |every| every.max(SLOW)))
+        (!self.no_groups).then(|| processes.map_or(INTERVAL_SLOW, |every| every.max(INTERVAL_SLOW)))
     }
 }

@@ -81,7 +81,7 @@ impl Paths {
 
 impl Cgroups {
     /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
-    const MOST: usize = 1_000;
+    const REQUESTED_MAX: usize = 1_000;
     /// Cgroups with a requested usage, to find the largest.
     const MOST_VISITED: usize = 16_384;
     /// Walks from one search for a mount to the next.
@@ -133,7 +133,7 @@ impl Cgroups {
             end: 0,
         });
         while let Some(group) = self.queue.pop() {
-            if walk.read == Self::MOST {
+            if walk.read == Self::REQUESTED_MAX {
                 walk.left_out += 1 + self.queue.len();
                 break;
             }
@@ -358,12 +358,12 @@ mod tests {
     #[test]
     fn wide_trees_are_cut_to_the_largest_and_counted() {
         let (directory, mount) = machine();
-        let groups = Cgroups::MOST as u64 + 20;
+        let groups = Cgroups::REQUESTED_MAX as u64 + 20;
         for i in 0..groups {
             group(&mount.join(format!("g{i:04}")), 1_000 + i);
         }
         let (sample, walk) = read(directory.path());
-        assert_eq!((walk.read, walk.left_out), (Cgroups::MOST, 21));
+        assert_eq!((walk.read, walk.left_out), (Cgroups::REQUESTED_MAX, 21));
         assert_eq!(keys(&sample)[1], format!("/g{:04}", groups - 1));
         assert!(!keys(&sample).contains(&"/g0000"));
     }

@@ -24,7 +24,7 @@ use crate::text;
 pub const KMSG: &str = "/dev/kmsg";
 
 /// The kernel's own buffer for a record with its dictionary is 8 KiB (`CONSOLE_EXT_LOG_MAX`), since 6.2 2 KiB.
-const LONGEST: usize = 16 << 10;
+const RECORD_BYTES_MAX: usize = 16 << 10;
 
 /// The kernel log, open for reading from its oldest record on.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl KernelLog {
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(file) => Ok(Self {
                 file: file.into(),
-                buffer: vec![0; LONGEST],
+                buffer: vec![0; RECORD_BYTES_MAX],
             }),
             Err(errno) => Err(ReadError {
                 path: path.display().to_string(),

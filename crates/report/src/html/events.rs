@@ -7,7 +7,7 @@ use crate::model::EventEntry;
 use crate::model::page::is_main;
 
 /// A page with more would be a log.
-const MOST: usize = 300;
+const EVENTS_MAX: usize = 300;
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let all = &scene.page.events.events;
@@ -29,8 +29,8 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 /// All where they are few; else those first that explain what charts show.
 fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
     let main = all.iter().filter(|event| is_main(event)).count();
-    let mut room_for_main = MOST;
-    let mut room_for_rest = MOST.saturating_sub(main);
+    let mut room_for_main = EVENTS_MAX;
+    let mut room_for_rest = EVENTS_MAX.saturating_sub(main);
     let is_told = |event: &&EventEntry| {
         let room = if is_main(event) {
             &mut room_for_main

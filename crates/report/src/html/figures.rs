@@ -13,7 +13,7 @@ use crate::model::{Evidence, Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
 /// More would not be read.
-const MOST: usize = 4;
+const FIGURES_MAX: usize = 4;
 /// Longer names are cut where figures stand side by side.
 const LONGEST_NAME: usize = 32;
 
@@ -52,7 +52,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     let leading = scene.report.findings.first();
     let mut figures = leading.map_or_else(Vec::new, |finding| of_finding(scene, finding));
-    figures.truncate(MOST - 1);
+    figures.truncate(FIGURES_MAX - 1);
     let usual = [
         available(scene),
         most(
@@ -68,7 +68,7 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
             figures.push(figure);
         }
     }
-    figures.truncate(MOST);
+    figures.truncate(FIGURES_MAX);
     figures
 }
 

@@ -115,11 +115,11 @@ impl Context<'_> {
     /// it, as the points would be too few to show it.
     fn graph(&self, graph: &diagnose::Graph, when: Option<Stretch>) -> Graph {
         /// With fewer of the points within the finding, they are laid closer.
-        const PART: f64 = 0.1;
+        const PART_SHARE: f64 = 0.1;
         let times = self.timeline.times();
         let ends = (Span::ZERO, self.timeline.duration());
         let lasts = when.map_or(ends.1, |when| when.duration());
-        let close = when.filter(|_| lasts > Span::ZERO && lasts < ends.1.times(PART));
+        let close = when.filter(|_| lasts > Span::ZERO && lasts < ends.1.times(PART_SHARE));
         let (from, to) = close.map_or(ends, |when| {
             (
                 when.from.saturating_sub(lasts),

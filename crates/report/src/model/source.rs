@@ -97,9 +97,9 @@ impl From<&timeline::Input> for Input {
 
 /// Where the wall clock was set. Of very many times some that follow each other are one, after which it is right again.
 fn clock_steps(timeline: &Timeline) -> Vec<ClockStep> {
-    const MOST: usize = 200;
+    const INPUTS_MAX: usize = 200;
     let steps = timeline.clock_steps();
-    let together = steps.chunks(steps.len().div_ceil(MOST).max(1));
+    let together = steps.chunks(steps.len().div_ceil(INPUTS_MAX).max(1));
     #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
     let entries = together.filter_map(|steps| {
         Some(ClockStep {

@@ -122,9 +122,11 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
 
 /// A share for its column; one that is next to nothing says no more than that.
 fn share(of_whole: f64) -> String {
-    const LITTLE: f64 = 0.001;
+    const SHARE_LITTLE: f64 = 0.001;
     match of_whole {
-        little if 0.0 < little && little < LITTLE => format!("< {}", Ratio::new(LITTLE)),
+        little if 0.0 < little && little < SHARE_LITTLE => {
+            format!("< {}", Ratio::new(SHARE_LITTLE))
+        }
         share => cut(&Ratio::new(share).to_string(), SHARE_CELLS - 1),
     }
 }

@@ -119,9 +119,9 @@ struct PssRequest {
 
 impl Schedule {
     /// Between two readings of one process at least: growth that matters lasts longer.
-    const REST: Span = Span::from_secs(30);
+    const PAUSE: Span = Span::from_secs(30);
     /// A process that did not answer, or may not be read, is left alone for so long.
-    const LONG: Span = Span::from_hours(1);
+    const AGE_LONG: Span = Span::from_hours(1);
     /// Processes below 256 KiB hold nothing worth dividing.
     const LEAST_KIB: u64 = 256;
 
@@ -146,7 +146,7 @@ impl Schedule {
         if answer.is_read {
             self.read_at = Some(now);
             self.resident = resident;
-            self.not_before = now.plus(Self::REST);
+            self.not_before = now.plus(Self::PAUSE);
         } else {
             self.leave_alone(now);
         }
@@ -160,7 +160,7 @@ impl Schedule {
     /// Not to be requested long.
     pub(crate) fn leave_alone(&mut self, now: Span) {
         self.is_asked = false;
-        self.not_before = now.plus(Self::LONG);
+        self.not_before = now.plus(Self::AGE_LONG);
     }
 
     /// What reading it will cost: as the last time, else as its size foretells.

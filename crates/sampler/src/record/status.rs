@@ -20,13 +20,13 @@ pub const FILE: &str = "status.json";
 /// What is written before it takes the other's place; never read.
 const UNFINISHED: &str = "status.json.tmp";
 /// More than this is no status.
-const LONGEST: u64 = 1 << 20;
+const STATUS_BYTES_MAX: u64 = 1 << 20;
 
 /// The status in a directory; `None` where there is none, or the file is damaged.
 pub fn read(directory: &Path) -> Option<RecorderStatus> {
     let mut text = Vec::new();
     let file = open_own(File::options().read(true), &directory.join(FILE)).ok()?;
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    file.take(STATUS_BYTES_MAX).read_to_end(&mut text).ok()?;
     let status: RecorderStatus = serde_json::from_slice(&text).ok()?;
     // An empty list would be a status of nothing, too.
     (status.pid > 0).then_some(status)

@@ -7,7 +7,7 @@ use timeline::{Absence, Problems, Sample, Timeline};
 use units::{Count, Span};
 
 /// So many reports are used, the last ones: more of a storm of kills says nothing new.
-const MOST: usize = 1_000;
+const REPORTS_MAX: usize = 1_000;
 
 /// The log while a host is watched.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl KernelReports {
         let written = self.watch.settled(now, is_end).into_iter();
         self.found
             .extend(written.filter(|report| report.stamp.boot >= self.from));
-        let too_many = self.found.len().saturating_sub(MOST);
+        let too_many = self.found.len().saturating_sub(REPORTS_MAX);
         self.found.drain(..too_many);
     }
 

@@ -29,7 +29,7 @@ pub(crate) const FILE: &str = "recording.json";
 const DRAFT: &str = ".recording.json";
 
 /// A longer file of this name is not a recording's.
-const LONGEST: u64 = 64 << 10;
+const IDENTITY_BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct RecordingFile {
@@ -61,7 +61,7 @@ struct OnlyFormat {
 /// The host of a recording.
 pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     let path = directory.join(FILE);
-    let text = files::read_regular(&path, LONGEST)
+    let text = files::read_regular(&path, IDENTITY_BYTES_MAX)
         .map_err(|error| StoreError::io("read", &path, &error))?;
     let strange = |error: serde_json::Error| StoreError::NotARecording {
         path: directory.to_owned(),

@@ -76,7 +76,7 @@ fn open(path: &Path) -> io::Result<File> {
         }
         opened => opened?,
     };
-    let is_ours = files::read_regular(path, LONGEST).is_ok_and(|text| {
+    let is_ours = files::read_regular(path, LOCK_BYTES_MAX).is_ok_and(|text| {
         let mut bytes = text.trim_ascii().iter();
         bytes.all(u8::is_ascii_digit)
     });
@@ -88,7 +88,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// More than a PID and a line feed.
-const LONGEST: u64 = 32;
+const LOCK_BYTES_MAX: u64 = 32;
 
 fn write_pid(path: &Path) -> io::Result<()> {
     let mut file = files::open_own(OpenOptions::new().write(true), path)?;
@@ -97,7 +97,7 @@ fn write_pid(path: &Path) -> io::Result<()> {
 }
 
 fn holder(path: &Path) -> Option<u32> {
-    let text = files::read_regular(path, LONGEST).ok()?;
+    let text = files::read_regular(path, LOCK_BYTES_MAX).ok()?;
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 

@@ -314,8 +314,8 @@ fn list(names: &[String]) -> String {
 /// The name of a kernel file as the catalogue has it. Other names are leaked, up to a bound.
 pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    const MOST: usize = 1024;
-    const LONGEST: usize = 4096;
+    const NAMES_MAX: usize = 1024;
+    const NAME_BYTES_MAX: usize = 4096;
     let of_signals = signals::ALL.iter().map(|def| def.file);
     let of_facts = facts::ALL.iter().map(|fact| fact.file);
     if let Some(known) = of_signals.chain(of_facts).find(|file| *file == name) {
@@ -325,7 +325,7 @@ pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     if let Some(known) = others.get(name) {
         return Some(known);
     }
-    if others.len() >= MOST || name.len() > LONGEST {
+    if others.len() >= NAMES_MAX || name.len() > NAME_BYTES_MAX {
         return None;
     }
     let leaked: &'static str = name.to_owned().leak();

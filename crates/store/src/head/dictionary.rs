@@ -29,7 +29,7 @@ pub(super) struct NameDictionary {
 
 impl NameDictionary {
     /// More tables or columns are nonsense.
-    const MOST: u64 = 4096;
+    const TEXT_BYTES_MAX: u64 = 4096;
 
     /// This memtide's own.
     pub(super) fn own() -> Self {
@@ -48,7 +48,9 @@ impl NameDictionary {
             if entity.is_none() {
                 dictionary.strange.push(name);
             }
-            let count = input.number().filter(|count| *count <= Self::MOST)?;
+            let count = input
+                .number()
+                .filter(|count| *count <= Self::TEXT_BYTES_MAX)?;
             let columns = 0..usize::try_from(count).ok()?;
             let signals = columns.map(|column| dictionary.signal(&mut input, entity, column));
             let signals = signals.collect::<Option<_>>()?;

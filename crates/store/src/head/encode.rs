@@ -232,7 +232,7 @@ impl Encoder {
 
     /// Whether the last sample's frame exceeds what readers accept.
     pub(crate) fn is_too_long(&self) -> bool {
-        self.frame.len() - HEADER > frame::MOST
+        self.frame.len() - HEADER > frame::FRAME_BYTES_MAX
     }
 
     /// Appends unknown fields that are new or have changed since they were written last.

@@ -12,7 +12,7 @@ pub(super) const MARK: &[u8; 8] = b"memtide\x01";
 pub(super) const HEADER: usize = 9;
 
 /// The longest payload: 2,000 processes take a third of a MiB.
-pub(super) const MOST: usize = 64 << 20;
+pub(super) const FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) fn begin(into: &mut Vec<u8>, kind: FrameKind) -> usize {
 }
 
 /// Ends the frame that was begun at `at`: everything behind it is its payload.
-#[allow(clippy::cast_possible_truncation)] // The writer drops what is longer than MOST.
+#[allow(clippy::cast_possible_truncation)] // The writer drops what is longer than FRAME_BYTES_MAX.
 pub(super) fn end(into: &mut [u8], at: usize) {
     let length = (into.len() - at - HEADER) as u32;
     into[at..at + 4].copy_from_slice(&length.to_le_bytes());
@@ -111,7 +111,7 @@ impl<'a> Frames<'a> {
         let length: [u8; 4] = self.bytes.get(at..at + 4)?.try_into().ok()?;
         let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
         let end = at.checked_add(HEADER)?.checked_add(length)?;
-        (length <= MOST && end <= self.bytes.len()).then_some(end)
+        (length <= FRAME_BYTES_MAX && end <= self.bytes.len()).then_some(end)
     }
 
     /// Where the next frame begins after one that is damaged.

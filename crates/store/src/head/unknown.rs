@@ -19,7 +19,7 @@ pub(super) struct UnknownFieldCache(Vec<Field>);
 
 impl UnknownFieldCache {
     /// As many as a timeline has.
-    const MOST: usize = 4096;
+    const FIELDS_MAX: usize = 4096;
 
     pub(super) fn take(&mut self, fields: &UnknownFields) {
         let mut at = 0;
@@ -32,7 +32,7 @@ impl UnknownFieldCache {
                     self.0[place].value = found.value;
                     at = place + 1;
                 }
-                None if self.0.len() < Self::MOST => self.0.push(Field {
+                None if self.0.len() < Self::FIELDS_MAX => self.0.push(Field {
                     file: found.file,
                     field: found.field.clone(),
                     value: found.value,

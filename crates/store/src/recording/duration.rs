@@ -11,7 +11,7 @@ use crate::segment::Segment;
 /// hours would leave no memory for processes within 256 MiB (`cargo bench --bench read`).
 const EVERY_SAMPLE_UP_TO: Span = Span::from_hours(6);
 /// The duration of a part without a manifest: the longest that a recorder writes.
-const PART: Span = Span::from_hours(1);
+const UNSEALED_PART_DURATION: Span = Span::from_hours(1);
 
 impl Recording {
     /// Whether all of it is too long to be read sample by sample.
@@ -62,7 +62,7 @@ impl Recording {
 
 /// An upper bound of the part of a segment within a selection.
 fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>) -> Span {
-    let lasts = segment.duration().unwrap_or(PART);
+    let lasts = segment.duration().unwrap_or(UNSEALED_PART_DURATION);
     let Some((first, last)) = segment.span() else {
         return lasts;
     };

@@ -15,7 +15,7 @@ use crate::files;
 use crate::format::FORMAT;
 
 /// A longer `segment.json` is none.
-const LONGEST: u64 = 1 << 20;
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// The most runs in a byte of a table. Repetition counts encode many runs in few bytes, but an impossible number must not
 /// make a reader skip readings.
 const RUNS_PER_BYTE: usize = 64;
@@ -124,7 +124,7 @@ impl Manifest {
 
     /// Reads one; `None` where it is absent or damaged, or names files elsewhere.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        let bytes = files::read_regular(path, LONGEST).ok()?;
+        let bytes = files::read_regular(path, MANIFEST_BYTES_MAX).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
         let is_within = manifest.files().all(|name| !name.contains('/'));
         is_within.then_some(manifest)

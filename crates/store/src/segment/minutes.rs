@@ -34,7 +34,7 @@ pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
 ];
 
 /// How many processes and slab caches are stored: the largest ones show where memory went.
-const LARGEST: usize = 64;
+const NAMES_MAX: usize = 64;
 
 /// Samples of one minute, from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,7 +317,7 @@ fn largest<'a>(timeline: &'a Timeline, entity: Entity, facts: &Facts) -> Vec<&'a
         .collect();
     all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.key.cmp(&b.1.key)));
     if matches!(entity, Entity::Process | Entity::Slab) {
-        all.truncate(LARGEST);
+        all.truncate(NAMES_MAX);
     }
     all.into_iter().map(|(_, series)| series).collect()
 }

@@ -9,7 +9,7 @@ use crate::signals::{
 };
 
 /// Entities of a kind that eviction leaves; it begins at twice as many. Each takes about 2 KiB.
-const MOST: usize = 20_000;
+const ENTITIES_MAX: usize = 20_000;
 
 /// The evicted entities of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Timeline {
 
     /// `has_ended`: whether an entity of a kind that was last seen in this sample cannot continue.
     fn evict_where(&mut self, has_ended: impl Fn(Entity, usize) -> bool) {
-        if self.entities.len() <= self.evict_above.max(2 * MOST) {
+        if self.entities.len() <= self.evict_above.max(2 * ENTITIES_MAX) {
             return;
         }
         for entity in Entity::ALL {
@@ -68,7 +68,7 @@ impl Timeline {
     }
 
     fn drop_ended(&mut self, entity: Entity, has_ended: &impl Fn(Entity, usize) -> bool) {
-        let too_many = self.entities(entity).count().saturating_sub(MOST);
+        let too_many = self.entities(entity).count().saturating_sub(ENTITIES_MAX);
         let now = self.reads(entity).last();
         let rank_ended = |(index, series): (usize, &EntitySeries)| {
             let last = series.columns.last_sample()?;
@@ -182,7 +182,10 @@ mod tests {
     fn the_largest_ended_processes_stay_and_all_live_ones() {
         let timeline = built(120, 1_000);
         let count = timeline.entities(Entity::Process).count();
-        assert!((MOST..=2 * MOST + 1_000).contains(&count), "{count}");
+        assert!(
+            (ENTITIES_MAX..=2 * ENTITIES_MAX + 1_000).contains(&count),
+            "{count}"
+        );
         let evicted = timeline.evicted(Entity::Process);
         assert_eq!(count + evicted.count, 120 * 1_000 + 12 + 1);
         assert!(evicted.at_most < Some(Bytes::from_mib(100)), "{evicted:?}");

@@ -35,7 +35,7 @@ fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
 
 /// Below this share of available memory even one sample argues against headroom (available-exhaustion warns from 10 % down;
 /// one misjudged host had 12 %).
-const LITTLE: Ratio = Ratio::from_percent(15.0);
+const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(15.0);
 
 /// One sample proves levels only; the headline adds whether they are low.
 pub(super) fn headline(cx: &Evidence<'_>) -> String {
@@ -45,8 +45,9 @@ pub(super) fn headline(cx: &Evidence<'_>) -> String {
         let (_, high, _) = floor(cx, total);
         let (available, _) = available::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
-        (on_floor(cx, free, high, total)? && (available < LITTLE || swap_used(cx).is_some()))
-            .then_some(())
+        (on_floor(cx, free, high, total)?
+            && (available < AVAILABLE_LITTLE || swap_used(cx).is_some()))
+        .then_some(())
     };
     let but = match is_low() {
         Some(()) => ", but headroom seems small",

@@ -36,10 +36,10 @@ pub(super) fn write(group: &EntityRow, mode: CgroupMode, texts: &mut Texts) {
 
 fn in_v1(signal: SignalId, raw: u64) -> Option<(&'static str, String)> {
     /// How the kernel writes that there is no limit, with pages of 4 KiB.
-    const NONE: u64 = 0x7fff_ffff_ffff_f000;
+    const NO_LIMIT: u64 = 0x7fff_ffff_ffff_f000;
     let (name, field) = CgroupFiles::place_in_v1(signal)?;
     let line = match field {
-        "" => format!("{}\n", raw.min(NONE)),
+        "" => format!("{}\n", raw.min(NO_LIMIT)),
         field => format!("{field} {raw}\n"),
     };
     Some((name, line))

@@ -30,9 +30,9 @@ pub(super) struct FreeTable<'a> {
 }
 
 /// Columns of procps, for rows without an English header.
-const OLD: [&str; 6] = ["total", "used", "free", "shared", "buffers", "cached"];
-const NEW: [&str; 6] = ["total", "used", "free", "shared", "buff/cache", "available"];
-const WIDE: [&str; 7] = [
+const OLD_COLUMNS: [&str; 6] = ["total", "used", "free", "shared", "buffers", "cached"];
+const NEW_COLUMNS: [&str; 6] = ["total", "used", "free", "shared", "buff/cache", "available"];
+const WIDE_COLUMNS: [&str; 7] = [
     "total",
     "used",
     "free",
@@ -252,9 +252,9 @@ fn columns<'a>(header: &[(&'a str, usize)], figures: &[PrintedFigure]) -> Vec<&'
     let is_new = header.get(4).is_some_and(|(name, _)| name.contains('/'));
     match figures.len().max(header.len()) {
         _ if is_english => header.iter().map(|(name, _)| *name).collect(),
-        7 => WIDE.to_vec(),
-        _ if !is_new && sums::is_before_3_3_10(figures) => OLD.to_vec(),
-        _ => NEW.to_vec(),
+        7 => WIDE_COLUMNS.to_vec(),
+        _ if !is_new && sums::is_before_3_3_10(figures) => OLD_COLUMNS.to_vec(),
+        _ => NEW_COLUMNS.to_vec(),
     }
 }
 

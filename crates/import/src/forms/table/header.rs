@@ -53,11 +53,11 @@ pub(super) struct TableHeader {
 
 impl TableHeader {
     /// Longer lines are not headers.
-    const LONGEST: usize = 4000;
+    const HEADER_BYTES_MAX: usize = 4000;
 
     /// Reads a header; `None` if none of its words clearly means memory. `has_unit`: the heading above has a unit.
     pub(super) fn from_line(line: &str, has_unit: bool) -> Option<Self> {
-        if line.is_empty() || line.len() > Self::LONGEST {
+        if line.is_empty() || line.len() > Self::HEADER_BYTES_MAX {
             return None;
         }
         let plain = line.trim_start_matches(['#', ' ']);

@@ -33,7 +33,7 @@ const COLUMNS: [&str; 18] = [
     "id", "wa", "st", "gu",
 ];
 /// Swapped-out tasks, in Linux 2.4.
-const OLD: [&str; 1] = ["w"];
+const OLD_COLUMNS: [&str; 1] = ["w"];
 /// With `-a` instead of buff and cache.
 const ACTIVE: [&str; 2] = ["inact", "active"];
 /// Index of the first share of CPU time in rows without a heading.
@@ -123,7 +123,8 @@ fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
     let is_band = first.contains("procs") && first.contains("memory");
     let names = if is_band { lines.get(1)? } else { first };
     let text = stamped(names).1;
-    let known = |word: &&str| COLUMNS.contains(word) || ACTIVE.contains(word) || OLD.contains(word);
+    let known =
+        |word: &&str| COLUMNS.contains(word) || ACTIVE.contains(word) || OLD_COLUMNS.contains(word);
     let columns: Vec<&str> = text
         .split(' ')
         .filter(|w| !w.is_empty())

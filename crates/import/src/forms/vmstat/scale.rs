@@ -18,7 +18,7 @@ const ASSUMED: SizeUnit = SizeUnit::new("KiB, assumed", KIB);
 /// Rows that are checked.
 const ROWS: usize = 64;
 /// This many different sizes are not whole pages of 4 KiB by chance.
-const ENOUGH: usize = 6;
+const ROWS_ENOUGH: usize = 6;
 /// In MiB this would be 2 TB of free memory and cache.
 const TOO_MUCH: f64 = 2e6;
 /// In KiB this would be less than 200 MB.
@@ -73,7 +73,7 @@ fn by_figures(sizes: &BTreeSet<u64>, sum: f64) -> SizeUnit {
     let are_multiples = |n: u64| sizes.iter().all(|size| size % n == 0);
     if sum > 1e8 && are_multiples(4096) {
         BYTES
-    } else if sum >= TOO_MUCH || (sizes.len() >= ENOUGH && are_multiples(4)) {
+    } else if sum >= TOO_MUCH || (sizes.len() >= ROWS_ENOUGH && are_multiples(4)) {
         SizeUnit::KIB
     } else if sum > 0.0 && sum < TOO_LITTLE && !are_multiples(4) {
         MIB

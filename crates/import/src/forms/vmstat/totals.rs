@@ -65,7 +65,7 @@ const OTHERS: [&str; 6] = [
 ];
 const BOOT_TIME: &str = "boot time";
 /// This many known lines do not occur by chance.
-const ENOUGH: usize = 3;
+const LINES_ENOUGH: usize = 3;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let options = VmstatOptions::from_command(input.command.unwrap_or_default());
@@ -89,7 +89,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         total.fill(unit, &mut snapshot);
         block.lines += 1;
     }
-    let is_sure = block.lines >= ENOUGH || options.ran || (block.lines > 0 && !is_pairs);
+    let is_sure = block.lines >= LINES_ENOUGH || options.ran || (block.lines > 0 && !is_pairs);
     if !is_sure || block.lines == 0 {
         return None;
     }

@@ -48,7 +48,7 @@ impl Draft {
     /// The same behind a kill, and behind the memory of a failed allocation, when the report is all but over.
     const PATIENCE_AT_END: usize = 20;
     /// How far from its head the trace may stand.
-    const NEAR: usize = 8;
+    const LINES_NEAR: usize = 8;
 
     /// Takes a line; `foreign` lines of something else stand before it.
     pub(super) fn take(&mut self, line: &str, foreign: usize) -> Taken {
@@ -111,7 +111,7 @@ impl Draft {
 
     fn take_surroundings(&mut self, line: &str, foreign: usize) -> bool {
         self.is_elsewhere |= OTHER_EVENTS.iter().any(|event| line.starts_with(event));
-        let is_near = self.head.kind.is_some() && !self.has_body() && foreign <= Self::NEAR;
+        let is_near = self.head.kind.is_some() && !self.has_body() && foreign <= Self::LINES_NEAR;
         is_near && !self.is_elsewhere && self.head.take_surroundings(line)
     }
 

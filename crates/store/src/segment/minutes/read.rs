@@ -300,8 +300,10 @@ impl Firsts {
     /// The place of a number among those seen so far.
     fn place(&mut self, number: i32, row: usize) -> Result<usize, String> {
         // No segment has more; an impossible number must not allocate memory.
-        const MOST: usize = 1 << 20;
-        let number = usize::try_from(number).ok().filter(|number| *number < MOST);
+        const ROWS_MAX: usize = 1 << 20;
+        let number = usize::try_from(number)
+            .ok()
+            .filter(|number| *number < ROWS_MAX);
         let number = number.ok_or("its keys and signals are not numbered")?;
         if self.places.len() <= number {
             self.places.resize(number + 1, None);

@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 
 /// A page that claims to be longer holds no column of an hour.
-pub(super) const LONGEST: usize = 1 << 30;
+pub(super) const PAGE_BYTES_MAX: usize = 1 << 30;
 
 thread_local! {
     static UNPACKING: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -93,7 +93,7 @@ fn unpack(packed: &[u8]) -> Result<Bytes, ParquetError> {
         .flatten();
     let length = claimed
         .and_then(|length| usize::try_from(length).ok())
-        .filter(|length| *length <= LONGEST)
+        .filter(|length| *length <= PAGE_BYTES_MAX)
         .ok_or_else(|| failed("a page does not say how long it is"))?;
     UNPACKING.with_borrow_mut(|context| {
         let context = match context {

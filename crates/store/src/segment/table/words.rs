@@ -108,7 +108,7 @@ fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
 #[derive(Default)]
 struct WordDictionary {
     page: Bytes,
-    /// The range of each in the page, which is shorter than [`LONGEST`](super::pages::LONGEST).
+    /// The range of each in the page, which is shorter than [`PAGE_BYTES_MAX`](super::pages::PAGE_BYTES_MAX).
     words: Vec<Range<u32>>,
 }
 
