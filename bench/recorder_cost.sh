@@ -38,8 +38,8 @@ gate() { # row of memtide, reference row, file, what
 for n; do
     for tasks in bpf proc; do
         table=$build/cost.$n.$tasks
-        MEMTIDE="$memtide record --to %D --every 1s --no-groups --processes 1s --tasks $tasks" \
-            MEMTIDE_HOST="$memtide record --to %D --every 1s --no-groups --no-processes" \
+        MEMTIDE="$memtide record --to %D --every 1s --no-cgroups --processes 1s --tasks $tasks" \
+            MEMTIDE_HOST="$memtide record --to %D --every 1s --no-cgroups --no-processes" \
             bash "$reference/sample_cost.sh" "$n" "${WINDOWS:-5}" "${SECONDS_EACH:-8}" | tee "$table"
         gate memtide "$([ $tasks = bpf ] && echo lb_bpf || echo lb_stat)" "$table" "N=$n, $tasks"
         gate memtide_host lb_host "$table" "N=$n, host only"

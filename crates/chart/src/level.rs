@@ -33,7 +33,7 @@ const MOST_SAMPLES: usize = 10_000;
 
 /// The values of one series in the columns of a level, in the chart's unit.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cells {
+pub struct ColumnCells {
     /// The mean of each column's time, or the value of its one sample; `None` where nothing was measured.
     pub mean: Curve,
     /// The least and the largest value in each column, where columns hold more than one sample.
@@ -42,27 +42,27 @@ pub struct Cells {
 
 /// The curves of a stretch of time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Level {
+pub struct CurveLevel {
     /// Where each column ends, on the source's clock from its first sample; in order.
     pub times: Vec<Span>,
     /// Whether columns hold more than one sample.
     pub is_reduced: bool,
     /// For each chart, for each of its series; empty cells where this level has no data.
-    pub cells: Vec<Vec<Cells>>,
+    pub cells: Vec<Vec<ColumnCells>>,
 }
 
 /// All levels of a source: the first covers all of it, later ones are finer or of a part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
     /// The levels.
-    pub levels: Vec<Level>,
+    pub levels: Vec<CurveLevel>,
     /// Stretches in which nothing was recorded: from, to.
     pub gaps: Vec<(Span, Span)>,
     /// About what the levels take, packed.
     bytes: usize,
 }
 
-impl Cells {
+impl ColumnCells {
     /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.mean.iter().all(Option::is_none)
@@ -79,10 +79,10 @@ impl Drawing {
             ..Self::default()
         };
         if samples <= MOST_COLUMNS {
-            drawing.push(charts, Level::raw(charts, cx, cx.timeline.times()));
+            drawing.push(charts, CurveLevel::raw(charts, cx, cx.timeline.times()));
             return drawing;
         }
-        drawing.push(charts, Level::reduced(charts, cx, MOST_COLUMNS));
+        drawing.push(charts, CurveLevel::reduced(charts, cx, MOST_COLUMNS));
         let is_whole = samples <= MOST_SAMPLES && drawing.add_part(charts, cx, 0..samples);
         if !is_whole {
             drawing.add_finer(charts, cx);
@@ -110,7 +110,7 @@ impl Drawing {
         let Some(placed) = SourceClock::of(whole).place(part.timeline) else {
             return false;
         };
-        self.add(charts, Level::raw(charts, part, &placed.times))
+        self.add(charts, CurveLevel::raw(charts, part, &placed.times))
     }
 
     /// Adds the whole in as many columns as half of the page has room for; the rest is for every sample of what matters.
@@ -118,7 +118,7 @@ impl Drawing {
         let halves = std::iter::successors(Some(MOST_FINE), |columns| Some(columns / 2));
         let finer = halves.take_while(|columns| *columns > MOST_COLUMNS);
         for columns in finer.filter(|columns| *columns < cx.timeline.len()) {
-            let level = Level::reduced(charts, cx, columns);
+            let level = CurveLevel::reduced(charts, cx, columns);
             if pack::size(charts, &level) <= MOST_FINE_BYTES {
                 self.add(charts, level);
                 return;
@@ -130,11 +130,11 @@ impl Drawing {
         let part = cx.timeline.part(samples.start, samples.end);
         let times = part.times().to_vec();
         let part = Evidence::new(&part, cx.facts);
-        self.add(charts, Level::raw(charts, &part, &times))
+        self.add(charts, CurveLevel::raw(charts, &part, &times))
     }
 
     /// Adds a level if the page stays as small as it must be.
-    fn add(&mut self, charts: &[Chart], level: Level) -> bool {
+    fn add(&mut self, charts: &[Chart], level: CurveLevel) -> bool {
         let bytes = self.bytes + pack::size(charts, &level);
         if bytes > pack::MOST_BYTES {
             return false;
@@ -145,19 +145,19 @@ impl Drawing {
     }
 
     /// Adds a level that must be there.
-    fn push(&mut self, charts: &[Chart], level: Level) {
+    fn push(&mut self, charts: &[Chart], level: CurveLevel) {
         self.bytes += pack::size(charts, &level);
         self.levels.push(level);
     }
 }
 
-impl Level {
+impl CurveLevel {
     /// Every sample of a part, at these times.
     fn raw(charts: &[Chart], part: &Evidence<'_>, times: &[Span]) -> Self {
         let cells = charts.iter().map(|chart| {
             let curves = draw(chart, part).into_iter();
             curves
-                .map(|mean| Cells {
+                .map(|mean| ColumnCells {
                     mean,
                     extremes: None,
                 })

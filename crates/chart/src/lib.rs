@@ -1,7 +1,7 @@
 //! Charts of a host's memory, and how their curves are reduced to what a page can hold.
 //!
 //! Three nouns: a **chart** ([`Chart`]) is a picture with a title, a unit and series, and knows how to compute its curves
-//! from any part of a source; a **level** ([`Level`]) is the curves of a stretch of time in so many columns, each column
+//! from any part of a source; a **level** ([`CurveLevel`]) is the curves of a stretch of time in so many columns, each column
 //! with the least, the mean and the largest value of its time; **packed** ([`pack`]) levels are the bytes that travel in
 //! the page. Pure: opens no file, has no clock, and draws nothing.
 #![warn(clippy::disallowed_methods)]
@@ -16,5 +16,5 @@ pub use drawing::{
     Chart, ChartKind, ChartLimit, ChartSeries, ChartSize, ChartUnit, Colour, Curve, Draw,
     LimitValue,
 };
-pub use level::{Cells, Drawing, Level, Reducer, scanned, worth_sharpening};
+pub use level::{ColumnCells, CurveLevel, Drawing, Reducer, scanned, worth_sharpening};
 pub use pack::{PackedLevels, pack};

@@ -11,7 +11,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use crate::{Cells, Chart, Drawing, Level};
+use crate::{Chart, ColumnCells, CurveLevel, Drawing};
 
 /// The bytes that travel in the page, and what their integers mean.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,7 +42,7 @@ const WITH_EXTREMES: u8 = 3;
 
 /// The bytes that travel in the page.
 pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
-    let levels: Vec<&Level> = drawing.levels.iter().collect();
+    let levels: Vec<&CurveLevel> = drawing.levels.iter().collect();
     let scales = scales(charts, &levels);
     let mut writer = DeflateEncoder::new(Vec::new(), Compression::new(DEFLATE));
     let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
 const DEFLATE: u32 = 6;
 
 /// About how many bytes a level takes, a little more than it will.
-pub(crate) fn size(charts: &[Chart], level: &Level) -> usize {
+pub(crate) fn size(charts: &[Chart], level: &CurveLevel) -> usize {
     let mut bytes = Vec::new();
     put_level(level, &scales(charts, &[level]), &mut bytes);
     let mut writer = DeflateEncoder::new(Vec::new(), Compression::fast());
@@ -72,14 +72,14 @@ pub(crate) fn size(charts: &[Chart], level: &Level) -> usize {
         .map_or(bytes.len(), |deflated| deflated.len())
 }
 
-fn scales(charts: &[Chart], levels: &[&Level]) -> Vec<Vec<f64>> {
+fn scales(charts: &[Chart], levels: &[&CurveLevel]) -> Vec<Vec<f64>> {
     let values: usize = levels.iter().map(|level| values(level)).sum();
     let of_chart = |(place, chart): (usize, &Chart)| {
         let cells_of = |series| {
             let all = levels
                 .iter()
                 .filter_map(move |level| level.cells.get(place)?.get(series));
-            all.filter(|cells: &&Cells| !cells.is_empty())
+            all.filter(|cells: &&ColumnCells| !cells.is_empty())
         };
         let series: Vec<_> = (0..chart.series.len()).map(cells_of).collect();
         if series.iter().all(|cells| cells.clone().next().is_none()) {
@@ -98,14 +98,14 @@ fn scales(charts: &[Chart], levels: &[&Level]) -> Vec<Vec<f64>> {
     charts.iter().enumerate().map(of_chart).collect()
 }
 
-fn values(level: &Level) -> usize {
+fn values(level: &CurveLevel) -> usize {
     let all = level.cells.iter().flatten();
     all.map(|cells| columns(cells).map(<[_]>::len).sum::<usize>())
         .sum()
 }
 
 /// The largest distance from 0.
-fn largest(cells: &Cells) -> f64 {
+fn largest(cells: &ColumnCells) -> f64 {
     let values = columns(cells).flatten().flatten();
     let sizes = values
         .map(|value| value.abs())
@@ -113,7 +113,7 @@ fn largest(cells: &Cells) -> f64 {
     sizes.fold(0.0, f64::max)
 }
 
-fn columns(cells: &Cells) -> impl Iterator<Item = &[Option<f64>]> {
+fn columns(cells: &ColumnCells) -> impl Iterator<Item = &[Option<f64>]> {
     let extremes = cells
         .extremes
         .iter()
@@ -134,7 +134,7 @@ fn scale(largest: f64, steps: f64) -> f64 {
     }
 }
 
-fn put_level(level: &Level, scales: &[Vec<f64>], into: &mut Vec<u8>) {
+fn put_level(level: &CurveLevel, scales: &[Vec<f64>], into: &mut Vec<u8>) {
     let mut before = 0;
     for time in &level.times {
         let at = time.as_nanos() / 1_000_000;
@@ -150,7 +150,7 @@ fn put_level(level: &Level, scales: &[Vec<f64>], into: &mut Vec<u8>) {
     }
 }
 
-fn put_series(cells: Option<&Cells>, rows: usize, scale: f64, into: &mut Vec<u8>) {
+fn put_series(cells: Option<&ColumnCells>, rows: usize, scale: f64, into: &mut Vec<u8>) {
     let Some(cells) = cells.filter(|cells| !cells.is_empty()) else {
         into.push(ABSENT);
         return;

@@ -121,7 +121,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
-    /// two or more confirm, one makes probable. Few samples lower it, however much was watched around them. `open` says what would settle the rest.
+    /// two or more confirm, one makes probable. Few samples lower it, however much was watched around them. `open` says what
+    /// would settle the rest. The values lie in the middle of the bands that their words stand for: an engineering choice.
     pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {
         let mut value: f64 = match kinds.len() {
             0 => 0.4,

@@ -6,7 +6,8 @@ use report::Answer;
 use report::model::headroom::FitAnswer;
 use report::model::{Direction, Level};
 
-/// How memtide ends. `check` follows the monitoring-plugins convention; other commands end with 0 or 3.
+/// How memtide ends, by the monitoring-plugins convention. `check` uses all four, `headroom` all four (fits, tight, does not
+/// fit, unknown), `compare` 1 where it became worse; other commands end with 0 or 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done; for `check`: no finding is a warning.

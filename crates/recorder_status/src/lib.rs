@@ -118,11 +118,11 @@ pub struct RecorderScans {
     /// Processes above the limit, which were left out.
     pub processes_left_out: u64,
     /// Cgroups.
-    pub groups: u64,
+    pub cgroups: u64,
     /// Cgroups above the limit, which were left out.
-    pub groups_left_out: u64,
+    pub cgroups_left_out: u64,
     /// From scan to scan of cgroups: longer than configured if there are so many that scanning costs too much.
-    pub groups_every_s: Option<f64>,
+    pub cgroups_every_s: Option<f64>,
     /// Services.
     pub services: u64,
     /// Readings of processes' PSS since the start.

@@ -1,6 +1,6 @@
 //! What of a source can be drawn: its charts with their curves, and which of them shows what.
 
-use chart::{Cells, Chart, ChartKind, ChartUnit, Drawing};
+use chart::{Chart, ChartKind, ChartUnit, ColumnCells, Drawing};
 use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::model::{Finding, Report};
@@ -117,7 +117,7 @@ impl Picture {
     }
 
     /// The first level of a series.
-    pub(crate) fn cells(&self, at: SeriesIndex) -> Option<&Cells> {
+    pub(crate) fn cells(&self, at: SeriesIndex) -> Option<&ColumnCells> {
         self.drawing
             .levels
             .first()?
@@ -229,7 +229,7 @@ impl ChartSummary {
     /// `levels`: what each level of the drawing has of the chart.
     fn of<'a>(
         chart: &Chart,
-        levels: impl Iterator<Item = &'a Vec<Cells>>,
+        levels: impl Iterator<Item = &'a Vec<ColumnCells>>,
         findings: &[Finding],
     ) -> Self {
         // Stacks have means only: their finest levels alone show how little or how much there was.
@@ -259,7 +259,7 @@ impl ChartSummary {
 /// The least and the largest value of a series; `None` where nothing was measured.
 type Ends = Option<(f64, f64)>;
 
-fn ends(cells: &Cells) -> Ends {
+fn ends(cells: &ColumnCells) -> Ends {
     let (least, most) = cells
         .extremes
         .as_ref()
@@ -352,7 +352,7 @@ pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chart::{ChartLimit, ChartSeries, ChartSize, Colour, Level, LimitValue};
+    use chart::{ChartLimit, ChartSeries, ChartSize, Colour, CurveLevel, LimitValue};
     use timeline::signals::CGROUP_CURRENT;
 
     use super::*;
@@ -397,12 +397,12 @@ mod tests {
     /// These charts, with these values of each of their series.
     fn picture(charts: Vec<Chart>, values: &[Vec<Vec<Option<f64>>>]) -> Picture {
         let mut drawing = Drawing::default();
-        let cells = |mean: &Vec<Option<f64>>| Cells {
+        let cells = |mean: &Vec<Option<f64>>| ColumnCells {
             mean: mean.clone(),
             extremes: None,
         };
         let of_chart = |chart: &Vec<Vec<_>>| chart.iter().map(cells).collect();
-        drawing.levels.push(Level {
+        drawing.levels.push(CurveLevel {
             times: (0..3).map(Span::from_secs).collect(),
             is_reduced: false,
             cells: values.iter().map(of_chart).collect(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use timeline::Timeline;
 use units::Span;
 
-use super::Cells;
+use super::ColumnCells;
 
 /// Columns of equal time. A moment on a border belongs to the column that ends there.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,17 +125,17 @@ impl Slots {
 
     /// Those in columns that do not lie in a gap.
     pub(super) fn outside(mut self, gaps: &[(Span, Span)], grid: &ColumnGrid) -> Self {
-        let mut is_told = vec![true; grid.columns()];
+        let mut has_data = vec![true; grid.columns()];
         for (from, to) in gaps {
             let first = grid.column(from.plus(Span::from_nanos(1)));
-            for (column, is_told) in is_told.iter_mut().enumerate().skip(first) {
+            for (column, has_data) in has_data.iter_mut().enumerate().skip(first) {
                 if grid.end(column) > *to {
                     break;
                 }
-                *is_told &= grid.end(column) - grid.step < *from;
+                *has_data &= grid.end(column) - grid.step < *from;
             }
         }
-        self.0.retain(|slot| is_told[slot.column]);
+        self.0.retain(|slot| has_data[slot.column]);
         self
     }
 
@@ -193,7 +193,7 @@ impl ColumnSum {
         self.most = self.most.max(other.most);
     }
 
-    fn is_told(&self) -> bool {
+    fn has_data(&self) -> bool {
         self.least <= self.most
     }
 
@@ -229,14 +229,14 @@ impl ColumnSums {
     }
 
     /// Whether anything is known.
-    pub(super) fn is_told(&self) -> bool {
-        self.0.iter().any(ColumnSum::is_told)
+    pub(super) fn has_data(&self) -> bool {
+        self.0.iter().any(ColumnSum::has_data)
     }
 
     /// Columns of which nothing is known are as in others of the same grid.
     pub(super) fn or_else(&mut self, others: &Self) {
         let empty = self.0.iter_mut().zip(&others.0);
-        for (sum, other) in empty.filter(|(sum, _)| !sum.is_told()) {
+        for (sum, other) in empty.filter(|(sum, _)| !sum.has_data()) {
             *sum = *other;
         }
     }
@@ -252,15 +252,15 @@ impl ColumnSums {
     }
 
     /// The means, and the extremes where these are known of every sample.
-    pub(super) fn cells(&self, with_extremes: bool) -> Cells {
+    pub(super) fn cells(&self, with_extremes: bool) -> ColumnCells {
         let all = |of: fn(&ColumnSum) -> f64| {
-            let cells = self.0.iter().map(|sum| sum.is_told().then(|| of(sum)));
+            let cells = self.0.iter().map(|sum| sum.has_data().then(|| of(sum)));
             cells.collect::<Vec<_>>()
         };
-        if !self.is_told() {
-            return Cells::default();
+        if !self.has_data() {
+            return ColumnCells::default();
         }
-        Cells {
+        ColumnCells {
             mean: all(ColumnSum::mean),
             extremes: with_extremes.then(|| (all(|sum| sum.least), all(|sum| sum.most))),
         }
@@ -286,7 +286,7 @@ mod tests {
         timeline
     }
 
-    fn cells(at: &[u64], columns: usize, curve: &[Option<f64>]) -> Cells {
+    fn cells(at: &[u64], columns: usize, curve: &[Option<f64>]) -> ColumnCells {
         let timeline = watched(at);
         let grid = ColumnGrid::over(&timeline, columns);
         let mut sums = ColumnSums::new(&grid);
@@ -332,9 +332,9 @@ mod tests {
         at.extend(500..550);
         let curve: Vec<_> = (0..100).map(|i| Some(f64::from(i))).collect();
         let found = cells(&at, 55, &curve);
-        let is_told = |column: usize| found.mean[column].is_some();
-        assert!((0..5).all(is_told) && (50..55).all(is_told));
-        assert!((5..50).all(|column| !is_told(column)));
+        let has_data = |column: usize| found.mean[column].is_some();
+        assert!((0..5).all(has_data) && (50..55).all(has_data));
+        assert!((5..50).all(|column| !has_data(column)));
     }
 
     #[test]

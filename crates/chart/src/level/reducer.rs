@@ -8,7 +8,7 @@ use units::Span;
 
 use super::clock::{PlacedSamples, SourceClock};
 use super::grid::{ColumnGrid, ColumnSums, Slots};
-use super::{Drawing, Level, MOST_COLUMNS, draw, gaps};
+use super::{CurveLevel, Drawing, MOST_COLUMNS, draw, gaps};
 use crate::{Chart, ChartKind, pack};
 
 /// Columns of the finest level of the whole: a week by the minute.
@@ -116,16 +116,16 @@ impl<'a> Reducer<'a> {
         drawing
     }
 
-    fn level(&self, sums: &[Vec<ColumnSums>], by: usize) -> Level {
+    fn level(&self, sums: &[Vec<ColumnSums>], by: usize) -> CurveLevel {
         let cells = sums.iter().zip(&self.sums).map(|(sums, scanned)| {
             let sums = sums.iter().enumerate();
             let cells = sums.map(|(place, sums)| {
-                let is_scanned = scanned.get(place).is_some_and(ColumnSums::is_told);
+                let is_scanned = scanned.get(place).is_some_and(ColumnSums::has_data);
                 sums.merged(by).cells(is_scanned)
             });
             cells.collect()
         });
-        Level {
+        CurveLevel {
             cells: cells.collect(),
             times: self.grid.merged(by).ends(),
             is_reduced: true,

@@ -101,7 +101,7 @@ fn reduced(charts: &[Chart], whole: &Timeline, facts: &Facts) -> Drawing {
     reducer.drawing()
 }
 
-fn least(cells: &Cells) -> f64 {
+fn least(cells: &ColumnCells) -> f64 {
     let (least, _) = cells.extremes.as_ref().unwrap();
     least
         .iter()
@@ -110,7 +110,7 @@ fn least(cells: &Cells) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-fn most(cells: &Cells) -> f64 {
+fn most(cells: &ColumnCells) -> f64 {
     let (_, most) = cells.extremes.as_ref().unwrap();
     most.iter().flatten().copied().fold(0.0, f64::max)
 }

@@ -47,22 +47,22 @@ fn chart(series: usize) -> Chart {
     }
 }
 
-fn level(times: &[u64], cells: Vec<Vec<Cells>>) -> Level {
-    Level {
+fn level(times: &[u64], cells: Vec<Vec<ColumnCells>>) -> CurveLevel {
+    CurveLevel {
         times: times.iter().map(|ms| Span::from_millis(*ms)).collect(),
         is_reduced: false,
         cells,
     }
 }
 
-fn means(mean: Column) -> Cells {
-    Cells {
+fn means(mean: Column) -> ColumnCells {
+    ColumnCells {
         mean,
         extremes: None,
     }
 }
 
-fn drawing(levels: Vec<Level>) -> Drawing {
+fn drawing(levels: Vec<CurveLevel>) -> Drawing {
     let mut drawing = Drawing::default();
     drawing.levels = levels;
     drawing
@@ -116,17 +116,21 @@ impl Unpack {
     }
 
     /// `None` for a series that is absent.
-    fn cells(&mut self, rows: usize, scale: f64) -> Option<Cells> {
+    fn cells(&mut self, rows: usize, scale: f64) -> Option<ColumnCells> {
         let flag = self.bytes.next().unwrap();
         let mut columns = (0..flag).map(|_| self.column(rows, scale));
         let mean = columns.next()?;
-        Some(Cells {
+        Some(ColumnCells {
             mean,
             extremes: columns.next().zip(columns.next()),
         })
     }
 
-    fn level(&mut self, rows: usize, scales: &[Vec<f64>]) -> (Vec<u64>, Vec<Vec<Option<Cells>>>) {
+    fn level(
+        &mut self,
+        rows: usize,
+        scales: &[Vec<f64>],
+    ) -> (Vec<u64>, Vec<Vec<Option<ColumnCells>>>) {
         let times = self.times(rows);
         let charts = scales.iter().map(|scales| {
             let series = scales.iter().map(|scale| self.cells(rows, *scale));
@@ -136,7 +140,10 @@ impl Unpack {
     }
 }
 
-fn unpacked(charts: &[Chart], drawing: &Drawing) -> (PackedLevels, Vec<Vec<Vec<Option<Cells>>>>) {
+fn unpacked(
+    charts: &[Chart],
+    drawing: &Drawing,
+) -> (PackedLevels, Vec<Vec<Vec<Option<ColumnCells>>>>) {
     let packed = pack(charts, drawing);
     let mut unpack = Unpack::new(&packed);
     let levels = drawing.levels.iter().map(|level| {
@@ -160,10 +167,10 @@ fn any_value() -> impl Strategy<Value = Option<f64>> {
     ]
 }
 
-fn any_cells() -> impl Strategy<Value = Cells> {
+fn any_cells() -> impl Strategy<Value = ColumnCells> {
     let column = || prop::collection::vec(any_value(), 0..40);
     let extremes = prop::option::of((column(), column()));
-    (column(), extremes).prop_map(|(mean, extremes)| Cells { mean, extremes })
+    (column(), extremes).prop_map(|(mean, extremes)| ColumnCells { mean, extremes })
 }
 
 /// What may come out for a value.
@@ -191,7 +198,7 @@ proptest! {
     ) {
         let times: Vec<u64> = (0..30).map(|row| row * row * 7).collect();
         let charts = [chart(2), chart(1)];
-        let split = |mut cells: Vec<Cells>| {
+        let split = |mut cells: Vec<ColumnCells>| {
             let last = cells.split_off(2);
             vec![cells, last]
         };
@@ -239,8 +246,8 @@ fn a_chart_that_shows_nothing_takes_no_byte() {
     let nothing = || means(vec![None, Some(f64::NAN)]);
     let charts = [chart(1), chart(2)];
     let cells = vec![
-        vec![Cells::default()],
-        vec![Cells::default(), means(vec![Some(1.0), None])],
+        vec![ColumnCells::default()],
+        vec![ColumnCells::default(), means(vec![Some(1.0), None])],
     ];
     let one = drawing(vec![level(&[0, 1], cells)]);
     let packed = pack(&charts, &one);
@@ -262,7 +269,7 @@ fn more_levels_never_shift_what_was_not_told() {
         means(vec![Some(5.0), None]),
         means(vec![Some(-2.0), Some(0.0)]),
     ];
-    let part = vec![Cells::default(), means(vec![Some(7.0)])];
+    let part = vec![ColumnCells::default(), means(vec![Some(7.0)])];
     let drawing = drawing(vec![
         level(&[0, 60_000], vec![whole]),
         level(&[1_500], vec![part]),
@@ -281,7 +288,7 @@ fn fixture() -> (Vec<Chart>, Drawing) {
         Some(17_179_869_184.0),
         Some(1.0),
     ];
-    let rates = Cells {
+    let rates = ColumnCells {
         mean: vec![Some(0.5), Some(12.25), Some(-3.0), None, Some(1e-3)],
         extremes: Some((
             vec![Some(0.25), Some(0.0), Some(-9.5), None, Some(1e-3)],
@@ -296,7 +303,7 @@ fn fixture() -> (Vec<Chart>, Drawing) {
         None,
     ]);
     let whole = vec![
-        vec![means(sizes), Cells::default()],
+        vec![means(sizes), ColumnCells::default()],
         vec![rates],
         vec![wide],
     ];
@@ -306,7 +313,7 @@ fn fixture() -> (Vec<Chart>, Drawing) {
             means(vec![Some(3.0), Some(4.0)]),
         ],
         vec![means(vec![None, Some(-1.5)])],
-        vec![Cells::default()],
+        vec![ColumnCells::default()],
     ];
     let levels = vec![
         level(&[0, 1_000, 2_500, 604_800_000, 604_800_001], whole),
@@ -377,7 +384,7 @@ fn fixture_text() -> String {
     text
 }
 
-fn cells_text(cells: &Cells) -> String {
+fn cells_text(cells: &ColumnCells) -> String {
     let column = |values: &[Option<f64>]| {
         let values = values
             .iter()

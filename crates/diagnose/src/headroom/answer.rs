@@ -378,7 +378,7 @@ impl HeadroomFacts<'_> {
             + timeline.at(MEM_SLAB_RECLAIMABLE, index).unwrap_or_default();
         let explained = terms.available + terms.floor.1 + terms.left_out.unwrap_or_default();
         let residue = all.saturating_sub(explained);
-        (terms.available_is_told && residue > self.ram?.share(RESIDUE)).then(|| {
+        (terms.available_is_from_kernel && residue > self.ram?.share(RESIDUE)).then(|| {
             format!(
                 "{residue} of free memory and page cache are not in available: locked files, or cache that is on no list. Find out what it is before counting on it."
             )

@@ -26,7 +26,7 @@ pub(super) struct Levels {
     /// What can be had without swapping.
     pub(super) available: Track<Bytes>,
     /// Whether the kernel reported it.
-    pub(super) is_told: bool,
+    pub(super) is_from_kernel: bool,
     /// Pages of files that reclaim can take; `None` where shared memory is not separate.
     pub(super) files: Option<Track<Bytes>>,
     /// Unwritten data; `None` if unknown.
@@ -51,7 +51,7 @@ pub struct Terms {
     /// What can be had without swapping.
     pub available: Bytes,
     /// Whether the kernel reported it, or it is free memory and files together.
-    pub available_is_told: bool,
+    pub available_is_from_kernel: bool,
     /// Where free memory rests under load, low and high edge: what `available` leaves out already.
     pub floor: (Bytes, Bytes),
     /// Whether the floor is from the zones' marks, or predicted for a host of this size.
@@ -74,7 +74,8 @@ impl Levels {
     /// # Errors
     /// If available memory is unknown, or larger than RAM.
     pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Unknown> {
-        let (available, is_told) = available::available(cx).map_err(|lacks| not_told(&lacks))?;
+        let (available, is_from_kernel) =
+            available::available(cx).map_err(|lacks| not_told(&lacks))?;
         plausible(cx, &available)?;
         let files = available::files(cx).ok();
         let unwritten = unwritten(cx);
@@ -83,7 +84,7 @@ impl Levels {
         let left_out = low_marks
             .as_ref()
             .zip(files.as_ref())
-            .filter(|_| is_told)
+            .filter(|_| is_from_kernel)
             .map(|(low, files)| files.scaled(0.5).lower(low));
         let writers_run_free = writers_run_free(cx, &available);
         if unwritten.is_none() {
@@ -92,7 +93,7 @@ impl Levels {
         Ok(Self {
             kept_by_kernel: kept_by_kernel(cx, low_marks.as_ref()),
             available,
-            is_told,
+            is_from_kernel,
             files,
             unwritten,
             left_out,
@@ -136,7 +137,7 @@ impl Levels {
         let at = |track: &Option<Track<Bytes>>| track.as_ref().and_then(|track| track.at(index));
         Terms {
             available: self.available.at(index).unwrap_or_default(),
-            available_is_told: self.is_told,
+            available_is_from_kernel: self.is_from_kernel,
             floor: self.floor,
             floor_is_measured: self.floor_is_measured,
             kept: at(&self.kept_by_kernel),

@@ -27,6 +27,9 @@ impl Floor {
     /// Free memory up to this part of the floor's upper edge is "on the floor". An engineering choice: kswapd overshoots its
     /// high watermark a little, and free memory above that is not held there.
     pub const NEAR: Ratio = Ratio::new(1.15);
+    /// Free memory up to this multiple of the floor's upper edge may still be held there: a busy kswapd overshoots its high
+    /// watermark. An engineering choice, wider than [`Self::NEAR`], which suits an idle one.
+    pub const REACH: f64 = 1.3;
     /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
     const ABOVE: Ratio = Ratio::from_percent(1.0);
 

@@ -154,7 +154,7 @@ impl PressureWindow {
     /// events, 10 to 300/s on short ones.
     pub(crate) const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// Page faults that waited for a disk; an engineering choice: at 1 ms each, a tenth of one task's time.
-    const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
+    pub(crate) const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
     /// Pages that allocating tasks scan themselves, from which on they do reclaim. Labelled captures, November 2026:
     /// 63,000 pages/s with node reclaim on and 0 with it off; 52 in the worst second of a stream that kswapd keeps up with.
     pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);

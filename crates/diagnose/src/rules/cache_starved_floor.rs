@@ -4,6 +4,7 @@ use timeline::signals::{
     MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
 };
 
+use crate::measures::floor::Floor;
 use crate::measures::readings::{floor, page_cache, refaults_file};
 use crate::prelude::*;
 
@@ -40,10 +41,9 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. Wider than in `free-low-harmless`: a busy kswapd overshoots.
-const NEAR: f64 = 1.3;
 /// An engineering choice.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
+/// Cache below this multiple of the floor is hardly any, on hosts where that is more than the share: an engineering choice.
 const FLOORS: f64 = 2.0;
 /// Above this, cache is not starved.
 const AVAILABLE: Ratio = LITTLE_AVAILABLE;
@@ -65,7 +65,7 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
         all![
-            gauge(MEM_FREE).at_most("free memory", floor().times(NEAR)),
+            gauge(MEM_FREE).at_most("free memory", floor().times(Floor::REACH)),
             page_cache().at_most("page cache", little_cache()),
             gauge(MEM_AVAILABLE)
                 .at_most("available", ram().share(AVAILABLE))
@@ -97,7 +97,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
     let stalls = PressureWindow::during(cx, stretch);
-    let near = Bytes::from_f64(floor.as_f64() * NEAR);
+    let near = Bytes::from_f64(floor.as_f64() * Floor::REACH);
     let at = cx.time(index);
     let refaults = refaults_file().bytes().track(cx).ok();
     let open = if is_measured {

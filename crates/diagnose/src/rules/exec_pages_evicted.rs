@@ -51,8 +51,8 @@ declare_rule! {
 /// An engineering choice: hosts of some GiB evict program text below 5 % of RAM, small ones at a larger share. With more
 /// cache than this, other pages are evicted first.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
-/// An engineering choice, as for stalls in general.
-const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
+/// As for stalls in general.
+const MAJOR_FAULTS: PerSecond<Count> = PressureWindow::MAJOR_FAULTS;
 /// A process that takes a major fault every other second loses pages; that three of them do is not a single data file
 /// (newer kernels show 10 to 26 faults per second in all).
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);

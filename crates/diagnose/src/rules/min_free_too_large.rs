@@ -8,6 +8,7 @@ use timeline::signals::{
 use timeline::{Condition, Fact};
 use units::PageSize;
 
+use crate::measures::floor::Floor;
 use crate::measures::quiet::Quiet;
 use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
@@ -54,8 +55,6 @@ const BEYOND_DEFAULT: f64 = 1.15;
 const NEARLY_ALL: f64 = 0.9;
 /// Gaps between the watermarks of this many times the default are set by hand; the default varies by rounding only.
 const WIDE_GAPS: f64 = 2.0;
-/// Reclaim keeps free memory below this multiple of the floor; a busy kswapd overshoots its watermark.
-const NEAR_FLOOR: f64 = 1.3;
 /// Refaults while that much memory is free.
 const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
@@ -215,7 +214,7 @@ fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u6
     let huge = if cx.choice(THP_ENABLED) == Ok("never") {
         0.0
     } else {
-        let blocks = 11.0 * Bytes::new(zones).as_f64();
+        let blocks = 11.0 * Count::new(zones).as_f64();
         (blocks * page_block(page).as_f64()).min(RESERVE_SHARE_MIN.get() * managed.as_f64())
     };
     Bytes::from_f64(plain.max(huge))
@@ -241,7 +240,7 @@ impl Price {
         let Ok(free) = cx.gauge(MEM_FREE) else {
             return Ok(Self::default());
         };
-        let near = free.at_most_track(&floor().track(cx)?.scaled(NEAR_FLOOR));
+        let near = free.at_most_track(&floor().track(cx)?.scaled(Floor::REACH));
         Ok(Self {
             refaults: longest_mean(&near, cx.refaults_file(), REFAULTS, stretch),
             swapped: longest_mean(&near, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),

@@ -43,8 +43,6 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: free memory up to this multiple of the node's floor.
-const FULL: f64 = 1.3;
 /// An engineering choice.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
 /// Swap-out of 0.4 MiB/s; less is a few cold pages.
@@ -55,7 +53,7 @@ const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 const ANON: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
-    let free = gauge(NODE_FREE).at_most("free memory of a node", Floor::high().times(FULL));
+    let free = gauge(NODE_FREE).at_most("free memory of a node", Floor::high().times(Floor::REACH));
     let elsewhere = most_free_elsewhere();
     Trigger::on(
         Subjects::Each(Entity::Node, |_, _| true),

@@ -52,7 +52,8 @@ const SHARE_MUCH: Ratio = Ratio::from_percent(10.0);
 
 /// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
 const MOST_KILLS: u64 = 1 << 22;
-/// Upper bounds of the confidence if one sign of a shortage is missing, or two.
+/// Upper bounds of the confidence if one sign of a shortage is missing, or two: within the bands of "probable" and
+/// "possible". An engineering choice.
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 

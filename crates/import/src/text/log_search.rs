@@ -73,14 +73,14 @@ struct Search<'a> {
     line: usize,
     /// How many of these bytes were searched before; they are only context.
     old: usize,
-    window: Option<Window>,
+    window: Option<LineWindow>,
     window_bytes: u64,
     found: &'a mut dyn FnMut(&[u8], usize),
     searched: Searched,
 }
 
 /// Lines of a report.
-struct Window {
+struct LineWindow {
     text: Vec<u8>,
     first_line: usize,
     quiet: usize,
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let from = line_start(text, place.saturating_sub(BEFORE).max(taken), place);
-            self.window = Some(Window {
+            self.window = Some(LineWindow {
                 text: Vec::new(),
                 first_line: self.line + count_lines(&text[..from]),
                 quiet: 0,
@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
     }
 }
 
-impl Window {
+impl LineWindow {
     /// Adds a line, unless the report ended some lines ago.
     fn push(&mut self, line: &[u8]) -> bool {
         self.quiet = if continues(line) { 0 } else { self.quiet + 1 };

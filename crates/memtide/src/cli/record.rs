@@ -54,7 +54,7 @@ pub(crate) struct RecordArgs {
 
     /// Do not record cgroups
     #[arg(long)]
-    pub(crate) no_groups: bool,
+    pub(crate) no_cgroups: bool,
 
     /// How to read processes, to measure the cost of each way
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
@@ -138,6 +138,7 @@ impl RecordArgs {
 
     /// The interval of cgroups, each of which costs more than a process; `None`: they are not sampled.
     pub(crate) fn cgroups_every(&self, processes: Option<Span>) -> Option<Span> {
-        (!self.no_groups).then(|| processes.map_or(INTERVAL_SLOW, |every| every.max(INTERVAL_SLOW)))
+        (!self.no_cgroups)
+            .then(|| processes.map_or(INTERVAL_SLOW, |every| every.max(INTERVAL_SLOW)))
     }
 }

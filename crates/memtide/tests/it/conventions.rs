@@ -55,7 +55,7 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
 }
 
 fn without_tests(code: &str) -> String {
-    let end = code.find("#[cfg(test)]\nmod tests").unwrap_or(code.len());
+    let end = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
     code.get(..end).unwrap().to_owned()
 }
 

@@ -31,7 +31,7 @@ fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
     let main = all.iter().filter(|event| is_main(event)).count();
     let mut room_for_main = EVENTS_MAX;
     let mut room_for_rest = EVENTS_MAX.saturating_sub(main);
-    let is_told = |event: &&EventEntry| {
+    let is_shown = |event: &&EventEntry| {
         let room = if is_main(event) {
             &mut room_for_main
         } else {
@@ -41,7 +41,7 @@ fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
         *room = room.saturating_sub(1);
         has_room
     };
-    all.iter().filter(is_told).collect()
+    all.iter().filter(is_shown).collect()
 }
 
 fn entry(html: &mut Html, scene: &Scene<'_>, event: &EventEntry) {

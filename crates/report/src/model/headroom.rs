@@ -125,7 +125,7 @@ pub struct Terms {
     /// What could be had without swapping.
     pub available_bytes: u64,
     /// Whether the kernel reports it itself (MemAvailable), or it is free memory and files together.
-    pub available_is_told: bool,
+    pub available_is_from_kernel: bool,
     /// Where kswapd starts: free memory rests between this and the next under load. Available leaves it out already.
     pub floor_low_bytes: u64,
     /// Where kswapd stops.
@@ -359,7 +359,7 @@ impl From<&engine::Terms> for Terms {
         let (floor, written) = (terms.floor, terms.write_cache);
         Self {
             available_bytes: terms.available.get(),
-            available_is_told: terms.available_is_told,
+            available_is_from_kernel: terms.available_is_from_kernel,
             floor_low_bytes: floor.0.get(),
             floor_high_bytes: floor.1.get(),
             floor_is_measured: terms.floor_is_measured,

@@ -428,9 +428,9 @@ mod tests {
 
     fn picture(lasts: u64) -> Picture {
         let mut drawing = chart::Drawing::default();
-        drawing.levels.push(chart::Level {
+        drawing.levels.push(chart::CurveLevel {
             times: vec![units::Span::ZERO, units::Span::from_secs(lasts)],
-            ..chart::Level::default()
+            ..chart::CurveLevel::default()
         });
         Picture::new(Vec::new(), drawing, units::Span::ZERO, &[])
     }

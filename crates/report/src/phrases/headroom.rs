@@ -140,7 +140,7 @@ fn available(terms: &Terms) -> TermLine {
         sign: "",
         label: "available",
         size: Bytes::new(terms.available_bytes).to_string(),
-        text: if terms.available_is_told {
+        text: if terms.available_is_from_kernel {
             "the kernel's MemAvailable"
         } else {
             "MemAvailable is missing: free memory and files"

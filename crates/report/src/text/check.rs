@@ -347,8 +347,8 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     }
     // Which field of a file is meant must be named, unless that takes more room than the rest.
     let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
-    let is_told = screen.detail == Detail::All || is_field;
-    if is_told && !missing.is_empty() {
+    let is_named = screen.detail == Detail::All || is_field;
+    if is_named && !missing.is_empty() {
         format!("{text} ({})", missing.join(", "))
     } else {
         text

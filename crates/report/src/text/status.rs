@@ -204,11 +204,11 @@ fn processes(status: &RecorderStatus) -> Vec<String> {
 
 fn cgroups(seen: &RecorderScans) -> String {
     let services = Count::new(seen.services).named("service", "services");
-    match seen.groups_every_s {
+    match seen.cgroups_every_s {
         Some(every) => format!(
             "{}{} every {}; {services}",
-            Count::new(seen.groups),
-            left_out(seen.groups_left_out),
+            Count::new(seen.cgroups),
+            left_out(seen.cgroups_left_out),
             span(every)
         ),
         None if seen.services == 0 => "not recorded".to_owned(),
@@ -432,7 +432,7 @@ mod tests {
                 },
                 seen: RecorderScans {
                     processes: 212,
-                    groups: 61,
+                    cgroups: 61,
                     services: 24,
                     ..RecorderScans::default()
                 },

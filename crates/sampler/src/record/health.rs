@@ -27,8 +27,8 @@ pub struct Health {
     processes: AtomicU64,
     processes_left_out: AtomicU64,
     groups: AtomicU64,
-    groups_left_out: AtomicU64,
-    groups_every: AtomicU64,
+    cgroups_left_out: AtomicU64,
+    cgroups_every: AtomicU64,
     services: AtomicU64,
     services_left_out: AtomicU64,
     shares_read: AtomicU64,
@@ -74,9 +74,9 @@ pub struct Figures {
     /// Cgroups at the last scan.
     pub groups: u64,
     /// Cgroups beyond the bound of a scan.
-    pub groups_left_out: u64,
+    pub cgroups_left_out: u64,
     /// From scan to scan of cgroups, as their cost allows.
-    pub groups_every: Span,
+    pub cgroups_every: Span,
     /// Services at the last scan.
     pub services: u64,
     /// Services beyond those that become rows.
@@ -130,8 +130,8 @@ impl Health {
             processes: get(&self.processes),
             processes_left_out: get(&self.processes_left_out),
             groups: get(&self.groups),
-            groups_left_out: get(&self.groups_left_out),
-            groups_every: Span::from_nanos(get(&self.groups_every)),
+            cgroups_left_out: get(&self.cgroups_left_out),
+            cgroups_every: Span::from_nanos(get(&self.cgroups_every)),
             services: get(&self.services),
             services_left_out: get(&self.services_left_out),
             shares_read: get(&self.shares_read),
@@ -205,9 +205,9 @@ impl Health {
 
     /// Notes a scan of the cgroups.
     pub(crate) fn groups(&self, read: usize, left_out: usize, every: Span) {
-        self.groups_every.store(every.as_nanos(), Relaxed);
+        self.cgroups_every.store(every.as_nanos(), Relaxed);
         store(&self.groups, read);
-        store(&self.groups_left_out, left_out);
+        store(&self.cgroups_left_out, left_out);
     }
 
     /// Notes a scan of the processes.

@@ -416,9 +416,9 @@ fn seen(figures: &Figures) -> RecorderScans {
     RecorderScans {
         processes: figures.processes,
         processes_left_out: figures.processes_left_out,
-        groups: figures.groups,
-        groups_left_out: figures.groups_left_out,
-        groups_every_s: Some(figures.groups_every)
+        cgroups: figures.groups,
+        cgroups_left_out: figures.cgroups_left_out,
+        cgroups_every_s: Some(figures.cgroups_every)
             .filter(|every| *every > Span::ZERO)
             .map(Span::as_secs_f64),
         services: figures.services,

@@ -182,7 +182,7 @@ fn looks_at_groups_are_as_rare_as_their_cost_demands_and_the_first_is_taken() {
     settings.groups_share = Ratio::from_percent(1e-7);
     let (mut recorder, health, _outbox) = fake.recorder(settings);
     recorder.take();
-    let (groups, every) = (health.figures().groups, health.figures().groups_every);
+    let (groups, every) = (health.figures().groups, health.figures().cgroups_every);
     assert!(groups > 0 && every > Span::from_hours(1), "{every}");
     fake.group("second.slice", 4096);
     (0..5).for_each(|_| recorder.take());

@@ -241,8 +241,8 @@ fn options(args: &RecordArgs) -> Vec<String> {
     if args.no_processes {
         options.push("--no-processes".to_owned());
     }
-    if args.no_groups {
-        options.push("--no-groups".to_owned());
+    if args.no_cgroups {
+        options.push("--no-cgroups".to_owned());
     }
     options
 }
