@@ -88,7 +88,7 @@ impl Output {
         if let Some(OpenError::OutOfRange { why, .. }) = error.downcast_ref() {
             say(&format!("help: {}", answers::coverage::instead(why)));
         }
-        if let Some(help) = error.downcast_ref::<StoreError>().and_then(help) {
+        if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
             say(&format!("help: {help}"));
         }
     }
@@ -157,22 +157,6 @@ impl Output {
         }
         bar.set_message(what.to_owned());
         bar
-    }
-}
-
-/// What to do where a directory cannot be recorded into.
-fn help(error: &StoreError) -> Option<&'static str> {
-    match error {
-        StoreError::Locked { .. } => {
-            Some("`memtide record --status` shows it; record elsewhere with `--to DIR`")
-        }
-        StoreError::NotARecording { .. } => Some("name a new or empty directory with `--to DIR`"),
-        StoreError::OtherHost { .. } => Some("name a directory for each host with `--to DIR`"),
-        StoreError::NotLater { .. } | StoreError::Undated { .. } => {
-            Some("name another directory with `--to DIR`")
-        }
-        StoreError::OtherFormat { .. } => Some("use that memtide, or another directory"),
-        _ => None,
     }
 }
 

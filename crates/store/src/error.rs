@@ -38,7 +38,7 @@ pub enum StoreError {
         found: String,
     },
     /// It belongs to another user.
-    #[error("{} belongs to {owner}, who could not read new files in it; record elsewhere, or as {owner}", path.display())]
+    #[error("{} belongs to {owner}, who could not read new files in it", path.display())]
     OtherUser {
         /// The directory.
         path: PathBuf,
@@ -86,12 +86,93 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => {
+                "check that the directory is yours, writable, and on a disk with free space"
+            }
+            Self::NotWritten { .. } => {
+                "check the disk's free space and health; what was synced before is kept"
+            }
+            Self::Locked { .. } => {
+                "`memtide record --status` shows it; record elsewhere with `--to DIR`"
+            }
+            Self::NotARecording { .. } => "name a new or empty directory with `--to DIR`",
+            Self::OtherUser { .. } => "record as that user, or elsewhere with `--to DIR`",
+            Self::OtherHost { .. } => "name a directory for each host with `--to DIR`",
+            Self::NotLater { .. } | Self::Undated { .. } => {
+                "name another directory with `--to DIR`"
+            }
+            Self::OtherFormat { .. } => "use that memtide, or another directory",
+        }
+    }
+
     /// A system call failed while `doing` something with a file or directory.
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::Io {
             doing,
             path: path.to_owned(),
             reason: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each error. A new variant does not compile in `help` until it says what to do.
+    fn every_error() -> Vec<StoreError> {
+        let path = || PathBuf::from("/srv/rec");
+        let text = || "web3".to_owned();
+        vec![
+            StoreError::io(
+                "read",
+                &path(),
+                &std::io::ErrorKind::PermissionDenied.into(),
+            ),
+            StoreError::NotWritten { reason: text() },
+            StoreError::Locked {
+                path: path(),
+                pid: Some(812),
+            },
+            StoreError::NotARecording {
+                path: path(),
+                found: text(),
+            },
+            StoreError::OtherUser {
+                path: path(),
+                owner: text(),
+            },
+            StoreError::OtherHost {
+                path: path(),
+                theirs: text(),
+                ours: text(),
+            },
+            StoreError::Undated { path: path() },
+            StoreError::NotLater {
+                path: path(),
+                begins: text(),
+                first: text(),
+                last: text(),
+            },
+            StoreError::OtherFormat {
+                path: path(),
+                format: 3,
+                known: 2,
+            },
+        ]
+    }
+
+    #[test]
+    fn every_error_names_the_place_and_says_what_to_do() {
+        for error in every_error() {
+            let (text, help) = (error.to_string(), error.help());
+            let has_no_place = matches!(error, StoreError::NotWritten { .. });
+            assert!(has_no_place || text.contains("/srv/rec"), "{text}");
+            assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+            assert!(!help.ends_with('.') && help.len() > 10, "{help}");
         }
     }
 }

@@ -83,7 +83,7 @@ impl Housekeeper {
         let (ending, alive) = std::io::pipe()?;
         let mut work = Work::new(root, facts, recording, health, outbox);
         let thread = std::thread::Builder::new()
-            .name("housekeeper".to_owned())
+            .name("memtide-events".to_owned())
             .stack_size(STACK)
             .spawn(move || work.run(&ending))?;
         Ok(Self {

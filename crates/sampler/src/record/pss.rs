@@ -221,7 +221,7 @@ impl Shares {
             alive: Alive::new(&self.alive),
         };
         let builder = std::thread::Builder::new()
-            .name("details".to_owned())
+            .name("memtide-pss".to_owned())
             .stack_size(Self::STACK);
         // A host that has no room for a thread has none for shares.
         if builder.spawn(move || thread.run()).is_ok() {

@@ -67,7 +67,7 @@ impl StatusLine {
         let (alive, ended) = channel();
         let theirs = view.clone();
         let thread = std::thread::Builder::new()
-            .name("status_line".to_owned())
+            .name("memtide-status".to_owned())
             .stack_size(512 << 10)
             .spawn(move || theirs.attend(&ended));
         Self {
