@@ -20,13 +20,13 @@ mod spread;
 
 use timeline::{Facts, Timeline};
 
-pub use cause::{Cause, Sureness};
+pub use cause::{Cause, CauseStrength};
 pub use figure::{Figure, Measure};
-pub use findings::{Doubt, FindingChange, FindingCost, Found, Turn};
+pub use findings::{FindingChange, FindingCost, Found, NotComparable, Turn};
 pub use memory::{AmountChange, AmountKind, Memory};
 pub use rates::RateChange;
 pub use settings::FactChange;
-pub use spread::{Certainty, Contrast, Spread};
+pub use spread::{Contrast, Significance, Spread};
 
 use self::decision::Decision;
 use crate::evidence::Evidence;

@@ -24,8 +24,8 @@ use serde::Serialize;
 
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
-    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, Certainty, CompareReport, Direction, FactEntry,
-    FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
+    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, CauseStrength, CompareReport, Direction,
+    FactEntry, FindingEntry, FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 pub use json::{json, json_schema, schema_of};

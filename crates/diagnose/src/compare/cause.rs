@@ -27,7 +27,7 @@ use crate::rules;
 
 /// How sure it is that a fact explains what changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sureness {
+pub enum CauseStrength {
     /// It can, and so may something else.
     May,
     /// It is known to do just this, and nothing else that was recorded is.
@@ -42,7 +42,7 @@ pub struct Cause {
     /// Names of the facts that differ and explain it.
     pub facts: Vec<&'static str>,
     /// How sure.
-    pub sureness: Sureness,
+    pub sureness: CauseStrength,
     /// Id of the finding that it explains; `None` where it explains what moved.
     pub finding: Option<&'static str>,
     /// Whether it explains something beside what decides the direction, and not that.
@@ -128,21 +128,21 @@ impl Differences<'_> {
     /// Settings that the finding shows as evidence, and that differ.
     fn rests_on(&self, change: &FindingChange) -> Option<Cause> {
         let names = self.settings_of(change);
-        self.cause(self.differing(&names), Sureness::Is, Some(change.id))
+        self.cause(self.differing(&names), CauseStrength::Is, Some(change.id))
     }
 
-    fn bears_on(&self, change: &FindingChange, sureness: Sureness) -> Option<Cause> {
+    fn bears_on(&self, change: &FindingChange, sureness: CauseStrength) -> Option<Cause> {
         let rule = rules::by_id(change.id);
         let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
         let bearing = explained_by
             .iter()
             .filter_map(|explains| match (explains, sureness) {
-                (Explains::Surely(fact), Sureness::Explains)
-                | (Explains::Maybe(fact), Sureness::May) => Some(fact.name),
+                (Explains::Surely(fact), CauseStrength::Explains)
+                | (Explains::Maybe(fact), CauseStrength::May) => Some(fact.name),
                 _ => None,
             });
         let mut names: Vec<&str> = bearing.collect();
-        if sureness == Sureness::May {
+        if sureness == CauseStrength::May {
             names.extend(self.shortage(change));
         }
         self.cause(self.differing(&names), sureness, Some(change.id))
@@ -177,10 +177,10 @@ impl Differences<'_> {
         let all = || findings.iter();
         all()
             .find_map(|finding| self.rests_on(finding))
-            .or_else(|| all().find_map(|change| self.bears_on(change, Sureness::Explains)))
+            .or_else(|| all().find_map(|change| self.bears_on(change, CauseStrength::Explains)))
             .or_else(|| {
                 let mut of_weight = all().filter(|change| change.is_of_weight());
-                of_weight.find_map(|change| self.bears_on(change, Sureness::May))
+                of_weight.find_map(|change| self.bears_on(change, CauseStrength::May))
             })
     }
 
@@ -188,7 +188,7 @@ impl Differences<'_> {
     fn moves(&self, moved: &[&str]) -> Option<Cause> {
         of_signals().iter().find_map(|(facts, signals)| {
             signals.iter().find(|name| moved.contains(*name))?;
-            self.cause(self.differing(&names(facts)), Sureness::Explains, None)
+            self.cause(self.differing(&names(facts)), CauseStrength::Explains, None)
         })
     }
 
@@ -224,8 +224,8 @@ impl Differences<'_> {
     pub(super) fn is_finding_of_cause(&self, cause: &Cause, change: &FindingChange) -> bool {
         let causes = [
             self.rests_on(change),
-            self.bears_on(change, Sureness::Explains),
-            self.bears_on(change, Sureness::May),
+            self.bears_on(change, CauseStrength::Explains),
+            self.bears_on(change, CauseStrength::May),
         ];
         let mut facts = causes.iter().flatten().flat_map(|cause| &cause.facts);
         facts.any(|fact| cause.facts.contains(fact))
@@ -262,7 +262,7 @@ impl Differences<'_> {
     fn cause(
         &self,
         facts: Vec<&'static str>,
-        sureness: Sureness,
+        sureness: CauseStrength,
         finding: Option<&'static str>,
     ) -> Option<Cause> {
         (!facts.is_empty()).then_some(Cause {

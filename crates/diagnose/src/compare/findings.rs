@@ -22,14 +22,14 @@ pub struct FindingChange {
     /// As it was found after.
     pub after: Option<Found>,
     /// Why it is unknown whether it is gone or new, better or worse; `None` if known.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<NotComparable>,
 }
 
 /// Why the two sides cannot be compared in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum NotComparable {
     /// The rule could not be evaluated on a side.
-    NotLookedFor,
+    NotEvaluated,
     /// One side was watched for so short a time that it may have missed it, or that its frequency there is unknown.
     TooShort,
 }
@@ -252,7 +252,7 @@ pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChan
                 place,
                 before: old,
                 after: new,
-                doubt: is_unasked.then_some(Doubt::NotLookedFor),
+                doubt: is_unasked.then_some(NotComparable::NotEvaluated),
             });
         }
     }

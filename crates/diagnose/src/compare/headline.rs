@@ -4,15 +4,15 @@ use timeline::facts::THP_ENABLED;
 use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
 use units::{Count, SignedBytes, Span};
 
-use super::cause::{Cause, Sureness};
+use super::cause::{Cause, CauseStrength};
 use super::decision::{By, Decision};
 use super::differences::Differences;
-use super::findings::{Doubt, FindingChange, Turn};
+use super::findings::{FindingChange, NotComparable, Turn};
 use super::memory::{AmountChange, AmountKind, least};
 use super::movement::Use;
 use super::rates::RateChange;
 use super::settings::FactChange;
-use super::spread::Certainty;
+use super::spread::Significance;
 use super::{Direction, figure};
 use crate::evidence::Evidence;
 use crate::judge::Diagnosis;
@@ -121,7 +121,7 @@ impl Sentences<'_> {
                 more.extend(finding.and_then(|finding| first_sentence(&finding.cause)));
             }
         }
-        let is_sure = own.is_some_and(|cause| cause.sureness > Sureness::May);
+        let is_sure = own.is_some_and(|cause| cause.sureness > CauseStrength::May);
         let says_most = !self.is_most_first() && (self.turned.is_none() || !is_sure);
         more.extend(self.most().filter(|_| says_most));
         if self.is_unexplained() {
@@ -292,11 +292,11 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
         format!(" of {what}")
     };
     let verb = match (cause.sureness, is_one) {
-        (Sureness::Is, true) => format!("is the cause{of}"),
-        (Sureness::Is, false) => format!("are the cause{of}"),
-        (Sureness::Explains, true) => format!("explains {what}"),
-        (Sureness::Explains, false) => format!("explain {what}"),
-        (Sureness::May, _) => format!("may explain {what}"),
+        (CauseStrength::Is, true) => format!("is the cause{of}"),
+        (CauseStrength::Is, false) => format!("are the cause{of}"),
+        (CauseStrength::Explains, true) => format!("explains {what}"),
+        (CauseStrength::Explains, false) => format!("explain {what}"),
+        (CauseStrength::May, _) => format!("may explain {what}"),
     };
     let value = |text: &Option<String>| text.clone().unwrap_or_default();
     let values = match named.as_slice() {
@@ -346,7 +346,7 @@ fn nothing(it: &Differences<'_>) -> String {
     let ids = ids.join(" and ");
     match others.iter().find_map(|change| change.doubt) {
         _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
-        Some(Doubt::TooShort) => format!(
+        Some(NotComparable::TooShort) => format!(
             "Neither better nor worse: the same roots. Of {ids}, sources of such different length cannot show a change; {rest}."
         ),
         _ => format!(
@@ -386,11 +386,11 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     };
     let cost = change.found(is_after).map(|found| found.cost);
     match (change.doubt, cost) {
-        (Some(Doubt::TooShort), _) if severity(true) == severity(false) => format!(
+        (Some(NotComparable::TooShort), _) if severity(true) == severity(false) => format!(
             "{id} is found on both sides, and {} is too short to show how often it comes",
             old.min(new)
         ),
-        (Some(Doubt::TooShort), Some(cost)) => {
+        (Some(NotComparable::TooShort), Some(cost)) => {
             let lasted = match cost.lasted.filter(|lasted| *lasted > Span::ZERO) {
                 Some(lasted) => format!("held for {lasted}"),
                 None => "came".to_owned(),
@@ -431,7 +431,7 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
     // Of a name the amount is known to the sample only.
-    let is_shown = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
+    let is_shown = owner.certainty != Some(Significance::Noise) && moved(owner) >= least(ram);
     is_shown.then(|| match (owner.before, owner.after) {
         (None, Some(after)) => format!(
             "{} with {}, after only",

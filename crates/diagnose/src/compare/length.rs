@@ -10,7 +10,7 @@ use timeline::Stretch;
 use units::{Ratio, Span};
 
 use super::Compared;
-use super::findings::{Doubt, FindingChange, of_place};
+use super::findings::{FindingChange, NotComparable, of_place};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 
@@ -58,7 +58,7 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
             Ordering::Equal => change.is_worse_after().is_some(),
         };
         if is_in_doubt {
-            change.doubt = Some(Doubt::TooShort);
+            change.doubt = Some(NotComparable::TooShort);
         }
     }
 }

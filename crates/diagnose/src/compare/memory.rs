@@ -15,7 +15,7 @@ use timeline::{
 };
 use units::{Bytes, Quantity, Ratio, SignedBytes, Span};
 
-use super::spread::{Certainty, Spread, contrast};
+use super::spread::{Significance, Spread, contrast};
 use crate::accounting::{Accounting, TermKind, account, owners_of_anonymous};
 use crate::evidence::Evidence;
 
@@ -48,7 +48,7 @@ pub struct AmountChange {
     /// The same as shares of RAM.
     pub after_share: Option<Ratio>,
     /// Whether it differs by more than noise; `None` where one side does not have it.
-    pub certainty: Option<Certainty>,
+    pub certainty: Option<Significance>,
 }
 
 impl AmountChange {
@@ -65,7 +65,7 @@ impl AmountChange {
 
     /// Whether it changed by more than noise, and by enough to matter.
     pub fn is_clear(&self) -> bool {
-        self.certainty == Some(Certainty::Clear)
+        self.certainty == Some(Significance::Clear)
     }
 
     /// What the list is ordered by: the change relative to RAM.
@@ -90,7 +90,7 @@ impl AmountChange {
     pub fn is_worth_a_line(&self) -> bool {
         let share = self.before_share.or(self.after_share);
         match self.certainty {
-            Some(certainty) => certainty != Certainty::Noise,
+            Some(certainty) => certainty != Significance::Noise,
             None => share.is_some_and(|share| share >= CHANGE_SHARE_MIN),
         }
     }
@@ -355,7 +355,7 @@ fn amount(
         let least = moved.abs() >= least(old_side.ram.max(new_side.ram));
         // Shares where the hosts are of different size, so the spreads are compared as shares too.
         match spreads.filter(|_| least) {
-            _ if !least => Certainty::Noise,
+            _ if !least => Significance::Noise,
             Some((old, new)) => {
                 contrast(
                     &old.scaled(1.0 / old_side.ram.as_f64().max(1.0)),
@@ -364,7 +364,7 @@ fn amount(
                 .certainty
             }
             // An owner is read in one sample: its change is shown, not judged.
-            None => Certainty::TooFew,
+            None => Significance::TooFew,
         }
     });
     change
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn single_looks_are_told_and_called_too_few() {
         let memory = compared(&host(&[100]), &host(&[400]));
-        assert_eq!(named(&memory, "anon").certainty, Some(Certainty::TooFew));
+        assert_eq!(named(&memory, "anon").certainty, Some(Significance::TooFew));
     }
 
     #[test]

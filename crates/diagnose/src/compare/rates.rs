@@ -14,7 +14,7 @@ use timeline::{
 use units::{Pages, PerSecond, Quantity, Ratio, Ticks};
 
 use super::figure::Measure;
-use super::spread::{Certainty, Contrast, Spread, contrast};
+use super::spread::{Contrast, Significance, Spread, contrast};
 use crate::evidence::{Evidence, Missing};
 
 /// A rate of two sources.
@@ -42,7 +42,7 @@ impl RateChange {
     /// Whether it differs by more than noise, and by enough to matter.
     pub fn is_clear(&self) -> bool {
         self.contrast
-            .is_some_and(|contrast| contrast.certainty == Certainty::Clear)
+            .is_some_and(|contrast| contrast.certainty == Significance::Clear)
     }
 
     /// The means, where both sides have it.
@@ -219,12 +219,12 @@ impl Spec {
         let most = before.mean.max(after.mean);
         let is_small = most < self.floor || change.abs() < most * CHANGE_MIN.get();
         let disagrees = change.signum() != it.lead.signum();
-        if it.certainty == Certainty::Clear && (is_small || disagrees) {
-            it.certainty = Certainty::Noise;
+        if it.certainty == Significance::Clear && (is_small || disagrees) {
+            it.certainty = Significance::Noise;
         }
         // What never moved on either side is known to be the same, however short the recording.
-        if it.certainty == Certainty::TooFew && most < self.floor {
-            it.certainty = Certainty::Noise;
+        if it.certainty == Significance::TooFew && most < self.floor {
+            it.certainty = Significance::Noise;
         }
         it
     }
@@ -287,8 +287,8 @@ mod tests {
     fn short_looks_are_too_few_unless_nothing_moved_at_all() {
         let certainty = |rate: RateChange| rate.contrast.unwrap().certainty;
         let rate = of(&reading(&[10; 3]), &reading(&[90; 3]), READS).unwrap();
-        assert_eq!(certainty(rate), Certainty::TooFew);
+        assert_eq!(certainty(rate), Significance::TooFew);
         let rate = of(&reading(&[0; 3]), &reading(&[0; 3]), READS).unwrap();
-        assert_eq!(certainty(rate), Certainty::Noise);
+        assert_eq!(certainty(rate), Significance::Noise);
     }
 }

@@ -72,7 +72,7 @@ impl Spread {
 
 /// Whether a difference is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Certainty {
+pub enum Significance {
     /// It is.
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
@@ -87,18 +87,18 @@ pub struct Contrast {
     /// From -1 (every value before is larger) to 1 (every value after is).
     pub lead: f64,
     /// Whether the lead is more than chance.
-    pub certainty: Certainty,
+    pub certainty: Significance,
 }
 
 /// Holds each value of one side against each of the other.
 pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
     let (lead, deviations) = ranked(&before.sorted, &after.sorted);
     let certainty = if before.count().min(after.count()) < FEWEST {
-        Certainty::TooFew
+        Significance::TooFew
     } else if lead.abs() >= LEAST_LEAD && deviations >= ONE_IN_100 {
-        Certainty::Clear
+        Significance::Clear
     } else {
-        Certainty::Noise
+        Significance::Noise
     };
     Contrast { lead, certainty }
 }
@@ -153,7 +153,7 @@ mod tests {
             &[1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
             &[4.0, 5.0, 6.0, 4.5, 5.5, 6.5],
         );
-        assert_eq!((it.lead, it.certainty), (1.0, Certainty::Clear));
+        assert_eq!((it.lead, it.certainty), (1.0, Significance::Clear));
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
             &[1.0, 9.0, 2.0, 8.0, 3.0, 7.0],
             &[7.0, 3.0, 8.0, 2.0, 9.0, 1.0],
         );
-        assert_eq!((it.lead, it.certainty), (0.0, Certainty::Noise));
+        assert_eq!((it.lead, it.certainty), (0.0, Significance::Noise));
     }
 
     #[test]
@@ -173,16 +173,16 @@ mod tests {
             values[..n].fill(100.0);
             against(&quiet, &values).certainty
         };
-        assert_eq!(with(1), Certainty::Noise);
-        assert_eq!(with(3), Certainty::Noise);
-        assert_eq!(with(9), Certainty::Clear);
+        assert_eq!(with(1), Significance::Noise);
+        assert_eq!(with(3), Significance::Noise);
+        assert_eq!(with(9), Significance::Clear);
     }
 
     #[test]
     fn five_samples_are_too_few_whatever_they_say() {
         let few = [1.0, 2.0, 3.0, 4.0, 5.0];
         let it = against(&few, &[10.0; 40]);
-        assert_eq!((it.lead, it.certainty), (1.0, Certainty::TooFew));
+        assert_eq!((it.lead, it.certainty), (1.0, Significance::TooFew));
     }
 
     #[test]

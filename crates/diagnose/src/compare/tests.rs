@@ -346,7 +346,7 @@ fn a_setting_that_bears_on_the_finding_may_explain_it() {
     let cause = it.cause.unwrap();
     assert_eq!(
         (cause.facts.as_slice(), cause.sureness),
-        (&["vm.swappiness"][..], Sureness::May)
+        (&["vm.swappiness"][..], CauseStrength::May)
     );
     assert!(
         it.headline

@@ -67,7 +67,7 @@ pub struct Cause {
     /// Their names, as in `facts`.
     pub facts: Vec<String>,
     /// How sure that is.
-    pub sureness: Sureness,
+    pub sureness: CauseStrength,
     /// Id of the finding that they explain; null where they explain what moved.
     pub finding: Option<String>,
     /// Whether they explain something beside what decides the direction, and not that.
@@ -77,7 +77,7 @@ pub struct Cause {
 /// How sure it is that facts explain what changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Sureness {
+pub enum CauseStrength {
     /// The finding itself rests on them.
     Is,
     /// Nothing else that was recorded does.
@@ -179,7 +179,7 @@ pub struct AmountEntry {
     /// The change in words; null where one side lacks it.
     pub change: Option<String>,
     /// Whether it changed; null where one side lacks it.
-    pub certainty: Option<Certainty>,
+    pub certainty: Option<Significance>,
     /// Whether it is worth a line: it changed, or that is unknown, or it is large and one side lacks it.
     pub is_worth_a_line: bool,
 }
@@ -199,7 +199,7 @@ pub enum AmountKind {
 /// Whether a number changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Certainty {
+pub enum Significance {
     /// More than noise, and enough to matter.
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
@@ -229,7 +229,7 @@ pub struct RateEntry {
     /// have it.
     pub lead: Option<f64>,
     /// Whether it changed; null where one side does not have it.
-    pub certainty: Option<Certainty>,
+    pub certainty: Option<Significance>,
 }
 
 /// Values of the intervals of one side.
@@ -301,8 +301,8 @@ words! {
     Direction: Better Same Different Worse Unknown;
     Turn: New Gone Worse Better Same Unknown;
     AmountKind: Term Level Owner;
-    Certainty: Clear Noise TooFew;
-    Sureness: Is Explains May;
+    Significance: Clear Noise TooFew;
+    CauseStrength: Is Explains May;
 }
 
 fn cause(cause: &diagnosed::Cause) -> Cause {

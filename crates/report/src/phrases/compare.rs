@@ -3,8 +3,8 @@
 use units::{Count, Ratio, SignedBytes, Span};
 
 use crate::model::{
-    AmountEntry, AmountKind, Certainty, CompareReport, Direction, FactEntry, FindingEntry,
-    FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
+    AmountEntry, AmountKind, CauseStrength, CompareReport, Direction, FactEntry, FindingEntry,
+    FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
 };
 use crate::phrases::ABSENT;
 
@@ -209,7 +209,7 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Comparison
 fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     let shares = amount.before_share.zip(amount.after_share);
     match (amount.certainty, shares) {
-        (Some(Certainty::Noise), _) => "~".to_owned(),
+        (Some(Significance::Noise), _) => "~".to_owned(),
         (Some(_), Some((before, after))) if is_other_size => {
             let sign = if after < before { '−' } else { '+' };
             format!("{sign}{} RAM", Ratio::new((after - before).abs()))
@@ -241,9 +241,9 @@ fn is_rate_shown(rate: &RateEntry, extent: Extent) -> bool {
     let moved =
         |spread: &Option<SpreadEntry>| spread.as_ref().is_some_and(|spread| spread.mean > 0.0);
     match rate.certainty {
-        Some(Certainty::Clear) => true,
-        Some(Certainty::Noise) => extent == Extent::All,
-        Some(Certainty::TooFew) | None => moved(&rate.before) || moved(&rate.after),
+        Some(Significance::Clear) => true,
+        Some(Significance::Noise) => extent == Extent::All,
+        Some(Significance::TooFew) | None => moved(&rate.before) || moved(&rate.after),
     }
 }
 
@@ -257,9 +257,9 @@ fn rate(rate: &RateEntry, index: usize, extent: Extent) -> ComparisonRow {
         before: text(&rate.before),
         after: text(&rate.after),
         change: match (rate.certainty, &rate.change) {
-            (Some(Certainty::TooFew), _) => "too few".to_owned(),
-            (Some(Certainty::Noise), _) => "~".to_owned(),
-            (Some(Certainty::Clear), Some(change)) => change.clone(),
+            (Some(Significance::TooFew), _) => "too few".to_owned(),
+            (Some(Significance::Noise), _) => "~".to_owned(),
+            (Some(Significance::Clear), Some(change)) => change.clone(),
             _ => one_side(rate.before.is_some()),
         },
         more: match (&rate.before, &rate.after, rate.lead) {
@@ -290,7 +290,7 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
     let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
     let explains = match report.cause.as_ref().map(|cause| cause.sureness) {
-        Some(Sureness::May) => "may explain",
+        Some(CauseStrength::May) => "may explain",
         _ => "explains",
     };
     let rows = differ
