@@ -77,6 +77,16 @@ fn a_case_says_where_it_comes_from() {
     }
 }
 
+/// Tests read every case many times, and a clone carries all of them.
+#[test]
+fn a_capture_is_small() {
+    const CAPTURE_BYTES_MAX: u64 = 350_000;
+    for case in cases::all() {
+        let len = std::fs::metadata(&case.source).unwrap().len();
+        assert!(len <= CAPTURE_BYTES_MAX, "{}: {len} bytes", case.id);
+    }
+}
+
 #[test]
 fn a_capture_was_made_on_the_host_that_it_names() {
     for case in cases::all().iter().filter(|case| case.is_capture()) {
