@@ -4,6 +4,17 @@
 //! from any part of a source; a **level** ([`CurveLevel`]) is the curves of a stretch of time in so many columns, each column
 //! with the least, the mean and the largest value of its time; **packed** ([`pack`]) levels are the bytes that travel in
 //! the page. Pure: opens no file, has no clock, and draws nothing.
+//!
+//! ```
+//! use diagnose::Evidence;
+//! use timeline::{Facts, Timeline};
+//!
+//! let (timeline, facts) = (Timeline::default(), Facts::default());
+//! let charts = chart::charts(&Evidence::new(&timeline, &facts));
+//! for chart in &charts {
+//!     println!("{}: {}", chart.id, chart.title);
+//! }
+//! ```
 #![warn(clippy::disallowed_methods)]
 
 mod catalogue;

@@ -1,5 +1,12 @@
 //! The status of a recorder: what `memtide record` writes to `status.json` and `memtide record --status` prints.
 //!
+//! One noun: a **status** ([`RecorderStatus`]), with a type for each of its parts.
+//!
+//! ```
+//! let status = recorder_status::RecorderStatus { pid: 812, ..Default::default() };
+//! assert!(!status.has_ended);
+//! ```
+//!
 //! Durations are seconds, sizes bytes, times RFC 3339. A field that an older memtide did not write has its default.
 
 #![warn(clippy::disallowed_methods)]

@@ -2,8 +2,16 @@
 //!
 //! Three nouns: a **sampler** ([`Sampler`]) reads the host on a beat, one sample for each call; a **watcher** ([`Watcher`])
 //! puts samples into a timeline, [`capture()`] the files' texts into a capture; a **recorder** ([`Recorder`]) hands samples
-//! to a recording until it is stopped. A recorder never waits for a disk, for another process's lock or for another
-//! thread, and in steady state it allocates nothing.
+//! to a recording until it is stopped. The thread that records never waits for a disk, for another process's lock or for
+//! another thread, and in steady state it allocates nothing.
+//!
+//! ```no_run
+//! use probe::Root;
+//! use sampler::WatchOptions;
+//!
+//! let source = sampler::watch(&Root::default(), WatchOptions::one_sample(false), &mut |_| std::ops::ControlFlow::Continue(()));
+//! println!("{} samples", source.timeline.len());
+//! ```
 
 mod capture;
 mod pace;

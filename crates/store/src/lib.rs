@@ -3,6 +3,13 @@
 //! Three nouns: a **recording** is a directory; its **head** is an append-only log of checksummed frames that survives a
 //! kill at any byte; its **segments** are Parquet files, into which finished head files are sealed. [`Writer`] is the only
 //! writer of heads, [`Recording`] the only reader.
+//!
+//! ```no_run
+//! let recording = store::Recording::open("/var/log/memtide".as_ref())?;
+//! let info = recording.info(false);
+//! println!("{} sealed segments, {}", info.segments, info.bytes);
+//! # Ok::<(), store::StoreError>(())
+//! ```
 
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
 
