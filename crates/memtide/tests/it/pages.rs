@@ -18,28 +18,30 @@ fn console_blocks(page: &str) -> Vec<(std::ops::Range<usize>, String)> {
     blocks
 }
 
-/// `BLESS=1 cargo test -p memtide --test it pages` writes the page anew.
+/// `BLESS=1 cargo test -p memtide --test it pages` writes the pages anew.
 #[test]
-fn the_readme_shows_what_memtide_prints() {
-    let path = root().join("README.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let blocks = console_blocks(&page);
-    assert!(!blocks.is_empty());
-    let mut fresh = page.clone();
-    for (range, typed) in blocks.into_iter().rev() {
-        let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
-            .args(typed.split(' '))
-            .current_dir(root())
-            .env("TZ", "UTC")
-            .output()
-            .unwrap();
-        let answer = String::from_utf8(output.stdout).unwrap();
-        fresh.replace_range(range, &format!("```console\n$ memtide {typed}\n{answer}"));
-    }
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(path, fresh).unwrap();
-    } else {
-        assert!(fresh == page, "README.md is stale: make docs");
+fn pages_show_what_memtide_prints() {
+    for name in ["README.md", "docs/guide.md"] {
+        let path = root().join(name);
+        let page = std::fs::read_to_string(&path).unwrap();
+        let blocks = console_blocks(&page);
+        assert!(!blocks.is_empty());
+        let mut fresh = page.clone();
+        for (range, typed) in blocks.into_iter().rev() {
+            let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
+                .args(typed.split(' '))
+                .current_dir(root())
+                .env("TZ", "UTC")
+                .output()
+                .unwrap();
+            let answer = String::from_utf8(output.stdout).unwrap();
+            fresh.replace_range(range, &format!("```console\n$ memtide {typed}\n{answer}"));
+        }
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, fresh).unwrap();
+        } else {
+            assert!(fresh == page, "{name} is stale: make docs");
+        }
     }
 }
 
@@ -51,6 +53,7 @@ fn links_in_the_pages_lead_somewhere() {
         "CONTRIBUTING.md",
         "corpus/README.md",
         "docs/decisions/README.md",
+        "docs/guide.md",
         "docs/headroom.md",
         "docs/recording.md",
         "docs/report.md",
