@@ -1,4 +1,4 @@
-//! Which charts a source gives, in the page's order.
+//! The charts that a source gives, in the page's order.
 
 mod builder;
 mod cpu;
@@ -23,8 +23,8 @@ use diagnose::Evidence;
 
 use crate::Chart;
 
-/// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why. Nodes are there
-/// where the host has several, cgroups where any is known.
+/// Returns all charts of a source, in the page's order. Charts that cannot be drawn are included and say why. Node
+/// charts are included if the host has several nodes, cgroup charts if any cgroup is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     let held = services::RankedOwners::of(cx);
     let mut charts = vec![

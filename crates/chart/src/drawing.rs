@@ -1,4 +1,4 @@
-//! What a chart is: its title, unit, series and limits, and the function that computes its curves.
+//! Charts: title, unit, series and limits, and the function that computes the curves.
 
 use diagnose::Evidence;
 use diagnose::accounting::{Standing, TermKind};
@@ -7,29 +7,29 @@ use timeline::SignalId;
 /// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
 pub type Curve = Vec<Option<f64>>;
 
-/// How series are laid out.
+/// The layout of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartKind {
     /// Areas on top of each other, in the order of the series from the bottom.
     Stack,
     /// Lines from 0 up.
     Lines,
-    /// Lines around 0: series that are negative are drawn downwards.
+    /// Lines around 0: negative series are drawn downwards.
     Mirror,
 }
 
-/// How much room a chart takes.
+/// The size of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartSize {
-    /// The whole width and a table of values at the cursor; it stands for the whole range in small, too.
+    /// The whole width, with a table of values at the cursor; a small copy of it shows the whole range.
     Overview,
-    /// The whole width and a table of values at the cursor.
+    /// The whole width, with a table of values at the cursor.
     Wide,
-    /// A place among others.
+    /// A small chart beside others.
     Small,
 }
 
-/// What the vertical axis measures.
+/// The unit of the vertical axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartUnit {
     /// Bytes.
@@ -38,13 +38,13 @@ pub enum ChartUnit {
     BytesPerSecond,
     /// Pages per second.
     PagesPerSecond,
-    /// A part of a whole; 1 is all of it.
+    /// A share of a whole; 1 is all of it.
     Share,
     /// Milliseconds.
     Millis,
 }
 
-/// What a series is about; it has the same colour in every chart, in the terminal and on the page.
+/// The subject of a series. It has the same colour in every chart, in the terminal and on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Free memory.
@@ -59,7 +59,7 @@ pub enum Colour {
     SlabReclaimable,
     /// Anonymous memory of processes.
     Anon,
-    /// Pages that are in RAM and in swap at once.
+    /// Pages that are in RAM and in swap at the same time.
     SwapCache,
     /// Shared memory, tmpfs.
     Shared,
@@ -73,7 +73,7 @@ pub enum Colour {
     Percpu,
     /// vmalloc.
     Vmalloc,
-    /// Huge pages of the pool.
+    /// Huge pages in the pool.
     Hugetlb,
     /// Pools of compressed pages.
     Zram,
@@ -81,13 +81,13 @@ pub enum Colour {
     Balloon,
     /// What no counter explains.
     Unaccounted,
-    /// Read back from swap; also what lies in swap.
+    /// Pages read back from swap; also used swap.
     SwapIn,
-    /// Written to swap.
+    /// Pages written to swap.
     SwapOut,
-    /// Data that waits to be written.
+    /// Data waiting to be written.
     Dirty,
-    /// Data that is being written.
+    /// Data being written.
     Writeback,
     /// Some task waited.
     PsiSome,
@@ -105,12 +105,12 @@ pub enum Colour {
     Limit,
     /// Everything that has no series of its own.
     Others,
-    /// One of several alike (processes, disks, nodes), by number.
+    /// One of several of a kind (processes, disks, nodes), by number.
     Nth(usize),
 }
 
 impl Colour {
-    /// The colour of a term. Terms that are drawn as one area have one.
+    /// Returns the colour of a term. Terms that are drawn as one area share a colour.
     pub const fn from_term(term: TermKind) -> Self {
         match term {
             TermKind::KernelStack => Self::KernelStacks,
@@ -133,7 +133,7 @@ impl Colour {
         }
     }
 
-    /// Its name on the page: `file_cache`; of several alike `line_1` to `line_8`, over and over.
+    /// Returns its name on the page: `file_cache`; `line_1` to `line_8`, repeated, for several of a kind.
     pub fn name(self) -> String {
         let name = match self {
             Self::Free => "free",
@@ -170,15 +170,15 @@ impl Colour {
         name.to_owned()
     }
 
-    /// How many colours there are for things alike.
+    /// The number of colours for several of a kind.
     pub const LINES: usize = 8;
 
-    /// Whether it is the pale one of a pair.
+    /// Whether it is the pale colour of a pair.
     pub const fn is_pale(self) -> bool {
         matches!(self, Self::SwapOut | Self::Writeback | Self::PsiSome)
     }
 
-    /// Whether it is hatched: what no colour may stand for.
+    /// Whether the area is hatched, because its memory is of no known kind.
     pub const fn is_hatched(self) -> bool {
         matches!(self, Self::Unaccounted)
     }
@@ -192,65 +192,66 @@ impl Colour {
 /// One curve of a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartSeries {
-    /// `anon`; unique in its chart, never a host's text.
+    /// For example `anon`; unique in its chart, never text from the host.
     pub id: String,
-    /// Its name for readers; may come from the host: untrusted text.
+    /// Its name for readers; untrusted text, as it may come from the host.
     pub label: String,
     /// Its colour.
     pub colour: Colour,
-    /// Drawn as steps that end at their sample: the rate of a counter. Levels are joined by straight lines.
+    /// Whether it is drawn as steps that end at their sample: the rate of a counter. Levels are joined by straight
+    /// lines.
     pub is_steps: bool,
-    /// Drawn downwards in a mirrored chart. Its values are positive all the same.
+    /// Whether it is drawn downwards in a mirrored chart. Its values are positive all the same.
     pub is_negative: bool,
-    /// The signals that its values are: one, or what takes its place on other kernels.
+    /// The signals whose values it shows: one, or its substitutes on other kernels.
     pub signals: Vec<SignalId>,
-    /// Signals that this series also covers although its values are something else: a part of it, or the rest.
+    /// Signals that it also covers although its values are different: a part of it, or the rest.
     pub related: Vec<SignalId>,
-    /// Signals that its values are computed from, which are not shown themselves.
+    /// Signals that its values are computed from and that are not shown themselves.
     pub inputs: Vec<SignalId>,
-    /// The name of the cgroup that it is about; `None` of anything else.
+    /// The name of the cgroup that it is about; `None` for other series.
     pub group: Option<String>,
-    /// What can be done with the memory that it shows; `None` of anything else.
+    /// How the memory that it shows can be taken back; `None` for other series.
     pub standing: Option<Standing>,
 }
 
 impl ChartSeries {
-    /// All signals that a reader finds here.
+    /// Returns all signals that a reader finds here.
     pub fn covered(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.signals.iter().chain(&self.related).copied()
     }
 
-    /// All signals that its values may need.
+    /// Returns all signals that its values may need.
     pub fn needs(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.covered().chain(self.inputs.iter().copied())
     }
 }
 
-/// A line that a chart's series are measured against.
+/// A line to compare a chart's series with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartLimit {
     /// What it is: `dirty limit`.
     pub label: String,
-    /// Where.
+    /// Its value.
     pub value: LimitValue,
 }
 
-/// Where a limit lies.
+/// The value of a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LimitValue {
-    /// At one value, in the chart's unit.
+    /// One value, in the chart's unit.
     Fixed(f64),
-    /// Where this series lies, which is drawn as a limit and not as data.
+    /// The values of the series with this id, which is drawn as a limit and not as data.
     Moving(String),
 }
 
-/// Computes a chart's curves, one for each of its series and in their order, on the samples of any part of the source. A
-/// curve is empty where that part has no data.
+/// Computes a chart's curves on the samples of any part of the source: one per series, in their order. A curve is empty
+/// if that part has no data.
 pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
 
-/// A picture: what it shows, and how to compute it.
+/// A chart: what it shows, and how to compute it.
 pub struct Chart {
-    /// `where`, `free`, `node-0`; the page's anchor. Never a host's text.
+    /// For example `where`, `free`, `node-0`: the page's anchor. Never text from the host.
     pub id: String,
     /// A few words: `Waiting for memory`.
     pub title: String,
@@ -260,27 +261,27 @@ pub struct Chart {
     pub kind: ChartKind,
     /// Unit of values.
     pub unit: ChartUnit,
-    /// Its room.
+    /// Size.
     pub size: ChartSize,
     /// Whether the vertical axis is logarithmic.
     pub is_log: bool,
-    /// A fixed upper end: MemTotal of a stack of all memory, 1 for shares.
+    /// A fixed upper end: MemTotal for a stack of all memory, 1 for shares.
     pub top: Option<f64>,
-    /// Curves. A series that is a moving limit is among them.
+    /// The curves, including series that are moving limits.
     pub series: Vec<ChartSeries>,
-    /// Lines to measure against.
+    /// Lines to compare the series with.
     pub limits: Vec<ChartLimit>,
-    /// The low and the high edge of a band, which are moving limits both.
+    /// The low and the high edge of a band; both are moving limits.
     pub band: Option<[String; 2]>,
-    /// Whether it shows changes since the first sample, and so proves no level.
+    /// Whether it shows changes since the first sample, and therefore no levels.
     pub is_of_changes: bool,
-    /// Up to this value, in the chart's unit, the chart is quiet and folded into one line.
+    /// Up to this value, in the chart's unit, the chart is quiet and is folded into one line.
     pub quiet_up_to: Option<f64>,
-    /// Why nothing can be drawn, where the source lacks it: `not recorded: /proc/pressure (needs …)`.
+    /// Why nothing can be drawn, if the source lacks the data: `not recorded: /proc/pressure (needs …)`.
     pub absent: Option<String>,
     /// Whether the host's own signals are enough to draw it.
     pub is_of_host: bool,
-    /// Its curves.
+    /// Computes its curves.
     pub draw: Draw,
 }
 
@@ -290,7 +291,7 @@ impl Chart {
         self.size != ChartSize::Small
     }
 
-    /// Whether a series is drawn as a limit that others are measured against.
+    /// Whether a series is drawn as a limit for other series.
     pub fn is_limit(&self, series: &str) -> bool {
         let is_it = |limit: &LimitValue| matches!(limit, LimitValue::Moving(id) if id == series);
         self.limits.iter().any(|limit| is_it(&limit.value))

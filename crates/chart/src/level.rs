@@ -1,8 +1,9 @@
-//! Curves in columns: what of a stretch of time is drawn, however long it is, with every peak kept.
+//! Reduces curves to columns: an interval of any length fits, and every peak stays visible.
 //!
-//! Three ways lead to a [`Drawing`]. A source with all of its samples in memory is [drawn](Drawing::new) at once. Of a long
-//! recording only the minutes are in memory: a [`Reducer`] is fed its samples part after part and keeps the least and the
-//! largest value of each column. What matters most is then [sharpened](Drawing::sharpen) from every sample of its stretch.
+//! There are three ways to a [`Drawing`]. A source with all samples in memory is [drawn](Drawing::new) at once. Of a
+//! long recording only the minutes are in memory: a [`Reducer`] takes its samples part by part and keeps the least and
+//! the largest value of each column. The most important intervals are then [sharpened](Drawing::sharpen) from all their
+//! samples.
 
 mod clock;
 mod gaps;
@@ -26,39 +27,39 @@ use reducer::{MOST_FINE, MOST_FINE_BYTES};
 pub use reducer::{Reducer, scanned};
 pub use stretches::worth_sharpening;
 
-/// A page is this many columns wide at most; a source with no more samples is drawn sample by sample.
+/// The greatest width of a page in columns. A source with no more samples than this is drawn sample by sample.
 const MOST_COLUMNS: usize = 1_500;
-/// A source with no more samples is drawn sample by sample in a finer level, if there is room.
+/// A source with no more samples than this is drawn sample by sample in a finer level, if there is room.
 const MOST_SAMPLES: usize = 10_000;
 
 /// The values of one series in the columns of a level, in the chart's unit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ColumnCells {
-    /// The mean of each column's time, or the value of its one sample; `None` where nothing was measured.
+    /// The mean over each column's time, or the value of its only sample; `None` if nothing was measured.
     pub mean: Curve,
-    /// The least and the largest value in each column, where columns hold more than one sample.
+    /// The least and the largest value in each column, if columns contain more than one sample.
     pub extremes: Option<(Curve, Curve)>,
 }
 
-/// The curves of a stretch of time.
+/// The curves of an interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CurveLevel {
-    /// Where each column ends, on the source's clock from its first sample; in order.
+    /// The end of each column, on the source's clock from its first sample; in order.
     pub times: Vec<Span>,
-    /// Whether columns hold more than one sample.
+    /// Whether columns contain more than one sample.
     pub is_reduced: bool,
-    /// For each chart, for each of its series; empty cells where this level has no data.
+    /// For each chart, for each of its series; empty if this level has no data.
     pub cells: Vec<Vec<ColumnCells>>,
 }
 
-/// All levels of a source: the first covers all of it, later ones are finer or of a part.
+/// All levels of a source: the first covers all of it, later ones are finer or cover a part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
     /// The levels.
     pub levels: Vec<CurveLevel>,
-    /// Stretches in which nothing was recorded: from, to.
+    /// Intervals in which nothing was recorded: from, to.
     pub gaps: Vec<(Span, Span)>,
-    /// About what the levels take, packed.
+    /// The approximate size of the packed levels.
     bytes: usize,
 }
 
@@ -70,8 +71,8 @@ impl ColumnCells {
 }
 
 impl Drawing {
-    /// What a source with all samples in memory shows, and finer levels of these stretches of it, which come in the
-    /// order of how much they matter; a moment is a stretch without length.
+    /// Draws a source with all samples in memory, with finer levels of these intervals, the most important first. A
+    /// moment is an interval without length.
     pub fn new(charts: &[Chart], cx: &Evidence<'_>, stretches: &[(Span, Span)]) -> Self {
         let samples = cx.timeline.len();
         let mut drawing = Self {
@@ -95,7 +96,7 @@ impl Drawing {
         drawing
     }
 
-    /// Whether a chart has anything to show; `chart` is its place among those that were drawn.
+    /// Whether a chart has anything to show; `chart` is its index among those that were drawn.
     pub fn has(&self, chart: usize) -> bool {
         let cells = self
             .levels
@@ -104,8 +105,8 @@ impl Drawing {
         cells.flatten().any(|cells| !cells.is_empty())
     }
 
-    /// Adds every sample of a part of a recording as a level; `whole` is what the drawing was made of. Gives whether there
-    /// was room for it.
+    /// Adds every sample of a part of a recording as a level; `whole` is the timeline that the drawing was made of.
+    /// Returns whether there was room for it.
     pub fn sharpen(&mut self, charts: &[Chart], part: &Evidence<'_>, whole: &Timeline) -> bool {
         let Some(placed) = SourceClock::of(whole).place(part.timeline) else {
             return false;
@@ -113,7 +114,7 @@ impl Drawing {
         self.add(charts, CurveLevel::raw(charts, part, &placed.times))
     }
 
-    /// Adds the whole in as many columns as half of the page has room for; the rest is for every sample of what matters.
+    /// Adds the whole in as many columns as fit into half of the page; the other half is for sharpened intervals.
     fn add_finer(&mut self, charts: &[Chart], cx: &Evidence<'_>) {
         let halves = std::iter::successors(Some(MOST_FINE), |columns| Some(columns / 2));
         let finer = halves.take_while(|columns| *columns > MOST_COLUMNS);
@@ -133,7 +134,7 @@ impl Drawing {
         self.add(charts, CurveLevel::raw(charts, &part, &times))
     }
 
-    /// Adds a level if the page stays as small as it must be.
+    /// Adds a level if the page stays within its size limit. Returns whether it did.
     fn add(&mut self, charts: &[Chart], level: CurveLevel) -> bool {
         let bytes = self.bytes + pack::size(charts, &level);
         if bytes > pack::MOST_BYTES {
@@ -144,7 +145,7 @@ impl Drawing {
         true
     }
 
-    /// Adds a level that must be there.
+    /// Adds a level whatever its size.
     fn push(&mut self, charts: &[Chart], level: CurveLevel) {
         self.bytes += pack::size(charts, &level);
         self.levels.push(level);
@@ -152,7 +153,7 @@ impl Drawing {
 }
 
 impl CurveLevel {
-    /// Every sample of a part, at these times.
+    /// Returns every sample of a part, at these times.
     fn raw(charts: &[Chart], part: &Evidence<'_>, times: &[Span]) -> Self {
         let cells = charts.iter().map(|chart| {
             let curves = draw(chart, part).into_iter();
@@ -170,7 +171,7 @@ impl CurveLevel {
         }
     }
 
-    /// All of a source in so many columns.
+    /// Returns all of a source in this many columns.
     fn reduced(charts: &[Chart], cx: &Evidence<'_>, columns: usize) -> Self {
         let grid = ColumnGrid::over(cx.timeline, columns);
         let slots = Slots::of(cx.timeline, cx.timeline.times(), &grid);
@@ -190,8 +191,8 @@ impl CurveLevel {
     }
 }
 
-/// A chart's curves, one for each series; empty where there is none, or where it is not as long as the part. What is no
-/// number was not measured.
+/// Returns a chart's curves, one per series; empty if there is none, or if its length differs from the part's. NaN and
+/// infinity count as not measured.
 fn draw(chart: &Chart, part: &Evidence<'_>) -> Vec<Curve> {
     let mut curves = (chart.draw)(part);
     curves.resize(chart.series.len(), Curve::new());

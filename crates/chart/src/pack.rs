@@ -1,10 +1,10 @@
 //! Levels as bytes: differences of integers, deflated.
 //!
-//! For each level in order: its times, then for each chart that has something to show, for each of its series a byte that
-//! says which columns follow (none, the means, or means, least and largest values), and these. A column is one number for
-//! each row, seven bits a byte, the lowest first: 0 where nothing was measured, else one more than the difference to the
-//! last value of the column that is there, in zigzag. Values are integers, times the scale of their series; times are
-//! milliseconds.
+//! Format, for each level in order: its times; then, for each chart that has something to show and each of its series,
+//! a byte that says which columns follow (none, the means, or means, least and largest values), and these columns. A
+//! column has one number per row, in bytes of seven bits, the lowest first: 0 if nothing was measured, else one more
+//! than the zigzag difference to the column's previous measured value. Values are integers, to be multiplied by the
+//! scale of their series; times are in milliseconds.
 
 use std::io::Write;
 
@@ -13,34 +13,35 @@ use flate2::write::DeflateEncoder;
 
 use crate::{Chart, ColumnCells, CurveLevel, Drawing};
 
-/// The bytes that travel in the page, and what their integers mean.
+/// The bytes in the page, and the scales of their integers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PackedLevels {
     /// Deflated, without a header.
     pub bytes: Vec<u8>,
-    /// For each chart, for each of its series, what one is worth; empty for charts that have nothing to show, of which
-    /// there are no bytes.
+    /// The value of one step, for each chart and each of its series. Empty for charts that have nothing to show, which
+    /// have no bytes either.
     pub scales: Vec<Vec<f64>>,
 }
 
-/// What packed levels may take. A page of a week has 3 MiB, of which the app, the text and tables take 0.4; base64
-/// makes four bytes of three.
+/// The most bytes that packed levels may take. A page of a week has 3 MiB, of which the app, the text and tables take
+/// 0.4; base64 makes four bytes of three.
 pub(crate) const MOST_BYTES: usize = 1_950 << 10;
 
-/// Least steps from 0 to the largest value of a series: half a step is a tenth of a pixel of a chart of 400.
+/// The least number of steps from 0 to the largest value of a series: half a step is less than a tenth of a pixel on a
+/// chart 400 pixels high.
 const STEPS: f64 = 4_096.0;
-/// The same where small values must stay distinct: on a logarithmic axis, and where there are so few values that their bytes
+/// The same if small values must stay distinct: on a logarithmic axis, and if there are so few values that their bytes
 /// do not matter.
 const FINE_STEPS: f64 = 1_048_576.0;
-/// So many values are few.
+/// Up to this many values count as few.
 const PLAIN_VALUES_MAX: usize = 100_000;
 
-/// Which columns a series has at a level.
+/// The columns that a series has at a level.
 const ABSENT: u8 = 0;
 const MEANS: u8 = 1;
 const WITH_EXTREMES: u8 = 3;
 
-/// The bytes that travel in the page.
+/// Packs a drawing into the bytes of the page.
 pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
     let levels: Vec<&CurveLevel> = drawing.levels.iter().collect();
     let scales = scales(charts, &levels);
@@ -58,10 +59,10 @@ pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
     }
 }
 
-/// How hard to try: `cargo bench -p memtide --bench page`.
+/// Compression level, chosen by `cargo bench -p memtide --bench page`.
 const DEFLATE: u32 = 6;
 
-/// About how many bytes a level takes, a little more than it will.
+/// Returns an estimate of the bytes that a level takes, slightly too large.
 pub(crate) fn size(charts: &[Chart], level: &CurveLevel) -> usize {
     let mut bytes = Vec::new();
     put_level(level, &scales(charts, &[level]), &mut bytes);
@@ -104,7 +105,7 @@ fn values(level: &CurveLevel) -> usize {
         .sum()
 }
 
-/// The largest distance from 0.
+/// Returns the largest distance from 0.
 fn largest(cells: &ColumnCells) -> f64 {
     let values = columns(cells).flatten().flatten();
     let sizes = values
@@ -121,7 +122,8 @@ fn columns(cells: &ColumnCells) -> impl Iterator<Item = &[Option<f64>]> {
     std::iter::once(cells.mean.as_slice()).chain(extremes)
 }
 
-/// A power of two, so that integers become the values again exactly, of which the largest value has so many at least.
+/// Returns a power of two, so that integers convert back to values exactly, such that the largest value has at least
+/// `steps` steps.
 fn scale(largest: f64, steps: f64) -> f64 {
     if largest == 0.0 {
         return 1.0;
@@ -175,7 +177,7 @@ fn put_series(cells: Option<&ColumnCells>, rows: usize, scale: f64, into: &mut V
     }
 }
 
-/// A value in steps of its scale. Only 0 is 0: the least there is must not look like nothing.
+/// Returns a value in steps of its scale. Only 0 becomes 0: the smallest value must not look like nothing.
 fn steps(value: f64, scale: f64) -> i64 {
     const EXACT_INTEGER_MAX: f64 = 4_503_599_627_370_496.0; // 2⁵², as far as all integers are doubles with room for differences
     let steps = (value / scale)
@@ -194,7 +196,7 @@ fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
 
-/// Seven bits a byte, the lowest first; the highest bit of all bytes but the last is set.
+/// Writes a number seven bits at a time, the lowest first. The highest bit is set in all bytes but the last.
 fn put(mut number: u64, into: &mut Vec<u8>) {
     while number >= 0x80 {
         let [low, ..] = number.to_le_bytes();

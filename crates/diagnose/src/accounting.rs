@@ -1,8 +1,8 @@
-//! Where RAM is: disjoint terms that add up to MemTotal, the remainder a line of its own.
+//! Where RAM is: disjoint terms that add up to MemTotal, with the remainder as a term of its own.
 //!
-//! /proc/meminfo's fields overlap (Mapped ⊂ Cached, Shmem ⊂ Cached, SwapCached ∩ AnonPages, …). The terms here are chosen so that none counts a page that another counts. A field that the source lacks is
-//! left out and listed, never zero: its pages are then part of the remainder. [`Accounting::tree`] groups the terms as
-//! people ask for them.
+//! /proc/meminfo's fields overlap (Mapped ⊂ Cached, Shmem ⊂ Cached, SwapCached ∩ AnonPages, …). The terms here are
+//! chosen so that no page is counted twice. A field that the source lacks is listed as missing, never taken as zero:
+//! its pages are then part of the remainder. [`Accounting::tree`] groups the terms for readers.
 
 mod node;
 mod owners;
@@ -54,31 +54,31 @@ impl Term {
     }
 }
 
-/// What RAM held at one moment.
+/// A breakdown of RAM at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accounting {
-    /// When, on the timeline's clock.
+    /// The moment, on the timeline's clock.
     pub at: Span,
-    /// The sample that it is about.
+    /// Index of the sample.
     pub index: usize,
     /// MemTotal.
     pub total: Bytes,
-    /// Disjoint parts as drawn: from what cannot be reclaimed to what is free.
+    /// Disjoint parts in the order of drawing: from what cannot be reclaimed to what is free.
     pub terms: Vec<Term>,
-    /// `total` − Σ terms: what no counter explains. Slightly negative where counters drift.
+    /// `total` − Σ terms: what no counter explains. Slightly negative if counters drift.
     pub unaccounted_bytes: i64,
-    /// Signals that the source lacks and that usually hold memory: their pages are in `unaccounted_bytes`.
+    /// Signals that the source lacks although they usually count memory: their pages are in `unaccounted_bytes`.
     pub missing: Vec<&'static str>,
 }
 
-/// What RAM held at sample `index`.
+/// Breaks down RAM at sample `index`.
 ///
 /// # Errors
-/// [`Missing`] where the source has no MemTotal, and where nothing was read at this sample to compare it with.
+/// [`Missing`] if the source has no MemTotal, or nothing was read at this sample to compare it with.
 pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     let total = match cx.timeline.at(MEM_TOTAL, index) {
         Some(total) => total,
-        // RAM of another sample, and nothing of this one, would be a host that is all unexplained.
+        // MemTotal of another sample, with no field of this one, would make all of RAM unexplained.
         None if cx.timeline.at(MEM_FREE, index).is_none() => {
             cx.ram()?;
             let names = vec![MEM_TOTAL.def().name, MEM_FREE.def().name];
@@ -102,7 +102,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     } = ledger;
     let rest = remainder(total, &terms);
     // A balloon that took its pages off MemTotal (most virtio and Hyper-V ones do) must not be counted again; one that
-    // did not leaves them unexplained. So it explains what nothing else does, and no more.
+    // did not leaves them unexplained. So the balloon explains at most what no other term does.
     let balloon = balloon(cx, index).map(|b| b.min(Bytes::new(u64::try_from(rest).unwrap_or(0))));
     if let Some(bytes) = balloon {
         terms.insert(above_kernel, Term::new(TermKind::Balloon, bytes));
@@ -118,22 +118,22 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
 }
 
 impl Accounting {
-    /// Below this share of MemTotal the remainder cannot be drift: a field is faked or counted twice. An engineering choice: files of
-    /// one sample drift by 1 % at most.
+    /// A remainder below this share of MemTotal cannot be drift: a field is faked or counted twice. An engineering
+    /// choice: files of one sample drift by 1 % at most.
     pub const BROKEN: Ratio = Ratio::from_percent(-2.0);
 
-    /// A term's size; `None` if unknown.
+    /// Returns a term's size; `None` if unknown.
     pub fn term(&self, kind: TermKind) -> Option<Bytes> {
         let term = self.terms.iter().find(|term| term.kind == kind)?;
         Some(term.bytes)
     }
 
-    /// What the known ones of these terms add up to.
+    /// Returns the sum of those of these terms that are known.
     pub fn sum(&self, kinds: &[TermKind]) -> Bytes {
         kinds.iter().filter_map(|kind| self.term(*kind)).sum()
     }
 
-    /// What no counter explains, as a share of MemTotal; negative where the terms exceed it.
+    /// Returns the remainder as a share of MemTotal; negative if the terms exceed MemTotal.
     pub fn unaccounted_share(&self) -> Ratio {
         #[allow(clippy::cast_precision_loss)] // a share is read to three digits
         let (rest, total) = (self.unaccounted_bytes as f64, self.total.get() as f64);
@@ -145,8 +145,8 @@ impl Accounting {
         self.unaccounted_share() < Self::BROKEN
     }
 
-    /// Whether the source has the terms that hold nearly all memory of any host; without them the remainder is not a
-    /// riddle, but simply not broken down (as in the output of `free`).
+    /// Whether the source has the terms that make up nearly all memory of any host. Without them the remainder is only
+    /// not broken down (as in the output of `free`).
     pub fn is_broken_down(&self) -> bool {
         let slab = if self.term(TermKind::Slab).is_some() {
             TermKind::Slab
@@ -170,7 +170,7 @@ fn remainder(total: Bytes, terms: &[Term]) -> i64 {
     i64::try_from(rest).unwrap_or(if rest < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// The balloon's pages (6.16 or later), wherever this kernel counts them.
+/// Returns the balloon's pages (6.16 or later), from whichever counter this kernel has.
 fn balloon(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
     cx.timeline.at(MEM_BALLOON, index).or_else(|| {
         let pages = cx.timeline.at(NR_BALLOON_PAGES, index)?;
@@ -178,7 +178,7 @@ fn balloon(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
     })
 }
 
-/// Terms being collected at one sample.
+/// Collects the terms of one sample.
 struct Ledger<'a, 'b> {
     cx: &'a Evidence<'b>,
     index: usize,
@@ -187,12 +187,12 @@ struct Ledger<'a, 'b> {
 }
 
 impl Ledger<'_, '_> {
-    /// A field that only some kernels have, mostly zero: its absence is not worth a word.
+    /// Reads a field that only some kernels have and that is mostly zero: its absence is not reported.
     fn at(&self, signal: Signal<Gauge<Bytes>>) -> Option<Bytes> {
         self.cx.timeline.at(signal, self.index)
     }
 
-    /// A field that usually holds memory.
+    /// Reads a field that usually counts memory; its absence is reported.
     fn read(&mut self, signal: Signal<Gauge<Bytes>>) -> Option<Bytes> {
         let value = self.at(signal);
         if value.is_none() {
@@ -201,7 +201,7 @@ impl Ledger<'_, '_> {
         value
     }
 
-    /// A field that usually holds memory, with another of its kind that only some kernels have.
+    /// Reads such a field and adds another of its kind that only some kernels have.
     fn read_with(
         &mut self,
         signal: Signal<Gauge<Bytes>>,
@@ -220,7 +220,7 @@ impl Ledger<'_, '_> {
         self.terms.extend(bytes.map(|bytes| Term::new(kind, bytes)));
     }
 
-    /// A term that includes another which the source does not separate.
+    /// Adds a term that includes another, because the source does not separate them.
     fn put_undivided(&mut self, kind: TermKind, label: &'static str, bytes: Option<Bytes>) {
         self.terms
             .extend(bytes.map(|bytes| Term { kind, bytes, label }));
@@ -239,8 +239,9 @@ impl Ledger<'_, '_> {
         self.put(TermKind::SwapCache, swap_cache);
     }
 
-    /// The pages of SwapCached that neither AnonPages nor Cached counts: what the LRU lists hold beyond those (a page in
-    /// swap and mapped is in AnonPages too; mm/swap_state.c). Within 0.2 % of RAM on real hosts; SwapCached bounds it.
+    /// Returns the pages of SwapCached that neither AnonPages nor Cached counts: the LRU lists beyond those two (a page
+    /// that is in swap and mapped is in AnonPages too; mm/swap_state.c). Exact within 0.2 % of RAM on real hosts; at
+    /// most SwapCached.
     fn swap_cache_alone(&self) -> Option<Bytes> {
         let swap_cached = self.at(MEM_SWAP_CACHED)?;
         if swap_cached == Bytes::ZERO {
@@ -257,8 +258,8 @@ impl Ledger<'_, '_> {
             .into_iter()
             .map(|s| self.at(s))
             .sum::<Option<Bytes>>()?;
-        // Pages in the hands of reclaim at this instant are on no list; kernels and sources without the two counters
-        // lose a few.
+        // Pages that reclaim has isolated at this instant are on no list. Kernels and sources without the two counters
+        // miss a few.
         let isolated = [NR_ISOLATED_ANON, NR_ISOLATED_FILE];
         let isolated = isolated.into_iter().filter_map(|s| self.pages(s)).sum();
         let counted = self.at(MEM_ANON)? + self.at(MEM_CACHED)? + self.at(MEM_BUFFERS)?;
@@ -270,7 +271,7 @@ impl Ledger<'_, '_> {
             let size = self.at(HUGEPAGE_SIZE)?;
             Some(Bytes::new(size.get().saturating_mul(pages?.get())))
         };
-        // Hugetlb counts all sizes (4.16 or later); before, only the default size is known.
+        // Hugetlb counts all sizes (4.16 or later); older kernels show only the default size.
         let whole = self
             .at(MEM_HUGETLB)
             .or_else(|| pool(self.cx.timeline.at(HUGEPAGES_TOTAL, self.index)));
@@ -309,7 +310,7 @@ impl Ledger<'_, '_> {
         self.put(TermKind::HwCorrupted, self.at(MEM_HW_CORRUPTED));
     }
 
-    /// The part of slab that cannot be reclaimed; the other part is drawn next to the page cache.
+    /// Adds slab that cannot be reclaimed; reclaimable slab is drawn next to the page cache.
     fn slab(&mut self) {
         let (slab, reclaimable, unreclaimable) = (
             self.at(MEM_SLAB),
@@ -327,19 +328,20 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// VmallocUsed counts RAM since 5.3 (before: 0, or address space), kernel stacks included (VMAP_STACK).
+    /// Returns vmalloc memory. VmallocUsed counts RAM since 5.3 (before: 0, or address space), including kernel stacks
+    /// (VMAP_STACK).
     fn vmalloc(&self) -> Option<Bytes> {
         let counts_ram = match self.cx.facts.kernel() {
             Some(version) => version >= KernelVersion { major: 5, minor: 3 },
-            // Percpu is as good as a date: it came a little earlier, while VmallocUsed was still 0.
+            // Percpu serves as a date: it came a little earlier, while VmallocUsed was still 0.
             None => self.at(MEM_PERCPU).is_some(),
         };
         let used = self.at(MEM_VMALLOC_USED).filter(|_| counts_ram)?;
         Some(used.saturating_sub(self.at(MEM_KERNEL_STACK)?))
     }
 
-    /// What zram and zswap take. nr_zspages counts zram's pool and zswap's where that uses zsmalloc too: the larger of
-    /// the two, never the sum.
+    /// Returns the memory of zram and zswap. nr_zspages counts zram's pool, and zswap's if that uses zsmalloc too: so
+    /// the larger of the two numbers, never the sum.
     fn compressed_pool(&self) -> Option<Bytes> {
         let zspages = self.pages(NR_ZSPAGES);
         let zswap = self.at(MEM_ZSWAP);
@@ -382,7 +384,7 @@ impl Ledger<'_, '_> {
         self.put(TermKind::Free, free);
     }
 
-    /// Free pages that wait in the CPUs' own lists; MemFree does not count them.
+    /// Returns the free pages on the CPUs' own lists, which MemFree does not count.
     fn per_cpu_lists(&self) -> Option<Bytes> {
         let page = self.cx.facts.page_size?;
         let zones = self.cx.timeline.entities(Entity::Zone);
@@ -430,7 +432,7 @@ mod tests {
         sum + accounting.unaccounted_bytes == i64::try_from(accounting.total.get()).unwrap()
     }
 
-    /// A worked check: a 24 GiB host with two CPUs.
+    /// A worked example: a 24 GiB host with two CPUs.
     #[test]
     fn per_cpu_lists_and_vmalloc_close_the_gap() {
         let accounting = accounted(
@@ -563,7 +565,7 @@ mod tests {
             "Linux version 3.10.0-514.el7",
         );
         assert_eq!(accounted(fill, &old).term(TermKind::Vmalloc), None);
-        // Nor where nothing says how old the kernel is.
+        // Nor if the age of the kernel is unknown.
         assert_eq!(
             accounted(fill, &Facts::default()).term(TermKind::Vmalloc),
             None

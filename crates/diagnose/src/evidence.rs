@@ -1,6 +1,7 @@
-//! A rule's view of a source: it asks for signals and facts and gets tracks, or a [`Missing`] to pass on with `?`.
+//! A rule's view of a source: the rule asks for signals and facts and gets tracks, or a [`Missing`] to pass on with
+//! `?`.
 //!
-//! Quantities that several rules need and that no kernel file holds (page cache, swap traffic of all kinds, the floor)
+//! Quantities that several rules need and no kernel file contains (page cache, swap traffic of all kinds, the floor)
 //! are computed here, once.
 
 mod missing;
@@ -19,27 +20,27 @@ use crate::finding::Confidence;
 
 pub use missing::{Missing, Need};
 
-/// A stall or a thrash is evidence from here on: four samples of a second.
+/// A stall or a thrash that lasts this long is evidence: four samples, one per second.
 pub(crate) const STALL: Span = Span::from_secs(4);
 
-/// What a rule may ask.
+/// What a rule can ask for.
 #[derive(Debug)]
 pub struct Evidence<'a> {
     /// The samples.
     pub timeline: &'a Timeline,
-    /// The host's slowly changing truth.
+    /// The host's settings and other facts that rarely change.
     pub facts: &'a Facts,
-    /// In how many samples the incident shows that a story is asked of; `None` where it is of no time, or a moment.
+    /// The number of samples that show the incident a story explains; `None` if it has no interval, or is a moment.
     shown: Option<usize>,
 }
 
 impl<'a> Evidence<'a> {
-    /// No stall or thrash is claimed from less than this.
+    /// A shorter recording shows no stall and no thrash.
     const SHORTEST_HOLD: Span = STALL;
-    /// What fewer samples show is less sure: an engineering choice.
+    /// An incident in fewer samples is less sure: an engineering choice.
     const FEW_SAMPLES: usize = 10;
 
-    /// A rule's view of a source.
+    /// Creates a rule's view of a source.
     pub const fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
         Self {
             timeline,
@@ -48,7 +49,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The same, asked of an incident.
+    /// Returns the same view for the story of an incident.
     pub(crate) fn about(mut self, incident: &Stretch) -> Self {
         // A kill or a kernel report is as sure in one sample as in many.
         let samples = incident.last - incident.first;
@@ -56,12 +57,12 @@ impl<'a> Evidence<'a> {
         self
     }
 
-    /// The recorded time: from the first sample to the last, without gaps.
+    /// Returns the recorded time: from the first sample to the last, without gaps.
     pub fn recorded(&self) -> Span {
         self.timeline.recorded()
     }
 
-    /// Whether there is one sample only: levels, no rates.
+    /// Whether there is only one sample: levels, but no rates.
     pub fn is_single_sample(&self) -> bool {
         self.timeline.len() < 2
     }
@@ -71,7 +72,7 @@ impl<'a> Evidence<'a> {
         self.recorded() < Self::SHORTEST_HOLD
     }
 
-    /// The lowest level of a gauge in a stretch and its sample; `None` where it was not measured.
+    /// Returns the lowest level of a gauge in a stretch and its sample; `None` if it was not measured.
     pub(crate) fn lowest_in<U: Unit>(
         &self,
         signal: Signal<Gauge<U>>,
@@ -80,7 +81,7 @@ impl<'a> Evidence<'a> {
         self.timeline.gauge(signal)?.min_in(stretch)
     }
 
-    /// The mean level of a gauge in a stretch; `None` where it was not measured.
+    /// Returns the mean level of a gauge in a stretch; `None` if it was not measured.
     pub(crate) fn mean_level<U: Unit>(
         &self,
         signal: Signal<Gauge<U>>,
@@ -89,7 +90,7 @@ impl<'a> Evidence<'a> {
         self.timeline.gauge(signal)?.mean_in(stretch)
     }
 
-    /// The mean rate of a counter in a stretch; `None` where it was not measured.
+    /// Returns the mean rate of a counter in a stretch; `None` if it was not measured.
     pub(crate) fn mean_rate<U: Unit>(
         &self,
         signal: Signal<Counter<U>>,
@@ -98,17 +99,17 @@ impl<'a> Evidence<'a> {
         self.timeline.rate(signal)?.mean_in(stretch)
     }
 
-    /// The level of a gauge at a sample; `None` where it was not measured.
+    /// Returns the level of a gauge at a sample; `None` if it was not measured.
     pub(crate) fn level<U: Unit>(&self, signal: Signal<Gauge<U>>, index: usize) -> Option<U> {
         self.timeline.gauge(signal)?.at(index)
     }
 
-    /// When a sample was taken.
+    /// Returns the time of a sample.
     pub(crate) fn time(&self, index: usize) -> Option<Span> {
         self.timeline.times().get(index).copied()
     }
 
-    /// The mean of what was computed from `signal`, over a stretch found by other signals.
+    /// Returns the mean of a track that was computed from `signal`, over a stretch found by other signals.
     pub fn mean_in<Q: Quantity>(
         &self,
         stretch: &Stretch,
@@ -120,9 +121,9 @@ impl<'a> Evidence<'a> {
             .ok_or_else(|| Missing::because(vec![signal.definition().name], Need::SameTime))
     }
 
-    /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
-    /// two or more confirm, one makes probable. Few samples lower it, however much was watched around them. `open` says what
-    /// would settle the rest. The values lie in the middle of the bands that their words stand for: an engineering choice.
+    /// Returns the confidence from the number of independent kinds of evidence that agree (flow, level, stall, event,
+    /// setting): two or more confirm, one makes probable. Few samples of the incident lower it, however long the
+    /// recording is. `open` says what would settle the rest.
     pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {
         let mut value: f64 = match kinds.len() {
             0 => 0.4,
@@ -153,19 +154,19 @@ impl<'a> Evidence<'a> {
 
 // Signals and facts of the host.
 impl<'a> Evidence<'a> {
-    /// The levels of a gauge.
+    /// Returns the levels of a gauge.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Result<Track<U>, Missing> {
         self.timeline
             .gauge(signal)
             .ok_or_else(|| self.lacks(signal))
     }
 
-    /// The last reading of a signal: a gauge's level, a counter's total since boot.
+    /// Returns the last reading of a signal: a gauge's level, a counter's total since boot.
     pub fn last<K: Kind>(&self, signal: Signal<K>) -> Result<K::Unit, Missing> {
         self.timeline.last(signal).ok_or_else(|| self.lacks(signal))
     }
 
-    /// The rates of a counter.
+    /// Returns the rates of a counter.
     pub fn rate<U: Unit>(
         &self,
         signal: Signal<Counter<U>>,
@@ -180,7 +181,7 @@ impl<'a> Evidence<'a> {
         Ok(track)
     }
 
-    /// The rates of a counter of pages, in bytes.
+    /// Returns the rates of a counter of pages, in bytes.
     pub fn bytes_rate(
         &self,
         signal: Signal<Counter<Pages>>,
@@ -188,33 +189,33 @@ impl<'a> Evidence<'a> {
         Ok(self.rate(signal)?.to_bytes(self.page_size()?))
     }
 
-    /// A gauge of pages, in bytes.
+    /// Returns a gauge of pages, in bytes.
     pub fn bytes(&self, signal: Signal<Gauge<Pages>>) -> Result<Track<Bytes>, Missing> {
         Ok(self.gauge(signal)?.to_bytes(self.page_size()?))
     }
 
-    /// The share of time stalled, from a pressure total.
+    /// Returns the share of time stalled, from a pressure total.
     pub fn stall(&self, signal: Signal<Counter<Micros>>) -> Result<Track<Ratio>, Missing> {
         Ok(self.rate(signal)?.to_share())
     }
 
-    /// How much a counter rose while the source was watched.
+    /// Returns how much a counter rose in the recorded time.
     pub fn increase<U: Unit>(&self, signal: Signal<Counter<U>>) -> Result<f64, Missing> {
         let rate = self.rate(signal)?;
         Ok(rate.whole().map_or(0.0, |whole| rate.integral_in(&whole)))
     }
 
-    /// A fact as a number.
+    /// Returns a fact as a number.
     pub fn number(&self, fact: Fact) -> Result<u64, Missing> {
         self.facts.number(fact).ok_or_else(|| Missing::fact(fact))
     }
 
-    /// The chosen word of a fact: `madvise`.
+    /// Returns the chosen word of a fact: `madvise`.
     pub fn choice(&self, fact: Fact) -> Result<&'a str, Missing> {
         self.facts.choice(fact).ok_or_else(|| Missing::fact(fact))
     }
 
-    /// The page size.
+    /// Returns the page size.
     pub fn page_size(&self) -> Result<PageSize, Missing> {
         self.facts
             .page_size
@@ -225,7 +226,7 @@ impl<'a> Evidence<'a> {
         self.lacks_signal(signal.id())
     }
 
-    /// Why the source does not have a signal.
+    /// Returns why the source does not have a signal.
     pub(crate) fn lacks_signal(&self, signal: SignalId) -> Missing {
         let def = signal.def();
         Missing::signal(def, self.timeline.absent.get(def.file)).on(self.facts.kernel())
@@ -234,7 +235,7 @@ impl<'a> Evidence<'a> {
 
 // Quantities that several rules need.
 impl Evidence<'_> {
-    /// MemTotal; 0 is no host's.
+    /// Returns MemTotal; 0 counts as missing.
     pub fn ram(&self) -> Result<Bytes, Missing> {
         self.last(MEM_TOTAL)
             .ok()
@@ -242,24 +243,25 @@ impl Evidence<'_> {
             .ok_or_else(|| self.lacks(MEM_TOTAL))
     }
 
-    /// What part of RAM that is.
+    /// Returns `part` as a share of RAM.
     pub fn of_ram(&self, part: Bytes) -> Result<Ratio, Missing> {
         part.ratio_of(self.ram()?)
             .ok_or_else(|| self.lacks(MEM_TOTAL))
     }
 
-    /// ` (12 % of RAM)`; empty where RAM is not known.
+    /// Returns ` (12 % of RAM)`; empty if RAM is unknown.
     pub(crate) fn remark_of_ram(&self, part: Bytes) -> String {
         let share = self.of_ram(part);
         share.map_or_else(|_| String::new(), |share| format!(" ({share} of RAM)"))
     }
 
-    /// Anonymous pages swapped in again after eviction; kernels before 5.9 do not count them apart.
+    /// Returns the rate of refaulted anonymous pages (swapped in after eviction). Kernels before 5.9 do not count them
+    /// separately.
     pub fn refaults_anon(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         self.rate(REFAULT_ANON)
     }
 
-    /// Allocations that had to reclaim memory themselves.
+    /// Returns the rate of allocation stalls: allocations that had to reclaim memory themselves.
     pub fn allocation_stalls(&self) -> Result<Track<PerSecond<Count>>, Missing> {
         self.rate(ALLOCSTALL)
     }
@@ -267,11 +269,11 @@ impl Evidence<'_> {
 
 // Entities.
 impl Evidence<'_> {
-    /// Rows that are older than this many of their usual distances say nothing of a sample any more.
+    /// Rows older than this many usual intervals between readings do not speak for a sample any more.
     const ROWS_HOLD: f64 = 2.0;
 
-    /// The sample that has the rows of such entities for sample `index`: it, or where they are read more rarely than the
-    /// host the last one before it, unless that was too long ago.
+    /// Returns the sample whose rows of these entities speak for sample `index`: `index` itself, or the last one before
+    /// it if these entities are read more rarely than the host. `None` if that reading is too old.
     pub(crate) fn rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
         let at = self.timeline.read_before(entity, index)?;
         let times = self.timeline.times();
@@ -280,12 +282,12 @@ impl Evidence<'_> {
         (age <= usual.times(Self::ROWS_HOLD)).then_some(at)
     }
 
-    /// The first sample at `index` or behind it in which such entities were read.
+    /// Returns the first sample from `index` on in which these entities were read.
     pub(crate) fn rows_from(&self, entity: Entity, index: usize) -> Option<usize> {
         (index..self.timeline.len()).find(|at| self.timeline.was_read(entity, *at))
     }
 
-    /// The levels of an entity's gauge.
+    /// Returns the levels of an entity's gauge.
     pub fn gauge_of<U: Unit>(
         &self,
         series: &EntitySeries,
@@ -296,7 +298,7 @@ impl Evidence<'_> {
             .ok_or_else(|| self.lacks(signal))
     }
 
-    /// The rates of an entity's counter.
+    /// Returns the rates of an entity's counter.
     pub fn rate_of<U: Unit>(
         &self,
         series: &EntitySeries,

@@ -1,4 +1,4 @@
-//! What a rule found, with everything a reader needs to believe it and to act.
+//! A rule's finding: the evidence to believe it and the means to act on it.
 
 mod evidence_line;
 mod fix;
@@ -19,9 +19,9 @@ pub use severity::{Confidence, Severity};
 /// A look-alike that the evidence excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuledOut {
-    /// Id of a rule, or a short name for what has no rule.
+    /// Id of a rule, or a short name for a look-alike that has no rule.
     pub id: &'static str,
-    /// Why it is not that.
+    /// Why it is ruled out.
     pub because: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Affected {
     pub kind: &'static str,
     /// Its name as the kernel gives it: untrusted text.
     pub name: String,
-    /// What about it, with numbers.
+    /// What about it, including numbers.
     pub what: String,
 }
 
@@ -51,7 +51,7 @@ impl Affected {
     }
 }
 
-/// What a rule found.
+/// A problem or a note that a rule found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Id of the rule.
@@ -60,12 +60,11 @@ pub struct Finding {
     pub severity: Severity,
     /// One sentence: the effect, the number, the cause.
     pub title: String,
-    /// When it held, the longest time of several: what the evidence is about. `None` where it is about a state without a
-    /// beginning.
+    /// The longest interval in which it held, which the evidence is about. `None` for a state without a beginning.
     pub when: Option<Stretch>,
-    /// How long before the first sample it was, where only the kernel log has it; `when` is then `None`.
+    /// How long before the first sample it happened, if only the kernel log shows it; `when` is then `None`.
     pub before: Option<Span>,
-    /// What proves it; the strongest first.
+    /// Lines that prove it, the strongest first.
     pub evidence: Vec<EvidenceLine>,
     /// What it is not.
     pub ruled_out: Vec<RuledOut>,
@@ -75,36 +74,37 @@ pub struct Finding {
     pub fixes: Vec<Fix>,
     /// How to see that the fix worked.
     pub verify: String,
-    /// Whom it hits or who does it.
+    /// Services, processes, cgroups, nodes or devices that suffer from it or cause it.
     pub affected: Vec<Affected>,
     /// How sure it is.
     pub confidence: Confidence,
     /// Kernel documentation, articles.
     pub references: Vec<&'static str>,
-    /// Other ids that a reader may know it by.
+    /// Other ids that readers may know it by.
     pub aliases: Vec<&'static str>,
-    /// How its main signal ran.
+    /// The course of its main signal.
     pub graph: Option<Graph>,
-    /// The rule of the finding that this one follows from; set when all rules have spoken.
+    /// The rule of the finding that this one follows from; set after all rules have been evaluated.
     pub caused_by: Option<&'static str>,
-    /// In what it happened.
+    /// The host or the entity in which it happened.
     pub scope: Scope,
-    /// What it cost, all times together.
+    /// What it cost, all occasions together.
     pub harm: Harm,
-    /// Each time that it happened, in order; empty where it is a state without a beginning.
+    /// All its occasions, in order of time; empty for a state without a beginning.
     pub occasions: Vec<Occasion>,
     /// The event that the kernel reported, if the finding is about one.
     pub(crate) event: Option<KernelEvent>,
-    /// The independent kinds of evidence that its lines are of, in their order: what its confidence rests on.
+    /// The independent kinds of evidence that its lines belong to, in the order of the lines: the basis of its
+    /// confidence.
     pub(crate) kinds: Vec<&'static str>,
 }
 
-/// What a rule says of a source. What it could not say is its `Err`: [`Missing`].
+/// A rule's answer for a source. If it cannot answer, the result is an `Err` with [`Missing`].
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is there.
+    /// The rule found a problem.
     Found(Box<Finding>),
-    /// It is not there, and why that is certain.
+    /// The rule found no problem, and why that is certain.
     Clear(String),
 }
 
@@ -114,20 +114,21 @@ impl From<Finding> for Outcome {
     }
 }
 
-/// What a kernel report is about. An event sorts before levels of the same severity, whatever caused it; the most severe last.
+/// What a kernel report is about, the most severe last. A finding with an event sorts before levels of the same
+/// severity, whatever caused it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum KernelEvent {
     /// An allocation failed, and no process was killed for it.
     FailedAllocation,
-    /// A kill that is about a part of the host: a cgroup, some nodes, by hand.
+    /// A kill in a part of the host (a cgroup, some nodes), or by hand.
     Kill,
-    /// A kill of the host itself.
+    /// A kill for a shortage of the whole host.
     HostKill,
 }
 
-// Evidence that a source may lack, each shape as one statement of a story.
+// Statements of a story about evidence that a source may lack.
 impl Finding {
-    /// Goes on with a value where there is one.
+    /// Continues with a value if there is one.
     #[must_use]
     pub(crate) fn with<T>(self, value: Option<T>, go_on: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
@@ -136,19 +137,19 @@ impl Finding {
         }
     }
 
-    /// Goes on with a part of the story that is a function of its own.
+    /// Continues with a part of the story that is a separate function.
     #[must_use]
     pub(crate) fn and(self, go_on: impl FnOnce(Self) -> Self) -> Self {
         go_on(self)
     }
 
-    /// Goes on where a condition holds.
+    /// Continues if a condition holds.
     #[must_use]
     pub(crate) fn when(self, holds: bool, go_on: impl FnOnce(Self) -> Self) -> Self {
         if holds { go_on(self) } else { self }
     }
 
-    /// A level that counts from a threshold up, and is worth showing below it too.
+    /// Shows a level that counts from a threshold up, and is worth showing below it too.
     #[must_use]
     pub(crate) fn shows_level<Q: Quantity>(
         self,
@@ -166,13 +167,13 @@ impl Finding {
         }
     }
 
-    /// Several kinds.
+    /// Counts the evidence added so far as several kinds.
     #[must_use]
     pub(crate) fn counts_as_all(self, kinds: impl IntoIterator<Item = &'static str>) -> Self {
         kinds.into_iter().fold(self, Self::counts_as)
     }
 
-    /// The evidence added so far is of this kind, too: see [`Finding::sure_by_kinds`].
+    /// Counts the evidence added so far as this kind, too: see [`Finding::sure_by_kinds`].
     #[must_use]
     pub(crate) fn counts_as(mut self, kind: &'static str) -> Self {
         if !self.kinds.contains(&kind) {
@@ -181,13 +182,13 @@ impl Finding {
         self
     }
 
-    /// The same, where it is strong enough.
+    /// Counts the evidence added so far as this kind, if it is strong enough.
     #[must_use]
     pub(crate) fn counts_if(self, is_strong: bool, kind: &'static str) -> Self {
         self.when(is_strong, |finding| finding.counts_as(kind))
     }
 
-    /// All that was added so far counts as one kind where a condition holds.
+    /// Counts all evidence added so far as one kind, if a condition holds.
     #[must_use]
     pub(crate) fn counts_once_if(mut self, is_one: bool) -> Self {
         if is_one {
@@ -196,7 +197,7 @@ impl Finding {
         self
     }
 
-    /// No surer than this, however many kinds of evidence agree.
+    /// Limits the confidence, however many kinds of evidence agree.
     #[must_use]
     pub(crate) fn sure_at_most(mut self, most: f64) -> Self {
         self.confidence.value = self.confidence.value.min(most);
@@ -205,7 +206,7 @@ impl Finding {
 }
 
 impl Finding {
-    /// A finding of the rule with this id, to be completed by the methods below.
+    /// Starts a finding of the rule with this id; the methods below complete it.
     pub(crate) fn new(id: &'static str, severity: Severity, title: impl Into<String>) -> Self {
         Self {
             id,
@@ -235,21 +236,21 @@ impl Finding {
         }
     }
 
-    /// How its main signal ran.
+    /// Sets the graph of its main signal.
     #[must_use]
     pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
         self.graph = Graph::new(label, track);
         self
     }
 
-    /// When it was, where that is not the incident's own time.
+    /// Sets its interval, if that is not the incident's own.
     #[must_use]
     pub(crate) fn during(mut self, stretch: Stretch) -> Self {
         self.when = Some(stretch);
         self
     }
 
-    /// Puts what a window showed on the samples of the whole.
+    /// Converts sample numbers of a window, which begins at sample `first`, to those of the whole timeline.
     pub(crate) fn move_by(&mut self, first: usize) {
         let occasions = self.occasions.iter_mut().map(|one| &mut one.stretch);
         let stretches = self.when.iter_mut();
@@ -262,7 +263,7 @@ impl Finding {
         }
     }
 
-    /// The one time that it is about so far.
+    /// Returns the one occasion that it is about so far.
     pub(crate) fn occasion(&self) -> Option<Occasion> {
         Some(Occasion {
             stretch: self.when?,
@@ -273,7 +274,7 @@ impl Finding {
         })
     }
 
-    /// Every time at which it happened, in order.
+    /// Returns every interval in which it happened, in order.
     pub fn stretches(&self) -> Vec<Stretch> {
         if self.occasions.is_empty() {
             return self.when.into_iter().collect();
@@ -281,7 +282,7 @@ impl Finding {
         self.occasions.iter().map(|one| one.stretch).collect()
     }
 
-    /// How long it lasted in all; `None` where it is a state without a beginning.
+    /// Returns how long it lasted in all; `None` for a state without a beginning.
     pub fn duration(&self) -> Option<Span> {
         let lasted = self
             .stretches()
@@ -291,7 +292,7 @@ impl Finding {
         lasted.filter(|_| self.when.is_some())
     }
 
-    /// A value of a signal; `at` where it belongs to one moment.
+    /// Shows a value of a signal; `at` is set if the value belongs to one moment.
     #[must_use]
     pub(crate) fn shows<Q: Quantity>(
         self,
@@ -303,7 +304,7 @@ impl Finding {
         self.measured(signal.name(), value, None, at, text.into())
     }
 
-    /// A value of a signal that counts from a threshold up.
+    /// Shows a value of a signal that counts from a threshold up.
     #[must_use]
     pub(crate) fn shows_from<Q: Quantity>(
         self,
@@ -317,7 +318,7 @@ impl Finding {
         self.measured(signal.name(), value, threshold, at, text.into())
     }
 
-    /// A value of a signal that counts from a threshold down.
+    /// Shows a value of a signal that counts from a threshold down.
     #[must_use]
     pub(crate) fn shows_below<Q: Quantity>(
         self,
@@ -357,7 +358,7 @@ impl Finding {
         self
     }
 
-    /// A line of evidence that is no measurement: an order, a gap, a name.
+    /// Adds a line of evidence that is not a measurement: an order, a gap, a name.
     #[must_use]
     pub(crate) fn with_line(mut self, text: impl Into<String>) -> Self {
         self.evidence.push(EvidenceLine {
@@ -371,7 +372,7 @@ impl Finding {
     /// Unit of evidence that is a setting.
     pub(crate) const SETTING: &str = "setting";
 
-    /// A setting that matters, with its value.
+    /// Shows a setting that matters, with its value.
     #[must_use]
     pub(crate) fn shows_fact(
         mut self,
@@ -394,7 +395,7 @@ impl Finding {
         self
     }
 
-    /// A look-alike that is excluded.
+    /// Excludes a look-alike.
     #[must_use]
     pub(crate) fn not(mut self, id: &'static str, because: impl Into<String>) -> Self {
         self.ruled_out.push(RuledOut {
@@ -404,42 +405,42 @@ impl Finding {
         self
     }
 
-    /// Why it happens.
+    /// Sets why it happens.
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = cause.into();
         self
     }
 
-    /// So many processes were killed, or more.
+    /// Sets how many processes were killed at least.
     #[must_use]
     pub(crate) fn killed(mut self, count: u64) -> Self {
         self.harm.killed = self.harm.killed.max(count);
         self
     }
 
-    /// Something to do.
+    /// Adds a fix.
     #[must_use]
     pub(crate) fn fix(mut self, fix: Fix) -> Self {
         self.fixes.push(fix);
         self
     }
 
-    /// How to see that the fix worked.
+    /// Sets how to see that the fix worked.
     #[must_use]
     pub(crate) fn verify(mut self, how: impl Into<String>) -> Self {
         self.verify = how.into();
         self
     }
 
-    /// Whom it hits or who does it.
+    /// Adds services, processes, cgroups, nodes or devices that suffer from it or cause it.
     #[must_use]
     pub(crate) fn affects(mut self, affected: impl IntoIterator<Item = Affected>) -> Self {
         self.affected.extend(affected);
         self
     }
 
-    /// How sure it is; see [`Evidence::confidence`](crate::Evidence::confidence).
+    /// Sets the confidence; see [`Evidence::confidence`](crate::Evidence::confidence).
     #[must_use]
     pub(crate) fn sure(mut self, confidence: Confidence) -> Self {
         self.confidence = confidence;

@@ -35,24 +35,24 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// What is wrong: the worst root first, each followed by its consequences.
     pub findings: Vec<Finding>,
-    /// What seems wrong and is harmless.
+    /// Things that seem wrong and are harmless.
     pub notes: Vec<Finding>,
     /// Findings that ended too long ago to count for the verdict; only [`diagnose_now`] fills it.
     pub earlier: Vec<Finding>,
     /// Incidents too short and too cheap for a finding each.
     pub bursts: Vec<Bursts>,
-    /// Rules that found nothing, and why.
+    /// Rules that found nothing, each with the reason.
     pub clear: Vec<(&'static str, String)>,
-    /// Rules that could not be evaluated, and what they lack.
+    /// Rules that could not be evaluated, each with what it lacks.
     pub not_evaluated: Vec<(&'static str, Missing)>,
-    /// Where RAM was at the sample that matters: the tightest of the worst finding, else of the whole source. Every view of
-    /// a single moment shows this one.
+    /// The breakdown of RAM at the sample that matters: the one with the least available memory during the worst
+    /// finding, else in the whole source. Every view of a single moment shows this sample.
     pub accounting: Result<Accounting, Missing>,
-    /// Commands to run on that host for what the source lacks.
+    /// Commands to run on that host to get what the source lacks.
     pub next: Vec<NextStep>,
 }
 
-/// Runs all rules on a source. Segments in unknown order are judged one by one, and the results merged.
+/// Runs all rules on a source. Segments in unknown order are judged separately and the results merged.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     if timeline.is_one_segment() {
         return judge(&Evidence::new(timeline, facts));
@@ -66,8 +66,8 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     )
 }
 
-/// Runs all rules on a live host: findings that ended longer than `recent` ago go to `earlier` and do not count for the
-/// verdict. Live samples begin at `live_from`; those before come from a recording.
+/// Runs all rules on a live host. Findings that ended longer than `recent` ago go to `earlier` and do not count for the
+/// verdict. Live samples begin at `live_from`; those before it come from a recording.
 pub fn diagnose_now(
     timeline: &Timeline,
     live_from: usize,
@@ -100,7 +100,7 @@ pub fn diagnose_now(
 }
 
 impl Diagnosis {
-    /// The same for a source of which only the first `read` was read.
+    /// Returns the diagnosis of a source of which only the first `read` was read.
     #[must_use]
     pub fn first_part_only(mut self, read: Span) -> Self {
         self.verdict = self.verdict.first_part_only(read);
@@ -108,7 +108,7 @@ impl Diagnosis {
     }
 }
 
-/// Adds incidents without a story to the findings of their rule and entity.
+/// Adds incidents without a story to the finding of their rule and entity.
 fn join(without_story: Vec<UnexplainedIncident>, findings: &mut [Finding]) {
     for incident in without_story {
         incident.join(findings);
@@ -154,8 +154,8 @@ impl RuleAnswers {
         all
     }
 
-    /// The diagnosis of these answers. `watched` is the time that the findings rest on, which may be longer than that of
-    /// `cx`; `moment` is the sample of the accounting.
+    /// Returns the diagnosis of these answers. `watched` is the recorded time behind the findings, which may be longer
+    /// than that of `cx`; `moment` is the sample of the accounting.
     fn diagnosis(
         self,
         cx: &Evidence<'_>,
@@ -205,7 +205,7 @@ impl RuleAnswers {
         });
         self.without_story
             .retain(|incident| !is_unexplained(incident.id) || !is_at(&incident.stretch, &times));
-        // A burst explains a burst.
+        // A burst can explain another burst.
         for bursts in self
             .bursts
             .iter()
@@ -221,7 +221,7 @@ impl RuleAnswers {
             let count = bursts.stretches.len();
             bursts.stretches.retain(|stretch| !is_at(stretch, &times));
             if bursts.stretches.len() < count {
-                // The cost of the others is unknown.
+                // The cost of the remaining bursts is unknown.
                 bursts.waited = None;
                 dropped.push(bursts.id);
             }
@@ -265,8 +265,8 @@ impl RuleAnswers {
     }
 }
 
-/// The sample that matters: the one with the least available memory during the worst finding, or of all samples if there
-/// is none. The last of equals.
+/// Returns the sample that matters: the one with the least available memory during the worst finding, or in all samples
+/// if there is no finding. The last one if several are equal.
 fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
     let last = cx.timeline.len().saturating_sub(1);
     let when = findings.first().and_then(|finding| finding.when);
@@ -294,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    /// The sample that matters, with a finding from the one to the other of `found`.
+    /// Returns the sample that matters, given a finding between the two samples of `found`.
     fn moment_of(samples: &[Sample], found: Option<(usize, usize)>) -> usize {
         let mut timeline = Timeline::default();
         for sample in samples {
@@ -361,7 +361,7 @@ mod tests {
         case.with(|cx| diagnose(cx.timeline, cx.facts))
     }
 
-    /// What was found: rule, root, severity, from and to in seconds from `origin` on.
+    /// Returns the findings: rule, root, severity, from and to in seconds from `origin` on.
     fn found(
         diagnosis: &Diagnosis,
         origin: usize,

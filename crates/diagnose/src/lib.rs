@@ -1,4 +1,4 @@
-//! What is wrong with a host's memory, and where the memory went: pure functions of timeline and facts.
+//! Diagnoses a host's memory: what is wrong and where the memory went. Pure functions of timeline and facts.
 //!
 //! Three nouns: **evidence** ([`Evidence`]) answers a rule's questions or says what is missing; a **rule**
 //! ([`rules::ALL`]) turns evidence into an [`Outcome`]; a **diagnosis** ([`Diagnosis`]) is all outcomes, roots before

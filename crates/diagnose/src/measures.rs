@@ -1,4 +1,4 @@
-//! What rules ask of a host that no kernel file answers by itself: each quantity is computed here, once.
+//! Quantities of a host that rules need and that no kernel file reports. Each is computed here, once.
 
 pub(crate) mod available;
 pub mod baselines;

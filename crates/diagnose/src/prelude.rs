@@ -1,4 +1,4 @@
-//! What nearly every rule uses. Signals and facts are not here: a rule's own imports show what it reads.
+//! Imports that nearly every rule needs. Signals and facts are left out: a rule's own imports show what it reads.
 
 pub(crate) use timeline::{Counter, Entity, EntitySeries, Signal, Stretch, Track};
 pub(crate) use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity, Ratio, Span};

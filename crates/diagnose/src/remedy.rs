@@ -1,6 +1,6 @@
-//! What to do about a finding: words, and commands that a shell takes as they stand.
+//! Fixes of findings: words, and commands that can be pasted into a shell unchanged.
 //!
-//! Nothing in a command is left to be filled in: what is unknown on that host is described in words.
+//! Commands have no placeholders: values that are unknown on that host are described in words.
 
 mod cgroup_limit;
 
@@ -20,7 +20,7 @@ use crate::measures::cgroups;
 pub(crate) use cgroup_limit::{Knob, more, set_limit, set_limit_of};
 
 impl Fix {
-    /// Setting a tunable, taken back to what it is.
+    /// Sets a tunable; undo restores its present value.
     pub(crate) fn tunable(
         cx: &Evidence<'_>,
         what: impl Into<String>,
@@ -36,8 +36,8 @@ impl Fix {
             .undo(old.unwrap_or_default())
     }
 
-    /// Writing a word to a file of the kernel, taken back to what it holds. What a source says that it holds may be anything:
-    /// only a plain word is in a command.
+    /// Writes a word to a file of the kernel; undo restores its present content. That content is untrusted text: only a
+    /// plain word gets into a command.
     pub(crate) fn file(
         what: impl Into<String>,
         path: &str,
@@ -60,8 +60,8 @@ impl Fix {
             .undo(undo.unwrap_or_default())
     }
 
-    /// Limits of dirty data in bytes, taken back to what they are: in bytes or as a ratio, whichever holds. The kernel shows
-    /// the one that does not hold as 0.
+    /// Sets limits of dirty data in bytes; undo restores the present ones, in bytes or as a ratio, whichever is in
+    /// effect. The kernel shows the other one as 0.
     pub(crate) fn dirty_limits(
         cx: &Evidence<'_>,
         what: impl Into<String>,
@@ -94,7 +94,7 @@ impl Fix {
             .undo(undo.map_or_else(String::new, |lines| lines.join("\n")))
     }
 
-    /// Another swap file of a size; what takes it back also takes its line out of fstab, which a boot would wait for.
+    /// Adds a swap file of a size. Undo also removes its line from fstab, which would delay a boot.
     pub(crate) fn swap_file(what: impl Into<String>, path: &str, size: Bytes) -> Self {
         let mib = whole_mib(size);
         Self::say(what)
@@ -107,7 +107,7 @@ impl Fix {
             ))
     }
 
-    /// Slowing down the largest unit at a sample, where there is one that can be named; in words else.
+    /// Slows down the largest unit at a sample, if there is one that can be named; otherwise in words.
     pub(crate) fn cap(cx: &Evidence<'_>, index: usize, what: &str) -> Self {
         let Some((group, unit, held)) = largest_unit(cx, index) else {
             return Self::say(format!(
@@ -122,24 +122,24 @@ impl Fix {
     }
 }
 
-/// What is written so that a tunable keeps its value.
+/// Returns the command that makes a tunable permanent.
 pub(crate) fn kept_tunable(name: &str, value: impl Display) -> String {
     format!("echo '{name} = {value}' >> /etc/sysctl.d/99-zz-memtide.conf")
 }
 
-/// As systemd and the kernel take sizes, in MiB: rounded up.
+/// Returns a size in MiB, rounded up, as systemd and the kernel take it.
 pub(crate) fn whole_mib(size: Bytes) -> u64 {
     size.get().div_ceil(1 << 20)
 }
 
-/// A cap that gives the others a quarter of what the largest holds: an engineering choice that its sentence names, to be
-/// corrected by who knows the program.
+/// A cap that leaves a quarter of the largest unit's memory to the others: an engineering choice, named in the fix so
+/// that a reader who knows the program can correct it.
 const CAPPED: Ratio = Ratio::from_percent(75.0);
-/// Capping what holds less than this part of RAM would give the others nothing that counts.
+/// A unit with less than this part of RAM is not capped: the others would gain too little.
 const WORTH_CAPPING: Ratio = Ratio::from_percent(10.0);
 
-/// The service or scope of this host's systemd that holds most, its name, and what it held at most: every finding about it
-/// says the same.
+/// Returns the largest service or scope of this host's systemd, its name, and its peak size: every finding about it
+/// gives the same.
 fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries, &'a str, Bytes)> {
     // memory.high exists on cgroup v2 only.
     if cx.facts.cgroup_mode == Some(CgroupMode::V1) {

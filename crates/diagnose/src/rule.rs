@@ -1,5 +1,5 @@
-//! What a rule is: a declaration (id, trigger, what it brings about, what explains it), its documentation, and a story: a
-//! function that explains an incident.
+//! What a rule is: a declaration (id, trigger, consequences, explaining settings), its documentation, and a story,
+//! which is a function that explains an incident.
 
 use timeline::{EntitySeries, Fact, Stretch, facts};
 
@@ -7,34 +7,34 @@ use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity};
 use crate::trigger::Trigger;
 
-/// The incident that a story explains. Its samples are those of the window that the evidence is cut to.
+/// The incident that a story explains. Its sample numbers refer to the window that the evidence is cut to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Incident<'a> {
-    /// From when to when the trigger held.
+    /// The interval in which the trigger held.
     pub(crate) stretch: Stretch,
-    /// In which entity; `None` on the host, and where only a kernel report names it.
+    /// The entity of the incident; `None` for the host, and where only a kernel report names the entity.
     pub(crate) of: Option<&'a EntitySeries>,
-    /// The entity's key; `None` on the host.
+    /// The entity's key; `None` for the host.
     pub(crate) key: Option<&'a str>,
 }
 
 impl<'a> Incident<'a> {
-    /// The entity that a trigger of entities is about.
+    /// Returns the entity of an incident whose trigger is about entities.
     ///
     /// # Errors
-    /// [`Missing`] where the incident is of the host.
+    /// [`Missing`] if the incident is one of the host.
     pub(crate) fn entity(&self) -> Result<&'a EntitySeries, Missing> {
         self.of
             .ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))
     }
 }
 
-/// What a rule is about: what the rest of memtide asks when it asks for rules of a kind.
+/// What a rule is about. The rest of memtide selects rules by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// RAM did not hold what was wanted: evicted pages refaulted, tasks reclaimed, processes were killed.
+    /// RAM did not hold the working set: evicted pages refaulted, tasks reclaimed, processes were killed.
     Shortage,
-    /// Little is left, or nothing is left to fall back on: a shortage is near.
+    /// Little memory, or no fallback, is left: a shortage is near.
     Scarcity,
     /// Tasks wait for a disk, or for memory in large blocks.
     Stall,
@@ -42,20 +42,20 @@ pub enum Class {
     Limit,
     /// A setting takes memory away, or misplaces it.
     Setting,
-    /// Something takes much memory, or grows.
+    /// A consumer takes much memory, or grows.
     Growth,
-    /// The kernel killed for another reason than a shortage of the host.
+    /// The kernel killed for a reason other than a shortage of the host.
     Kill,
     /// Tasks waited, and no rule of another class says why.
     Unexplained,
-    /// Looks wrong and is not; always [`Severity::Info`](crate::Severity::Info).
+    /// Looks wrong but is harmless; always [`Severity::Info`](crate::Severity::Info).
     Note,
     /// About the source, not about the host; always [`Severity::Info`](crate::Severity::Info).
     Source,
 }
 
 impl Class {
-    /// In a word.
+    /// Returns the class as one word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Shortage => "shortage",
@@ -72,74 +72,75 @@ impl Class {
     }
 }
 
-/// What tasks wait for in an incident of a rule: how its harm is measured.
+/// What tasks wait for in an incident of a rule. Its harm includes this waiting time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// For memory.
     Memory,
     /// For memory or for a disk.
     MemoryOrDisk,
-    /// Nobody need wait: a level, a setting, a kill.
+    /// For nothing: the rule is about a level, a setting or a kill.
     No,
 }
 
-/// What explains that a rule finds something on one host and not on another, and how surely.
+/// A setting that can explain why a rule finds something on one host and not on another, and how surely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Explains {
     /// Its change is the cause.
     Surely(Fact),
     /// Its change may have contributed.
     Maybe(Fact),
-    /// Less swap makes it likelier; that less RAM does follows from its class.
+    /// Less swap makes it likelier. That less RAM does so follows from the rule's class.
     LittleSwap,
 }
 
 /// A rule of the catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Names the pathology, never the cure; never reused.
+    /// Identifies the rule. Names the pathology, never the cure; never reused.
     pub id: &'static str,
-    /// memtide's version that brought it.
+    /// The memtide version that introduced it.
     pub since: &'static str,
     /// What it is about.
     pub class: Class,
     /// Its documentation in Markdown, under five fixed headings.
     pub docs: &'static str,
-    /// When an incident of it begins and ends.
+    /// When an incident of the rule begins and ends.
     pub(crate) trigger: fn() -> Trigger,
-    /// What tasks wait for meanwhile.
+    /// What tasks wait for during an incident.
     pub(crate) waits: Waits,
-    /// Explains an incident; the evidence is that of a window around it.
+    /// Explains an incident, given the evidence of a window around it.
     pub(crate) story: for<'a> fn(&Evidence<'a>, &Incident<'a>) -> Result<Outcome, Missing>,
-    /// Why it happens, where that is the same each time.
+    /// Why it happens, if that is the same each time.
     pub(crate) cause: &'static str,
-    /// How to see that a fix worked, where that is the same each time.
+    /// How to verify a fix, if that is the same each time.
     pub(crate) verify: &'static str,
-    /// Ids of the rules that it can cause.
+    /// Ids of the rules that it can bring about.
     pub(crate) brings_about: &'static [&'static str],
     /// Settings that explain it.
     pub(crate) explained_by: &'static [Explains],
-    /// Other ids that a reader may know it by.
+    /// Other ids that readers may know it by.
     pub(crate) aliases: &'static [&'static str],
 }
 
 impl Rule {
-    /// A finding of this rule, to be completed.
+    /// Starts a finding of this rule.
     pub(crate) fn found(&self, severity: Severity, title: impl Into<String>) -> Finding {
         Finding::new(self.id, severity, title)
     }
 
-    /// Its trigger in words: `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where it is found in another way.
+    /// Returns the trigger in words: `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` if the trigger is
+    /// not a predicate.
     pub fn trigger_in_words(&self) -> Option<String> {
         (self.trigger)().words()
     }
 
-    /// Its trigger in PromQL; `None` where none can be given: it rests on kernel reports, on a function, or on the source.
+    /// Returns the trigger in PromQL; `None` if it rests on kernel reports, on a function, or on the source.
     pub fn promql(&self) -> Option<String> {
         (self.trigger)().promql()
     }
 
-    /// The first sentence of its documentation.
+    /// Returns the first sentence of the documentation.
     pub fn summary(&self) -> &'static str {
         self.docs
             .lines()
@@ -148,7 +149,7 @@ impl Rule {
             .unwrap_or_default()
     }
 
-    /// Kernel documentation and articles: what its documentation lists under *References*, without the remark behind each.
+    /// Returns the kernel documentation and articles listed under *References*, without the remark behind each.
     pub fn references(&self) -> impl Iterator<Item = &'static str> {
         let (_, listed) = self.docs.split_once("## References\n").unwrap_or_default();
         listed
@@ -157,12 +158,12 @@ impl Rule {
             .map(|line| line.split_once(": ").map_or(line, |(what, _)| what))
     }
 
-    /// Ids of the rules that it can cause.
+    /// Returns the ids of the rules that it can bring about.
     pub fn brings_about(&self) -> Vec<&'static str> {
         self.brings_about.to_vec()
     }
 
-    /// Names of the settings that explain it.
+    /// Returns the names of the settings that explain it.
     pub fn explained_by(&self) -> Vec<&'static str> {
         let named = self.explained_by.iter().map(|explains| match explains {
             Explains::Surely(fact) | Explains::Maybe(fact) => fact.name,
@@ -171,13 +172,13 @@ impl Rule {
         named.collect()
     }
 
-    /// Whether it explains something that seems wrong and is harmless, or is about the source.
+    /// Whether the rule explains something that seems wrong and is harmless, or is about the source.
     pub fn is_note(&self) -> bool {
         matches!(self.class, Class::Note | Class::Source)
     }
 }
 
-/// What any problem that takes memory can end in.
+/// What any problem that takes memory can bring about.
 pub(crate) const WANT_AND_THRASH: &[&str] = &[
     "available-exhaustion",
     "cache-starved-floor",
@@ -192,7 +193,7 @@ pub(crate) const WANT_AND_THRASH: &[&str] = &[
     "kswapd-saturated",
 ];
 
-/// The settings that say when dirty pages are written, and when writers wait.
+/// The settings that decide when dirty pages are written, and when writers wait.
 pub(crate) const DIRTY_SETTINGS: &[Fact] = &[
     facts::DIRTY_BYTES,
     facts::DIRTY_RATIO,
@@ -202,7 +203,7 @@ pub(crate) const DIRTY_SETTINGS: &[Fact] = &[
     facts::DIRTY_WRITEBACK,
 ];
 
-/// They may explain that writers wait.
+/// The settings that may explain why writers wait.
 pub(crate) const DIRTY_LIMITS: &[Explains] = &{
     let mut explains = [Explains::LittleSwap; DIRTY_SETTINGS.len()];
     let mut at = 0;
@@ -213,7 +214,7 @@ pub(crate) const DIRTY_LIMITS: &[Explains] = &{
     explains
 };
 
-/// Declares a rule's constant; the doc comment above it is its documentation everywhere.
+/// Declares a rule's constant. The doc comment above it is the rule's documentation everywhere.
 macro_rules! declare_rule {
     (@or $default:expr) => { $default };
     (@or $default:expr, $given:expr) => { $given };
@@ -241,7 +242,7 @@ macro_rules! declare_rule {
     };
 }
 
-/// `Ok(Outcome::Clear(…))` with a formatted reason.
+/// Returns `Ok(Outcome::Clear(…))` with a formatted reason.
 macro_rules! clear {
     ($($text:tt)*) => { Ok(crate::finding::Outcome::Clear(format!($($text)*))) };
 }

@@ -1,4 +1,4 @@
-//! Which minutes of a long recording any rule needs the samples of, and which signals show it.
+//! Screens a long recording: which of its minutes any rule needs the samples of, and which signals show that.
 
 use timeline::{Facts, RollUps, SignalId};
 
@@ -6,8 +6,8 @@ use crate::rule::Rule;
 use crate::rules;
 use crate::trigger;
 
-/// For each minute, whether the trigger of any rule could hold in it so that its samples are needed: a level that holds
-/// throughout is seen by the minute as well.
+/// Returns for each minute whether the trigger of any rule could hold in it so that its samples are needed. A level
+/// that holds throughout the minute needs none: its roll-up shows it as well.
 pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut any = vec![false; rolled.len()];
     for (_, could) in could_hold_by_rule(rolled, facts) {
@@ -18,7 +18,7 @@ pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     any
 }
 
-/// The same for each rule by itself.
+/// The same for each rule separately.
 pub fn could_hold_by_rule<'a>(
     rolled: &'a RollUps,
     facts: &'a Facts,
@@ -26,7 +26,7 @@ pub fn could_hold_by_rule<'a>(
     screened().map(|rule| (rule.id, trigger::screen(&(rule.trigger)(), rolled, facts)))
 }
 
-/// The signals that triggers read: no others need be rolled up.
+/// Returns the signals that triggers read: only these need roll-ups.
 pub fn screened_signals() -> Vec<SignalId> {
     let mut all: Vec<SignalId> = vec![timeline::signals::MEM_TOTAL.id()];
     for rule in screened() {
@@ -41,7 +41,7 @@ pub fn screened_signals() -> Vec<SignalId> {
     all
 }
 
-/// Harmless look-alikes show in minutes as well.
+/// Returns the rules that are not notes: harmless look-alikes show in minutes as well.
 fn screened() -> impl Iterator<Item = &'static Rule> {
     rules::ALL.iter().filter(|rule| !rule.is_note())
 }

@@ -1,4 +1,4 @@
-//! What a story shows of the evidence: each statement asks for a measurement and is left out where the source lacks it.
+//! Statements of a story: each asks the evidence for a measurement, and is left out if the source lacks it.
 
 use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
 use timeline::{Counter, Gauge, Signal, Stretch};
@@ -10,7 +10,7 @@ use crate::measures::pressure::PressureWindow;
 use crate::measures::readings::READ_AGAIN;
 
 impl Finding {
-    /// The lowest level of a gauge in a stretch, when it was that low.
+    /// Shows the lowest level of a gauge in a stretch, with its time.
     #[must_use]
     pub(crate) fn shows_lowest<U: Unit>(
         self,
@@ -24,7 +24,7 @@ impl Finding {
         })
     }
 
-    /// The mean rate of a counter in a stretch.
+    /// Shows the mean rate of a counter in a stretch.
     #[must_use]
     pub(crate) fn shows_mean<U: Unit>(
         self,
@@ -38,7 +38,7 @@ impl Finding {
         })
     }
 
-    /// File refaults, if measured.
+    /// Shows file refaults, if measured.
     #[must_use]
     pub(crate) fn shows_refaults(self, refaults: Option<BytesPerSecond>) -> Self {
         self.with(refaults, |finding, refaults| {
@@ -49,7 +49,7 @@ impl Finding {
         })
     }
 
-    /// What holds much at a sample, of what cannot be dropped: each part of this size or more.
+    /// Shows the parts of memory that cannot be dropped, each that takes `much` or more at a sample.
     #[must_use]
     pub(crate) fn shows_holders(mut self, cx: &Evidence<'_>, index: usize, much: Bytes) -> Self {
         for (signal, what) in [
@@ -68,13 +68,13 @@ impl Finding {
         self
     }
 
-    /// What tasks waited for, where that was measured; waiting that is worth a finding is a kind of evidence.
+    /// Shows how long tasks waited, if measured. Waiting long enough for a finding counts as a kind of evidence.
     #[must_use]
     pub(crate) fn shows_stalls(self, stalls: &PressureWindow) -> Self {
         stalls.shown_in(self).counts_if(stalls.any(), "stalls")
     }
 
-    /// A look-alike that is excluded because a setting has this value.
+    /// Excludes a look-alike because a setting has this value.
     #[must_use]
     pub(crate) fn not_where(
         self,
@@ -88,7 +88,7 @@ impl Finding {
         })
     }
 
-    /// How sure it is by the kinds of evidence that it counts as; `open` says what would settle the rest.
+    /// Sets the confidence from the kinds of evidence shown; `open` says what would settle the rest.
     #[must_use]
     pub(crate) fn sure_by_kinds(self, cx: &Evidence<'_>, open: &str) -> Self {
         let confidence = cx.confidence(&self.kinds, open);

@@ -1,8 +1,8 @@
-//! A trigger: what must hold for an incident, as data.
+//! A trigger: the condition of an incident, as data.
 //!
-//! One definition has five readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which it
-//! could hold ([`screen`]), PromQL ([`promql`]), the words of the rule's documentation ([`words`]), and the sentence that says
-//! how near a quiet host came to it ([`clear`]).
+//! One definition has five readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which
+//! it could hold ([`screen`]), PromQL ([`promql`]), the words of the rule's documentation ([`words`]), and the sentence
+//! that says how near a quiet host came to it ([`clear`]).
 
 mod clear;
 mod evaluate;
@@ -27,41 +27,42 @@ pub(crate) use reading::{
 };
 pub(crate) use screen::minutes as screen;
 
-/// When an incident of a rule begins and ends.
+/// The condition under which an incident of a rule begins and ends.
 #[derive(Debug, Clone)]
 pub(crate) enum Trigger {
     /// As long as a predicate holds.
     While(While),
     /// At times that a function finds: kills, kernel reports, levels that rose.
     Found(FoundBy),
-    /// Never: the rule is asked once, about all that was watched.
+    /// Never: the rule is evaluated once, about the whole recording.
     Source,
 }
 
-/// A predicate over the readings of an entity, and for how long it must hold.
+/// A predicate over the readings of an entity, and how long it must hold.
 #[derive(Debug, Clone)]
 pub(crate) struct While {
     pub(crate) scope: Subjects,
     pub(crate) when: Predicate,
-    /// What lasts less is no evidence.
+    /// An incident is at least this long.
     pub(crate) at_least: Span,
 }
 
-/// A question about all that was watched.
+/// A question about the whole recording.
 pub(crate) type SourceQuestion = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
 
-/// Incidents that no predicate at one instant expresses.
+/// Incidents that no predicate at one instant can express.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundBy {
     pub(crate) find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
-    /// What holds in a minute in which one begins; `None` if only kernel reports show it.
+    /// What holds in a minute in which an incident begins; `None` if only kernel reports show it.
     pub(crate) could: Option<Predicate>,
     pub(crate) scope: Subjects,
-    /// The outcome without an occurrence: why there is none, or a finding that belongs to no interval. `None`: how near it came to `could`.
+    /// The outcome if there is no occurrence: why, or a finding that belongs to no interval. With `None`, the reason is
+    /// how near the host came to `could`.
     pub(crate) none: Option<SourceQuestion>,
 }
 
-/// Which entities a trigger is about.
+/// The entities that a trigger is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subjects {
     /// The host as a whole.
@@ -76,7 +77,7 @@ impl Subjects {
         Self::Each(Entity::Cgroup, |_, _| true)
     }
 
-    /// The kind of entity.
+    /// Returns the kind of entity.
     pub(crate) const fn entity(self) -> Entity {
         match self {
             Self::Host => Entity::Host,
@@ -85,11 +86,11 @@ impl Subjects {
     }
 }
 
-/// A level or a setting that held for this long was no passing dip.
+/// A level or a setting that lasts this long is not a passing dip.
 pub(crate) const LEVEL: Span = Span::from_secs(10);
 
 impl While {
-    /// What is shorter is not even a burst: half of an incident of a flow, all of one of a level.
+    /// Returns the duration below which it is not even a burst: half of `at_least` for a flow, all of it for a level.
     pub(crate) fn shortest(&self) -> Span {
         if self.when.is_flow() {
             self.at_least.times(0.5)
@@ -100,12 +101,12 @@ impl While {
 }
 
 impl Trigger {
-    /// On the host, as long as this holds.
+    /// A trigger on the host, as long as `when` holds.
     pub(crate) fn on_host(at_least: Span, when: Predicate) -> Self {
         Self::on(Subjects::Host, at_least, when)
     }
 
-    /// In each such entity, as long as this holds.
+    /// A trigger on each entity of `scope`, as long as `when` holds.
     pub(crate) fn on(scope: Subjects, at_least: Span, when: Predicate) -> Self {
         Self::While(While {
             scope,
@@ -114,7 +115,7 @@ impl Trigger {
         })
     }
 
-    /// The kind of entity that it is about.
+    /// Returns the kind of entity that it is about.
     pub(crate) fn entity(&self) -> Entity {
         match self {
             Self::While(it) => it.scope.entity(),
@@ -123,7 +124,7 @@ impl Trigger {
         }
     }
 
-    /// How long an incident lasts at least; a moment is enough for what is found.
+    /// Returns the least duration of an incident; a moment is enough for [`Trigger::Found`].
     pub(crate) fn at_least(&self) -> Span {
         match self {
             Self::While(it) => it.at_least,
@@ -131,7 +132,7 @@ impl Trigger {
         }
     }
 
-    /// What is watched: the predicate of a long recording's screen.
+    /// Returns the predicate that screens a long recording.
     pub(crate) fn predicate(&self) -> Option<(&Predicate, Subjects)> {
         match self {
             Self::While(it) => Some((&it.when, it.scope)),
@@ -141,12 +142,12 @@ impl Trigger {
     }
 }
 
-/// All of these hold.
+/// All of these predicates hold.
 macro_rules! all {
     ($($part:expr),+ $(,)?) => { crate::trigger::Predicate::All(vec![$($part),+]) };
 }
 
-/// One of these holds.
+/// At least one of these predicates holds.
 macro_rules! any {
     ($($part:expr),+ $(,)?) => { crate::trigger::Predicate::Any(vec![$($part),+]) };
 }

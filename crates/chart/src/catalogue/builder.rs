@@ -1,4 +1,4 @@
-//! Builds a chart: each line is tried once on the whole source, and lines without data are left out.
+//! Builds a chart: each line is computed once on the whole source, and lines without data are left out.
 
 use diagnose::{Evidence, Missing, Need};
 use timeline::{SignalId, Track};
@@ -15,13 +15,13 @@ macro_rules! signals {
 }
 pub(super) use signals;
 
-/// Computes one curve, or says what a source lacks for it.
+/// Computes one curve, or returns what the source lacks for it.
 type LineCurve = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
 
-/// Computes all curves at once, one for each series, in order; empty where a part has no data.
+/// Computes all curves together, one per series, in order; empty if a part has no data.
 type JointCurves = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
 
-/// A chart of lines, to be completed by the methods below.
+/// A chart of lines; the methods below complete it.
 pub(super) struct ChartBuilder {
     chart: Chart,
     lines: Vec<LineCurve>,
@@ -30,7 +30,7 @@ pub(super) struct ChartBuilder {
 }
 
 impl ChartBuilder {
-    /// A chart without series; of the host's own signals unless set otherwise.
+    /// Creates a chart without series, of the host's own signals unless set otherwise.
     pub(super) fn new(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -63,43 +63,43 @@ impl ChartBuilder {
         }
     }
 
-    /// Over the whole width, with a table of values.
+    /// Makes it take the whole width, with a table of values.
     pub(super) fn wide(mut self) -> Self {
         self.chart.size = ChartSize::Wide;
         self
     }
 
-    /// The one that stands for the whole range in small, too.
+    /// Makes it the chart of which a small copy shows the whole range.
     pub(super) fn overview(mut self) -> Self {
         self.chart.size = ChartSize::Overview;
         self
     }
 
-    /// Of changes since the first sample.
+    /// Makes it show changes since the first sample.
     pub(super) fn of_changes(mut self) -> Self {
         self.chart.is_of_changes = true;
         self
     }
 
-    /// With a logarithmic axis.
+    /// Makes its axis logarithmic.
     pub(super) fn log(mut self) -> Self {
         self.chart.is_log = true;
         self
     }
 
-    /// With a fixed upper end.
+    /// Sets a fixed upper end.
     pub(super) fn top(mut self, top: Option<f64>) -> Self {
         self.chart.top = top;
         self
     }
 
-    /// No news up to this value.
+    /// Sets the value up to which the chart is quiet.
     pub(super) fn quiet_up_to<Q: Quantity>(mut self, level: Q) -> Self {
         self.chart.quiet_up_to = Some(level.as_f64());
         self
     }
 
-    /// Needs rows of entities; the host's own signals are not enough.
+    /// Declares that it needs rows of entities: the host's own signals are not enough.
     pub(super) fn of_entities(mut self) -> Self {
         self.chart.is_of_host = false;
         self
@@ -123,7 +123,7 @@ impl ChartBuilder {
         self
     }
 
-    /// Adds a moving limit, if the source has data for it; a limit alone makes no chart.
+    /// Adds a moving limit, if the source has data for it. A chart of limits alone is not drawn.
     pub(super) fn moving_limit(
         mut self,
         cx: &Evidence<'_>,
@@ -141,14 +141,14 @@ impl ChartBuilder {
         self
     }
 
-    /// Adds a band between two moving limits, where both have data.
+    /// Adds a band between two moving limits, if both have data.
     pub(super) fn band(mut self, low: &str, high: &str) -> Self {
         let both = [low, high].map(str::to_owned);
         self.chart.band = Some(both).filter(|both| both.iter().all(|id| self.chart.is_limit(id)));
         self
     }
 
-    /// A limit at one value.
+    /// Adds a limit at one value.
     pub(super) fn limit(mut self, label: &str, value: f64) -> Self {
         self.chart.limits.push(ChartLimit {
             label: label.to_owned(),
@@ -157,7 +157,7 @@ impl ChartBuilder {
         self
     }
 
-    /// The chart of its lines; without any it says what the first one lacks.
+    /// Returns the chart; without any line it says what the first one lacks.
     pub(super) fn done(self) -> Chart {
         if !self.has_data {
             let why = self.missing.as_ref().map_or_else(String::new, why);
@@ -174,7 +174,7 @@ impl ChartBuilder {
         }
     }
 
-    /// The chart of series that one computation gives together.
+    /// Returns the chart, with series that one function computes together.
     pub(super) fn together(self, series: Vec<ChartSeries>, draw: JointCurves) -> Chart {
         Chart {
             series,
@@ -183,7 +183,7 @@ impl ChartBuilder {
         }
     }
 
-    /// The chart that cannot be drawn, and why.
+    /// Returns a chart that cannot be drawn, and why.
     pub(super) fn absent(self, why: String) -> Chart {
         Chart {
             series: Vec::new(),
@@ -195,7 +195,7 @@ impl ChartBuilder {
         }
     }
 
-    /// A chart that cannot be drawn, with what is missing.
+    /// Returns a chart that cannot be drawn, with what is missing.
     pub(super) fn lacks(self, cx: &Evidence<'_>, missing: Missing) -> Chart {
         self.absent(why(&named(cx, missing)))
     }
@@ -205,7 +205,7 @@ fn nothing() -> Draw {
     Box::new(|_| Vec::new())
 }
 
-/// Where nothing of a file is known, it is the file that is missing and not its field.
+/// Names the file instead of its field if nothing of the file is known.
 fn named(cx: &Evidence<'_>, mut missing: Missing) -> Missing {
     if let Need::Field { file, .. } = missing.need {
         let mut known = cx.timeline.host_runs().map(|(signal, _)| signal.def().file);
@@ -216,7 +216,7 @@ fn named(cx: &Evidence<'_>, mut missing: Missing) -> Missing {
     missing
 }
 
-/// Why something cannot be drawn, with the file and what would help.
+/// Returns why something cannot be drawn, with the file and what would help.
 fn why(missing: &Missing) -> String {
     match &missing.need {
         need @ (Need::TwoSamples
@@ -230,7 +230,7 @@ fn why(missing: &Missing) -> String {
     }
 }
 
-/// A series of levels: straight lines, or areas.
+/// Creates a series of levels: straight lines, or areas.
 pub(super) fn level(
     id: impl Into<String>,
     label: impl Into<String>,
@@ -251,7 +251,7 @@ pub(super) fn level(
     }
 }
 
-/// A series of a counter's rates: steps that end at their sample.
+/// Creates a series of a counter's rates: steps that end at their sample.
 pub(super) fn rate(
     id: impl Into<String>,
     label: impl Into<String>,
@@ -265,17 +265,17 @@ pub(super) fn rate(
 }
 
 impl ChartSeries {
-    /// With signals that this series also covers, though its values are something else.
+    /// Adds signals that this series also covers, though its values are different.
     pub(super) fn related(self, related: Vec<SignalId>) -> Self {
         Self { related, ..self }
     }
 
-    /// With signals that the values are computed from.
+    /// Adds signals that the values are computed from.
     pub(super) fn inputs(self, inputs: Vec<SignalId>) -> Self {
         Self { inputs, ..self }
     }
 
-    /// Drawn downwards in a mirrored chart.
+    /// Makes it drawn downwards in a mirrored chart.
     pub(super) fn mirrored(self) -> Self {
         Self {
             is_negative: true,
@@ -284,12 +284,12 @@ impl ChartSeries {
     }
 }
 
-/// The values of a track.
+/// Returns the values of a track.
 pub(super) fn curve<Q: Quantity>(track: &Track<Q>) -> Curve {
     track.values().to_vec()
 }
 
-/// The values of a track, each so many times as large.
+/// Returns the values of a track, each multiplied by `factor`.
 pub(super) fn scaled<Q: Quantity>(track: &Track<Q>, factor: f64) -> Curve {
     let values = track.values().iter();
     values.map(|value| value.map(|v| v * factor)).collect()

@@ -1,4 +1,4 @@
-//! CPU time: what all CPUs did with it.
+//! CPU time of all CPUs, by kind.
 
 use diagnose::{Evidence, Missing};
 use timeline::signals::{
@@ -12,7 +12,7 @@ use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 type Cpu = Signal<Counter<Ticks>>;
 
-/// All kinds; guests are part of user and nice.
+/// All kinds. Guests are included in user and nice.
 const ALL: [Cpu; 8] = [
     CPU_USER,
     CPU_NICE,
@@ -27,7 +27,7 @@ const ALL: [Cpu; 8] = [
 /// An area: id, label, colour, kinds.
 type Area = (&'static str, &'static str, Colour, &'static [Cpu]);
 
-/// From the bottom. Kernel time comes first: reclaim is part of it.
+/// The areas from the bottom. Kernel time comes first: reclaim is part of it.
 const AREAS: [Area; 5] = [
     ("system", "kernel", Colour::Nth(0), &[CPU_SYSTEM]),
     ("irq", "interrupts", Colour::Nth(1), &[CPU_IRQ, CPU_SOFTIRQ]),
@@ -66,14 +66,14 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         .done()
 }
 
-/// The part of all CPU time that these kinds took.
+/// Returns the share of these kinds in all CPU time.
 fn share(cx: &Evidence<'_>, kinds: &[Cpu]) -> Result<Curve, Missing> {
-    // Without idle time there is no whole to be a share of.
+    // Without idle time the total is unknown.
     cx.rate(CPU_IDLE)?;
     Ok(curve(&sum(cx, kinds)?.ratio_of(&sum(cx, &ALL)?)))
 }
 
-/// Of the kinds that this kernel counts.
+/// Returns the sum of those kinds that this kernel counts.
 fn sum(cx: &Evidence<'_>, kinds: &[Cpu]) -> Result<Track<PerSecond<Ticks>>, Missing> {
     let known = kinds.iter().filter_map(|kind| cx.rate(*kind).ok());
     match known.reduce(|sum, next| sum.plus(&next)) {

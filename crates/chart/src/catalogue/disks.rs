@@ -1,4 +1,4 @@
-//! Disks: what they read and write, and how busy they are. Partitions and loop devices never reach the timeline.
+//! Disks: throughput and busy time. Partitions and loop devices never reach the timeline.
 
 use diagnose::baselines;
 use diagnose::{Evidence, Missing, Need};
@@ -11,12 +11,12 @@ use units::Bytes;
 use super::builder::{ChartBuilder, curve, rate, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// Disks that are drawn at most; those that move most.
+/// At most 8 disks are drawn: those with the most traffic.
 const DISKS_MAX: usize = 8;
-/// How many a millisecond is, of which `DISK_IO_TIME` counts.
+/// Seconds in the millisecond that `DISK_IO_TIME` counts.
 const SECONDS: f64 = 1e-3;
 
-/// What disks read and write.
+/// Chart of reads and writes of the disks.
 pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "disks",
@@ -61,7 +61,7 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
         .done()
 }
 
-/// Without rows of disks: the kernel's counters for all of them together.
+/// Without rows of disks: draws the kernel's counters for all disks together.
 fn whole_host(cx: &Evidence<'_>, builder: ChartBuilder) -> Chart {
     builder
         .line(
@@ -77,7 +77,7 @@ fn whole_host(cx: &Evidence<'_>, builder: ChartBuilder) -> Chart {
         .done()
 }
 
-/// How busy disks are.
+/// Chart of the busy time of the disks.
 pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "disk_busy",
@@ -106,14 +106,14 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
             builder.line(cx, series, move |cx| {
                 let busy = cx.rate_of(known(cx, &disk)?, DISK_IO_TIME)?;
                 let shares = scaled(&busy, SECONDS).into_iter();
-                // Clocks of two kinds race: no disk is busy for longer than the time.
+                // Two clocks differ slightly: no disk is busy for longer than the elapsed time.
                 Ok(shares.map(|share| share.map(|s| s.min(1.0))).collect())
             })
         })
         .done()
 }
 
-/// The disks that moved most, which keep their colour in every chart.
+/// Returns the disks with the most traffic, which keep their colour in every chart.
 fn busiest(cx: &Evidence<'_>) -> Vec<String> {
     let moved = |disk: &EntitySeries, signal| increase(cx, disk, signal).unwrap_or_default();
     let mut disks: Vec<(f64, &EntitySeries)> = cx

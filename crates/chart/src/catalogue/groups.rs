@@ -1,4 +1,4 @@
-//! Cgroups: those near their limit as lines with it; where none is, what each holds as a stack.
+//! Cgroups: those near their limit as lines with the limit; if there is none, the memory of each as a stack.
 
 use std::collections::HashSet;
 
@@ -14,16 +14,17 @@ use super::builder::{ChartBuilder, curve, level, signals};
 use super::sums::EntitySums;
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
-/// Groups that are drawn at most.
+/// At most 8 cgroups are drawn.
 const CGROUPS_MAX: usize = 8;
-/// Limits that are drawn at most; more lines cannot be distinguished.
+/// At most 3 limits are drawn; more lines could not be distinguished.
 const MOST_LIMITS: usize = 3;
-/// A group that came this near to its limit is worth being seen against it; rules ask for 95 % and more.
+/// A cgroup that used this share of its limit is drawn with the limit; rules require 95 % and more.
 const NEAR_LIMIT: f64 = 0.8;
-/// Container runtimes nest a handful of groups; a hostile path may have millions.
+/// The most levels of a path that are read: container runtimes nest a handful of cgroups; a hostile path may have
+/// millions.
 const DEEPEST: usize = 64;
 
-/// `None` where no cgroup's memory is known.
+/// Returns the chart of cgroups; `None` if no cgroup's memory is known.
 pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
     let known: Vec<&EntitySeries> = cx
         .timeline
@@ -41,7 +42,8 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
     }
 }
 
-/// What groups without groups below them hold. A group's figure contains those below it, so only these may be added up.
+/// Chart of the memory of cgroups without children. A cgroup's figure includes its descendants, so only these can be
+/// added up.
 fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     let above: HashSet<&str> = known
         .iter()
@@ -81,7 +83,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     (count > 0).then_some(chart)
 }
 
-/// Groups and their limits.
+/// Chart of cgroups and their limits.
 fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
     let builder = builder(
         "Memory charged to the groups that came near their limit, page cache included, and the \
@@ -117,7 +119,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
     .done()
 }
 
-/// What a group holds.
+/// Returns the series of a cgroup's memory.
 fn held(n: usize, name: String) -> ChartSeries {
     let signals = signals![CGROUP_CURRENT];
     let series = ChartSeries {
@@ -136,16 +138,16 @@ fn lacking() -> diagnose::Missing {
     diagnose::Missing::because(names, diagnose::Need::File(CGROUP_CURRENT.def().file))
 }
 
-/// A group and the limit that it came near to.
+/// A cgroup and the limit that it came near to.
 struct Limited {
     key: String,
     limit: Signal<Gauge<Limit>>,
     knob: &'static str,
-    /// Of the limit, at most.
+    /// The largest share of the limit that was used.
     used: f64,
 }
 
-/// The groups that came near a limit of their own or were held back by it, the nearest first.
+/// Returns the cgroups that came near a limit of their own or were throttled by it, the nearest first.
 fn near_a_limit(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Vec<Limited> {
     let knobs = [(CGROUP_HIGH, "memory.high"), (CGROUP_MAX, "memory.max")];
     let nearest = |group: &EntitySeries| {
@@ -169,7 +171,7 @@ fn near_a_limit(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Vec<Limited> {
     limited
 }
 
-/// The largest part of a limit that was ever in use; `None` where it limits nothing.
+/// Returns the largest share of a limit that was ever used; `None` if it limits nothing.
 fn used(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Option<f64> {
     let limits = moving(cx, group, limit);
     let held = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
@@ -182,7 +184,7 @@ fn used(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) ->
     shares.reduce(f64::max)
 }
 
-/// A limit over time; none where it is unlimited.
+/// Returns a limit over time; `None` where it is unlimited.
 fn moving(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Curve {
     let track = cx.timeline.gauge_of(group, limit);
     let values = track.map_or_else(Vec::new, |track| track.values().to_vec());

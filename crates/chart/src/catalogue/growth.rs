@@ -1,4 +1,4 @@
-//! Growth: what is larger than it was at the first sample, whoever holds it.
+//! Growth: anything that is larger than at the first sample, whatever owns it.
 
 use diagnose::accounting::{Accounting, Standing, TermKind, account};
 use diagnose::baselines;
@@ -12,12 +12,12 @@ use super::memory::{self, StackPart};
 use super::services::{MemoryOwners, RankedOwners};
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
-/// Lines at most.
+/// At most 6 lines.
 const CACHES_MAX: usize = 6;
-/// In less time everything that starts has grown.
+/// A shorter recording shows no growth: everything that starts grows.
 const DURATION_MIN: Span = Span::from_mins(1);
 
-/// Something that grew.
+/// A part or an owner of memory that grew.
 struct GrownOwner {
     series: ChartSeries,
     by: f64,
@@ -26,14 +26,14 @@ struct GrownOwner {
     from: f64,
 }
 
-/// How its size is computed.
+/// The way to compute its size.
 enum What {
     Term(TermKind),
     Owner(String),
     Cache(String),
 }
 
-/// The change of what grew most.
+/// Chart of the changes of what grew most.
 pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> Chart {
     let builder = ChartBuilder::new(
         "growth",
@@ -98,7 +98,7 @@ fn curves(cx: &Evidence<'_>, grown: &[GrownOwner], owners: Option<&MemoryOwners>
 }
 
 impl GrownOwner {
-    /// By how much its sizes differ from the first one.
+    /// Returns the differences of its sizes from the first one.
     fn change(&self, sizes: Curve) -> Curve {
         let change = |size: f64| size - self.from;
         sizes.into_iter().map(|size| size.map(change)).collect()
@@ -121,7 +121,7 @@ impl GrownOwner {
     }
 }
 
-/// Parts of memory, but for what is free.
+/// Returns the parts of memory, except free memory.
 fn terms(cx: &Evidence<'_>) -> Vec<GrownOwner> {
     let ends = account(cx, 0)
         .ok()

@@ -1,4 +1,4 @@
-//! How much room there is: free memory and its floor, and headroom.
+//! How much room is left: free memory and its floor, and headroom.
 
 use diagnose::headroom::{Course, Needs};
 use diagnose::{Evidence, Missing, Need};
@@ -7,10 +7,10 @@ use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, ZONE_LOW};
 use super::builder::{ChartBuilder, curve, level, signals};
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
-/// Free memory, what is available, and where the kernel holds free memory.
+/// Chart of free memory, available memory, and the floor at which the kernel keeps free memory.
 pub(super) fn free(cx: &Evidence<'_>) -> Chart {
-    // The floor is the zones'. Free and available are the host's own, and a dip of theirs must not be lost where only
-    // those can be drawn.
+    // The floor comes from the zones. Free and available memory are the host's own signals, and their dips must show
+    // even if only those can be drawn.
     ChartBuilder::new(
         "free",
         "Free and its floor",
@@ -59,7 +59,7 @@ pub(super) fn free(cx: &Evidence<'_>) -> Chart {
     .done()
 }
 
-/// What could be added, over time.
+/// Chart of the memory that could be added, over time.
 pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "headroom",
@@ -95,7 +95,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
     )
 }
 
-/// One curve of headroom's course, where it has it.
+/// Picks one curve of headroom's course, if the course has it.
 type Pick = fn(&Course) -> Option<&Curve>;
 
 fn courses() -> [(ChartSeries, Pick); 4] {

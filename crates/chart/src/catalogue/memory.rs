@@ -22,9 +22,9 @@ pub(super) struct StackPart {
     pub(super) kind: TermKind,
     pub(super) label: &'static str,
     pub(super) colour: Colour,
-    /// What it shows, then what lies within it or around it.
+    /// The signal that it shows, then signals that are part of it or include it.
     pub(super) signals: Vec<SignalId>,
-    /// Most hosts have none of it: it is drawn only where there ever was some.
+    /// Whether most hosts have none of it: it is then drawn only if there ever was some.
     is_rare: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         .together(series, Box::new(move |part| stacks(part, &kept)))
 }
 
-/// The parts from the bottom of the stack to its top.
+/// Returns the parts from the bottom of the stack to its top.
 pub(super) fn parts() -> Vec<StackPart> {
     let part = |kind: &TermKind| StackPart {
         kind: *kind,
@@ -74,7 +74,7 @@ pub(super) fn parts() -> Vec<StackPart> {
     TermKind::ALL.iter().map(part).collect()
 }
 
-/// Most hosts have none of these: they are drawn only where there ever was some.
+/// Most hosts have none of these: they are drawn only if there ever was some.
 const RARE_TERMS: [TermKind; 7] = [
     TermKind::Bounce,
     TermKind::HwCorrupted,
@@ -85,7 +85,7 @@ const RARE_TERMS: [TermKind; 7] = [
     TermKind::KernelReclaimable,
 ];
 
-/// The signal of a term, then the signals it contains or is part of.
+/// Returns the signal of a term, then the signals it contains or is part of.
 fn signals_of(kind: TermKind) -> Vec<SignalId> {
     match kind {
         TermKind::KernelStack => signals![MEM_KERNEL_STACK],
@@ -125,7 +125,7 @@ fn signals_of(kind: TermKind) -> Vec<SignalId> {
 }
 
 impl StackPart {
-    /// The series that shows it.
+    /// Returns the series that shows it.
     fn series(&self) -> ChartSeries {
         let (shown, related) = self.signals.split_at(self.signals.len().min(1));
         let series = level(self.kind.id(), self.label, self.colour, shown.to_vec());
@@ -135,7 +135,7 @@ impl StackPart {
         }
     }
 
-    /// Named as the accounting names it, which may merge two kinds.
+    /// Takes the accounting's name for it, which may merge two kinds.
     fn named(self, accounting: &Accounting) -> Self {
         let term = accounting.terms.iter().find(|term| term.kind == self.kind);
         let label = term.map_or(self.label, |term| term.label);
@@ -152,7 +152,8 @@ impl StackPart {
     }
 }
 
-/// The curves of these parts, which at each sample add up to MemTotal. None where counters contradict each other.
+/// Returns the curves of these parts, which add up to MemTotal at each sample; `None` where counters contradict each
+/// other.
 fn stacks(cx: &Evidence<'_>, parts: &[StackPart]) -> Vec<Curve> {
     let kinds: Vec<TermKind> = parts.iter().map(|part| part.kind).collect();
     let mut curves = vec![vec![None; cx.timeline.len()]; parts.len()];
@@ -175,7 +176,7 @@ fn stacks(cx: &Evidence<'_>, parts: &[StackPart]) -> Vec<Curve> {
     curves
 }
 
-/// The highest that the stack ever reaches: MemTotal, which changes with balloons and hotplug only.
+/// Returns the greatest height of the stack: MemTotal, which changes with balloons and hotplug only.
 fn top(curves: &[Curve]) -> Option<f64> {
     let samples = curves.iter().map(Vec::len).max()?;
     let sum = |index: usize| {

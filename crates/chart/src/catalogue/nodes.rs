@@ -1,4 +1,4 @@
-//! NUMA nodes: where the memory of each went, on one scale.
+//! NUMA nodes: where the memory of each is, on one scale.
 
 use diagnose::Evidence;
 use diagnose::accounting::{TermKind, of_node};
@@ -14,7 +14,7 @@ use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 const HELP: &str = "Memory of one NUMA node; all nodes have one scale.";
 
-/// A chart for each node, where there are several.
+/// Returns a chart for each node, if there are several.
 pub(super) fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     let numbered = cx.timeline.entities(Entity::Node);
     let mut nodes: Vec<(u32, &EntitySeries)> = numbered
@@ -68,8 +68,8 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
     )
 }
 
-/// From the bottom. Evidence about nodes does not name the node, so a reader searches it here, and no single series
-/// proves it.
+/// Returns the series from the bottom. Evidence about nodes does not name the node, so a reader searches these charts
+/// for it, and no single series proves it.
 fn series() -> Vec<ChartSeries> {
     use Colour as C;
     let area = |id, label, colour, signals| level(id, label, colour, Vec::new()).related(signals);
@@ -103,7 +103,7 @@ fn series() -> Vec<ChartSeries> {
     ]
 }
 
-/// The areas of a node in the order of [`series`]; empty where unknown.
+/// Returns the areas of a node in the order of [`series`]; empty if unknown.
 fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
     let node = of_node(cx, key);
     let areas = [

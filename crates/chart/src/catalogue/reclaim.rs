@@ -1,4 +1,4 @@
-//! Reclaim: refaults, and who scanned for pages to reclaim.
+//! Reclaim: refaults, and which tasks scanned for pages to reclaim.
 
 use diagnose::Evidence;
 use diagnose::baselines;
@@ -9,7 +9,7 @@ use timeline::signals::{
 use super::builder::{ChartBuilder, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// Refaults.
+/// Chart of refaults.
 pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "refaults",
@@ -42,7 +42,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
     .done()
 }
 
-/// Pages scanned for reclaim.
+/// Chart of pages scanned for reclaim.
 pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "reclaim",

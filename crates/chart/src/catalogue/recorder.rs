@@ -1,4 +1,4 @@
-//! The recorder itself: how late it came, and what it took.
+//! The recorder itself: its delay, and its resource use.
 
 use diagnose::Evidence;
 use diagnose::baselines;
@@ -7,10 +7,10 @@ use timeline::signals::{RECORDER_CPU, RECORDER_LATE};
 use super::builder::{ChartBuilder, level, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// How many a microsecond is: both signals are microseconds.
+/// Milliseconds in a microsecond, the unit of both signals.
 const MILLISECONDS: f64 = 1e-3;
 
-/// How late samples were. A host that does not let its recorder run does not let others run either.
+/// Chart of the delay of samples. A host that does not let its recorder run does not let other tasks run either.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     let builder = ChartBuilder::new(
         "recorder",

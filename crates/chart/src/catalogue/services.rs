@@ -1,4 +1,4 @@
-//! Memory of services: that of their processes by systemd unit or cgroup, else by program.
+//! Memory of services: the sum of their processes by systemd unit or cgroup, else by program.
 
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{
@@ -11,9 +11,9 @@ use super::builder::{ChartBuilder, level};
 use super::sums::{EntitySum, EntitySums};
 use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour};
 
-/// Areas at most; the rest is one more.
+/// At most 12 areas; the rest is one more.
 const SERVICES_MAX: usize = 12;
-/// Where all of it is less than this part of RAM, the line of MemTotal would only press it flat.
+/// If all of it is less than this share of RAM, MemTotal is not drawn: its line would flatten the stack.
 const WORTH_A_LIMIT: f64 = 0.5;
 
 const ANONYMOUS: &str = "Anonymous memory in RAM and in swap. Pages shared after a fork count for each process; files and \
@@ -21,7 +21,7 @@ const ANONYMOUS: &str = "Anonymous memory in RAM and in swap. Pages shared after
 const RESIDENT: &str = "Resident memory and swap. This source has no anonymous memory of processes, so files and shared \
                         pages count for each process that maps them.";
 
-/// Who owns memory in a source, and how it is measured.
+/// The owners of memory in a source, and how their memory is measured.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryOwners {
     pub(super) sums: EntitySums,
@@ -30,14 +30,14 @@ pub(super) struct MemoryOwners {
     help: &'static str,
 }
 
-/// The owners of memory and what each held, the largest first.
+/// The owners of memory and the memory of each, the largest first.
 pub(super) struct RankedOwners {
     pub(super) owners: MemoryOwners,
     pub(super) sums: Vec<EntitySum>,
 }
 
 impl RankedOwners {
-    /// Of a whole source.
+    /// Ranks the owners of a whole source.
     ///
     /// # Errors
     /// As [`MemoryOwners::of`].
@@ -57,7 +57,7 @@ struct OwnerKind {
     help: &'static str,
 }
 
-/// The best first.
+/// The best kind first.
 const KINDS: [OwnerKind; 4] = [
     anonymous(Entity::Service, SERVICE_RSS_ANON.id(), SERVICE_SWAP.id()),
     resident(Entity::Service, SERVICE_RSS.id(), SERVICE_SWAP.id()),
@@ -86,10 +86,10 @@ const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKin
 }
 
 impl MemoryOwners {
-    /// Services where they were recorded, else the processes of one program; by anonymous memory where it is known.
+    /// Chooses services if they were recorded, else processes of one program; by anonymous memory if it is known.
     ///
     /// # Errors
-    /// [`Missing`] where no process is known.
+    /// [`Missing`] if no process is known.
     fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
         let has = |entity, signal| {
             let mut all = cx.timeline.entities(entity);
@@ -131,7 +131,7 @@ fn name(series: &EntitySeries) -> &str {
     }
 }
 
-/// The largest owners of memory as a stack.
+/// Chart of the largest owners of memory, as a stack.
 pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> Chart {
     let builder = |title, help| {
         ChartBuilder::new("services", title, help, ChartKind::Stack, ChartUnit::Bytes)
@@ -166,7 +166,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     )
 }
 
-/// One for each name, and one for the others if there are any.
+/// Returns one series for each name, and one for the others if there are any.
 fn series(owners: &MemoryOwners, names: &[String], others: usize) -> Vec<ChartSeries> {
     let area = |n: usize, label: String, colour| {
         level(format!("owner-{n}"), label, colour, owners.signals.clone())

@@ -1,5 +1,5 @@
 //! Memory of many entities, added up by name. Processes come and go by the thousand, and none needs a curve of its own:
-//! each run of equal readings is two changes of a sum, so the cost is that of the runs, however many samples there are.
+//! each run of equal readings is two changes of a sum, so the cost grows with the number of runs, not of samples.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,14 +8,14 @@ use timeline::{Entity, EntitySeries, SignalId};
 
 use crate::Curve;
 
-/// What is added up, and by which name.
+/// Entities to add up, and the name to add them up by.
 #[derive(Debug, Clone)]
 pub(super) struct EntitySums {
     pub(super) entity: Entity,
-    /// Signals, and how many bytes one of their unit is.
+    /// Signals, each with the bytes in one of its units.
     pub(super) signals: Vec<(SignalId, u64)>,
     pub(super) name: fn(&EntitySeries) -> &str,
-    /// Only these names count; all where it is `None`.
+    /// Only these names count; all names if it is `None`.
     pub(super) only: Option<HashSet<String>>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct EntitySum {
     pub(super) last: f64,
 }
 
-/// By how much a sum changes at a sample. Wider than any sum of readings, however hostile.
+/// The change of a sum at a sample. Wider than any sum of readings, even hostile ones.
 type SumChange = (usize, i128);
 
 impl EntitySums {
-    /// The sums of all names that ever held something, the largest first.
+    /// Returns the sums of all names that ever had memory, the largest first.
     pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<EntitySum> {
         let mut groups: BTreeMap<&str, Vec<&EntitySeries>> = BTreeMap::new();
         for series in self.counted(cx) {
@@ -52,7 +52,7 @@ impl EntitySums {
         sums
     }
 
-    /// The curves of these names, and behind them that of all others.
+    /// Returns the curves of these names, followed by that of all others.
     pub(super) fn curves(&self, cx: &Evidence<'_>, names: &[String]) -> Vec<Curve> {
         let places: HashMap<&str, usize> = names
             .iter()
@@ -63,7 +63,7 @@ impl EntitySums {
         if speakers.iter().all(Option::is_none) {
             return vec![Curve::new(); names.len() + 1];
         }
-        // By how much each sum changes at each sample.
+        // The change of each sum at each sample.
         let mut changes = vec![vec![0; speakers.len() + 1]; names.len() + 1];
         for series in self.counted(cx) {
             let place = places.get((self.name)(series)).copied();
@@ -77,7 +77,7 @@ impl EntitySums {
     fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
         cx.timeline
             .entities(self.entity)
-            // A sum that lacked those that ended would seem to grow towards the end, where all are there.
+            // Without entities that have ended, a sum would seem to grow towards the end, where all are present.
             .chain(cx.timeline.evicted_sums(self.entity))
             .filter(|series| {
                 let name = (self.name)(series);
@@ -85,7 +85,7 @@ impl EntitySums {
             })
     }
 
-    /// What an entity changes of its sum.
+    /// Passes on the changes of a sum that an entity causes.
     fn each_change(&self, series: &EntitySeries, mut take: impl FnMut(SumChange)) {
         for (signal, runs) in series.runs() {
             let Some((_, scale)) = self.signals.iter().find(|(known, _)| *known == signal) else {
@@ -99,15 +99,15 @@ impl EntitySums {
         }
     }
 
-    /// The samples in which such entities were read.
+    /// Returns the samples in which these entities were read.
     fn reads(&self, cx: &Evidence<'_>) -> Vec<usize> {
         let samples = 0..cx.timeline.len();
         let was_read = |at: &usize| cx.timeline.was_read(self.entity, *at);
         samples.filter(was_read).collect()
     }
 
-    /// For each sample, the reading that speaks for it: the last one, unless something broke since. Readings are rare in long
-    /// sources, and what a later one shows need not have been there before it.
+    /// Returns for each sample the reading that speaks for it: the last one, unless there is a break since. Readings
+    /// are rare in long sources, and a later reading does not show what was there before it.
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
         let breaks = cx.timeline.breaks().iter();
         let breaks: Vec<usize> = breaks
@@ -125,7 +125,7 @@ impl EntitySums {
             }
             before = Some(at);
         }
-        // Behind the last reading it speaks until the next would have been due.
+        // The last reading speaks for samples until the next one would have been due.
         if let Some(last) = before {
             let due = (last + usual).min(speakers.len());
             let unbroken = (last + 1..due).take_while(|at| breaks_until(*at) == breaks_until(last));
@@ -135,17 +135,17 @@ impl EntitySums {
     }
 }
 
-/// The changes of one sum at a time. They are put in order by sorting while they are few, and else by adding them up in an
-/// array with a place for each sample; it is used again for the next sum.
+/// The changes of one sum at a time. While they are few, they are sorted; otherwise they are added up in an array with
+/// one place per sample, which the next sum uses again.
 struct ChangeLedger {
     few: Vec<SumChange>,
-    /// Empty while there are few.
+    /// Empty while there are few changes.
     many: Vec<i128>,
     places: usize,
 }
 
 impl ChangeLedger {
-    /// Of samples as many for one change, sorting costs more.
+    /// With fewer samples per change than this, sorting costs more than the array.
     const SPARSE: usize = 16;
 
     fn of(samples: usize) -> Self {
@@ -168,11 +168,12 @@ impl ChangeLedger {
         }
     }
 
-    /// The sum of all that was taken since the last one; `ends` are the first and the last sample that were read.
+    /// Returns the sum of all changes taken since the last one; `ends` are the first and the last sample that were
+    /// read.
     fn sum(&mut self, name: &str, ends: (Option<usize>, Option<usize>)) -> EntitySum {
         let mut course = SumCourse::default();
         self.few.sort_unstable_by_key(|(at, _)| *at);
-        // A value that merely changed goes and comes in one sample, and must not count twice.
+        // A value that changes is removed and added in one sample, and must not count twice.
         for same in self.few.chunk_by(|a, b| a.0 == b.0) {
             let by = same.iter().map(|(_, by)| by).sum();
             course.change(same[0].0, by, ends);
@@ -191,7 +192,7 @@ impl ChangeLedger {
     }
 }
 
-/// A sum as it changes from sample to sample.
+/// The course of a sum from sample to sample.
 #[derive(Default)]
 struct SumCourse {
     now: i128,
@@ -212,7 +213,7 @@ impl SumCourse {
     }
 }
 
-/// The sum at each sample, as the one that speaks for it says.
+/// Returns the sum at each sample, from the reading that speaks for it.
 fn curve(changes: &[i128], speakers: &[Option<usize>]) -> Curve {
     let sums = changes.iter().scan(0, |sum: &mut i128, by| {
         *sum += by;

@@ -1,4 +1,4 @@
-//! Swap: what moves, and how much lies there.
+//! Swap: traffic and use.
 
 use diagnose::baselines;
 use diagnose::{Evidence, Missing};
@@ -12,7 +12,7 @@ use units::{Pages, PerSecond, Quantity};
 use super::builder::{ChartBuilder, curve, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
-/// Swapped in and out.
+/// Chart of swap traffic, in and out.
 pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
     let builder = |unit| {
         ChartBuilder::new(
@@ -50,7 +50,7 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
         .done()
 }
 
-/// In bytes where the size of a page is known.
+/// Returns the traffic in bytes if the page size is known.
 fn moved(
     cx: &Evidence<'_>,
     pages: Result<Track<PerSecond<Pages>>, Missing>,
@@ -62,7 +62,7 @@ fn moved(
     })
 }
 
-/// Swap that is used.
+/// Chart of used swap.
 pub(super) fn used(cx: &Evidence<'_>) -> Chart {
     let size = cx.gauge(SWAP_TOTAL).ok();
     let most = size

@@ -1,4 +1,4 @@
-//! The charts of made-up sources.
+//! Charts of synthetic sources.
 #![allow(clippy::field_reassign_with_default)] // Facts keeps some fields private
 
 use diagnose::Evidence;
@@ -17,7 +17,7 @@ use crate::{Chart, Curve, LimitValue};
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 const M: f64 = 1_048_576.0;
 
-/// A host with 1,000 MiB; samples at these seconds, each filled by its number.
+/// Creates a host of 1,000 MiB with samples at these seconds; `fill` gets the number of each sample.
 fn source(seconds: &[u64], fill: impl Fn(u64, &mut Sample)) -> (Timeline, Facts) {
     let mut timeline = Timeline::default();
     for (number, at) in (0..).zip(seconds) {
@@ -31,7 +31,7 @@ fn source(seconds: &[u64], fill: impl Fn(u64, &mut Sample)) -> (Timeline, Facts)
     (timeline, facts)
 }
 
-/// The chart with this id, and its curves by their labels.
+/// Returns the chart with this id, and its curves by their labels.
 fn chart(source: &(Timeline, Facts), id: &str) -> (Chart, Vec<(String, Curve)>) {
     let cx = Evidence::new(&source.0, &source.1);
     let mut all = charts(&cx).into_iter();
@@ -59,7 +59,7 @@ fn row<'a>(sample: &'a mut Sample, entity: Entity, key: &str) -> &'a mut timelin
     &mut sample.table_mut(entity).entry(key).row
 }
 
-/// A process of a program.
+/// Adds a process of a program.
 fn process(sample: &mut Sample, key: &str, program: &str, anon: u64, swapped: u64) {
     let row = sample.table_mut(Entity::Process).entry(key);
     program.clone_into(&mut row.label);

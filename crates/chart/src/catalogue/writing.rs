@@ -1,4 +1,4 @@
-//! Writing: what waits for the disk against what may wait, and how fast it is made and written.
+//! Writing: data waiting for the disk and its limits, and how fast it is produced and written.
 
 use diagnose::Evidence;
 use diagnose::baselines;
@@ -10,9 +10,9 @@ use timeline::signals::{
 use super::builder::{ChartBuilder, curve, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// Data that waits to be written, and the kernel's limits for it.
+/// Chart of data waiting to be written, and the kernel's limits for it.
 pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
-    // The sum as a line of its own: as the top of a stack, its peaks would be lost where many samples are one pixel.
+    // The sum is a line of its own: as the top of a stack, its peaks would be lost if one pixel shows many samples.
     let unwritten = level(
         "unwritten",
         "not written yet",
@@ -66,7 +66,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
         .done()
 }
 
-/// How fast data is made, and how fast it is written.
+/// Chart of how fast data is produced, and how fast it is written.
 pub(super) fn speed(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "write",

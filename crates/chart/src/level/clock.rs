@@ -1,4 +1,4 @@
-//! Where the samples of a part lie on the clock of the whole.
+//! Places the samples of a part on the clock of the whole.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,23 +6,24 @@ use std::ops::Range;
 use timeline::{Stamp, Timeline};
 use units::Span;
 
-/// The clock of a whole source, found again by samples that a part shares with it: its minutes are samples of it.
+/// The clock of a whole source. A part is aligned by samples that it shares with the whole, whose minutes are samples
+/// of it.
 #[derive(Debug)]
 pub(super) struct SourceClock<'a> {
     whole: &'a Timeline,
     known: HashMap<(u64, Option<i64>), Span>,
 }
 
-/// A part's samples on the clock of the whole.
+/// The samples of a part on the clock of the whole.
 #[derive(Debug)]
 pub(super) struct PlacedSamples {
-    /// When they were taken; those beyond the ends of the whole, at its ends.
+    /// When the samples were taken; those beyond the ends of the whole are moved to its ends.
     pub(super) times: Vec<Span>,
-    /// Those that belong to the whole.
+    /// The samples that belong to the whole.
     pub(super) within: Range<usize>,
 }
 
-/// The first minute of a whole is known by its last sample: those before it belong to it.
+/// In nanoseconds. A minute is stamped with its last sample, so samples this long before the first minute belong to it.
 const BEFORE: i128 = 60_000_000_000;
 
 impl<'a> SourceClock<'a> {
@@ -35,7 +36,7 @@ impl<'a> SourceClock<'a> {
         }
     }
 
-    /// Places a part's samples; `None` where their time on the source's clock is unknown.
+    /// Places a part's samples; `None` if their time on the source's clock is unknown.
     pub(super) fn place(&self, part: &Timeline) -> Option<PlacedSamples> {
         let mut starts = vec![0];
         let breaks = part.breaks().iter().filter(|gap| gap.kind.breaks_rates());
@@ -65,7 +66,7 @@ impl<'a> SourceClock<'a> {
                 }
                 let nanos = nanos.clamp(begin, end.max(begin));
                 let time = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-                // Two clocks that were read one after the other must not turn time back.
+                // Two clocks read one after the other must not make time run backwards.
                 placed
                     .times
                     .push(placed.times.last().map_or(time, |last| time.max(*last)));
@@ -74,14 +75,15 @@ impl<'a> SourceClock<'a> {
         Some(placed)
     }
 
-    /// When the whole begins and ends.
+    /// Returns the beginning and the end of the whole.
     fn ends(&self) -> Option<(i128, i128)> {
         let times = self.whole.times();
         let nanos = |time: &Span| i128::from(time.as_nanos());
         Some((nanos(times.first()?), nanos(times.last()?)))
     }
 
-    /// By how much a sample's time in the whole is later than in the part; `None` where the whole does not have it.
+    /// Returns how much later a sample's time is in the whole than in the part; `None` if the whole does not have the
+    /// sample.
     fn behind(&self, part: &Timeline, at: usize) -> Option<i128> {
         let time = self.known.get(&key(part.stamp(at)?))?;
         Some(i128::from(time.as_nanos()) - i128::from(part.times().get(at)?.as_nanos()))

@@ -1,14 +1,14 @@
-//! Where nothing was recorded.
+//! Gaps: intervals in which nothing was recorded.
 
 use timeline::{BreakKind, Timeline};
 use units::Span;
 
-/// Stretches of a source in which it has no samples though time went on: gaps, sleep, reboots.
+/// Returns the intervals in which a source has no samples though time went on: gaps, sleep, reboots.
 pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
     at(timeline, timeline.times())
 }
 
-/// The same of a part with samples at these times.
+/// Returns the same for a part with samples at these times.
 pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
     let breaks = part
         .breaks()
@@ -18,7 +18,7 @@ pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
         let before = times.get(gap.before.checked_sub(1)?)?;
         Some((*before, *times.get(gap.before)?))
     });
-    // A machine that slept took no samples meanwhile: two breaks, one gap.
+    // A machine takes no samples while it sleeps: two breaks, one gap.
     let mut gaps: Vec<_> = gaps.collect();
     gaps.dedup();
     gaps

@@ -1,4 +1,4 @@
-//! Columns of equal time, and what is known of a series in each.
+//! Columns of equal width, and the values of a series in each.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use units::Span;
 
 use super::ColumnCells;
 
-/// Columns of equal time. A moment on a border belongs to the column that ends there.
+/// Columns of equal width. A moment on a border belongs to the column that ends there.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnGrid {
     from: Span,
@@ -16,7 +16,7 @@ pub(super) struct ColumnGrid {
 }
 
 impl ColumnGrid {
-    /// At most so many columns over all of a timeline.
+    /// Creates at most `most` columns over all of a timeline.
     pub(super) fn over(timeline: &Timeline, most: usize) -> Self {
         let (from, to) = ends(timeline);
         let columns = u64::try_from(most.max(1)).unwrap_or(u64::MAX);
@@ -24,7 +24,7 @@ impl ColumnGrid {
         Self::of_step(timeline, Span::from_nanos(step.max(1)))
     }
 
-    /// Columns of this width over all of a timeline.
+    /// Creates columns of this width over all of a timeline.
     pub(super) fn of_step(timeline: &Timeline, step: Span) -> Self {
         let (from, to) = ends(timeline);
         let columns = (to - from)
@@ -46,7 +46,7 @@ impl ColumnGrid {
         self.step
     }
 
-    /// The column that a moment lies in; what is beyond the ends counts to the first and the last.
+    /// Returns the column of a moment; moments beyond the ends belong to the first and the last column.
     fn column(&self, at: Span) -> usize {
         let nanos = (at - self.from).as_nanos();
         let column = nanos.saturating_sub(1) / self.step.as_nanos().max(1);
@@ -55,7 +55,7 @@ impl ColumnGrid {
             .min(self.columns - 1)
     }
 
-    /// Where each column ends.
+    /// Returns the end of each column.
     pub(super) fn ends(&self) -> Vec<Span> {
         (0..self.columns).map(|column| self.end(column)).collect()
     }
@@ -66,7 +66,7 @@ impl ColumnGrid {
         self.from.plus(Span::from_nanos(nanos))
     }
 
-    /// The same time in columns that are so many times as wide.
+    /// Returns a grid over the same time with columns `by` times as wide.
     pub(super) fn merged(&self, by: usize) -> Self {
         let times = u64::try_from(by).unwrap_or(u64::MAX);
         Self {
@@ -77,14 +77,14 @@ impl ColumnGrid {
     }
 }
 
-/// When a timeline begins and ends.
+/// Returns the beginning and the end of a timeline.
 fn ends(timeline: &Timeline) -> (Span, Span) {
     let times = timeline.times();
     let from = times.first().copied().unwrap_or_default();
     (from, times.last().copied().unwrap_or(from))
 }
 
-/// That a sample speaks for so long within a column.
+/// The seconds within a column that a sample speaks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SampleSlot {
     sample: usize,
@@ -92,14 +92,14 @@ struct SampleSlot {
     seconds: f64,
 }
 
-/// For which columns the samples of a part speak.
+/// The columns that the samples of a part speak for.
 #[derive(Debug, Default)]
 pub(super) struct Slots(Vec<SampleSlot>);
 
 impl Slots {
-    /// The value at a sample speaks for the time since the one before. After a break that time is unknown: then it speaks
-    /// for its moment, which counts as the usual distance of samples. `times`: when the samples were taken, on the
-    /// clock of the grid.
+    /// The value at a sample speaks for the time since the previous sample. After a break that time is unknown: the
+    /// value then speaks for one usual interval at its own moment. `times` are the times of the samples on the clock of
+    /// the grid.
     pub(super) fn of(part: &Timeline, times: &[Span], grid: &ColumnGrid) -> Self {
         let usual = part.interval().unwrap_or(Span::from_secs(1));
         let mut slots = Self(Vec::with_capacity(times.len()));
@@ -117,13 +117,13 @@ impl Slots {
         slots
     }
 
-    /// Those of some of the samples.
+    /// Keeps the slots of these samples.
     pub(super) fn only(mut self, samples: &Range<usize>) -> Self {
         self.0.retain(|slot| samples.contains(&slot.sample));
         self
     }
 
-    /// Those in columns that do not lie in a gap.
+    /// Keeps the slots in columns that do not lie in a gap.
     pub(super) fn outside(mut self, gaps: &[(Span, Span)], grid: &ColumnGrid) -> Self {
         let mut has_data = vec![true; grid.columns()];
         for (from, to) in gaps {
@@ -150,7 +150,7 @@ impl Slots {
     fn spread(&mut self, sample: usize, from: Span, to: Span, grid: &ColumnGrid) {
         let last = grid.column(to);
         let mut from = from;
-        // The first moment of a column belongs to the one before.
+        // The first moment of a column belongs to the column before.
         let first = grid.column(from.plus(Span::from_nanos(1)));
         for column in first..last {
             let end = grid.end(column);
@@ -161,10 +161,10 @@ impl Slots {
     }
 }
 
-/// What is known of a series in one column.
+/// The values of a series in one column, added up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ColumnSum {
-    /// Values times seconds.
+    /// Values multiplied by seconds.
     sum: f64,
     seconds: f64,
     least: f64,
@@ -197,7 +197,7 @@ impl ColumnSum {
         self.least <= self.most
     }
 
-    /// Rounding must not put a mean outside of what it is the mean of; a value of no time at all is its own mean.
+    /// Returns the mean, kept within least and largest despite rounding; a value without duration is its own mean.
     fn mean(&self) -> f64 {
         if self.seconds > 0.0 {
             (self.sum / self.seconds).clamp(self.least, self.most)
@@ -207,7 +207,7 @@ impl ColumnSum {
     }
 }
 
-/// What is known of a series in the columns of a grid.
+/// The values of a series in the columns of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnSums(Vec<ColumnSum>);
 
@@ -216,7 +216,7 @@ impl ColumnSums {
         Self(vec![ColumnSum::NOTHING; grid.columns()])
     }
 
-    /// Takes the values of a part in. Whatever is no number was not measured.
+    /// Adds the values of a part. NaN and infinity count as not measured.
     pub(super) fn take(&mut self, slots: &Slots, curve: &[Option<f64>]) {
         for slot in &slots.0 {
             if let Some(Some(value)) = curve.get(slot.sample)
@@ -228,12 +228,12 @@ impl ColumnSums {
         }
     }
 
-    /// Whether anything is known.
+    /// Whether any column has a value.
     pub(super) fn has_data(&self) -> bool {
         self.0.iter().any(ColumnSum::has_data)
     }
 
-    /// Columns of which nothing is known are as in others of the same grid.
+    /// Fills columns without values from another series of columns on the same grid.
     pub(super) fn or_else(&mut self, others: &Self) {
         let empty = self.0.iter_mut().zip(&others.0);
         for (sum, other) in empty.filter(|(sum, _)| !sum.has_data()) {
@@ -241,7 +241,7 @@ impl ColumnSums {
         }
     }
 
-    /// The same in columns that are so many times as wide.
+    /// Returns the same values in columns `by` times as wide.
     pub(super) fn merged(&self, by: usize) -> Self {
         let merge = |sums: &[ColumnSum]| {
             let mut merged = ColumnSum::NOTHING;
@@ -251,7 +251,7 @@ impl ColumnSums {
         Self(self.0.chunks(by.max(1)).map(merge).collect())
     }
 
-    /// The means, and the extremes where these are known of every sample.
+    /// Returns the means, and the extremes if they are known for every sample.
     pub(super) fn cells(&self, with_extremes: bool) -> ColumnCells {
         let all = |of: fn(&ColumnSum) -> f64| {
             let cells = self.0.iter().map(|sum| sum.has_data().then(|| of(sum)));
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_value_speaks_for_the_time_since_the_sample_before() {
-        // 30 s of value 8 reach over three columns; 1 s of 2 and 9 s of 4 share one.
+        // 30 s of value 8 cover three columns; 1 s of 2 and 9 s of 4 share one.
         let found = cells(&[0, 1, 10, 40], 4, &[None, Some(2.0), Some(4.0), Some(8.0)]);
         let mean = [Some(3.8), Some(8.0), Some(8.0), Some(8.0)];
         assert_eq!(found.mean, mean);

@@ -1,12 +1,13 @@
-//! The moments of a source that somebody will zoom to, whatever was found: the tightest, and where most waited or moved.
+//! The moments of a source that readers zoom to, whatever was found: the tightest, and those with the most waiting or
+//! traffic.
 
 use diagnose::Evidence;
 use timeline::signals::{MEM_AVAILABLE, MEM_DIRTY, PSI_IO_SOME, PSI_MEMORY_SOME, PSWPIN};
 use timeline::{Counter, Signal, Track};
 use units::{Quantity, Span, Unit};
 
-/// The requested stretches, in order, and among them the peaks: those of memory behind the first, as there may be
-/// no room for all.
+/// Returns the requested intervals, in order, with the peaks among them: those of memory come second, as there may not
+/// be room for all.
 pub(super) fn among(asked: &[(Span, Span)], cx: &Evidence<'_>) -> Vec<(Span, Span)> {
     let memory = [peak_of(cx, PSI_MEMORY_SOME), tightest(cx)];
     let moved = cx.refaults_file().ok().and_then(|track| peak(&track));
@@ -39,7 +40,7 @@ fn peak_of<U: Unit>(cx: &Evidence<'_>, signal: Signal<Counter<U>>) -> Option<Spa
     peak(&cx.timeline.rate(signal)?)
 }
 
-/// When it was highest, where it ever was above nothing.
+/// Returns the moment of the highest value; `None` if it was never above 0.
 fn peak<Q: Quantity>(track: &Track<Q>) -> Option<Span> {
     let (most, at) = track.max()?;
     (most.as_f64() > 0.0).then(|| track.times().get(at).copied())?

@@ -1,4 +1,4 @@
-//! A long recording in columns: its minutes are in memory, and its samples pass by once.
+//! Reduces a long recording to columns: its minutes are in memory, and its samples are read once.
 
 use std::collections::HashSet;
 
@@ -11,33 +11,33 @@ use super::grid::{ColumnGrid, ColumnSums, Slots};
 use super::{CurveLevel, Drawing, MOST_COLUMNS, draw, gaps};
 use crate::{Chart, ChartKind, pack};
 
-/// Columns of the finest level of the whole: a week by the minute.
+/// Columns of the finest level of the whole: one per minute of a week.
 pub(super) const MOST_FINE: usize = 10_080;
-/// What that level may take of the page; the rest is for stretches that are drawn sample by sample.
+/// The most bytes of the page for that level; the rest is for intervals drawn sample by sample.
 pub(super) const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
 
-/// Keeps of every sample of a recording what its columns show.
+/// Keeps what the columns show of every sample of a recording.
 ///
-/// Only charts of the host's own signals that are not stacks are drawn from samples: lines have a band from the least to
-/// the largest value, which a stack does not, as least values do not add up to anything. All others are drawn from the
-/// minutes, and only their means are known.
+/// Only charts of the host's own signals that are not stacks are drawn from samples: lines have a band from the least
+/// to the largest value. Stacks have none, as least values do not add up to anything. All other charts are drawn from
+/// the minutes, and only their means are known.
 #[derive(Debug)]
 pub struct Reducer<'a> {
     charts: &'a [Chart],
     whole: &'a Evidence<'a>,
     clock: SourceClock<'a>,
     grid: ColumnGrid,
-    /// For each chart, for each of its series; none for charts that are drawn from the minutes.
+    /// For each chart, for each of its series; empty for charts that are drawn from the minutes.
     sums: Vec<Vec<ColumnSums>>,
-    /// Up to when samples were taken in.
+    /// The time up to which samples were taken in.
     until: Option<Span>,
-    /// The shortest usual distance of samples of a part.
+    /// The shortest usual interval between samples of any part.
     interval: Option<Span>,
     gaps: Vec<(Span, Span)>,
 }
 
 impl<'a> Reducer<'a> {
-    /// Of these charts, and of the recording of these minutes.
+    /// Creates a reducer of these charts, for the recording that consists of these minutes.
     pub fn new(charts: &'a [Chart], whole: &'a Evidence<'a>) -> Self {
         let grid = ColumnGrid::of_step(whole.timeline, step(whole.timeline));
         let sums = charts.iter().map(|chart| {
@@ -59,7 +59,7 @@ impl<'a> Reducer<'a> {
         }
     }
 
-    /// Takes the next part in. It may begin with samples of the one before.
+    /// Takes in the next part, which may begin with samples of the one before.
     pub fn take(&mut self, part: &Evidence<'_>) {
         let Some(PlacedSamples { times, within }) = self.clock.place(part.timeline) else {
             return;
@@ -86,12 +86,13 @@ impl<'a> Reducer<'a> {
         self.interval = self.interval.into_iter().chain(interval).min();
     }
 
-    /// The usual distance of samples, as far as they passed by.
+    /// Returns the usual interval between samples, as far as parts were taken in.
     pub fn interval(&self) -> Option<Span> {
         self.interval
     }
 
-    /// The drawing: all of the recording in as many columns as a page is wide, and finer as far as there is room.
+    /// Returns the drawing: all of the recording in as many columns as a page is wide, and finer as far as there is
+    /// room.
     pub fn drawing(self) -> Drawing {
         let sums = self.all();
         let level = |by: usize| self.level(&sums, by);
@@ -132,11 +133,11 @@ impl<'a> Reducer<'a> {
         }
     }
 
-    /// Those of the samples, and those of the minutes without a sample.
+    /// Returns the sums of the samples, completed by minutes in columns without a sample.
     fn all(&self) -> Vec<Vec<ColumnSums>> {
         let timeline = self.whole.timeline;
         let slots = Slots::of(timeline, timeline.times(), &self.grid);
-        // A minute that came late speaks for the time before it, of which samples know that it was not recorded.
+        // A late minute speaks for the time before it, in which the samples may show a gap.
         let slots = slots.outside(&self.gaps(), &self.grid);
         let charts = self.charts.iter().zip(&self.sums).map(|(chart, scanned)| {
             let curves = draw(chart, self.whole).into_iter().enumerate();
@@ -154,7 +155,8 @@ impl<'a> Reducer<'a> {
         charts.collect()
     }
 
-    /// Samples know better than minutes where there were none. A part that cannot be read is no gap where its minutes are.
+    /// Returns gaps. Samples show them more exactly than minutes do. A part that cannot be read is not a gap if its
+    /// minutes exist.
     fn gaps(&self) -> Vec<(Span, Span)> {
         let times = self.whole.timeline.times();
         if self.until.is_none() {
@@ -168,7 +170,7 @@ impl<'a> Reducer<'a> {
     }
 }
 
-/// The width of a column of the finest level: a round number.
+/// Returns the width of a column of the finest level: a round number.
 fn step(whole: &Timeline) -> Span {
     const SECONDS: [u64; 12] = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1_800];
     let fits = |step: &Span| ColumnGrid::of_step(whole, *step).columns() <= MOST_FINE;
@@ -181,8 +183,8 @@ fn is_scanned(chart: &Chart) -> bool {
     chart.is_of_host && chart.kind != ChartKind::Stack && chart.absent.is_none()
 }
 
-/// The host's signals that charts are drawn from sample by sample: what a recording must be scanned for. A test
-/// in `memtide` draws all captures from these only.
+/// Returns the host's signals that charts draw sample by sample: a recording must be scanned for these. A test in
+/// `memtide` draws all captures from these only.
 pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
     let scanned = charts.iter().filter(|chart| is_scanned(chart));
     let series = scanned.flat_map(|chart| &chart.series);

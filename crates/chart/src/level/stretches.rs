@@ -1,22 +1,22 @@
-//! Which stretches are worth drawing sample by sample.
+//! Chooses the intervals worth drawing sample by sample.
 
 use std::ops::Range;
 
 use timeline::Timeline;
 use units::Span;
 
-/// What lies around a finding is shown with it, this share of its length …
+/// The margin drawn around a finding, as a share of its length …
 const AROUND: f64 = 0.15;
-/// … and at least so much, as around a moment.
+/// … and its least length, also around a moment.
 const AROUND_MIN: Span = Span::from_mins(10);
-/// Rows of one stretch at most: an hour at one sample a second.
+/// The most rows of one interval: an hour at one sample a second.
 const MOST_ROWS: f64 = 3_600.0;
-/// Rows of all stretches at most. An hour of a busy host takes 0.1 to 0.2 s of CPU time to read, and about 0.4 MiB of the
-/// page.
+/// The most rows of all intervals. An hour of a busy host takes 0.1 to 0.2 s of CPU time to read, and about 0.4 MiB of
+/// the page.
 const MOST_ROWS_OF_ALL: f64 = 7_200.0;
 
-/// Which stretches of a source are worth drawing sample by sample: around these, which come in the order of how much they
-/// matter; none overlaps another. `interval` is the distance of samples.
+/// Returns the intervals of a source worth drawing sample by sample: around these, the most important first; none
+/// overlaps another. `interval` is the time between samples.
 pub fn worth_sharpening(
     around: &[(Span, Span)],
     whole: &Timeline,
@@ -28,7 +28,7 @@ pub fn worth_sharpening(
     let mut left = interval.times(MOST_ROWS_OF_ALL);
     let mut chosen: Vec<(Span, Span)> = Vec::new();
     for (from, to) in around {
-        // Of what is longer than can be shown, the beginning is, and not what lay before it.
+        // Of a longer interval the beginning is shown, so the margin before it must not use up all rows.
         let most = interval.times(MOST_ROWS * AROUND).max(AROUND_MIN);
         let margin = (*to - *from).times(AROUND).max(AROUND_MIN).min(most);
         let from = (*from - margin).max(begin);
@@ -46,7 +46,7 @@ pub fn worth_sharpening(
     joined(chosen, interval.times(MOST_ROWS))
 }
 
-/// What of a stretch others do not cover, the longest piece of it.
+/// Returns the longest piece of an interval that others do not cover.
 fn beside(others: &[(Span, Span)], from: Span, to: Span) -> Option<(Span, Span)> {
     let mut others = others.to_vec();
     others.sort_unstable();
@@ -62,7 +62,8 @@ fn beside(others: &[(Span, Span)], from: Span, to: Span) -> Option<(Span, Span)>
     pieces.max_by_key(|(from, to)| *to - *from)
 }
 
-/// Stretches that touch become one, unless that is too long; each stands where the one that matters more stood.
+/// Joins intervals that touch, unless the result is too long. The joined interval takes the place of the more important
+/// one.
 fn joined(stretches: Vec<(Span, Span)>, most: Span) -> Vec<(Span, Span)> {
     let mut joined: Vec<(Span, Span)> = Vec::new();
     for (from, to) in stretches {
@@ -77,7 +78,7 @@ fn joined(stretches: Vec<(Span, Span)>, most: Span) -> Vec<(Span, Span)> {
     joined
 }
 
-/// The samples of a timeline within a stretch, and one on each side so that lines reach its ends.
+/// Returns the samples of a timeline within an interval, and one on each side so that lines reach its ends.
 pub(super) fn samples(timeline: &Timeline, from: Span, to: Span) -> Range<usize> {
     let times = timeline.times();
     let first = times.partition_point(|time| *time < from).saturating_sub(1);
@@ -96,7 +97,7 @@ mod tests {
         Span::from_mins(n)
     }
 
-    /// Ten hours by the minute.
+    /// Creates ten hours, one sample per minute.
     fn whole() -> Timeline {
         let mut timeline = Timeline::default();
         for at in 0..=600 {
@@ -122,7 +123,7 @@ mod tests {
             .fold(Span::ZERO, |sum, (from, to)| sum.plus(*to - *from));
         assert!(found.iter().all(|(from, to)| *to - *from <= minute(60)));
         assert_eq!(lasts, minute(120));
-        // Twelve hours at one sample in ten seconds are as many rows.
+        // Twelve hours at one sample in ten seconds have as many rows.
         assert!(
             worth_sharpening(&around, &whole(), Span::from_secs(10))
                 .iter()

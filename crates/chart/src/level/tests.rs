@@ -1,4 +1,4 @@
-//! A long recording drawn from its parts is the same as drawn at once.
+//! Checks that a long recording drawn from its parts looks the same as drawn at once.
 
 use timeline::signals::{MEM_FREE, PSWPIN};
 use timeline::{Facts, Sample, Timeline};
@@ -9,7 +9,7 @@ use crate::{ChartKind, ChartSeries, ChartUnit, Colour};
 
 const HOURS: u64 = 10;
 const MIB: u64 = 1 << 20;
-/// A second in which free memory was gone, and swap was read.
+/// A second in which free memory was exhausted, and swap was read.
 const WORST: u64 = 7 * 3600 + 17;
 
 fn sample(second: u64) -> Sample {
@@ -27,7 +27,7 @@ fn sample(second: u64) -> Sample {
     sample
 }
 
-/// Samples of these seconds.
+/// Creates samples at these seconds.
 fn watched(seconds: impl Iterator<Item = u64>) -> Timeline {
     let mut timeline = Timeline::default();
     for second in seconds {
@@ -36,7 +36,7 @@ fn watched(seconds: impl Iterator<Item = u64>) -> Timeline {
     timeline
 }
 
-/// Nothing was recorded for five minutes of the fifth hour.
+/// Whether a second was recorded: all but five minutes of the fifth hour.
 fn is_recorded(second: u64) -> bool {
     !(15_000..15_300).contains(&second)
 }
@@ -88,7 +88,7 @@ fn by_minute() -> Timeline {
     watched(last_of_minutes.filter(|second| is_recorded(*second)))
 }
 
-/// Parts of an hour, which begin with the last samples of the one before.
+/// Reduces a recording in parts of an hour, each of which begins with the last samples of the one before.
 fn reduced(charts: &[Chart], whole: &Timeline, facts: &Facts) -> Drawing {
     let whole = Evidence::new(whole, facts);
     let mut reducer = Reducer::new(charts, &whole);
@@ -220,8 +220,8 @@ fn a_short_source_is_drawn_sample_by_sample_and_a_longer_one_in_columns_too() {
     };
     assert_eq!(levels(1_500), [(1_500, false)]);
     assert_eq!(levels(5_000), [(1_500, true), (5_000, false)]);
-    // Too long to be drawn as a whole: a finer level, ten minutes on each side of the worst second, and a sample beside
-    // each end; and ten minutes of the first second in which swap was read as fast as ever.
+    // Too long to be drawn sample by sample: a finer level, ten minutes on each side of the worst second, and a sample
+    // beside each end; and ten minutes from the first second in which the swap-in rate was at its highest.
     assert_eq!(
         levels(20_000),
         [(1_500, true), (10_080, true), (1_203, false), (603, false)]

@@ -1,4 +1,4 @@
-//! What is packed comes out again, as far as it is drawn; `web` tests read the same bytes.
+//! Packed values can be read back as exactly as they are drawn; `web` tests read the same bytes.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use crate::{ChartKind, ChartSeries, ChartUnit, Colour};
 
 type Column = Vec<Option<f64>>;
 
-/// A chart of so many series.
+/// Creates a chart with this many series.
 fn chart(series: usize) -> Chart {
     let series = (0..series).map(|number| ChartSeries {
         id: format!("s{number}"),
@@ -173,11 +173,11 @@ fn any_cells() -> impl Strategy<Value = ColumnCells> {
     (column(), extremes).prop_map(|(mean, extremes)| ColumnCells { mean, extremes })
 }
 
-/// What may come out for a value.
+/// Whether a value may be read back as this one.
 fn is_near(sent: Option<f64>, got: Option<f64>, scale: f64) -> bool {
     match (sent.filter(|value| value.is_finite()), got) {
         (None, None) => true,
-        // Only nothing is drawn as nothing.
+        // Only 0 is drawn as 0.
         (Some(sent), Some(got)) if sent.abs() < scale / 2.0 => {
             got == if sent == 0.0 {
                 0.0
@@ -279,7 +279,7 @@ fn more_levels_never_shift_what_was_not_told() {
     assert_eq!(got[1][0][1].as_ref().unwrap().mean, [Some(7.0)]);
 }
 
-/// What `web` tests unpack: all kinds of columns, numbers of one to eight bytes, an absent series, two levels.
+/// The data that `web` tests unpack: all kinds of columns, numbers of one to eight bytes, an absent series, two levels.
 fn fixture() -> (Vec<Chart>, Drawing) {
     let sizes = vec![
         Some(0.0),

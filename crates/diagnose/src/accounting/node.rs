@@ -1,4 +1,4 @@
-//! Where the memory of one NUMA node is, sample by sample: disjoint parts that add up to its own total.
+//! Where the memory of one NUMA node is, sample by sample: disjoint parts that add up to the node's total.
 //!
 //! A node's file counts fewer fields than a host's, so the parts are coarser than [`super::Term`]s.
 
@@ -9,10 +9,10 @@ use units::Bytes;
 use super::stack::fill_up;
 use crate::evidence::Evidence;
 
-/// The parts of a node in bytes; `None` if a sample lacks them.
+/// The parts of a node in bytes; `None` at samples that lack them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfNode {
-    /// What the other parts leave of its total.
+    /// The remainder: the node's total minus the other parts.
     pub rest: Vec<Option<f64>>,
     /// Slab.
     pub slab: Vec<Option<f64>>,
@@ -26,10 +26,10 @@ pub struct OfNode {
     pub free: Vec<Option<f64>>,
 }
 
-/// Place of the remainder in the stack: the bottom.
+/// The remainder's place in the stack: the bottom.
 const REMAINDER_INDEX: usize = 0;
 
-/// What the node with this key held at each sample.
+/// Returns the parts of the node with this key at each sample.
 pub fn of_node(cx: &Evidence<'_>, key: &str) -> OfNode {
     let samples = cx.timeline.len();
     let gauge = |signal: Signal<Gauge<Bytes>>| {

@@ -1,4 +1,4 @@
-//! Who holds anonymous or shared memory at one moment: processes by service, largest first.
+//! Owners of anonymous or shared memory at one moment: processes by service, largest first.
 
 use std::collections::BTreeMap;
 
@@ -35,12 +35,12 @@ enum OwnerMeasure {
     Rss,
 }
 
-/// Owners of anonymous memory; `None` where no process is known.
+/// Returns the owners of anonymous memory; `None` if no process is known.
 pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let index = cx.rows_at(Entity::Process, index)?;
     let measured = |process: &EntitySeries| {
         let timeline = cx.timeline;
-        // PSS is read more rarely than the rest: a process may have shrunk since, and then RSS bounds it.
+        // PSS is read more rarely than the rest. A process may have shrunk since, so its RSS is an upper bound.
         let pss = || timeline.latest_of(process, PROC_PSS_ANON, index);
         let part = || timeline.at_of(process, PROC_RSS_ANON, index);
         let rss = || {
@@ -65,8 +65,8 @@ pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     })
 }
 
-/// Those who map shared memory. Without PSS a segment counts in full for each who maps it, so the largest mapping
-/// stands for its service.
+/// Returns the owners of shared memory: the services that map it. Without PSS a shared segment counts in full for each
+/// process that maps it, so the largest mapping stands for its service.
 pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let index = cx.rows_at(Entity::Process, index)?;
     let processes = || living(cx, index);
@@ -94,7 +94,7 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     })
 }
 
-/// Processes that were there at that sample.
+/// Returns the processes that existed at that sample.
 fn living<'a>(cx: &Evidence<'a>, index: usize) -> impl Iterator<Item = &'a EntitySeries> {
     let timeline = cx.timeline;
     timeline.entities(Entity::Process).filter(move |process| {
@@ -115,7 +115,7 @@ fn grouped(
     let mut groups: BTreeMap<&str, (u64, Bytes)> = BTreeMap::new();
     let mut range: Option<(OwnerMeasure, OwnerMeasure)> = None;
     for process in living(cx, index) {
-        // Kernel threads hold nothing of this kind, and do not spoil how the others were measured.
+        // Kernel threads have no such memory, and must not lower the quality of the measurement.
         let Some((how, held)) = measure(process).filter(|(_, held)| *held > Bytes::ZERO) else {
             continue;
         };

@@ -1,12 +1,11 @@
-//! Parts of memory as a stack that adds up to the whole, whatever counters of one instant drift by.
+//! Parts of memory as a stack that adds up to the total, despite drift between counters of one sample.
 
 use units::{Bytes, Quantity};
 
 use super::{Accounting, TermKind};
 
 impl Accounting {
-    /// The size of a term or of the remainder as it was measured; `None` if unknown, and of a
-    /// remainder below zero.
+    /// Returns the measured size of a term or of the remainder; `None` if unknown, and for a remainder below zero.
     pub fn size(&self, kind: TermKind) -> Option<Bytes> {
         if kind == TermKind::Unaccounted {
             u64::try_from(self.unaccounted_bytes).ok().map(Bytes::new)
@@ -15,8 +14,8 @@ impl Accounting {
         }
     }
 
-    /// The sizes in bytes of these terms. With the remainder among them they add up to MemTotal: what is not listed is part
-    /// of it.
+    /// Returns the sizes of these terms in bytes. If the remainder is among them, they add up to MemTotal: terms that
+    /// are not listed are part of it.
     pub fn stacked(&self, kinds: &[TermKind]) -> Vec<Option<f64>> {
         let size = |kind: &TermKind| self.size(*kind).map(Quantity::as_f64);
         let mut sizes: Vec<Option<f64>> = kinds.iter().map(size).collect();
@@ -28,9 +27,10 @@ impl Accounting {
     }
 }
 
-/// Makes a stack add up to `total` (whole numbers of bytes): what no part explains becomes the part at `rest`. What
-/// counters of one instant exceed the total by, within their drift, is taken off the largest parts above that, where it
-/// shows least; off the topmost it would falsify free memory, which is least when it matters most.
+/// Makes a stack add up to `total` (whole numbers of bytes). Memory that no part explains becomes the part at `rest`.
+/// If the parts exceed the total, within the counters' drift, the excess is taken off the largest parts above `rest`,
+/// where it shows least; taken off the topmost part, it would falsify free memory, which is smallest when it matters
+/// most.
 pub(super) fn fill_up(sizes: &mut [Option<f64>], rest: usize, total: f64) {
     sizes[rest] = None;
     let known: f64 = sizes.iter().flatten().sum();

@@ -1,20 +1,20 @@
-//! The terms: names of the kinds of memory, and what can be done with each.
+//! The terms: names of the kinds of memory, and whether each can be reclaimed.
 
-/// What can be done with memory.
+/// How memory can be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It cannot be taken back on demand.
     Kernel,
     /// In use; at best it can be swapped out.
     InUse,
-    /// Can be taken back on demand.
+    /// It can be taken back on demand.
     Reclaimable,
     /// Unused.
     Free,
 }
 
 impl Standing {
-    /// In words.
+    /// Returns it in words.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Kernel => "kernel and unaccounted",
@@ -27,27 +27,27 @@ impl Standing {
 
 macro_rules! kinds {
     ($($standing:ident { $($name:ident = $id:literal, $label:literal;)+ })+) => {
-        /// A kind of memory. The order is that of a stack, from the bottom: from what cannot be given back to what is free.
+        /// A kind of memory, in the order of a stack from the bottom: from what cannot be reclaimed to what is free.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum TermKind {
             $($(#[doc = concat!("`", $id, "`: ", $label, ".")] $name,)+)+
         }
 
         impl TermKind {
-            /// All of them, in their order.
+            /// All kinds, in order.
             pub const ALL: &[Self] = &[$($(Self::$name),+),+];
 
-            /// `free`, `pcp`, `anon`, `file_cache`, …
+            /// Returns the id: `free`, `pcp`, `anon`, `file_cache`, …
             pub const fn id(self) -> &'static str {
                 match self { $($(Self::$name => $id,)+)+ }
             }
 
-            /// Its name on the screen.
+            /// Returns the displayed name.
             pub const fn label(self) -> &'static str {
                 match self { $($(Self::$name => $label,)+)+ }
             }
 
-            /// What can be done with it.
+            /// Returns how memory of this kind can be taken back.
             pub const fn standing(self) -> Standing {
                 match self { $($(Self::$name => Standing::$standing,)+)+ }
             }
@@ -89,7 +89,7 @@ kinds! {
 }
 
 impl TermKind {
-    /// The kind with this id.
+    /// Returns the kind with this id.
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.id() == id)
     }

@@ -1,4 +1,4 @@
-//! Whether the kernel's own figures agree about how much memory there is: zones, nodes, MemTotal, and the disjoint terms.
+//! Checks whether the kernel's own figures of total memory agree: zones, nodes, MemTotal, and the disjoint terms.
 
 use timeline::{
     Entity, EntitySeries, Gauge, Signal,
@@ -9,12 +9,14 @@ use units::{Bytes, Pages, Quantity, Ratio};
 use crate::accounting::account;
 use crate::evidence::Evidence;
 
-/// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
+/// A larger difference is no drift: files of one sample legitimately drift by up to 1 %; the labelled captures show
+/// 0.0 %.
 pub(crate) const TOLERANCE: Ratio = Ratio::from_percent(2.0);
-/// How many samples are compared, spread over the source. The median counts: files of one sample are not read at one instant.
+/// How many samples are compared, spread over the source. The median counts: files of one sample are read one after
+/// another.
 const SAMPLES: usize = 9;
 
-/// What the checks found; each absent where the source lacks its figures.
+/// Results of the checks; each is absent if the source lacks its figures.
 pub(crate) struct Checks {
     pub(crate) managed: Option<Difference>,
     pub(crate) free: Option<Difference>,
@@ -22,7 +24,7 @@ pub(crate) struct Checks {
     pub(crate) over: Option<Ratio>,
 }
 
-/// Two figures that should be one.
+/// Two figures that should be equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Difference {
     pub(crate) sum: Bytes,
@@ -70,7 +72,7 @@ impl Checks {
         self.managed.is_some() || self.nodes.is_some() || self.over.is_some()
     }
 
-    /// Whether the figures disagree so much that shares of MemTotal mean little.
+    /// Whether the figures differ so much that shares of MemTotal mean little.
     pub(crate) fn disagree(&self) -> bool {
         let differences = [self.managed, self.free, self.nodes];
         differences.into_iter().flatten().any(|d| d.matters()) || self.over.is_some()
@@ -87,7 +89,7 @@ fn sum_of(
     Some(sizes.sum())
 }
 
-/// The middle difference between a sum over entities and a host figure, as a share of RAM.
+/// Returns the median difference between a sum over entities and a host figure, as a share of RAM.
 fn difference(
     cx: &Evidence<'_>,
     sum: impl Fn(usize) -> Option<Bytes>,
@@ -103,7 +105,7 @@ fn difference(
     Some(difference)
 }
 
-/// What is measured at the sample with the median value.
+/// Returns the measurement at the sample with the median value.
 fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
     let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), SAMPLES)
         .filter_map(measure)
@@ -113,7 +115,7 @@ fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> 
     measured.into_iter().nth(at)
 }
 
-/// At most `most` indices spread over `len` samples, the first and the last among them.
+/// Returns at most `most` indices spread over `len` samples, including the first and the last.
 fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = len.min(most);
     (0..count).map(move |i| match count {

@@ -1,5 +1,5 @@
-//! The terms grouped as people ask for them: what is free, what the page cache holds, who holds anonymous memory, what
-//! the kernel takes. Every node says what its number means.
+//! The terms grouped for readers: free memory, the page cache, owners of anonymous memory, kernel memory. Every node
+//! says what its number means.
 
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Signal,
@@ -16,26 +16,26 @@ use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
 use crate::measures::slab;
 
-/// A part of RAM and what it is made of.
+/// A part of RAM and its own parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryNode {
-    /// What people call it; a process's or cache's name is untrusted text.
+    /// Its common name; the name of a process or cache is untrusted text.
     pub label: String,
-    /// Its size; `None` where only its presence is known (a tmpfs mount, drift below zero).
+    /// Its size; `None` if only its presence is known (a tmpfs mount, drift below zero).
     pub bytes: Option<Bytes>,
     /// Its share of MemTotal.
     pub share: Option<Ratio>,
-    /// What else is worth knowing; empty where nothing is.
+    /// Further remarks; empty if there are none.
     pub note: String,
     /// Its parts, largest first. They need not add up: each parent's note says how they were measured.
     pub children: Vec<MemoryNode>,
 }
 
 impl Accounting {
-    /// Named owners and caches shown under one node; the rest is one more line.
+    /// The number of owners and caches that one node names; the rest is one more line.
     const NAMED: usize = 5;
 
-    /// The terms as a tree, from MemTotal down.
+    /// Returns the terms as a tree with MemTotal as the root.
     pub fn tree(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut children = vec![
             self.free(cx),
@@ -77,13 +77,13 @@ impl Accounting {
         }
     }
 
-    /// A term as a node; `None` where it is not known or holds nothing.
+    /// Returns a term as a node; `None` if it is unknown or empty.
     fn leaf(&self, kind: TermKind) -> Option<MemoryNode> {
         let term = self.terms.iter().find(|term| term.kind == kind)?;
         (term.bytes > Bytes::ZERO).then(|| self.node(term.label, Some(term.bytes)))
     }
 
-    /// What the known ones of these terms add up to; `None` where none is known.
+    /// Returns the sum of those of these terms that are known; `None` if none is.
     fn known(&self, kinds: &[TermKind]) -> Option<Bytes> {
         kinds
             .iter()
@@ -131,7 +131,8 @@ impl Accounting {
         node
     }
 
-    /// Shared memory: who maps it, and which file systems may hold it. How full each of those is, no kernel file says.
+    /// Returns shared memory: the processes that map it, and the file systems that may use it. No kernel file says how
+    /// full each of those is.
     fn shared(&self, cx: &Evidence<'_>) -> MemoryNode {
         let mut node = self.node("shared memory", self.term(TermKind::Shmem));
         if let Some(owners) = owners::of_shared(cx, self.index)
@@ -177,7 +178,7 @@ impl Accounting {
             .extend(self.others(rest.len(), rest.iter().map(|o| o.held).sum()));
     }
 
-    /// The rest in one line.
+    /// Returns the rest in one line.
     fn others(&self, n: usize, held: Bytes) -> Option<MemoryNode> {
         let n = Count::new(n as u64);
         (held > Bytes::ZERO).then(|| self.node(format!("{n} others"), Some(held)))
@@ -287,7 +288,7 @@ impl Accounting {
         node
     }
 
-    /// Which of meminfo's numbers must not be added up, with this host's figures.
+    /// Returns sentences about numbers of meminfo that must not be added up, with this host's figures.
     pub fn explanations(&self, cx: &Evidence<'_>) -> Vec<String> {
         let at = |signal: Signal<Gauge<Bytes>>| {
             let value = cx.timeline.at(signal, self.index);
@@ -320,7 +321,7 @@ impl Accounting {
         texts
     }
 
-    /// Why the processes' RSS does not add up to used memory.
+    /// Returns why the processes' RSS does not add up to used memory.
     fn resident_sets(&self, cx: &Evidence<'_>) -> Option<String> {
         let page = cx.facts.page_size?;
         let at = cx.rows_at(Entity::Process, self.index)?;
@@ -340,7 +341,7 @@ impl Accounting {
     }
 }
 
-/// Whether a counter is above zero since boot.
+/// Whether a counter is above zero, that is, has risen since boot.
 fn rose(cx: &Evidence<'_>, counter: Signal<Counter<Count>>) -> bool {
     cx.timeline.last(counter).is_some_and(|n| n > Count::ZERO)
 }
@@ -351,7 +352,7 @@ impl MemoryNode {
         self
     }
 
-    /// Whether it is the remainder, which is shown even where it is nothing.
+    /// Whether it is the remainder, which is shown even if it is zero.
     pub fn is_unaccounted(&self) -> bool {
         self.label == "unaccounted" || self.label == "not broken down"
     }

@@ -9,7 +9,7 @@ use timeline::{Absence, Fact, SignalDef, facts::KernelVersion};
 pub struct Missing {
     /// Names from the catalogues of signals and facts.
     pub names: Vec<&'static str>,
-    /// What would supply them.
+    /// What would supply the missing data.
     pub need: Need,
 }
 
@@ -18,27 +18,28 @@ pub struct Missing {
 pub enum Need {
     /// The source has no such file; live, this kernel or its configuration lacks it.
     File(&'static str),
-    /// The kernel file does not hold the field: older or newer than that.
+    /// The kernel file does not have the field: this kernel is older or newer than the field.
     Field {
         /// The kernel file.
         file: &'static str,
-        /// Since which kernel; empty where always, and where this kernel is not older: then something else took it away.
+        /// The first kernel that has it; empty if all have it, or if this kernel is new enough, so the version is not
+        /// the reason.
         since: &'static str,
     },
-    /// The file is there, but not for this user.
+    /// The file exists, but this user may not read it.
     Root(&'static str),
     /// Rates need two samples.
     TwoSamples,
-    /// One interval between two samples shows it, and it may have been a moment of that.
+    /// Only one interval between two samples shows it; the cause may have lasted only a moment of that interval.
     MoreSamples {
         /// How long the interval is.
         every: Span,
     },
-    /// It was read, but not while the rest of what proves it held.
+    /// It was read, but not while the other conditions of the rule held.
     SameTime,
-    /// The figures are rounded, and the rule would say otherwise of others within the rounding.
+    /// The figures are rounded, and other values within the rounding would change the rule's answer.
     FinerFigures,
-    /// The size of a page is not known, so pages cannot be turned into bytes.
+    /// The page size is unknown, so pages cannot be converted to bytes.
     PageSize,
 }
 
@@ -58,7 +59,7 @@ impl Missing {
         }
     }
 
-    /// The same, where the kernel is known: a field that it has is not missing because of its version.
+    /// Returns the same reason for a known kernel: a field that this kernel has is not missing because of the version.
     pub(crate) fn on(mut self, kernel: Option<KernelVersion>) -> Self {
         if let Need::Field { since, .. } = &mut self.need
             && kernel
@@ -70,12 +71,12 @@ impl Missing {
         self
     }
 
-    /// Nothing of the file was read.
+    /// The file was not read at all.
     pub(crate) fn file(def: &'static SignalDef) -> Self {
         Self::because(vec![def.name], Need::File(def.file))
     }
 
-    /// It was read, but not at the time in question.
+    /// The signal was read, but not at the time in question.
     pub(crate) fn same_time(def: &'static SignalDef) -> Self {
         Self::because(vec![def.name], Need::SameTime)
     }
@@ -87,7 +88,7 @@ impl Missing {
         }
     }
 
-    /// A rule's own reason, naming the signals that it is about.
+    /// A rule's own reason, with the signals it is about.
     pub fn because(names: Vec<&'static str>, need: Need) -> Self {
         Self { names, need }
     }

@@ -1,13 +1,13 @@
-//! What a rounded reading may really be (`free -h` prints `3.6Gi`).
+//! Bounds of rounded readings (`free -h` prints `3.6Gi`).
 
 use timeline::{Gauge, Signal};
 use units::{Bytes, Quantity as _, Ratio};
 
 use super::Evidence;
 
-/// A reading as it may be printed: with what it may be where it is rounded so much that the plain figure would mislead.
+/// Formats a reading, with its bounds if it is rounded so coarsely that the plain figure would mislead.
 pub(crate) fn shown(cx: &Evidence<'_>, signal: Signal<Gauge<Bytes>>, value: Bytes) -> String {
-    /// Coarser than this, the figure is printed with its bounds.
+    /// A coarser figure is printed with its bounds.
     const COARSE: Ratio = Ratio::from_percent(10.0);
     match bounds(cx, signal, value) {
         Some((least, most)) if least == Bytes::ZERO => format!("less than {most} (rounded)"),
@@ -20,7 +20,7 @@ pub(crate) fn shown(cx: &Evidence<'_>, signal: Signal<Gauge<Bytes>>, value: Byte
     }
 }
 
-/// Between which figures the true reading lies; `None` where it is exact.
+/// Returns the bounds between which the true reading lies; `None` if the reading is exact.
 pub(crate) fn bounds(
     cx: &Evidence<'_>,
     signal: Signal<Gauge<Bytes>>,

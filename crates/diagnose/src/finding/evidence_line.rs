@@ -1,4 +1,4 @@
-//! Evidence: a sentence with the measurement that it is about, in the unit of its signal.
+//! Evidence: a sentence with the measurement it is about, in the unit of the signal.
 
 use timeline::{AnySignal, Counter, Gauge, Signal};
 use units::{
@@ -6,18 +6,18 @@ use units::{
     Unit,
 };
 
-/// One line of evidence: a sentence, and what was measured where it is about a measurement.
+/// One line of evidence: a sentence, with its measurement if it is about one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvidenceLine {
-    /// The measured value; `None` where the sentence is not about one.
+    /// The measured value; `None` if the sentence is not about one.
     pub measured: Option<Measured>,
-    /// When, on the timeline's clock.
+    /// The time of the measurement, on the timeline's clock.
     pub at: Option<Span>,
-    /// The sentence a person reads, numbers included.
+    /// The sentence for readers, numbers included.
     pub text: String,
 }
 
-/// A value as it leaves the types: named, in its unit, against its threshold.
+/// A measured value without its Rust type: with name, unit and threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Name of the signal or fact in its catalogue.
@@ -26,29 +26,29 @@ pub struct Measured {
     pub value: f64,
     /// Unit of the value: `bytes`, `pages/s`, `ratio`.
     pub unit: &'static str,
-    /// The value as people read it: `9.9 MiB/s`.
+    /// The value for readers: `9.9 MiB/s`.
     pub text: String,
-    /// From where on (or down from where) it counts.
+    /// The threshold from which up (or down) it counts.
     pub threshold: Option<Threshold>,
 }
 
-/// From where on a value counts.
+/// The threshold at which a value starts to count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// In the value's unit.
     pub value: f64,
-    /// On which side of it a value counts.
+    /// The side of the threshold on which a value counts.
     pub side: ThresholdSide,
-    /// For people: `≥ 1 MiB/s`.
+    /// The threshold for readers: `≥ 1 MiB/s`.
     pub text: String,
 }
 
-/// On which side of a threshold a value counts.
+/// The side of a threshold on which a value counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThresholdSide {
-    /// From it up.
+    /// At or above it.
     From,
-    /// From it down.
+    /// At or below it.
     Below,
 }
 
@@ -61,8 +61,8 @@ impl ThresholdSide {
     }
 }
 
-/// A signal that can say `Q`, without computing anything but what its kind and unit mean: a gauge its level, a counter
-/// its rate or its total; pages may be shown in bytes, time per time as a share. Anything else is [`Computed`].
+/// A signal that measures `Q` directly, by its kind and unit: a gauge its level, a counter its rate or its total. Pages
+/// may be shown in bytes, time per time as a share. Any other quantity is [`Computed`].
 pub(crate) trait Says<Q: Quantity> {
     /// The signal's name.
     fn name(&self) -> &'static str;

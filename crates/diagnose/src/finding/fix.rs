@@ -1,22 +1,22 @@
-//! What to do about a finding: words, and commands that a shell takes as they stand.
+//! What to do about a finding: words, and commands that can be pasted into a shell unchanged.
 
-/// Something to do about it.
+/// One way to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fix {
-    /// In words.
+    /// What to do, in words.
     pub what: String,
-    /// Commands for now, one a line; empty where there is none.
+    /// Commands that take effect now, one per line; empty if there is none.
     pub now: String,
-    /// Whether `now` only inspects and changes nothing.
+    /// Whether `now` only inspects.
     pub is_read_only: bool,
-    /// Commands for the form that survives a reboot, one a line; empty where there is none.
+    /// Commands that make the change survive a reboot, one per line; empty if there is none.
     pub persistent: String,
-    /// Commands that take back what is done now, one a line; empty where nothing is changed or the state before is not known.
+    /// Commands that undo `now`, one per line; empty if `now` changes nothing or the previous state is unknown.
     pub undo: String,
 }
 
 impl Fix {
-    /// In words only.
+    /// Creates a fix in words only.
     pub(crate) fn say(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -24,21 +24,21 @@ impl Fix {
         }
     }
 
-    /// The same commands with this description.
+    /// Returns the same commands with this description.
     #[must_use]
     pub(crate) fn described(mut self, what: impl Into<String>) -> Self {
         self.what = what.into();
         self
     }
 
-    /// Commands that change something now.
+    /// Sets commands that change something now.
     #[must_use]
     pub(crate) fn now(mut self, commands: impl Into<String>) -> Self {
         self.now = commands.into();
         self
     }
 
-    /// Commands that change nothing.
+    /// Sets commands that change nothing.
     #[must_use]
     pub(crate) fn inspect(self, commands: impl Into<String>) -> Self {
         Self {
@@ -47,14 +47,14 @@ impl Fix {
         }
     }
 
-    /// Commands that make it last.
+    /// Sets commands that make the change permanent.
     #[must_use]
     pub(crate) fn keep(mut self, commands: impl Into<String>) -> Self {
         self.persistent = commands.into();
         self
     }
 
-    /// Commands that take back what is done now.
+    /// Sets commands that undo what `now` does.
     #[must_use]
     pub(crate) fn undo(mut self, commands: impl Into<String>) -> Self {
         self.undo = commands.into();

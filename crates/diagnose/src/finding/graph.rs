@@ -3,22 +3,22 @@
 use timeline::{Stretch, Track};
 use units::Quantity;
 
-/// How a signal ran, for a small graph beside the finding.
+/// The course of a signal, for a small graph beside the finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     /// What it draws: `swapped in`.
     pub label: String,
     /// Its peak, printed: `20 MiB/s`.
     pub peak: String,
-    /// Index of the sample that the first value is of.
+    /// Index of the first value's sample.
     pub first: usize,
-    /// Values of the samples from there on.
+    /// One value per sample from there on.
     pub values: Vec<Option<f64>>,
     print: Print,
 }
 
 impl Graph {
-    /// Of a track; `None` where it is empty.
+    /// Creates the graph of a track; `None` if the track is empty.
     pub(super) fn new<Q: Quantity>(label: &str, track: &Track<Q>) -> Option<Self> {
         track.max().map(|(peak, _)| Self {
             label: label.to_owned(),
@@ -29,7 +29,8 @@ impl Graph {
         })
     }
 
-    /// Its peak is that of the time that the finding is about: what was before and after is drawn beside it at most.
+    /// Limits the peak to the interval that the finding is about. The time before and after it is drawn, but does not
+    /// count.
     pub(crate) fn peak_within(&mut self, stretch: &Stretch) {
         let from = stretch.first.saturating_sub(self.first);
         let to = (stretch.last + 1).saturating_sub(self.first);
@@ -40,7 +41,7 @@ impl Graph {
     }
 }
 
-/// How a value of a graph is printed; two graphs are the same whatever prints them.
+/// How a value of a graph is printed. Not part of equality: graphs with equal values are equal.
 #[derive(Debug, Clone, Copy)]
 struct Print(fn(f64) -> String);
 

@@ -1,9 +1,9 @@
-//! When and in what a rule's condition held, and what that cost.
+//! When and in which entity a rule's condition held, and what that cost.
 
 use timeline::{Entity, Stretch};
 use units::Span;
 
-/// In what an incident happened.
+/// The entity in which an incident happened.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
     /// The kind of entity.
@@ -22,17 +22,17 @@ impl Scope {
     }
 }
 
-/// What an incident cost.
+/// The harm of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Harm {
     /// Processes that were killed.
     pub killed: u64,
-    /// How long tasks waited; `None` if the source does not measure it, or no task need wait.
+    /// How long tasks waited; `None` if the source does not measure it, or if no task need wait.
     pub waited: Option<Span>,
 }
 
 impl Harm {
-    /// Of both together.
+    /// Returns the harm of both together.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             killed: self.killed + other.killed,
@@ -44,14 +44,14 @@ impl Harm {
     }
 }
 
-/// One of the times that a finding is about.
+/// One of the times at which a finding occurred.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occasion {
-    /// From when to when.
+    /// The interval.
     pub stretch: Stretch,
-    /// How much it mattered then.
+    /// How severe it was then.
     pub severity: super::Severity,
-    /// How sure that is.
+    /// The confidence, from 0 to 1.
     pub confidence: f64,
     /// What it cost.
     pub harm: Harm,
@@ -59,24 +59,24 @@ pub struct Occasion {
     pub title: String,
 }
 
-/// Incidents too short and too cheap for a finding each.
+/// Bursts of one rule: incidents too short and too cheap for a finding each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bursts {
-    /// The rule that they are of.
+    /// The rule's id.
     pub id: &'static str,
-    /// All of them, in order.
+    /// The interval of each, in order.
     pub stretches: Vec<Stretch>,
-    /// How long tasks waited in all of them; `None` where that is not measured.
+    /// How long tasks waited in all of them; `None` if that is not measured.
     pub waited: Option<Span>,
 }
 
 impl Bursts {
-    /// How many.
+    /// Returns the number of bursts.
     pub fn count(&self) -> usize {
         self.stretches.len()
     }
 
-    /// The longest of them, the first of several.
+    /// Returns the longest of them, the first if several are equal.
     pub fn longest(&self) -> Option<&Stretch> {
         self.stretches
             .iter()

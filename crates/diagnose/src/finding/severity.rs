@@ -5,19 +5,19 @@
 pub enum Severity {
     /// Worth knowing; never changes the verdict.
     Info,
-    /// Something is slower or nearer to an edge than it should be.
+    /// Something is slower, or closer to a limit, than it should be.
     Warning,
     /// Work stalls, or processes were or will be killed.
     Critical,
 }
 
 impl Severity {
-    /// A warning where it hurts, else worth knowing only.
+    /// Returns a warning if it does harm, else info.
     pub(crate) const fn warning_if(hurts: bool) -> Self {
         if hurts { Self::Warning } else { Self::Info }
     }
 
-    /// Critical if `is_severe`, else a warning.
+    /// Returns critical if `is_severe`, else a warning.
     pub(crate) const fn critical_if(is_severe: bool) -> Self {
         if is_severe {
             Self::Critical
@@ -30,14 +30,14 @@ impl Severity {
 /// How sure a finding is, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confidence {
-    /// From 0 to 1; 0.9 and above is *confirmed*, 0.6 and above *probable*, below *possible*.
+    /// From 0 to 1. At 0.9 and above it is *confirmed*, at 0.6 and above *probable*, below that *possible*.
     pub value: f64,
-    /// What it rests on, and what would settle it.
+    /// What it rests on, and what would settle the matter.
     pub why: String,
 }
 
 impl Confidence {
-    /// `confirmed`, `probable` or `possible`.
+    /// Returns `confirmed`, `probable` or `possible`.
     pub fn word(&self) -> &'static str {
         if self.value >= 0.9 {
             "confirmed"

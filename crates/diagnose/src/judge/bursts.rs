@@ -7,15 +7,15 @@ use crate::finding::{Bursts, Harm};
 use crate::rule::Rule;
 use crate::trigger::Occurrence;
 
-/// What a trigger found, its interval and its cost.
+/// An occurrence of a trigger with its interval and its cost.
 pub(crate) type Weighed = (Occurrence, Stretch, Harm);
 
-/// Bursts of one hour that cost this much together are noticed: an engineering choice.
+/// Bursts that cost this much within an hour are reported: an engineering choice.
 const COSTLY_TOGETHER: Span = Span::from_secs(30);
 const HOUR: Span = Span::from_hours(1);
 
-/// Splits off the bursts of an entity that cost much within an hour: each of them becomes an occasion of a finding. Returns
-/// the cheap ones first.
+/// Separates bursts of an entity that cost much within an hour: each becomes an occasion of a finding. Returns cheap
+/// ones first, then costly ones.
 pub(crate) fn split_costly(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weighed>) {
     bursts.sort_by(|a, b| a.0.key.cmp(&b.0.key).then(a.1.from.cmp(&b.1.from)));
     let mut is_costly = vec![false; bursts.len()];
@@ -43,7 +43,7 @@ pub(crate) fn split_costly(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weigh
     (cheap, costly)
 }
 
-/// The bursts of a rule, counted; `None` where there are none.
+/// Returns the bursts of a rule, counted; `None` if there are none.
 pub(crate) fn count(rule: &'static Rule, bursts: &[Weighed]) -> Option<Bursts> {
     let mut stretches: Vec<Stretch> = bursts.iter().map(|(_, stretch, _)| *stretch).collect();
     stretches.sort_by_key(|stretch| stretch.first);

@@ -1,7 +1,7 @@
-//! Which incident follows from which: a problem is reported once, at its root.
+//! Cause and effect between incidents: a problem is reported once, at its root.
 //!
-//! The rules declare what can follow from what (`brings_about`). An incident belongs to a root that overlaps it in time and
-//! scope, and that no finding's evidence rules out. Two simultaneous problems stay two roots.
+//! The rules declare what each can bring about (`brings_about`). An incident is linked to a root that overlaps it in
+//! time and scope, unless the evidence of a finding rules that root out. Two simultaneous problems stay two roots.
 
 mod overlaps;
 mod roots;
@@ -18,8 +18,8 @@ use crate::finding::{Finding, KernelEvent, Severity};
 use crate::finding::{Harm, Occasion, Scope};
 use crate::rules;
 
-/// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
-/// severity of its worst consequence, and orders: worst root first, each followed by what it brings about.
+/// Links consequences to their roots, joins incidents of one rule, scope and root into one finding, and gives a root
+/// the severity of its worst consequence. Returns the worst root first, each followed by its consequences.
 pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
     let problem = |one: &Finding| (one.id, one.scope.clone());
     let roots = roots::roots(cx, &incidents).into_iter();
@@ -44,7 +44,7 @@ pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> 
     in_order(groups)
 }
 
-/// A rule, and in what it found something.
+/// A rule and the scope in which it found something.
 type Problem = (&'static str, Scope);
 
 /// Incidents that become one finding.
@@ -61,7 +61,7 @@ fn place(id: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Whether the cgroup of an incident had its own limit then, so that the incident need not come from the host.
+/// Whether the cgroup of an incident had a limit of its own then, so that the host need not be the cause.
 fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
     let group = cx.timeline.entity(Entity::Cgroup, &incident.scope.key);
     let last = incident.when.map_or(cx.timeline.len(), |when| when.last);
@@ -73,12 +73,12 @@ fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
     })
 }
 
-/// A kill that the kernel reported leads: its report shows what filled memory, so it is no mere consequence of a level.
+/// Whether a finding is a kill that the kernel reported. Its report shows what filled memory, so no level is its cause.
 fn leads(finding: &Finding) -> bool {
     finding.event > Some(KernelEvent::FailedAllocation) && finding.severity > Severity::Info
 }
 
-/// A root is as severe as its worst consequence.
+/// Raises the severity of each root to that of its worst consequence.
 fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
     let mut worst: HashMap<Problem, Severity> = HashMap::new();
     for (group, finding) in groups.iter() {
@@ -94,7 +94,7 @@ fn lend_severity(groups: &mut [(CauseGroup, Finding)]) {
     }
 }
 
-/// What leads, the least first.
+/// Returns a sort key: the finding that leads has the least one.
 fn lead(finding: &Finding) -> impl Ord + use<> {
     (
         Reverse((finding.severity, finding.event)),
@@ -103,8 +103,8 @@ fn lead(finding: &Finding) -> impl Ord + use<> {
     )
 }
 
-/// Puts what was before the first sample among what was found in the samples: it brought nothing about that was watched,
-/// nor followed from it. Of the same weight the newer leads.
+/// Inserts findings from before the first sample. They caused no finding in the samples and follow from none. If two
+/// have the same weight, the newer one leads.
 pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<Finding> {
     let mut families: Vec<Vec<Finding>> = Vec::new();
     for finding in ordered {
@@ -118,7 +118,7 @@ pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<
     families.into_iter().flatten().collect()
 }
 
-/// The worst root first, each followed by its consequences.
+/// Returns the worst root first, each followed by its consequences.
 fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
     groups.sort_by_key(|(_, finding)| lead(finding));
     let mut roots: Vec<(Problem, Finding)> = Vec::new();
@@ -137,18 +137,19 @@ fn in_order(mut groups: Vec<(CauseGroup, Finding)>) -> Vec<Finding> {
 }
 
 impl Finding {
-    /// Joins what the same rule found at another time: the worst of them speaks for all.
+    /// Joins a finding of the same rule from another time. The worse of the two supplies the text.
     pub(crate) fn join(&mut self, other: Self) {
         let other_speaks = other.worst_time() > self.worst_time();
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
     }
 
-    /// Joins what the same rule found later: one of the two speaks for both, with the times and the harm of both.
+    /// Joins a later finding of the same rule. One of the two supplies the text, with the occasions and the harm of
+    /// both.
     pub(crate) fn join_later(&mut self, mut later: Self, later_speaks: bool) {
         let harm = self.harm.plus(later.harm);
         let has_times = !(self.occasions.is_empty() && later.occasions.is_empty());
-        // Two states without a beginning are one.
+        // Two states without a beginning count as one.
         let mut times = Vec::new();
         if has_times {
             times.extend(self.take_times());
@@ -161,7 +162,7 @@ impl Finding {
         self.harm = harm;
     }
 
-    /// Severity, harm and duration of its worst occasion.
+    /// Returns severity, harm and duration of its worst occasion.
     fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
         let own = (
             self.severity,
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// An incident of a rule at a time, on the host.
+    /// Creates an incident of a rule on the host, from second `from` to second `to`.
     fn incident(id: &str, severity: Severity, (from, to): (u64, u64)) -> Finding {
         let rule = rules::by_id(id).unwrap_or_else(|| panic!("no rule {id}"));
         let mut finding = rule.found(severity, "");

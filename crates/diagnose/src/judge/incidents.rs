@@ -1,4 +1,4 @@
-//! One rule on one timeline: the occurrences of its trigger become incidents, bursts or nothing.
+//! One rule on one timeline: sorts the occurrences of its trigger into incidents and bursts.
 
 mod story;
 
@@ -16,9 +16,10 @@ use crate::rule::{Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
 use story::run_story;
 
-/// Incidents of one rule that get a story, besides the costliest of each entity. More are listed with time and cost only.
+/// How many incidents of one rule get a story; the costliest of each entity and the last five always do. Others are
+/// listed with time and cost only.
 const MAX_STORIES: usize = 50;
-/// The same for a note, of which one is reported, and for bursts, which are only counted.
+/// The same for a note, which is reported once, and for bursts, which are only counted.
 const MAX_NOTE_STORIES: usize = 5;
 
 /// The result of one rule on one timeline.
@@ -28,9 +29,9 @@ pub(crate) struct RuleAnswer {
     pub(crate) incidents: Vec<Finding>,
     /// Incidents too short and too cheap for a finding.
     pub(crate) bursts: Option<Bursts>,
-    /// Incidents beyond [`MAX_STORIES`]: times and costs only.
+    /// Incidents beyond [`MAX_STORIES`], with times and costs only.
     pub(crate) without_story: Vec<UnexplainedIncident>,
-    /// Why there is no incident.
+    /// Why no incident was found.
     pub(crate) clear: String,
 }
 
@@ -51,7 +52,8 @@ pub(crate) struct UnexplainedIncident {
 }
 
 impl UnexplainedIncident {
-    /// Adds it to the finding of its rule and entity. Without one, the stories of the others cleared them: it is dropped.
+    /// Adds it to the finding of its rule and entity. It is dropped if there is none: the stories of the other
+    /// incidents cleared them.
     pub(crate) fn join(self, findings: &mut [Finding]) {
         let is_same =
             |finding: &&mut Finding| finding.id == self.id && finding.scope.key == self.key;
@@ -70,10 +72,10 @@ impl UnexplainedIncident {
     }
 }
 
-/// Evaluates one rule.
+/// Evaluates one rule on one timeline.
 ///
 /// # Errors
-/// [`Missing`] where the source lacks what it reads.
+/// [`Missing`] if the source lacks what the rule reads.
 pub(crate) fn evaluate(
     rule: &'static Rule,
     cx: &Evidence<'_>,
@@ -96,7 +98,7 @@ pub(crate) fn evaluate(
     sort_and_explain(rule, cx, host_waits, occurrences)
 }
 
-/// A rule without incidents, about the whole recording.
+/// Evaluates a rule without incidents, about the whole recording.
 fn about_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<RuleAnswer, Missing> {
     let stretch = cx.timeline.whole().unwrap_or_else(Stretch::empty);
     let incident = Incident {
@@ -107,7 +109,7 @@ fn about_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<RuleAnswer, Mi
     Ok(timeless(rule, (rule.story)(cx, &incident)?))
 }
 
-/// An answer that belongs to no interval.
+/// Converts an outcome that belongs to no interval to an answer.
 fn timeless(rule: &'static Rule, outcome: Outcome) -> RuleAnswer {
     match outcome {
         Outcome::Found(finding) => RuleAnswer {
@@ -160,7 +162,7 @@ fn sort_and_explain(
     answer
         .incidents
         .sort_by_key(|finding| finding.when.map(|when| when.from));
-    // A burst without a story counts if another one of its entity has one that was not cleared.
+    // A burst without a story counts if a story confirmed another burst of its entity.
     let confirmed: BTreeSet<_> = bursts.iter().map(|(one, ..)| one.key.clone()).collect();
     bursts.extend(
         more_bursts
@@ -178,7 +180,7 @@ fn sort_and_explain(
     Ok(answer)
 }
 
-/// Bursts, which are counted, and incidents, which are explained.
+/// Separates bursts, which are counted, from incidents, which are explained.
 fn split_bursts(
     rule: &Rule,
     cx: &Evidence<'_>,
@@ -204,7 +206,8 @@ fn split_bursts(
     (bursts, incidents)
 }
 
-/// The interval of each occurrence and how long tasks waited in it: those of its cgroup where it has one, else the host's.
+/// Returns the interval of each occurrence and how long tasks waited in it: those of its cgroup if it has one, else the
+/// host's.
 fn weigh(
     rule: &Rule,
     cx: &Evidence<'_>,
@@ -231,7 +234,8 @@ fn weigh(
     weighed
 }
 
-/// Incidents without a story. Stories count kills; where they found any, these are counted from the kernel's counters.
+/// Returns incidents without a story. Stories count kills; if they found any, the kills here are read from the kernel's
+/// counters.
 fn counted_only(
     rule: &'static Rule,
     cx: &Evidence<'_>,
@@ -257,7 +261,7 @@ fn counted_only(
         .collect()
 }
 
-/// How near the rule came to an incident.
+/// Returns how near the rule came to an incident.
 fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
     Ok(match (rule.trigger)() {
         Trigger::Source => String::new(),
@@ -268,8 +272,8 @@ fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
     })
 }
 
-/// Takes out the incidents that get no story. The costliest of each entity, the last five of all and then the costliest
-/// stay, up to `most`.
+/// Takes out and returns the incidents that get no story. The last five and the costliest of each entity always stay;
+/// so do the costliest of the others, up to `most` in all.
 fn take_excess(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
     const LAST: usize = 5;
     incidents.sort_by_key(|(_, stretch, _)| std::cmp::Reverse(stretch.to));
@@ -290,7 +294,7 @@ fn take_excess(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
     rest.into_iter().map(|(_, one)| one).collect()
 }
 
-/// The entity of an occurrence.
+/// Returns the entity of an occurrence.
 fn series<'a>(
     timeline: &'a Timeline,
     entity: Entity,

@@ -1,4 +1,4 @@
-//! What to run on that host next to get what the source lacks.
+//! Commands to run next on that host to get what the source lacks.
 
 use timeline::{Stretch, Timeline};
 use units::Span;
@@ -16,10 +16,10 @@ pub struct NextStep {
     pub shows: &'static str,
 }
 
-/// The part of a long source to read at full resolution: the worst finding with some minutes around it, or the tightest
-/// hour of a finding of hours.
+/// Returns the part of a long source to read at full resolution: the worst finding with some minutes around it, or the
+/// tightest hour if the finding lasts for hours.
 pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<Stretch> {
-    /// Shows what led to it and what followed.
+    /// Long enough to show what led to the finding and what followed.
     const AROUND: Span = Span::from_mins(5);
     /// An hour of samples every second is read in 0.2 s.
     const RANGE_MAX: Span = Span::from_hours(1);
@@ -43,11 +43,11 @@ pub fn worth_full_detail(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<S
     timeline.stretch(first, last)
 }
 
-/// What would supply most of what rules lacked; empty if another capture would add nothing.
+/// Returns commands that would supply most of what rules lacked; empty if another capture would add nothing.
 pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]) -> Vec<NextStep> {
     let lacks = |wanted: fn(&Need) -> bool| not_evaluated.iter().any(|(_, m)| wanted(&m.need));
     let levels_only = cx.is_single_sample() || lacks(|need| *need == Need::TwoSamples);
-    // Only /proc/vmstat has allocation stalls: a source with them has all that memtide reads.
+    // Only /proc/vmstat has allocation stalls: a source that has them has all that memtide reads.
     if !cx.is_too_short() && cx.allocation_stalls().is_ok() {
         return Vec::new();
     }
@@ -61,7 +61,7 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
             shows: "whether anything swaps, waits or refaults",
         },
         NextStep {
-            // Do not ask again for what the source has.
+            // Do not ask for what the source already has.
             command: if PressureAverage::for_memory(cx).is_some() {
                 "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' /proc/vmstat"
             } else {

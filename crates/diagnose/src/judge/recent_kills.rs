@@ -1,4 +1,4 @@
-//! Kills of the minutes before the first sample, found in the kernel log: each is judged by the sample in its report.
+//! Kills shortly before the first sample, found in the kernel log. Each is judged by the sample in its report.
 
 use timeline::kernel_report::ReportKind;
 use timeline::{EarlierReport, Facts, Sample, Timeline};
@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::judge::RuleAnswers;
 
-/// Findings for kills that are at most `recent` old at the timeline's end: the newest of each cgroup and of the host.
+/// Returns findings for kills at most `recent` before the timeline's end: the newest of each cgroup and of the host.
 pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<Finding> {
     let Some(end) = timeline
         .len()
@@ -36,7 +36,7 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
             None => newest.push((group, known, 1)),
         }
     }
-    // The newest kill is usually the question.
+    // The newest kill is usually the one in question.
     newest.sort_by_key(|(_, known, _)| std::cmp::Reverse(known.stamp.boot));
     let watched = timeline.times().last().copied().unwrap_or_default();
     let mut findings = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
     findings
 }
 
-/// What the rules find in one report by itself.
+/// Returns what the rules find in one report alone.
 fn judge_report(
     known: &EarlierReport,
     count: u64,
@@ -90,7 +90,7 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::{Diagnosis, Level, diagnose_now};
 
-    /// A calm host with samples from second 1,000 on, and reports so many seconds before that.
+    /// Diagnoses a calm host with samples from second 1,000 on, and reports this many seconds before that.
     fn watched(reports: Vec<(u64, KernelReport)>) -> Diagnosis {
         let mut timeline = Timeline::default();
         for second in 0..20 {

@@ -1,5 +1,5 @@
-//! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding is dropped if other figures within the rounding
-//! would not support it.
+//! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding is dropped if other readings within the
+//! rounding would not support it.
 
 use timeline::RoundingCase;
 
@@ -9,7 +9,7 @@ use crate::judge::incidents::{self, RuleAnswer};
 use crate::judge::weight::WaitTracks;
 use crate::rule::Rule;
 
-/// What a rule finds wherever within the rounding the true readings lie, with the lowest severity of these cases.
+/// Keeps what a rule finds for all true readings within the rounding, with the lowest severity among them.
 ///
 /// # Errors
 /// [`Missing`] if only some of the possible readings show it.
@@ -39,7 +39,7 @@ pub(crate) fn survives(
     Ok(answer)
 }
 
-/// Whether other readings show the incident too.
+/// Keeps an incident if other possible readings show it too.
 fn keep(one: &mut Finding, found: &[Finding]) -> bool {
     let same = found.iter().find(|other| {
         let times = one.when.zip(other.when);

@@ -12,8 +12,8 @@ use crate::judge::causes;
 use crate::judge::verdict::{Level, two_machines};
 use crate::oom;
 
-/// Merges diagnoses into one. A finding of several segments is reported once, as its worst segment shows it, with all its
-/// times.
+/// Merges diagnoses into one. A finding of several segments is reported once, with the text of its worst segment and
+/// the occasions of all.
 pub(crate) fn merge<'a>(
     cx: &Evidence<'_>,
     judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>,
@@ -71,7 +71,8 @@ pub(crate) fn merge<'a>(
     }
 }
 
-/// Rules that are clear in a segment, and those that no segment could evaluate; without those of a reported finding.
+/// Returns rules that are clear in a segment, and rules that no segment could evaluate, except those with a reported
+/// finding.
 fn not_found(
     segments: &mut [JudgedSegment<'_>],
     is_reported: impl Fn(&str) -> bool,
@@ -90,13 +91,13 @@ fn not_found(
     (clear, not_evaluated)
 }
 
-/// What a reader of the merged answer must know: segments of two machines, growth that was not judged.
+/// Returns remarks on the merged answer: segments of two machines, growth that was not judged.
 fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
     let sizes = segments
         .iter()
         .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
     let machines = two_machines(sizes);
-    // Kernel reports are events, between which nothing grows.
+    // Kernel reports are events; nothing grows between them.
     let are_reports = segments
         .iter()
         .all(|segment| segment.timeline.reports().next().is_some());
@@ -116,7 +117,7 @@ struct JudgedSegment<'a> {
     diagnosis: Diagnosis,
 }
 
-/// Drops segments with only failed allocations that a kill in another segment explains.
+/// Drops segments that have only failed allocations and that a kill in another segment explains.
 fn drop_aftermath(segments: &mut Vec<JudgedSegment<'_>>) {
     let Some(first) = segments.first() else {
         return;
@@ -156,7 +157,7 @@ fn newest_last(segments: &mut [JudgedSegment<'_>]) {
 /// A finding with sample numbers of the whole source, and the segments that show it.
 struct SegmentFinding {
     finding: Finding,
-    /// Numbered from 1.
+    /// Segment numbers, from 1.
     segments: Vec<usize>,
 }
 
@@ -171,7 +172,8 @@ impl SegmentFinding {
         }
     }
 
-    /// The text is that of the more severe, then of the more confident, then of the later one.
+    /// Joins another segment's finding. The text is that of the more severe, then of the more confident, then of the
+    /// later one.
     fn join(&mut self, other: Self) {
         self.segments.extend(other.segments);
         self.segments.dedup();
@@ -191,7 +193,7 @@ impl SegmentFinding {
     }
 }
 
-/// One finding per rule and entity.
+/// Returns one finding per rule and entity.
 fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
     let mut joined: Vec<SegmentFinding> = Vec::new();
     for one in findings {
@@ -230,7 +232,8 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
     }
 }
 
-/// The segment that gives its verdict to the whole: the one with the worst finding, else the last of the worst level.
+/// Returns the segment whose verdict is that of the whole: the one with the worst finding, else the last with the worst
+/// level.
 fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,
@@ -352,7 +355,7 @@ mod tests {
         );
     }
 
-    /// Two segments, each calm but for a short and cheap burst of thrash.
+    /// Returns two segments, each calm except for a short and cheap burst of thrash.
     #[test]
     fn bursts_of_all_segments_are_counted() {
         let mut timeline = Timeline::default();

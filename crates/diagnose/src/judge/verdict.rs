@@ -25,31 +25,32 @@ pub enum Level {
     Warning,
     /// At least one critical finding.
     Critical,
-    /// The source cannot show it.
+    /// The source cannot show whether memory is enough.
     Unknown,
 }
 
 /// The answer in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The worst level of the source.
+    /// The worst level in the source.
     pub level: Level,
     /// One or two sentences.
     pub headline: String,
-    /// Further lines: what a single sample can show, host or container.
+    /// Further lines: the limits of a single sample, host or container.
     pub remarks: Vec<String>,
-    /// The level at the end of the source, if it differs: the findings of the worst level ended more than a minute before.
+    /// The level at the end of the source, if it differs: findings of the worst level ended more than a minute before.
     pub now: Option<Level>,
 }
 
-/// What ended longer ago than this is past: an engineering choice, the time in which an on-call engineer responds.
+/// A finding that ended longer ago is past: an engineering choice, the time in which an on-call engineer responds.
 pub const RECENT: Span = Span::from_mins(15);
 
-/// A shorter recording shows no slow growth: a leak that fills a host in a week adds 0.1 % of RAM in this time.
+/// A shorter recording does not show slow growth: a leak that fills a host in a week adds 0.1 % of RAM in this time.
 const LONG_RECORDING: Span = Span::from_mins(10);
 
 impl Verdict {
-    /// The verdict on these findings, which rest on `watched`: the time of `cx`, or more where a recording precedes it.
+    /// Returns the verdict on these findings, which rest on `watched`: the time of `cx`, or more if a recording
+    /// precedes it.
     pub(crate) fn from_findings(cx: &Evidence<'_>, watched: Span, findings: &[Finding]) -> Self {
         let limit = OwnLimit::from_cgroups(cx);
         let is_event = cx.is_single_sample() && cx.timeline.reports().next().is_some();
@@ -72,7 +73,7 @@ impl Verdict {
         if level != Level::Critical {
             remarks.extend(disk_wait::sentence(cx).map(|waits| format!("{waits}.")));
         }
-        // A kernel report is an event: its figures are not a state to explain.
+        // A kernel report is an event: its figures need no explanation as a state.
         if cx.is_single_sample() && !is_event {
             remarks.extend(single_sample::explain_figures(cx));
         } else if !is_event && level == Level::Ok && watched < LONG_RECORDING {
@@ -94,7 +95,7 @@ impl Verdict {
         }
     }
 
-    /// The same for a source of which only the first `read` was read: it cannot show that memory is enough.
+    /// Returns the verdict on a source of which only the first `read` was read: it cannot show that memory is enough.
     pub(crate) fn first_part_only(mut self, read: Span) -> Self {
         if self.level == Level::Ok {
             self.level = Level::Unknown;
@@ -104,7 +105,7 @@ impl Verdict {
                 "This covers the first {read}; the rest was not read."
             ));
         }
-        // The end was not read.
+        // The end of the source was not read.
         self.now = None;
         self
     }
@@ -114,10 +115,10 @@ fn worst(findings: &[Finding]) -> Option<Severity> {
     findings.iter().map(|finding| finding.severity).max()
 }
 
-/// What ended longer than this before the end of the source is over.
+/// A finding that ended longer than this before the end of the source is over.
 const OVER: Span = Span::from_mins(1);
 
-/// The level at the end of the source, if it differs from the worst one.
+/// Returns the level at the end of the source, if it differs from the worst one.
 fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
     if !matches!(level, Level::Warning | Level::Critical) {
         return None;
@@ -142,7 +143,7 @@ fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option
         Some(Severity::Warning) => Level::Warning,
         _ => Level::Ok,
     };
-    // A level without a finding is about the whole source.
+    // Without a finding, the level applies to the whole source.
     let has_finding = worst(findings) > Some(Severity::Info);
     (has_finding && now != level).then_some(now)
 }

@@ -8,21 +8,22 @@ use crate::evidence::Evidence;
 use crate::finding::Harm;
 use crate::rule::Waits;
 
-/// What decides whether an incident is a burst: one both short and cheap.
+/// What decides whether an incident is a burst, that is, both short and cheap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weight {
     pub(crate) duration: Span,
     pub(crate) harm: Harm,
-    /// Whether it touches an end of the recording: there may be more of it.
+    /// Whether it touches an end of the recording, so that it may be longer than it seems.
     pub(crate) is_cut: bool,
 }
 
 impl Weight {
-    /// An incident this long is no burst, whatever it cost: an engineering choice.
+    /// An incident this long is not a burst, whatever its cost: an engineering choice.
     const DURATION_LONG: Span = Span::from_secs(10);
-    /// The same where its cost was not measured.
+    /// The same if its cost was not measured.
     const LONG_UNMEASURED: Span = Span::from_secs(6);
-    /// An incident in which tasks wait this long is no burst, however short: an engineering choice, what users notice.
+    /// An incident in which tasks wait this long is not a burst, however short: an engineering choice, what users
+    /// notice.
     const COSTLY: Span = Span::from_secs(2);
 
     pub(crate) fn is_burst(&self) -> bool {
@@ -37,7 +38,7 @@ impl Weight {
     }
 }
 
-/// Waiting time of the tasks of the host or of a cgroup, read once for all its incidents.
+/// Waiting times of the tasks of the host or of a cgroup, read once for all its incidents.
 #[derive(Debug)]
 pub(crate) struct WaitTracks {
     memory: Option<Track<Ratio>>,
@@ -60,7 +61,7 @@ impl WaitTracks {
         }
     }
 
-    /// How long of a stretch tasks waited. Waits for memory and for disks overlap, so they are not added.
+    /// Returns how long tasks waited in a stretch. Waits for memory and for disks overlap, so they are not added.
     pub(crate) fn within(&self, stretch: &Stretch, waits: Waits) -> Option<Span> {
         let seconds =
             |track: &Option<Track<Ratio>>| track.as_ref().map(|track| track.integral_in(stretch));

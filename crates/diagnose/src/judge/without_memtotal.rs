@@ -1,5 +1,5 @@
-//! What a source without MemTotal still shows: the cgroup nearest to its limit, the largest slab caches and programs, or at
-//! least free memory. No level: that needs the size of RAM.
+//! What a source without MemTotal still shows: the cgroup nearest to its limit, the largest slab caches and programs,
+//! or the least free memory. No level: that needs the size of RAM.
 
 use timeline::{
     Entity,
@@ -11,12 +11,12 @@ use crate::evidence::Evidence;
 use crate::measures::processes;
 use crate::measures::slab;
 
-/// How many caches and programs are named.
+/// The number of caches and programs named.
 const NAMED: usize = 3;
-/// A smaller sum of caches explains nothing.
+/// Caches that are smaller in sum explain nothing.
 const WORTH_NAMING: Bytes = Bytes::from_mib(100);
 
-/// One sentence per kind of entity, the most useful first; empty if the source has none.
+/// Returns one sentence per kind of entity, the most useful first; empty if the source has none.
 pub(crate) fn sentences(cx: &Evidence<'_>) -> Vec<String> {
     let entities: Vec<String> = [cgroup(cx), caches(cx), programs(cx)]
         .into_iter()
@@ -28,7 +28,7 @@ pub(crate) fn sentences(cx: &Evidence<'_>) -> Vec<String> {
     entities
 }
 
-/// The cgroup nearest to its limit, else the largest.
+/// Returns a sentence about the cgroup nearest to its limit, else about the largest one.
 fn cgroup(cx: &Evidence<'_>) -> Option<String> {
     let used = |group| cx.timeline.last_of(group, CGROUP_CURRENT);
     let share = |group| -> Option<(Bytes, Bytes, Ratio)> {

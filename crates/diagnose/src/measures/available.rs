@@ -1,4 +1,4 @@
-//! How much memory can be had without swapping: MemAvailable, or an estimate where the kernel does not report it.
+//! Memory that can be allocated without swapping: MemAvailable, or an estimate if the kernel does not report it.
 
 use timeline::signals::{
     MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE_FILE,
@@ -11,11 +11,11 @@ use super::readings::page_cache;
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
-/// Calm labelled captures have this share of RAM available and more (November 2026).
+/// Calm labelled captures have at least this share of RAM available (November 2026).
 pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 
-/// What can be had without swapping, and at most that where shared memory and page cache are not separate: as in
-/// [`available_at_most`].
+/// Memory that can be allocated without swapping; an upper bound if shared memory and page cache are not separate, as
+/// in [`available_at_most`].
 pub(crate) fn can_be_had() -> Reading<Bytes> {
     let free = || gauge(MEM_FREE);
     let slab = || gauge(MEM_SLAB_RECLAIMABLE);
@@ -26,21 +26,21 @@ pub(crate) fn can_be_had() -> Reading<Bytes> {
     gauge(MEM_AVAILABLE).or(free().and(files).plus([slab()]))
 }
 
-/// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
-/// free memory plus files' pages and reclaimable slab; then `false`.
+/// Returns the memory that can be allocated without swapping, and `true` for MemAvailable. If the source lacks that
+/// (kernels before 3.14, old `free`): free memory plus file pages and reclaimable slab, and `false`.
 pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
     measured_or_estimated(cx, files)
 }
 
-/// Like [`available`], also where shared memory and page cache are not separate: then all of it counts, and no more than
-/// this can be had.
+/// Like [`available`], also if shared memory and page cache are not separate: then all of it counts, which gives an
+/// upper bound.
 pub(crate) fn available_at_most(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
     measured_or_estimated(cx, |cx| {
         files(cx).or_else(|_| Ok(plus_known(cx, cx.gauge(MEM_CACHED)?, MEM_BUFFERS)))
     })
 }
 
-/// MemAvailable, or free memory plus what `files` says and reclaimable slab; what lacks is MemAvailable.
+/// Returns MemAvailable, or free memory plus `files` and reclaimable slab. An error names MemAvailable as missing.
 fn measured_or_estimated(
     cx: &Evidence<'_>,
     files: impl Fn(&Evidence<'_>) -> Result<Track<Bytes>, Missing>,
@@ -58,7 +58,7 @@ fn measured_or_estimated(
     }
 }
 
-/// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
+/// MemAvailable, or if the source lacks it an upper bound: free memory and all of the cache.
 pub(crate) fn upper_bound() -> Reading<Bytes> {
     let estimated = computed("free memory and cache", |cx| {
         Ok(available_at_most(cx)?.0.cast())
@@ -66,7 +66,7 @@ pub(crate) fn upper_bound() -> Reading<Bytes> {
     gauge(MEM_AVAILABLE).or(estimated)
 }
 
-/// The pages of files, without shared memory.
+/// Returns the pages of files, without shared memory.
 pub(crate) fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
         (Ok(active), Ok(inactive)) => Ok(active.plus(&inactive)),
@@ -74,7 +74,7 @@ pub(crate) fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     }
 }
 
-/// With another gauge where the source has it.
+/// Adds another gauge if the source has it.
 pub(crate) fn plus_known(
     cx: &Evidence<'_>,
     track: Track<Bytes>,

@@ -1,5 +1,5 @@
-//! Cgroups as rules see them: which ones a source has, what happened in one itself rather than below it, what
-//! its limit was, and the commands that change it.
+//! Cgroups for rules: which ones a source has, what happened in a cgroup itself rather than below it, its limit, and
+//! the commands that change the limit.
 
 use timeline::cgroup::{self, ancestors, parent};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
@@ -9,10 +9,10 @@ use units::{Bytes, Count, Limit, Micros, PerSecond, Ratio};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::measures::pressure;
 
-/// The groups that report `signal`.
+/// Returns the cgroups that report `signal`.
 ///
 /// # Errors
-/// [`Missing`] where none does.
+/// [`Missing`] if none does.
 pub(crate) fn with<'a, K: Kind>(
     cx: &Evidence<'a>,
     signal: Signal<K>,
@@ -25,7 +25,7 @@ pub(crate) fn with<'a, K: Kind>(
     if groups.is_empty() {
         let def = signal.def();
         let mut missing = Missing::signal(def, cx.timeline.absent.get(def.file));
-        // Without any group at all it is the files that are missing, not a field of a newer kernel.
+        // Without any cgroup at all the files are missing, not a field of a newer kernel.
         if cx.timeline.entities(Entity::Cgroup).next().is_none()
             && matches!(missing.need, Need::Field { .. })
         {
@@ -36,8 +36,8 @@ pub(crate) fn with<'a, K: Kind>(
     Ok(groups)
 }
 
-/// Events of the group itself: where its counter includes those of its descendants, theirs are taken off. What
-/// happened in a child that is gone by the next sample stays with the parent.
+/// Returns events of the cgroup itself: if its counter includes those of its descendants, they are subtracted. Events
+/// of a child that is gone by the next sample stay with the parent.
 pub(crate) fn own_events(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -58,7 +58,7 @@ pub(crate) fn own_events(
     Some(own)
 }
 
-/// The group and those above it that the source has, from the inside out.
+/// Returns the cgroup and its ancestors that the source has, innermost first.
 pub(crate) fn upwards<'a>(
     cx: &Evidence<'a>,
     group: &'a EntitySeries,
@@ -67,7 +67,7 @@ pub(crate) fn upwards<'a>(
     ancestors(&group.key).filter_map(move |key| timeline.entity(Entity::Cgroup, key))
 }
 
-/// The tightest value that the group's own limit had; `None` where it never had one.
+/// Returns the tightest value that the cgroup's own limit had; `None` if it never had one.
 pub(crate) fn limit(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -96,7 +96,8 @@ pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Str
         .any(|limit| current >= limit.share(AT_LIMIT))
 }
 
-/// The share of time that a group's tasks were stalled in the worst part of a stretch; `None` where it was not measured.
+/// Returns the share of time that a cgroup's tasks were stalled in the worst part of a stretch; `None` if it was not
+/// measured.
 pub(crate) fn stalled(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -107,17 +108,18 @@ pub(crate) fn stalled(
     pressure::worst(&stalled.to_share(), stretch)
 }
 
-/// A sentence for a title that separates the shortage of a cgroup from that of the host; empty if unknown.
+/// Returns a sentence for a title that separates a cgroup's shortage from one of the host; empty if unknown.
 pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
     available.map_or_else(String::new, |bytes| {
         format!(" The host had {bytes} available.")
     })
 }
 
-/// The service or scope of the host's systemd that a group is, where its name can stand in a command.
+/// Returns the service or scope of the host's systemd that a cgroup belongs to, if its name is safe in a command.
 ///
-/// The host's units lie below slices only; one below another service or scope is of a systemd inside it (a user's, a
-/// container's), and the host's unit of that name is something else. `init.scope`, which lies in no slice, is left alone.
+/// The host's units lie below slices only. A unit below another service or scope belongs to a systemd inside it (a
+/// user's, a container's), and the host may have another unit of that name. `init.scope`, which lies in no slice, is
+/// excluded.
 pub(crate) fn unit_of(path: &str) -> Option<&str> {
     let (above, unit) = path.trim_start_matches('/').rsplit_once('/')?;
     let of_the_host = above
@@ -126,7 +128,7 @@ pub(crate) fn unit_of(path: &str) -> Option<&str> {
     (of_the_host && is_name_of(unit, &[".service", ".scope"]) && is_plain(unit)).then_some(unit)
 }
 
-/// The services and scopes of this host's systemd around sample `index`, each with its name and what it holds.
+/// Returns the services and scopes of this host's systemd around sample `index`, each with its name and its memory.
 pub(crate) fn units<'a>(
     cx: &Evidence<'a>,
     index: usize,
@@ -141,15 +143,15 @@ pub(crate) fn units<'a>(
     })
 }
 
-/// Whether it is more than such an ending.
+/// Whether the name is longer than one of these endings alone.
 fn is_name_of(name: &str, endings: &[&str]) -> bool {
     endings
         .iter()
         .any(|ending| name.len() > ending.len() && name.ends_with(ending))
 }
 
-/// Whether it is a name that systemd gives to units, and that neither a shell (within quotes) nor systemctl takes for
-/// something else, an option for example.
+/// Whether systemd gives such names to units, and neither a shell (within quotes) nor systemctl takes it for something
+/// else, such as an option.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name

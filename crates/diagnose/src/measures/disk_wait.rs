@@ -1,4 +1,4 @@
-//! Whether tasks waited for disks for most of a series, whatever for: what vmstat shows in its columns `b` and `wa`.
+//! Whether tasks waited for disks for most of a series, for any reason: vmstat's columns `b` and `wa`.
 
 use timeline::signals::{
     CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_NICE, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM, CPU_USER,
@@ -8,13 +8,13 @@ use units::Ratio;
 
 use crate::evidence::Evidence;
 
-/// An engineering choice: calm hosts wait a few percent of CPU time for disks.
+/// An engineering choice: on calm hosts CPUs idle for disks for a few percent of the time.
 const IOWAIT: Ratio = Ratio::from_percent(30.0);
 /// An engineering choice: one task may always be writing something back.
 const BLOCKED: f64 = 2.0;
 
-/// `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` where that is little, not measured,
-/// or a single sample.
+/// Returns `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` if that is little, not
+/// measured, or a single sample.
 pub(crate) fn sentence(cx: &Evidence<'_>) -> Option<String> {
     iowait(cx).or_else(|| blocked(cx))
 }
@@ -35,7 +35,7 @@ fn iowait(cx: &Evidence<'_>) -> Option<String> {
     .filter_map(|signal| cx.increase(signal).ok())
     .sum();
     let share = Ratio::new(waited / all);
-    // Without CPU time there is no share, and no number is at least 30 %.
+    // Without CPU time there is no share, and NaN is not at least 30 %.
     (share >= IOWAIT).then(|| format!("CPUs idled for the disk {share} of their time"))
 }
 

@@ -1,9 +1,9 @@
-//! The floor: where free memory rests while the kernel reclaims.
+//! The floor: the level of free memory while the kernel reclaims.
 //!
-//! kswapd starts when a zone falls below its low watermark and stops at its high watermark; a zone also keeps a reserve from
-//! allocations that could use a higher zone (`protection`). So under load free memory rests between
-//! Σ min(managed, low + protection) and Σ min(managed, high + protection); the latter is the kernel's
-//! `totalreserve_pages`, which MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
+//! kswapd starts when a zone falls below its low watermark and stops at its high watermark; a zone also keeps a reserve
+//! from allocations that could use a higher zone (`protection`). So under load free memory rests between Σ min(managed,
+//! low + protection) and Σ min(managed, high + protection). The second sum is the kernel's `totalreserve_pages`, which
+//! MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
 
 use timeline::{
     Entity, Gauge, Signal, Track, facts,
@@ -14,7 +14,7 @@ use units::{Bytes, Pages, Quantity, Ratio};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::trigger::{Reading, computed, gauge, over, ram};
 
-/// The floor over time; it moves with boosts and memory hotplug.
+/// The floor over time. It changes with watermark boosts and memory hotplug.
 #[derive(Debug, Clone)]
 pub struct Floor {
     /// Where kswapd starts.
@@ -24,16 +24,16 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Free memory up to this part of the floor's upper edge is "on the floor". An engineering choice: kswapd overshoots its
-    /// high watermark a little, and free memory above that is not held there.
+    /// Free memory up to this multiple of the floor's upper edge is "on the floor". An engineering choice: kswapd
+    /// overshoots its high watermark a little, and above that it does not keep free memory down.
     pub const NEAR: Ratio = Ratio::new(1.15);
     /// Free memory up to this multiple of the floor's upper edge may still be held there: a busy kswapd overshoots its high
     /// watermark. An engineering choice, wider than [`Self::NEAR`], which suits an idle one.
     pub const REACH: f64 = 1.3;
-    /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
+    /// Free memory rests a little above the edge after kswapd has stopped: 0.2 % of RAM in a labelled capture.
     const ABOVE: Ratio = Ratio::from_percent(1.0);
 
-    /// From the zones' watermarks of each sample.
+    /// Returns the floor from the zones' watermarks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
         Ok(Self {
             low: edge(ZONE_LOW).track(cx)?,
@@ -41,12 +41,12 @@ impl Floor {
         })
     }
 
-    /// Where kswapd stops, of the host or of a NUMA node.
+    /// The level at which kswapd stops, of the host or of a NUMA node.
     pub(crate) fn high() -> Reading<Bytes> {
         edge(ZONE_HIGH)
     }
 
-    /// Up to where free memory rests on the floor, on a calm host too.
+    /// The level up to which free memory is on the floor, also on a calm host.
     pub(crate) fn rests() -> Reading<Bytes> {
         let near = Self::high().share(Self::NEAR);
         let above = Self::high().plus([ram().share(Self::ABOVE)]);
@@ -58,7 +58,7 @@ impl Floor {
         near.max(above).or(predicted)
     }
 
-    /// Of a NUMA node: from the watermarks of its zones.
+    /// Returns the floor of a NUMA node, from the watermarks of its zones.
     pub(crate) fn of_node(cx: &Evidence<'_>, node: &str) -> Result<Self, Missing> {
         let lacks = || Missing::because(vec![ZONE_HIGH.def().name], Need::File(ZONEINFO));
         let node = cx.timeline.entity(Entity::Node, node).ok_or_else(lacks)?;
@@ -68,13 +68,13 @@ impl Floor {
         })
     }
 
-    /// Up to where free memory rests on a floor with this upper edge, on a calm host too.
+    /// Returns the level up to which free memory is on a floor with this upper edge, also on a calm host.
     pub(crate) fn rests_below(edge: Bytes, ram: Bytes) -> Bytes {
         edge.share(Self::NEAR).max(edge + ram.share(Self::ABOVE))
     }
 
-    /// For a source without zone data: where it would be on an ordinary machine of this size, with its own
-    /// vm.min_free_kbytes where the source has that.
+    /// Predicts the floor for a source without zone data: that of an ordinary machine of this size, with the source's
+    /// own vm.min_free_kbytes if it has that.
     pub(crate) fn expected(cx: &Evidence<'_>, ram: Bytes) -> (Bytes, Bytes) {
         match cx.facts.number(facts::MIN_FREE) {
             Some(kib) => {
@@ -85,8 +85,8 @@ impl Floor {
         }
     }
 
-    /// Where it would be on an ordinary x86-64 machine of this size (one node, 4 KiB pages, default tunables): low and
-    /// high edge.
+    /// Returns the low and high edge on an ordinary x86-64 machine of this size (one node, 4 KiB pages, default
+    /// tunables).
     pub fn predicted(ram: Bytes) -> (Bytes, Bytes) {
         // khugepaged raises min_free_kbytes to 22,528 kB for each populated zone, at most 5 % of RAM
         // (mm/khugepaged.c, set_recommended_min_free_kbytes).
@@ -118,13 +118,14 @@ impl Floor {
 }
 
 impl Evidence<'_> {
-    /// Where free memory rests under load, from the zones' watermarks in each sample.
+    /// Returns the floor from the zones' watermarks in each sample.
     pub fn floor(&self) -> Result<Floor, Missing> {
         Floor::measured(self)
     }
 }
 
-/// Σ min(managed, watermark + protection) over the zones; one without managed pages (an empty Movable zone) has none.
+/// Σ min(managed, watermark + protection) over the zones; a zone without managed pages (an empty Movable zone) adds
+/// nothing.
 fn edge(watermark: Signal<Gauge<Pages>>) -> Reading<Bytes> {
     let kept = gauge(watermark).plus([gauge(ZONE_PROTECTION)]);
     over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes())
@@ -135,8 +136,8 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
 
-    /// Computed from the kernel's formulas (mm/page_alloc.c, __setup_per_zone_wmarks and setup_per_zone_lowmem_reserve) for
-    /// hosts of these sizes.
+    /// Expected values are computed from the kernel's formulas (mm/page_alloc.c, __setup_per_zone_wmarks and
+    /// setup_per_zone_lowmem_reserve) for hosts of these sizes.
     #[test]
     fn the_prediction_reproduces_known_hosts() {
         for (ram_mib, low, high) in [

@@ -1,4 +1,4 @@
-//! The limit that the observer itself lives under: in a container, that is the memory that matters first.
+//! The memory limit of memtide's own cgroup: in a container, that limit matters first.
 
 use timeline::{
     Entity,
@@ -11,21 +11,22 @@ use crate::evidence::Evidence;
 /// The tightest memory limit among the observer's cgroup and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnLimit {
-    /// The group that sets it, as keyed in the timeline.
+    /// The cgroup that sets it, by its key in the timeline.
     pub cgroup: String,
     /// The limit.
     pub max: Bytes,
-    /// What the group uses, page cache included.
+    /// Memory use of the cgroup, page cache included.
     pub current: Bytes,
-    /// What of it reclaim could take: page cache without shared memory. `None` if unknown.
+    /// The part of `current` that reclaim could take: page cache without shared memory. `None` if unknown.
     pub cache: Option<Bytes>,
 }
 
 impl OwnLimit {
-    /// Container runtimes nest a handful of groups; a hostile path may have millions.
+    /// The most levels of the path that are read: container runtimes nest a handful of cgroups; a hostile path may have
+    /// millions.
     const DEEPEST: usize = 64;
 
-    /// `None` outside a limited group, and where the source has no cgroup files.
+    /// Returns the limit; `None` outside a limited cgroup, and if the source has no cgroup files.
     pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
         let own = cx.facts.own_cgroup.as_deref()?;
         let ram = cx.ram().ok();
@@ -51,7 +52,7 @@ impl OwnLimit {
             .min_by_key(|limit| limit.max.saturating_sub(limit.current))
     }
 
-    /// Whether hardly anything is left below the limit, page cache given back included.
+    /// Whether hardly anything is left below the limit, even if the page cache is given back.
     pub fn is_full(&self) -> bool {
         // An engineering choice: with a twentieth left and no cache to drop, the next growth ends in a kill.
         const FULL: Ratio = Ratio::from_percent(95.0);
@@ -64,7 +65,7 @@ impl OwnLimit {
                 .is_some_and(|held| held >= FULL)
     }
 
-    /// How much of the limit is used.
+    /// Returns the used share of the limit.
     pub fn used(&self) -> Ratio {
         self.current.ratio_of(self.max).unwrap_or_default()
     }

@@ -1,5 +1,6 @@
-//! Whether tasks waited during a stretch, for memory or for disks: pressure totals (averages where one sample has no
-//! more), allocation stalls, major faults, blocked tasks. Each is absent where the source does not measure it; absence is not calm.
+//! Whether tasks waited during a stretch, for memory or for disks: pressure totals (averages if one sample has no
+//! more), allocation stalls, major faults, blocked tasks. Each is absent if the source does not measure it; absence
+//! does not mean calm.
 
 use timeline::{
     Counter, Signal, Stretch, Track,
@@ -14,16 +15,17 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::measures::psi_average::PressureAverage;
 
-/// The time over which waiting is judged: the worst ten seconds of an incident, as the kernel's avg10. A mean over an incident
-/// would depend on how long its level stays after tasks have gone on, and on where a recording is cut.
+/// The window in which waiting is judged: the worst ten seconds of an incident, like the kernel's avg10. A mean over
+/// the whole incident would depend on how long its level stays after tasks have resumed, and on where the recording is
+/// cut.
 const WORST: Span = Span::from_secs(10);
 
-/// The mean over the worst ten seconds of a stretch.
+/// Returns the mean over the worst ten seconds of a stretch.
 pub(crate) fn worst<Q: Quantity>(track: &Track<Q>, stretch: &Stretch) -> Option<Q> {
     track.highest_mean_in(stretch, WORST)
 }
 
-/// Of what time a share is.
+/// The time that a share of waiting refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum WindowPart {
     /// All of a short incident.
@@ -31,12 +33,12 @@ pub(crate) enum WindowPart {
     Whole,
     /// The worst part of a longer one: ten seconds, or the time between two samples.
     Worst(Span),
-    /// The minute before the only sample, as the kernel's avg60 has it.
+    /// The minute before the only sample, from the kernel's avg60.
     LastMinute,
 }
 
 impl WindowPart {
-    /// Of what [`worst`] gives the share.
+    /// Returns the time to which the shares from [`worst`] refer.
     pub(crate) fn for_stretch(stretch: &Stretch) -> Self {
         let interval = stretch.interval();
         let worst = WORST.max(Span::from_secs_f64(interval.as_secs_f64().round()));
@@ -47,7 +49,7 @@ impl WindowPart {
         }
     }
 
-    /// A share in a sentence: `up to 61 % of the time`.
+    /// Formats a share for a sentence: `up to 61 % of the time`.
     pub(crate) fn time(self, share: Ratio) -> String {
         match self {
             Self::Whole => format!("{share} of the time"),
@@ -56,7 +58,7 @@ impl WindowPart {
         }
     }
 
-    /// After the shares in a line of evidence.
+    /// Returns the remark behind the shares in a line of evidence.
     pub(crate) fn remark(self) -> String {
         match self {
             Self::Whole => String::new(),
@@ -66,7 +68,7 @@ impl WindowPart {
     }
 }
 
-/// How much tasks waited for one thing, on the host or in a cgroup.
+/// Shares of time in which tasks waited for one thing, on the host or in a cgroup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waited {
     /// At least one task.
@@ -77,7 +79,7 @@ pub(crate) struct Waited {
 }
 
 impl Waited {
-    /// In the worst part of a stretch, where `share` gives that of a pressure total.
+    /// Measures the worst part of a stretch; `share` returns that share for a pressure total.
     pub(crate) fn during(
         stretch: &Stretch,
         [some, full]: [Signal<Counter<Micros>>; 2],
@@ -90,13 +92,13 @@ impl Waited {
         }
     }
 
-    /// Nothing ran for much of the time.
+    /// Whether nothing ran for much of the time.
     pub(crate) fn is_standstill(&self) -> bool {
         self.full
             .is_some_and(|full| full >= PressureWindow::STANDSTILL)
     }
 
-    /// What tasks did and for how long: `stalled` and `up to 61 % of the time`; `None` where it was not measured.
+    /// Returns what tasks did and for how long: `stalled` and `up to 61 % of the time`; `None` if it was not measured.
     pub(crate) fn clause(&self) -> Option<(&'static str, String)> {
         match self.full.filter(|full| *full >= PressureWindow::MEMORY) {
             Some(full) => Some(("stalled", self.over.time(full))),
@@ -104,12 +106,12 @@ impl Waited {
         }
     }
 
-    /// For how much of the time a task waited: `up to 61 % of the time`.
+    /// Returns for how much of the time a task waited: `up to 61 % of the time`.
     pub(crate) fn time(&self) -> Option<String> {
         Some(self.over.time(self.some?))
     }
 
-    /// `some 78 %, full 71 % in the worst 10 s`, for a line of evidence; without `full` where it was not measured.
+    /// Returns `some 78 %, full 71 % in the worst 10 s`, for a line of evidence; without `full` if it was not measured.
     pub(crate) fn shares(&self) -> String {
         let share = |name: &str, share: Option<Ratio>| share.map(|share| format!("{name} {share}"));
         let shares = [share("some", self.some), share("full", self.full)];
@@ -118,7 +120,7 @@ impl Waited {
     }
 }
 
-/// Of the worst ten seconds of a stretch.
+/// Waiting in the worst ten seconds of a stretch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PressureWindow {
     /// At least one task waited for memory.
@@ -132,39 +134,40 @@ pub(crate) struct PressureWindow {
     allocation_stalls: Option<PerSecond<Count>>,
     major_faults: Option<PerSecond<Count>>,
     blocked: Option<f64>,
-    /// By how much a recorder came late itself, at most.
+    /// The most by which the recorder itself was late.
     late: Option<Micros>,
     over: WindowPart,
 }
 
 impl PressureWindow {
-    /// Below this no task waits for memory noticeably: what healthy hosts stay below.
+    /// Below this share tasks do not wait noticeably for memory: healthy hosts stay below it.
     pub(crate) const CALM: Ratio = Ratio::from_percent(1.0);
-    /// Memory pressure from here on is more than noise.
+    /// From this share on, memory pressure is more than noise.
     pub(crate) const MEMORY: Ratio = PressureAverage::MUCH;
     /// The same for disks, where a busy healthy host waits more; an engineering choice.
     pub(crate) const IO: Ratio = Ratio::from_percent(10.0);
-    /// A recorder that only sleeps and reads is kept from that by nothing but a host that stalls. It comes late by
-    /// milliseconds on calm hosts, and by 1 to 4 s under reclaim (labelled captures, November 2026).
+    /// A recorder that is late by this much shows a stalled host: it only sleeps and reads, so nothing else delays it.
+    /// It is late by milliseconds on calm hosts, and by 1 to 4 s under reclaim (labelled captures, November 2026).
     pub(crate) const LATE: Micros = Micros::new(1_000_000);
-    /// Nothing at all ran for a quarter of the time: work stalls. systemd-oomd kills at 60 % for 30 s, which its
-    /// manual calls the last resort; users complain long before.
+    /// Nothing at all ran for a quarter of the time: work stalls. systemd-oomd kills at 60 % for 30 s, which its manual
+    /// calls the last resort; users complain long before.
     pub(crate) const STANDSTILL: Ratio = Ratio::from_percent(25.0);
-    /// Allocations that had to reclaim memory themselves. Labelled captures, November 2026: 0 on calm hosts but for single
-    /// events, 10 to 300/s on short ones.
+    /// Allocations that had to reclaim memory themselves. Labelled captures, November 2026: 0 on calm hosts except for
+    /// single events, 10 to 300/s on hosts short of memory.
     pub(crate) const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// Page faults that waited for a disk; an engineering choice: at 1 ms each, a tenth of one task's time.
     pub(crate) const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
-    /// Pages that allocating tasks scan themselves, from which on they do reclaim. Labelled captures, November 2026:
-    /// 63,000 pages/s with node reclaim on and 0 with it off; 52 in the worst second of a stream that kswapd keeps up with.
+    /// Pages scanned by allocating tasks; from this rate on, tasks do reclaim. Labelled captures, November 2026:
+    /// 63,000 pages/s with node reclaim on and 0 with it off; 52 in the worst second of a stream that kswapd keeps up
+    /// with.
     pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
-    /// Direct reclaim of a short host stalls once in some 30 to 120 scanned pages (labelled captures); node reclaim, which
-    /// mm/vmscan.c does not count as an allocation stall, never.
+    /// Up to this many allocation stalls per scanned page are node reclaim, which mm/vmscan.c does not count as an
+    /// allocation stall. Direct reclaim of a host short of memory stalls once per 30 to 120 pages (labelled captures).
     pub(crate) const PER_SCANNED_PAGE: f64 = 0.001;
     /// One task in uninterruptible sleep in every sample.
     const BLOCKED: f64 = 1.0;
 
-    /// What the source shows of `stretch`.
+    /// Measures what the source shows of `stretch`.
     pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
         let share = |signal| worst(&cx.stall(signal).ok()?, stretch);
         let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
@@ -193,20 +196,20 @@ impl PressureWindow {
                 .and_then(|track| track.max_in(stretch))
                 .map(|(late, _)| late),
             blocked: cx.gauge(TASKS_BLOCKED).ok().and_then(|track| {
-                // A mean of counts must keep its fraction: half a task is a task in every second sample.
+                // A mean of counts must keep its fraction: 0.5 is one task in every second sample.
                 let tasks: Track<Ratio> = track.cast();
                 Some(worst(&tasks, stretch)?.get())
             }),
         }
     }
 
-    /// Whether this much scanning with so few allocation stalls is a node's own reclaim (vm.zone_reclaim_mode), not lack of
-    /// memory.
+    /// Whether so few allocation stalls for this much scanning mean node reclaim (vm.zone_reclaim_mode) rather than
+    /// lack of memory.
     pub(crate) fn are_of_a_node(stalls: PerSecond<Count>, scanned: PerSecond<Pages>) -> bool {
         stalls.get() <= scanned.get() * Self::PER_SCANNED_PAGE
     }
 
-    /// Without pressure: at least as many tasks slept uninterruptibly as there are CPUs to run them.
+    /// Without pressure data: whether at least as many tasks slept uninterruptibly as there are CPUs to run them.
     pub(crate) fn all_blocked(&self, cx: &Evidence<'_>) -> bool {
         let pressure = self.memory_some.is_some() || self.io_some.is_some();
         match (self.blocked, cx.facts.cpus) {
@@ -215,7 +218,7 @@ impl PressureWindow {
         }
     }
 
-    /// Tasks waited because memory had to be made first.
+    /// Whether tasks waited because memory had to be reclaimed first.
     pub(crate) fn for_memory(&self) -> bool {
         self.memory_some.is_some_and(|s| s >= Self::MEMORY)
             || self
@@ -223,14 +226,14 @@ impl PressureWindow {
                 .is_some_and(|s| s >= Self::ALLOCATION_STALLS)
     }
 
-    /// Tasks waited for pages to come from a disk.
+    /// Whether tasks waited for pages to come from a disk.
     pub(crate) fn for_disk(&self) -> bool {
         self.io_some.is_some_and(|s| s >= Self::IO)
             || self.major_faults.is_some_and(|f| f >= Self::MAJOR_FAULTS)
             || self.blocked.is_some_and(|b| b >= Self::BLOCKED)
     }
 
-    /// Tasks waited for either.
+    /// Whether tasks waited for memory or for a disk.
     pub(crate) fn any(&self) -> bool {
         self.for_memory() || self.for_disk()
     }
@@ -244,12 +247,12 @@ impl PressureWindow {
             || self.blocked.is_some()
     }
 
-    /// Nothing ran for much of the time.
+    /// Whether nothing ran for much of the time.
     pub(crate) fn standstill(&self) -> bool {
         self.longest().is_some_and(|full| full >= Self::STANDSTILL)
     }
 
-    /// How much it matters: little if no task waited, as far as measured.
+    /// Returns the severity: info if no task waited, as far as measured.
     pub(crate) fn severity(&self) -> Severity {
         match (self.any(), self.measured()) {
             (true, _) if self.standstill() => Severity::Critical,
@@ -258,7 +261,7 @@ impl PressureWindow {
         }
     }
 
-    /// The larger of the two shares of time in which nothing ran. They overlap, so they are not added.
+    /// Returns the larger of the two shares of time in which nothing ran. They overlap, so they are not added.
     fn longest(&self) -> Option<Ratio> {
         match (self.memory_full, self.io_full) {
             (Some(memory), Some(io)) => Some(if memory >= io { memory } else { io }),
@@ -266,7 +269,7 @@ impl PressureWindow {
         }
     }
 
-    /// A second sentence for a title: ` Tasks stalled 61 % of the time.`; empty if too little to mention.
+    /// Returns a second sentence for a title: ` Tasks stalled 61 % of the time.`; empty if too little to mention.
     pub(crate) fn sentence(&self) -> String {
         match self.longest() {
             Some(full) if full >= Self::MEMORY => {
@@ -276,7 +279,7 @@ impl PressureWindow {
         }
     }
 
-    /// What would settle the matter, where pressure is not measured.
+    /// Returns what would settle the matter, if pressure is not measured.
     pub(crate) fn open(&self) -> &'static str {
         if self.memory_some.is_some() || self.io_some.is_some() {
             ""
@@ -285,7 +288,7 @@ impl PressureWindow {
         }
     }
 
-    /// Adds the stalls that were measured to a finding's evidence.
+    /// Adds the measured stalls to a finding's evidence.
     pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
         if let (Some(some), Some(full)) = (self.memory_some, self.memory_full) {
             finding = finding.shows_from(

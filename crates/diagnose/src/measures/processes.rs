@@ -1,4 +1,4 @@
-//! Who holds the memory: processes grouped by name, largest first; and which ones held it and are gone.
+//! Owners of memory: processes grouped by name, largest first; and processes that had memory and are gone.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ struct ProgramGroup {
     swapped: Bytes,
 }
 
-/// What holds less than this part of RAM is not worth a name beside those that fill it: an engineering choice.
+/// An owner of less than this share of RAM is not named beside those that fill it: an engineering choice.
 const WORTH_NAMING: Ratio = Ratio::from_percent(0.5);
 
 fn worth_naming(cx: &Evidence<'_>) -> Bytes {
     cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING))
 }
 
-/// Whether a process is a recorder that made itself unkillable: it is not what fills memory.
+/// Whether a process is a recorder that made itself unkillable: such a process does not fill memory.
 pub(crate) fn is_recorder(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
     cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO)
 }
 
-/// The three processes that hold most of something, and how much.
+/// Returns the three processes with the largest amounts of something, and the amounts.
 pub(crate) fn holding<'a>(
     cx: &Evidence<'a>,
     held: impl Fn(&'a EntitySeries) -> Option<Bytes>,
@@ -47,7 +47,8 @@ pub(crate) fn holding<'a>(
         .collect()
 }
 
-/// Programs around a sample by what their processes hold of something, taken together in such a way; most first.
+/// Returns programs around a sample, the largest first. `held` measures one process; `together` combines processes of
+/// one name.
 pub(crate) fn programs<'a>(
     cx: &Evidence<'a>,
     index: usize,
@@ -69,8 +70,8 @@ pub(crate) fn programs<'a>(
     programs
 }
 
-/// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
-/// not separate them).
+/// Returns the largest groups of processes around sample `index`, by anonymous memory and swap (by RSS if the source
+/// does not separate them).
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, ProgramGroup> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {
@@ -97,7 +98,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             .unwrap_or_default();
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    // Kernel threads hold nothing, and what holds next to nothing is not whom to ask.
+    // Kernel threads have no memory of this kind, and very small owners are no suspects.
     let least = worth_naming(cx);
     groups.retain(|(_, g)| g.held + g.swapped > least);
     groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
@@ -112,7 +113,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
         .collect()
 }
 
-/// The largest services and scopes around sample `index`, by all memory that is charged to them.
+/// Returns the largest services and scopes around sample `index`, by all memory charged to them.
 pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let least = worth_naming(cx);
     let mut units: Vec<_> = cgroups::units(cx, index)
@@ -129,8 +130,8 @@ pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec
         .collect()
 }
 
-/// The largest process that was there when processes were read before `index` and is not when they are read again: after a
-/// kill, most likely its victim. Its name, and the memory it held in RAM and swap.
+/// Returns the largest process that existed in the last reading of processes before `index` and is gone in the next
+/// one, with its memory in RAM and swap. After a kill it is most likely the victim.
 pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Bytes)> {
     let before = cx.rows_at(Entity::Process, index.checked_sub(1)?)?;
     let index = cx.rows_from(Entity::Process, index)?;

@@ -1,4 +1,4 @@
-//! The kernel's averages of memory pressure: what one sample shows of the minutes before it. Where two totals give the
+//! The kernel's averages of memory pressure: what one sample shows of the minutes before it. If two totals give the
 //! share of the recorded time, that share is better, and the averages are not used.
 
 use timeline::{
@@ -14,14 +14,14 @@ use units::{Micros, Ratio};
 
 use crate::evidence::Evidence;
 
-/// Shares of the time before the last sample.
+/// Shares of time in a window before the last sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PressureAverage {
     /// At least one task waited.
     pub(crate) some: Ratio,
     /// All tasks waited; the kernel does not print it everywhere.
     pub(crate) full: Option<Ratio>,
-    /// Of which time: `last minute`.
+    /// The window: `last minute`.
     pub(crate) period: &'static str,
 }
 
@@ -31,11 +31,11 @@ const MINUTE: &str = "last minute";
 const FIVE_MINUTES: &str = "last 5 minutes";
 
 impl PressureAverage {
-    /// Memory pressure from here on is more than noise: healthy hosts stay below 1 %, and swap thrash shows 45 % and more
-    /// (labelled captures).
+    /// From this share on, memory pressure is more than noise: healthy hosts stay below 1 %, and swap thrash shows 45 %
+    /// and more (labelled captures).
     pub(crate) const MUCH: Ratio = Ratio::from_percent(5.0);
 
-    /// The window in which the host's tasks waited most for memory.
+    /// Returns the window in which the host's tasks waited most for memory.
     pub(crate) fn for_memory(cx: &Evidence<'_>) -> Option<Self> {
         if cx.stall(PSI_MEMORY_SOME).is_ok() {
             return None;
@@ -74,7 +74,7 @@ impl PressureAverage {
         ])
     }
 
-    /// The last minute of the host: for memory, and for disks.
+    /// Returns the host's last minute: for memory, and for disks.
     pub(crate) fn minute(cx: &Evidence<'_>) -> (Option<Self>, Option<Self>) {
         let read = |signal| cx.timeline.last(signal);
         (
@@ -83,12 +83,12 @@ impl PressureAverage {
         )
     }
 
-    /// More than healthy hosts wait.
+    /// Whether tasks waited more than on healthy hosts.
     pub(crate) fn matters(&self) -> bool {
         self.some >= Self::MUCH
     }
 
-    /// `Tasks stalled on memory 58 % of the last 5 minutes (full)`; `subject` is empty or ` of the cgroup X`.
+    /// Returns `Tasks stalled on memory 58 % of the last 5 minutes (full)`; `subject` is empty or ` of the cgroup X`.
     pub(crate) fn clause(&self, subject: &str) -> String {
         match self.full.filter(|full| *full >= Self::MUCH) {
             Some(full) => {
@@ -121,7 +121,7 @@ fn window(
     })
 }
 
-/// Of windows that are alike the longer, which stands last.
+/// Returns the window with the most waiting; of equal windows the longer, which comes last.
 fn worst(windows: [Option<PressureAverage>; 2]) -> Option<PressureAverage> {
     windows
         .into_iter()

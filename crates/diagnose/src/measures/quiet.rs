@@ -1,5 +1,5 @@
-//! Whether memory was enough for a while: no refaults, swap-ins, stalls. A note that says "this is fine" rests on it;
-//! without it such a note would contradict a finding of that time.
+//! Whether memory was enough for a while: no refaults, swap-ins, stalls. A note that something is harmless rests on it;
+//! otherwise the note could contradict a finding of that time.
 
 use timeline::{
     Stretch, Track,
@@ -14,7 +14,7 @@ use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::{SWAPPED_AGAIN, refaults_file, swapped_in};
 use crate::trigger::{Predicate, all, rate, stall};
 
-/// What was measured, all of it low.
+/// The measured rates and shares, all of them low.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Quiet {
     refaults: Option<PerSecond<Pages>>,
@@ -23,12 +23,13 @@ pub(crate) struct Quiet {
 }
 
 impl Quiet {
-    /// An engineering choice: a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
+    /// An engineering choice: a labelled capture of files that fit shows 91 in its busiest second, one of thrash
+    /// 8,000 and more.
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
-    /// Half of what swap-thrash asks.
+    /// Half of the threshold of swap-thrash.
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(SWAPPED_AGAIN.get() / 2.0);
 
-    /// Holds where nothing that is measured disturbs.
+    /// Returns a predicate that holds where everything that is measured is low.
     pub(crate) fn holds() -> Predicate {
         let again = refaults_file().at_most("files read again", Self::REFAULTS);
         let swapped_in = swapped_in().at_most("swapped in", Self::SWAPPED_IN);
@@ -46,7 +47,7 @@ impl Quiet {
         ]
     }
 
-    /// How calm `stretch` was, or what disturbed it.
+    /// Returns how calm `stretch` was, or as an error what disturbed it.
     pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, String> {
         fn low<Q: Quantity>(
             track: Result<Track<Q>, Missing>,
@@ -103,7 +104,8 @@ impl Quiet {
         })
     }
 
-    /// The independent kinds of evidence that were measured. That nothing was swapped in is none: files may be missed.
+    /// Returns the independent kinds of evidence that were measured. Absence of swap-ins is not one of them: files may
+    /// refault.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds = Vec::new();
         if self.refaults.is_some() {
@@ -115,7 +117,7 @@ impl Quiet {
         kinds
     }
 
-    /// What would settle it.
+    /// Returns which measurements would settle the matter.
     pub(crate) fn open(&self) -> &'static str {
         match (self.refaults, self.stalled) {
             (Some(_), Some(_)) => "",
@@ -125,7 +127,7 @@ impl Quiet {
         }
     }
 
-    /// `, and no task waited`, as far as measured.
+    /// Returns `, and no task waited`, as far as measured.
     pub(crate) fn clause(&self, cx: &Evidence<'_>) -> &'static str {
         if self.refaults.is_some() {
             ", and no task waited"
@@ -138,7 +140,7 @@ impl Quiet {
         }
     }
 
-    /// Adds what was measured to a finding's evidence.
+    /// Adds the measurements to a finding's evidence.
     pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
         if let Some(refaults) = self.refaults {
             finding = finding.shows_below(

@@ -1,4 +1,4 @@
-//! Quantities that no kernel file holds and that several triggers and stories need: each is defined here, once.
+//! Quantities that no kernel file reports and that several triggers and stories need: each is defined here, once.
 
 use timeline::Track;
 use timeline::signals::{
@@ -13,29 +13,31 @@ use crate::measures::floor::Floor;
 use crate::measures::pressure::PressureWindow;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 
-/// File refaults: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
-/// while thrashing, one second of 0.4 MiB/s on a calm host. A slow disk gives no more than this when every page is sought.
+/// Threshold of file refaults: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more while
+/// thrashing, one second of 0.4 MiB/s on a calm host. A slow disk delivers no more than this if every page needs a
+/// seek.
 pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
-/// Anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one
-/// second of a host with a floor set too high.
+/// Threshold of anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one second of
+/// a host whose floor is set too high.
 pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
 
-/// A host with this much available all the time does not swap for lack of memory; thrashing ones have below 10 %.
+/// A host with this much memory available all the time does not swap for lack of memory; thrashing hosts have below
+/// 10 %.
 pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
 
-/// At this vm.swappiness and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).
+/// At this vm.swappiness and below the kernel drops file pages as long as it can (mm/vmscan.c, get_scan_count).
 pub(crate) const LOW_SWAPPINESS: u64 = 10;
 
-/// Waiting for a tenth of the time is what users notice: an engineering choice.
+/// Users notice waiting for a tenth of the time: an engineering choice.
 pub(crate) const NOTICED: Ratio = Ratio::from_percent(10.0);
 
-/// Waiting for memory from which on reclaim costs something: an engineering choice. Healthy hosts stay below 1 %. Labelled
-/// captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
+/// From this share of waiting for memory on, reclaim costs something: an engineering choice. Healthy hosts stay below
+/// 1 %. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it does harm.
 pub(crate) const RECLAIM_COSTS: Ratio = Ratio::from_percent(2.0);
 
-/// With this share of RAM available or less the host is near a shortage: an engineering choice, it counts where something
-/// else says so too. Calm labelled captures have 15 % and more (November 2026).
+/// With this share of RAM available or less the host is near a shortage: an engineering choice, used only together with
+/// other evidence. Calm labelled captures have 15 % and more (November 2026).
 pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
 
 /// Page cache that can be dropped: Cached − Shmem + Buffers.
@@ -45,8 +47,8 @@ pub(crate) fn page_cache() -> Reading<Bytes> {
         .plus([gauge(MEM_BUFFERS)])
 }
 
-/// Where free memory rests under load: the floor's upper edge from the zones' watermarks, or predicted for a host of this
-/// size.
+/// The level of free memory under load: the floor's upper edge from the zones' watermarks, or predicted for a host of
+/// this size.
 pub(crate) fn floor() -> Reading<Bytes> {
     computed("floor", |cx| match cx.floor() {
         Ok(floor) => Ok(floor.high.cast()),
@@ -54,12 +56,12 @@ pub(crate) fn floor() -> Reading<Bytes> {
     })
 }
 
-/// Memory that only swap takes: anonymous, shared and tmpfs.
+/// Memory that only swap can take: anonymous, shared and tmpfs.
 pub(crate) fn swappable() -> Reading<Bytes> {
     gauge(MEM_ANON).plus([gauge(MEM_SHMEM)])
 }
 
-/// Holds where tasks wait for memory: memory stalls (of the last minute where one sample knows no more), or allocations
+/// Holds where tasks wait for memory: memory stalls (of the last minute if there is only one sample), or allocations
 /// that reclaim memory themselves.
 pub(crate) fn memory_waits() -> Predicate {
     let now = stall(PSI_MEMORY_SOME).at_least("memory stalls", PressureWindow::MEMORY);
@@ -71,7 +73,7 @@ pub(crate) fn memory_waits() -> Predicate {
     ]
 }
 
-/// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
+/// Used swap as the source prints it (the finer figure if `free -h` rounds), or SwapTotal − SwapFree.
 pub(crate) fn swap_used() -> Reading<Bytes> {
     gauge(SWAP_USED).or(gauge(SWAP_TOTAL).minus(gauge(SWAP_FREE)))
 }
@@ -86,7 +88,7 @@ pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
     rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
 }
 
-/// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off, where
+/// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are subtracted, if
 /// they are counted.
 pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
     let both = rate(REFAULT_BOTH);
@@ -96,27 +98,28 @@ pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
 
 // The same as tracks, for stories.
 impl Evidence<'_> {
-    /// Page cache that can be dropped: Cached − Shmem + Buffers.
+    /// Returns page cache that can be dropped: Cached − Shmem + Buffers.
     pub fn page_cache(&self) -> Result<Track<Bytes>, Missing> {
         page_cache().track(self)
     }
 
-    /// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
+    /// Returns used swap as the source prints it (the finer figure if `free -h` rounds), or SwapTotal − SwapFree.
     pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
         swap_used().track(self)
     }
 
-    /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
+    /// Returns pages swapped in from anywhere: devices, the zswap pool, zero pages.
     pub fn swapped_in(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         swapped_in().track(self)
     }
 
-    /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
+    /// Returns pages swapped out to anywhere: devices, the zswap pool, zero pages.
     pub fn swapped_out(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         swapped_out().track(self)
     }
 
-    /// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off.
+    /// Returns file pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are
+    /// subtracted.
     pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         refaults_file().track(self)
     }

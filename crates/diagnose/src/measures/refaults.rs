@@ -1,4 +1,4 @@
-//! Files that are read again after eviction: where they are, and who evicts them.
+//! Files that are read again after eviction: which cgroups they belong to, and what evicts them.
 
 use timeline::facts::ZONE_RECLAIM_MODE;
 use timeline::signals::{CGROUP_REFAULT_FILE, MEM_FREE, PGPGIN, PGSCAN_DIRECT, PGSCAN_KSWAPD};
@@ -11,18 +11,18 @@ use crate::measures::floor::Floor;
 use crate::measures::readings::{READ_AGAIN, refaults_file};
 use crate::trigger::{Predicate, all, rate};
 
-/// Below this share of the disk reads something else reads; an engineering choice: a cold start that re-reads a few pages
-/// stays below a third.
+/// If refaults are a smaller share of the disk reads, other reads dominate. An engineering choice: a cold start that
+/// re-reads a few pages stays below a third.
 pub(crate) const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
-/// The host evicts at least as many pages as refault; a limit's reclaim is not in these counters (mm/vmscan.c,
-/// cgroup_reclaim), so far fewer scanned pages mean that a limit evicts.
+/// With fewer pages scanned per refault, a limit evicts: its reclaim is not in these counters (mm/vmscan.c,
+/// cgroup_reclaim), while the host evicts at least as many pages as refault.
 const SCANNED_PER_REFAULT: f64 = 0.1;
-/// Cgroups with this share of the refaults explain them.
+/// Cgroups with at least this share of the refaults explain them.
 const IN_GROUPS: Ratio = Ratio::from_percent(60.0);
-/// Free on the whole host beyond its floor, as in node-reclaim-on: then the host as such was not short.
+/// Free memory beyond the floor on the whole host, as in node-reclaim-on: with this much the host itself was not short.
 const FREE: Ratio = Ratio::from_percent(5.0);
 
-/// Holds where files refault for lack of cache: enough of them, and a good part of all reads.
+/// Holds where files refault for lack of cache: at a high rate, and as a good part of all reads.
 pub(crate) fn rereading() -> Predicate {
     let again = || refaults_file().bytes();
     let of_reads = again().at_least(
@@ -35,7 +35,7 @@ pub(crate) fn rereading() -> Predicate {
     ]
 }
 
-/// Why it is not the host that lacks cache, if something narrower evicts while the host has memory.
+/// Returns why the host does not lack cache, if something narrower evicts while the host has memory.
 pub(crate) fn evicted_by_another(
     cx: &Evidence<'_>,
     stretch: &Stretch,
@@ -96,7 +96,7 @@ pub(crate) fn evicted_by_another(
     })
 }
 
-/// Whether free memory stayed well clear of the floor: then no shortage of the host evicted anything.
+/// Whether free memory stayed well above the floor: then no shortage of the host evicted anything.
 pub(crate) fn has_free(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
     let (Some(free), Ok(ram)) = (
         cx.gauge(MEM_FREE)

@@ -1,12 +1,12 @@
-//! How a level rose: every rise of all that was watched, from where to where, and whether it climbed or jumped.
+//! How a level rose: every rise in a recording, with its bounds, and whether it climbed or jumped.
 //!
-//! A jump is memory that was taken once and not given back, as a database does when it starts; a climb may go on. A leak is
-//! claimed from neither: that needs hours.
+//! A jump is memory that was taken once and not given back, as a database does when it starts; a climb may go on.
+//! Neither proves a leak: that needs hours.
 //!
-//! A rise goes on while the level makes new highs. It ends where the level falls back by more than half of it, or stands
-//! still for longer than it took so far. Both rest on what lies around the rise alone, so the same rise is found however
-//! much was watched before and after it; and as the time to stand still grows with the rise, one estimator finds thirty
-//! seconds and thirty days.
+//! A rise goes on while the level reaches new highs. It ends where the level falls back by more than half of the rise,
+//! or stands still for longer than the rise took so far. Both depend only on the time around the rise, so the same rise
+//! is found however much was recorded before and after it. As the permitted pause grows with the rise, one estimator
+//! finds rises of thirty seconds and of thirty days.
 
 use timeline::{Stretch, Track};
 use units::{Bytes, Quantity, Ratio, Span};
@@ -17,51 +17,52 @@ use crate::trigger::{
     FoundBy, LEVEL, Numbers, Occurrence, Predicate, Reading, Subject, Subjects, Trigger, While, ram,
 };
 
-/// Start-up and warm-up are over: what rises for longer may be a leak.
+/// After this time start-up and warm-up are over: a longer rise may be a leak.
 pub(crate) const LONG: Span = Span::from_hours(1);
 
 /// One rise of a level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rise {
-    /// From where the level left its low to where it was all but at its high.
+    /// From where the level left its low to where it had nearly reached its high.
     pub(crate) stretch: Stretch,
-    /// The level before.
+    /// The level before the rise.
     pub(crate) from: Bytes,
-    /// The level after.
+    /// The level after the rise.
     pub(crate) to: Bytes,
-    /// Whether it took its time, in several steps; what rose within one or two samples of more was taken once. Two samples
-    /// alone cannot show it, and count as a climb.
+    /// Whether it rose gradually, in several steps. A rise within one or two of many samples is a jump. Two samples
+    /// alone cannot show the difference, and count as a climb.
     pub(crate) climbs: bool,
-    /// Whether at least half of it was there for as long as a level must be.
+    /// Whether at least half of it lasted for as long as a level must last.
     stays: bool,
 }
 
 impl Rise {
-    /// Wobble at both ends does not count as part of the rise, nor as its going on.
+    /// Changes of less than this part of a rise are wobble: they neither extend the rise at its ends nor keep it going.
     const EDGE: f64 = 0.05;
-    /// A level that falls back by more than this part of a rise has ended it.
+    /// A fall by more than this part of a rise ends it.
     const GIVEN_BACK: f64 = 0.5;
-    /// A rise that stands still for no longer than this goes on: an engineering choice, a pause of the program that takes
+    /// A rise goes on after a pause of up to this length: an engineering choice, a pause of the program that takes
     /// memory. Longer rises may pause for as long as they took so far.
     const PAUSE: Span = Span::from_mins(1);
-    /// The same where samples are rarer.
+    /// The same in samples, if samples are rarer.
     const PAUSE_SAMPLES: usize = 3;
-    /// What takes less is a jump: an engineering choice; programs that take memory once have it within seconds.
+    /// A shorter rise is a jump: an engineering choice; programs that take memory once have it within seconds.
     const CLIMB: Span = Span::from_secs(10);
-    /// And a climb is seen in so many samples.
+    /// A climb has at least this many samples.
     const CLIMB_SAMPLES: usize = 4;
-    /// And no step of it is more than this part of it, else that step is the rise.
+    /// No step of a climb is more than this part of it; otherwise that step is the rise.
     const CLIMB_STEP: f64 = 0.5;
-    /// What of the time before and after belongs to the levels before and after.
+    /// The time before and after a rise that counts for the levels before and after it.
     const AROUND: Span = Span::from_secs(10);
-    /// A story sees the time close by only, where the level may have left its low already: both ends may miss an edge.
+    /// A story finds rises from this part of the size on: its window is short, so the level may have left its low
+    /// already, and both ends may miss an edge.
     const SEEN_CLOSE: Ratio = Ratio::from_percent(90.0);
-    /// A rise that is smaller is nothing on a host of unknown size.
+    /// The smallest rise that counts on a host of unknown size.
     const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
     /// A rise below this is noise on any host.
     pub(crate) const NOISE: Bytes = Bytes::from_mib(16);
 
-    /// All rises of `track`, in order of time.
+    /// Returns all rises of `track`, in order of time.
     fn all(track: &Track<Bytes>) -> Vec<Self> {
         let values = track.values().iter().enumerate();
         let levels: Vec<LevelPoint> = values
@@ -82,7 +83,7 @@ impl Rise {
         found
     }
 
-    /// Without the wobble at its ends.
+    /// Returns the rise between two levels, without the wobble at its ends.
     fn between(
         track: &Track<Bytes>,
         levels: &[LevelPoint],
@@ -128,30 +129,30 @@ impl Rise {
         })
     }
 
-    /// The rises of `track` by so much or more that were not given back at once.
+    /// Returns the rises of `track` that are at least `least` and were not given back at once.
     pub(crate) fn of_size(track: &Track<Bytes>, least: Bytes) -> Vec<Self> {
         let mut rises = Self::all(track);
         rises.retain(|rise| rise.stays && rise.by() >= least);
         rises
     }
 
-    /// The rises that an incident is about, in its window.
+    /// Returns the rises that an incident is about, in its window.
     pub(crate) fn seen(track: &Track<Bytes>, least: Bytes) -> impl Iterator<Item = Self> {
         Self::of_size(track, least.share(Self::SEEN_CLOSE)).into_iter()
     }
 
-    /// By how much.
+    /// Returns its size.
     pub(crate) fn by(&self) -> Bytes {
         self.to.saturating_sub(self.from)
     }
 
-    /// From which size on a rise counts: this share of RAM, and no noise; 256 MiB where RAM is not known.
+    /// Returns the smallest rise that counts: this share of RAM, but at least 16 MiB; 256 MiB if RAM is unknown.
     pub(crate) fn least(share: Ratio) -> Reading<Bytes> {
         let of_ram = ram().share(share).max(Self::NOISE);
         of_ram.or(Reading::constant(Self::UNKNOWN_RAM))
     }
 
-    /// The same as a number.
+    /// Returns the same as a number.
     pub(crate) fn at_least(cx: &Evidence<'_>, share: Ratio) -> Bytes {
         let least = cx.ram().map(|ram| ram.share(share).max(Self::NOISE));
         least.unwrap_or(Self::UNKNOWN_RAM)
@@ -166,10 +167,10 @@ struct LevelPoint {
     value: f64,
 }
 
-/// The first rise from such a level on, from its lowest point to its highest; `None` where none begins any more.
+/// Returns the first rise from level `start` on, from its lowest point to its highest; `None` if no further one begins.
 fn next(levels: &[LevelPoint], start: usize) -> Option<(usize, usize)> {
     let (mut low, mut high) = (start, start);
-    // Up to where it went on by more than wobble, and where it had left its low by then.
+    // The last place where it went on by more than wobble, and where it had left its low by then.
     let (mut went_on, mut left) = (start, start);
     for i in start + 1..levels.len() {
         let value = levels[i].value;
@@ -198,14 +199,14 @@ fn next(levels: &[LevelPoint], start: usize) -> Option<(usize, usize)> {
     (high > low).then_some((low, high))
 }
 
-/// Where a rise left its low for good, at `from` or later.
+/// Returns where a rise left its low for good, at `from` or later.
 fn leaves(levels: &[LevelPoint], low: usize, from: usize, high: usize) -> usize {
     let edge = levels[low].value + (levels[high].value - levels[low].value) * Rise::EDGE;
     let mut between = (from..high).rev();
     between.find(|i| levels[*i].value <= edge).unwrap_or(from)
 }
 
-/// A trigger of levels that are large, or rise; `could` is what a minute in which one begins shows.
+/// A trigger of levels that are large or rise; `could` is what a minute in which an incident begins shows.
 pub(crate) fn trigger(
     find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
     could: Predicate,
@@ -218,7 +219,7 @@ pub(crate) fn trigger(
     })
 }
 
-/// By how much a level rises, at each sample of a rise: how near a quiet host came to one.
+/// Returns the size of the rise at each of its samples, else 0: shows how near a quiet host came to one.
 pub(crate) fn heights(cx: &Evidence<'_>, track: &Track<Bytes>) -> Numbers {
     let mut heights = vec![Some(0.0); cx.timeline.len()];
     for rise in Rise::all(track).into_iter().filter(|rise| rise.stays) {
@@ -227,8 +228,8 @@ pub(crate) fn heights(cx: &Evidence<'_>, track: &Track<Bytes>) -> Numbers {
     cx.timeline.track(heights)
 }
 
-/// Times of a level that lasts, and of rises: what overlaps is one. A level that a rise leads to belongs to it however short it
-/// is, as a recording may end there.
+/// Joins intervals of a level that lasts with those of rises if they overlap. A level that a rise leads to belongs to
+/// it however short it is, as a recording may end there.
 pub(crate) fn with_levels(
     cx: &Evidence<'_>,
     level: Predicate,
@@ -274,7 +275,8 @@ mod tests {
     use super::*;
     use timeline::{Facts, Sample, Timeline, signals::MEM_SHMEM};
 
-    /// One sample after so many seconds each, in MiB: from, to, first and last sample of each rise, whether it climbs.
+    /// Reads one sample every `seconds`, in MiB. Returns for each rise: from, to, first and last sample, whether it
+    /// climbs.
     fn every(seconds: u64, mib: &[u64]) -> Vec<(u64, u64, usize, usize, bool)> {
         let mut timeline = Timeline::default();
         for (i, mib) in mib.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which slab caches are the largest. /proc/slabinfo is for root only and is read more rarely than the rest.
+//! The largest slab caches. /proc/slabinfo is readable by root only and is read more rarely than the rest.
 
 use timeline::{
     Entity, EntitySeries, Stretch,
@@ -15,12 +15,13 @@ use crate::trigger::Numbers;
 pub(crate) struct SlabCache {
     /// The kernel's name: `dentry`, `kmalloc-1k`.
     pub(crate) name: String,
-    /// What it takes in RAM.
+    /// Its size in RAM.
     pub(crate) bytes: Bytes,
 }
 
 impl SlabCache {
-    /// Whether the kernel counts the cache as SReclaimable (SLAB_RECLAIM_ACCOUNT); slabinfo does not say, so by name.
+    /// Whether the kernel counts the cache as SReclaimable (SLAB_RECLAIM_ACCOUNT). Decided by name: slabinfo does not
+    /// say.
     pub(crate) fn is_reclaimable(&self) -> bool {
         const NAMES: [&str; 8] = [
             "dentry",
@@ -37,13 +38,13 @@ impl SlabCache {
             || self.name.starts_with("kmalloc-rcl-")
     }
 
-    /// Whether it holds names and inodes of files.
+    /// Whether it contains names and inodes of files.
     pub(crate) fn is_of_files(&self) -> bool {
         self.name == "dentry" || self.name == "xfs_inode" || self.name.ends_with("inode_cache")
     }
 }
 
-/// What a slab cache takes in RAM at sample `index`, or at its nearest earlier reading.
+/// Returns the size of a slab cache in RAM at sample `index`, or at its nearest earlier reading.
 pub fn size(cx: &Evidence<'_>, cache: &EntitySeries, index: usize) -> Option<Bytes> {
     let pages = || {
         let pages = cx.timeline.latest_of(cache, SLAB_PAGES, index)?;
@@ -57,7 +58,7 @@ pub fn size(cx: &Evidence<'_>, cache: &EntitySeries, index: usize) -> Option<Byt
     pages().or_else(objects)
 }
 
-/// All caches around sample `index`, largest first; empty where slabinfo was not read.
+/// Returns all caches around sample `index`, largest first; empty if slabinfo was not read.
 pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<SlabCache> {
     let mut caches: Vec<SlabCache> = cx
         .timeline
@@ -73,7 +74,7 @@ pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<SlabCache> {
     caches
 }
 
-/// What such caches take together, at each sample; `None` where there are none.
+/// Returns the size of the caches that `is_meant` accepts, together, at each sample; `None` if there are none.
 pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&SlabCache) -> bool) -> Option<Numbers> {
     let sum = |index| {
         let mut meant = caches(cx, index).into_iter().filter(&is_meant).peekable();
@@ -85,10 +86,10 @@ pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&SlabCache) -> bool) ->
     is_any.then(|| cx.timeline.track(sizes))
 }
 
-/// The cache that grew most over a stretch, and by how much; `None` where slabinfo was not read at both ends.
+/// Returns the cache that grew most over a stretch, and by how much; `None` if slabinfo was not read at both ends.
 pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<SlabCache> {
     let before = caches(cx, stretch.first);
-    // slabinfo is read more rarely: its first reading after the stretch still shows what the stretch brought.
+    // slabinfo is read more rarely: its first reading after the stretch still shows the growth in the stretch.
     let after = caches(cx, cx.timeline.len().saturating_sub(1));
     let grew = after.into_iter().filter_map(|cache| {
         let old = before.iter().find(|b| b.name == cache.name)?;
@@ -101,7 +102,7 @@ pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<SlabCache> {
         .filter(|cache| cache.bytes > Bytes::ZERO)
 }
 
-/// The largest of `caches` as those that a finding is about.
+/// Returns the largest of `caches` as those that a finding is about.
 pub(crate) fn affected(caches: &[SlabCache], most: usize) -> Vec<Affected> {
     let chosen = caches.iter().filter(|c| c.bytes > Bytes::ZERO).take(most);
     chosen

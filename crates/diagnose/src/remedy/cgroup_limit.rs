@@ -12,16 +12,16 @@ use crate::measures::cgroups::{is_plain, unit_of};
 /// A limit that an administrator can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Knob {
-    /// The group is slowed down above it.
+    /// The kernel slows the cgroup down above it.
     High,
-    /// The group is killed above it.
+    /// The kernel kills in the cgroup above it.
     Max,
     /// The same on cgroup v1.
     MaxV1,
 }
 
 impl Knob {
-    /// The limit at which the kernel kills, on this host.
+    /// Returns the limit at which the kernel kills, on this host.
     pub(crate) fn kills_at(cx: &Evidence<'_>) -> Self {
         match cx.facts.cgroup_mode {
             Some(CgroupMode::V1) => Self::MaxV1,
@@ -36,7 +36,7 @@ impl Knob {
         }
     }
 
-    /// What systemd calls it. A unit's groups of v1 are written to by hand.
+    /// Returns systemd's name for it. Cgroups of v1 are written to by hand.
     const fn property(self) -> Option<&'static str> {
         match self {
             Self::High => Some("MemoryHigh"),
@@ -53,7 +53,7 @@ impl Knob {
         }
     }
 
-    /// A limit as the kernel's file takes it.
+    /// Formats a limit for the kernel's file.
     fn written(self, limit: Limit) -> String {
         match (limit, self) {
             (Limit::Bytes(size), _) => size.get().to_string(),
@@ -63,14 +63,14 @@ impl Knob {
     }
 }
 
-/// Commands that set a group's limit, and back to what the source last showed.
+/// Returns commands that set a cgroup's limit, and undo it to what the source last showed.
 pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob, to: Bytes) -> Fix {
     let from = cx.timeline.last_of(group, knob.signal());
     set_limit_of(&group.key, knob, to, from)
 }
 
-/// The same for a group that is known by its path; nothing takes it back where `from` is not known. A group's name is
-/// untrusted text: one that a shell or systemctl could take for something else is in no command.
+/// The same for a cgroup known by its path; there is no undo if `from` is unknown. A cgroup's name is untrusted text:
+/// one that a shell or systemctl could take for something else gets into no command.
 pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit>) -> Fix {
     if let Some((unit, property)) = unit_of(path).zip(knob.property()) {
         return set_property(unit, property, to, from);
@@ -85,7 +85,8 @@ pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit
         .undo(undo.unwrap_or_default())
 }
 
-/// Commands that set a unit's limit; a scope does not outlive what runs in it, so nothing of it is kept.
+/// Returns commands that set a unit's limit. A scope does not outlive the processes in it, so its limit is not made
+/// permanent.
 fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
     let is_scope = unit.ends_with(".scope");
     // A name that systemd escaped has backslashes; it never has a quote.
@@ -114,12 +115,13 @@ fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> F
         .undo(undo.unwrap_or_default())
 }
 
-/// A quarter more than a limit that was too small: a beginning, not a measurement.
+/// Returns a limit a quarter larger than one that was too small: a starting point, not a measurement.
 pub(crate) fn more(size: Bytes) -> Bytes {
     Bytes::new(size.get().saturating_add(size.get() / 4))
 }
 
-/// A path below the root of the hierarchy that a shell takes as it is; never one that leads out of it.
+/// Returns a path below the root of the hierarchy that a shell takes unchanged and that does not lead out of the
+/// hierarchy.
 fn plain_path(path: &str) -> Option<&str> {
     let path = path.trim_matches('/');
     path.split('/')

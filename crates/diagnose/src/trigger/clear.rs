@@ -12,8 +12,8 @@ use crate::evidence::Evidence;
 use crate::finding::ThresholdSide;
 
 impl While {
-    /// Why it held nowhere for long enough: of the entity that came nearest the first part that never held, else the longest
-    /// time that all did.
+    /// Returns why it held nowhere for long enough. For the entity that came nearest: the first part that never held,
+    /// else the longest time that all parts held.
     pub(crate) fn clear(&self, subjects: &[Subject<'_>]) -> String {
         if subjects.is_empty() {
             return match self.scope {
@@ -36,7 +36,7 @@ impl While {
         format!("{}{near}", self.named(of, subjects.len()))
     }
 
-    /// `cgroup: 12, nearest /app; `
+    /// Returns `cgroup: 12, nearest /app; `.
     fn named(&self, nearest: Subject<'_>, count: usize) -> String {
         let (Subjects::Each(entity, _), Some(of)) = (self.scope, nearest.of) else {
             return String::new();
@@ -52,7 +52,7 @@ impl While {
         }
     }
 
-    /// How near it came in an entity; `None` if unknown.
+    /// Returns how near it came in an entity; `None` if unknown.
     fn came(&self, subject: Subject<'_>) -> Option<Near> {
         if let Some(miss) = self.when.never(subject) {
             return Some(miss);
@@ -78,7 +78,7 @@ impl While {
 const NEVER_TOGETHER: &str = "its conditions never held together";
 
 impl FoundBy {
-    /// Why it was not there: how near its signs came, where a predicate says them.
+    /// Returns why nothing was found: how near the host came to `could`, if there is such a predicate.
     pub(crate) fn clear(&self, cx: &Evidence<'_>) -> String {
         let host = Subject { cx, of: None };
         let Some(could) = &self.could else {
@@ -94,12 +94,12 @@ impl FoundBy {
     }
 }
 
-/// How near something came to a predicate that held nowhere for long enough.
+/// How near an entity came to a predicate that held nowhere for long enough.
 #[derive(Debug)]
 pub(crate) struct Near {
-    /// Where each part held at some time: for how long all of them did on end.
+    /// If each part held at some time: the longest time that all of them held.
     all_held: Option<Span>,
-    /// Of the part that never held: the share of its threshold that was reached.
+    /// The share of its threshold that the part that never held reached.
     share: f64,
     /// In words.
     text: String,
@@ -113,7 +113,7 @@ impl Near {
 }
 
 impl Predicate {
-    /// The part that held at no time; `None` where each part held at some time.
+    /// Returns the part that never held; `None` if each part held at some time.
     pub(crate) fn never(&self, subject: Subject<'_>) -> Option<Near> {
         match self {
             Self::Compare(comparison) => {
@@ -134,7 +134,7 @@ impl Predicate {
         }
     }
 
-    /// The nearest miss of the part that held for the least time, with a comma behind it.
+    /// Returns the nearest miss of the part that held for the least time, followed by a comma.
     fn rarest(&self, subject: Subject<'_>) -> Option<String> {
         match self {
             Self::Compare(comparison) => {
@@ -158,7 +158,7 @@ impl Predicate {
 }
 
 impl ThresholdTest {
-    /// `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`.
+    /// Returns `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`.
     fn nearest_miss(&self, subject: Subject<'_>) -> Option<Near> {
         let left = self.left.numbers(subject).ok()?;
         let right = self.right.numbers(subject).ok()?;
@@ -181,7 +181,7 @@ impl ThresholdTest {
         })
     }
 
-    /// What of the way to the threshold was gone.
+    /// Returns the share of the threshold that was reached.
     fn share(&self, value: f64, threshold: f64) -> f64 {
         let (part, whole) = match self.side {
             ThresholdSide::From => (value, threshold),

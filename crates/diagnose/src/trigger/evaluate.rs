@@ -1,4 +1,4 @@
-//! The exact evaluation of a trigger: over samples.
+//! The exact evaluation of a trigger, over samples.
 
 use timeline::{Condition, Entity, EntitySeries, SignalId, Stretch};
 use units::{Quantity as _, Ratio, Span};
@@ -7,7 +7,7 @@ use super::reading::{Expr, Numbers, Predicate, ThresholdTest};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::ThresholdSide;
 
-/// What a trigger is evaluated on: a source, and one entity of it or the host.
+/// What a trigger is evaluated on: a source, and the host or one of its entities.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) cx: &'a Evidence<'a>,
@@ -15,7 +15,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Predicate {
-    /// For how long it held on end, about a stretch of the host.
+    /// Returns the longest time that it held without a break, about a stretch of the host.
     pub(crate) fn longest_in(&self, cx: &Evidence<'_>, stretch: &Stretch) -> Span {
         let runs = self.holds(Subject { cx, of: None });
         let runs = runs.map_or_else(|_| Vec::new(), |holds| holds.bridged_runs());
@@ -23,10 +23,10 @@ impl Predicate {
         inside.map(Stretch::duration).max().unwrap_or(Span::ZERO)
     }
 
-    /// Where it holds.
+    /// Returns where it holds.
     ///
     /// # Errors
-    /// [`Missing`] where the source lacks what it reads, and nothing else rules it out.
+    /// [`Missing`] if the source lacks what it reads, and no other part rules it out.
     pub(crate) fn holds(&self, subject: Subject<'_>) -> Result<Condition, Missing> {
         match self {
             Self::Compare(comparison) => comparison.holds(subject),
@@ -41,7 +41,8 @@ impl Predicate {
     }
 }
 
-/// Without one part nothing is known, unless another rules it out: where `vm.overcommit_memory` is 0, no file is missed.
+/// Joins parts that must all hold. If one cannot be evaluated, the result is unknown, unless another part rules it out:
+/// with `vm.overcommit_memory` 0, no file is missing.
 fn all(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> {
     let mut joined = subject.cx.timeline.always();
     let mut lacks = None;
@@ -57,7 +58,7 @@ fn all(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> 
     }
 }
 
-/// A part that cannot be evaluated holds nowhere, as long as another one can.
+/// Joins alternatives. A part that cannot be evaluated holds nowhere, as long as another one can be evaluated.
 fn any(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> {
     let mut joined: Option<Condition> = None;
     let mut lacks = None;
@@ -83,10 +84,10 @@ impl ThresholdTest {
 }
 
 impl Expr {
-    /// Its value at each sample.
+    /// Returns its value at each sample.
     ///
     /// # Errors
-    /// [`Missing`] where the source does not have what it reads.
+    /// [`Missing`] if the source does not have what it reads.
     pub(crate) fn numbers(&self, subject: Subject<'_>) -> Result<Numbers, Missing> {
         let Subject { cx, of } = subject;
         let pair = |a: &Self, b: &Self| Ok((a.numbers(subject)?, b.numbers(subject)?));
@@ -123,7 +124,7 @@ impl Expr {
     }
 }
 
-/// The sum over entities; those that lack it are left out, as zones without pages are.
+/// Returns the sum over entities; those that lack the number are left out, as zones without pages are.
 fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
     let Subject { cx, of } = subject;
     let belongs = |one: &&EntitySeries| match of {
@@ -144,7 +145,7 @@ fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers
     })
 }
 
-/// The largest of the others, all of which must have it.
+/// Returns the largest of the other entities, all of which must have the number.
 fn most_of_others(each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
     let Subject { cx, of } = subject;
     let of = of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))?;
@@ -184,7 +185,7 @@ fn first_of(parts: &[Expr], subject: Subject<'_>) -> Result<Numbers, Missing> {
     Err(lacks.unwrap_or_else(|| Missing::because(Vec::new(), Need::SameTime)))
 }
 
-/// Of an entity only what is its own.
+/// Returns the entity, if the signal belongs to entities and not to the host.
 fn own(of: Option<&EntitySeries>, signal: SignalId) -> Option<&EntitySeries> {
     of.filter(|_| signal.def().entity != Entity::Host)
 }

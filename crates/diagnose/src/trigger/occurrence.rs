@@ -1,4 +1,4 @@
-//! Occurrences: from which sample to which a trigger holds for long enough, and in what.
+//! Occurrences: between which samples, and in which entity, a trigger holds for long enough.
 
 use timeline::{Condition, Entity, EntitySeries};
 use units::Span;
@@ -8,19 +8,19 @@ use super::reading::Predicate;
 use super::{Subjects, While};
 use crate::evidence::{Evidence, Missing, Need};
 
-/// From one sample to another, in an entity.
+/// An interval in which a trigger holds, in an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Occurrence {
     /// Index of the first sample.
     pub(crate) first: usize,
     /// Index of the last sample.
     pub(crate) last: usize,
-    /// Key of the entity, which need not have any sample: a kernel report names it. `None` for the host.
+    /// Key of the entity, which need not have any sample: a kernel report may name it. `None` for the host.
     pub(crate) key: Option<String>,
 }
 
 impl Occurrence {
-    /// On the host.
+    /// Creates an occurrence on the host.
     pub(crate) const fn on_host(first: usize, last: usize) -> Self {
         Self {
             first,
@@ -30,7 +30,7 @@ impl Occurrence {
     }
 }
 
-/// Occurrences in order of time, those in one entity joined if they overlap or their ends are no further apart than this.
+/// Returns occurrences in order of time. Those in one entity are joined if they overlap or are at most `within` apart.
 pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
     let times = cx.timeline.times();
     all.sort_by(|a, b| (&a.key, a.first, a.last).cmp(&(&b.key, b.first, b.last)));
@@ -50,10 +50,10 @@ pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) 
     joined
 }
 
-/// Where a trigger holds for long enough, in all that it is about.
+/// Returns where a trigger holds for long enough, in all entities that it is about.
 ///
 /// # Errors
-/// [`Missing`] where it could be evaluated in none of them.
+/// [`Missing`] if it could be evaluated in none of them.
 pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurrence>, Missing> {
     wherever(trigger, &subjects(cx, trigger.scope, &trigger.when)?)
 }
@@ -87,13 +87,13 @@ pub(crate) fn wherever(
     }
 }
 
-/// Whether only one sample shows it, of which a flow is not known.
+/// Whether it holds in a single sample, which does not show a flow.
 fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool {
     cx.is_single_sample() && trigger.when.is_flow() && holds.ever_holds()
 }
 
-/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to separate a
-/// moment of it from all of it.
+/// Returns the longest flow that only one interval shows, if it is as long as the trigger asks: samples are too rare to
+/// tell a moment of flow from a whole interval of it.
 fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
     let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
     let lasts = runs.map(|run| run.duration());
@@ -107,7 +107,7 @@ fn flows_of(trigger: &While, need: Need) -> Missing {
     Missing::because(names.collect(), need)
 }
 
-/// What a trigger is evaluated on: the host, or each entity that it is about.
+/// Returns what a trigger is evaluated on: the host, or each entity that it is about.
 pub(crate) fn subjects<'a>(
     cx: &'a Evidence<'a>,
     scope: Subjects,
@@ -132,7 +132,7 @@ pub(crate) fn subjects<'a>(
         .collect())
 }
 
-/// Whether the host has no such entities, as far as the source shows.
+/// Whether the host has no entities of this kind, as far as the source shows.
 fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
     let mut areas = cx.timeline.entities(Entity::SwapArea);
     match entity {
@@ -142,7 +142,7 @@ fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
     }
 }
 
-/// Without any such entity it is its files that are missing, not a field of a newer kernel.
+/// Returns the missing files: without any entity of the kind, they are missing and not a field of a newer kernel.
 fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missing {
     let signals = when.signals();
     let own = signals.iter().find(|signal| signal.def().entity == entity);
@@ -156,14 +156,14 @@ fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missin
     missing
 }
 
-/// Where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by one that is
-/// long; a level in two samples. One sample alone shows a level as well as many.
+/// Returns where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by
+/// one that is long; a level in two samples. A single sample is enough for a level.
 pub(crate) fn lasting(
     holds: &Condition,
     trigger: &While,
     of: Option<&EntitySeries>,
 ) -> Vec<Occurrence> {
-    /// A mean over this long is no spike.
+    /// A mean over this long is not a spike.
     const LONG_MEAN: Span = Span::from_secs(15);
     let is_flow = trigger.when.is_flow();
     let runs = holds.bridged_runs().into_iter();
@@ -173,7 +173,7 @@ pub(crate) fn lasting(
         let is_seen = if is_flow {
             intervals >= 2 || run.duration() >= LONG_MEAN
         } else {
-            // It need not hold yet at the first sample.
+            // It need not hold at the first sample yet.
             intervals >= 2 || holds.at(run.first) == Some(true)
         };
         (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())

@@ -1,7 +1,7 @@
-//! A trigger as PromQL, over the metrics of node_exporter: what a fleet's engine can screen for.
+//! A trigger as PromQL, over the metrics of node_exporter: a screen for a fleet's monitoring.
 //!
-//! Only rates over a minute, arithmetic and comparisons: functions that every engine has. Metrics that node_exporter does
-//! not export go by memtide's own names, as `memtide export --format openmetrics` writes them.
+//! Only rates over a minute, arithmetic and comparisons: functions that every engine has. Metrics that node_exporter
+//! does not export have memtide's own names, as `memtide export --format openmetrics` writes them.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::reading::{Expr, Predicate, ThresholdTest};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
-    /// As PromQL; `None` where it rests on kernel reports, on a function, or on the source.
+    /// Returns the trigger as PromQL; `None` if it rests on kernel reports, on a function, or on the source.
     pub(crate) fn promql(&self) -> Option<String> {
         match self {
             Self::While(holds) => holds.when.promql(),
@@ -22,7 +22,7 @@ impl Trigger {
 }
 
 impl Predicate {
-    /// The hosts of which it holds.
+    /// Returns the hosts on which it holds.
     fn promql(&self) -> Option<String> {
         match self {
             Self::Compare(comparison) => comparison.promql(""),
@@ -42,7 +42,7 @@ impl Predicate {
         }
     }
 
-    /// The hosts that have what it reads, whether it holds or not.
+    /// Returns the hosts that have what it reads, whether it holds or not.
     fn measured(&self) -> Option<String> {
         match self {
             Self::Compare(comparison) => comparison.measured(),
@@ -55,7 +55,7 @@ impl Predicate {
         }
     }
 
-    /// The hosts of which it is measured not to hold.
+    /// Returns the hosts on which it was measured and does not hold.
     fn refuted(&self) -> Option<String> {
         match self {
             Self::Compare(comparison) => comparison.refuted(),
@@ -65,10 +65,10 @@ impl Predicate {
     }
 }
 
-/// node_exporter exports the size of RAM of every host.
+/// A number that every host has: node_exporter exports the size of RAM.
 const EVERY_HOST: Expr = Expr::Ram;
 
-/// An `and` would drop the hosts that do not have a part which is only asked where it is measured.
+/// Joins parts that must all hold. A plain `and` would drop hosts that lack a part which is only required if measured.
 fn all(parts: &[Predicate]) -> Option<String> {
     let (asked, needed): (Vec<_>, Vec<_>) = parts
         .iter()
@@ -96,7 +96,7 @@ fn joined(
 }
 
 impl ThresholdTest {
-    /// The hosts of which it holds; with the modifier `bool` all that have both sides.
+    /// Returns the hosts on which it holds; with the modifier `bool` all that have both sides.
     fn promql(&self, modifier: &str) -> Option<String> {
         let sign = match self.side {
             ThresholdSide::From => ">=",
@@ -135,7 +135,7 @@ impl Expr {
             Self::Rate(signal) => rate(*signal),
             Self::Constant(value) => number(*value),
             Self::Ram => metric(timeline::signals::MEM_TOTAL.id()),
-            // node_exporter does not export it; hosts with other pages need their own rules.
+            // node_exporter does not export it; hosts with another page size need their own rules.
             Self::PageSize => "4096".to_owned(),
             Self::Fact(fact) => format!("memtide_{}", fact.name.replace(['.', '-'], "_")),
             Self::Sum(parts) => {
@@ -164,7 +164,7 @@ impl Expr {
 }
 
 impl Expr {
-    /// A number alone has no hosts, and an engine takes no `or` with one.
+    /// Returns the number as one per host: a constant alone belongs to no host, and an engine accepts no `or` with it.
     fn of_each_host(&self) -> Option<String> {
         let promql = self.promql()?;
         Some(if let Self::Constant(_) = self {
@@ -175,7 +175,7 @@ impl Expr {
     }
 }
 
-/// The one of two that the sign prefers.
+/// Returns whichever of two numbers the sign prefers.
 fn smaller(a: &Expr, sign: &str, b: &Expr) -> Option<String> {
     if let Expr::Constant(value) = b {
         let clamp = if sign == "<=" {
@@ -189,7 +189,7 @@ fn smaller(a: &Expr, sign: &str, b: &Expr) -> Option<String> {
     Some(format!("(({a} {sign} {b}) or {b})"))
 }
 
-/// node_exporter counts time in seconds, where the catalogue has the kernel's own unit.
+/// Returns a rate. node_exporter counts time in seconds, the catalogue in the kernel's own unit.
 fn rate(signal: SignalId) -> String {
     let (def, metric) = (signal.def(), metric(signal));
     let per_second = match def.unit {

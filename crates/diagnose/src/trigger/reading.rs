@@ -1,4 +1,4 @@
-//! Readings and comparisons, as data: what is typed while a trigger is written is a plain tree once it is.
+//! Readings and comparisons, as data: typed while a trigger is written, stored as an untyped tree.
 
 use std::marker::PhantomData;
 
@@ -16,49 +16,49 @@ pub(crate) struct Reading<Q> {
     quantity: PhantomData<fn() -> Q>,
 }
 
-/// Plain numbers; what they measure is known where the tree was written.
+/// Plain numbers; their units are known only where the tree is written.
 pub(crate) type Numbers = Track<Ratio>;
 
-/// How a number is made of readings.
+/// An expression that computes a number from readings.
 #[derive(Debug, Clone)]
 pub(crate) enum Expr {
     /// The level of a gauge.
     Gauge(SignalId),
-    /// What a counter rises by in a second.
+    /// The rise of a counter per second.
     Rate(SignalId),
-    /// A setting's number at that time.
+    /// The number of a setting at that time.
     Fact(Fact),
     Constant(f64),
     /// MemTotal.
     Ram,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     PageSize,
-    /// The first and, of the others, those that the source has.
+    /// The sum of the first and of those others that the source has.
     Sum(Vec<Expr>),
-    /// Two that are needed.
+    /// The sum of two, both of which are required.
     Both(Box<Expr>, Box<Expr>),
-    /// Never below zero.
+    /// At least zero.
     Difference(Box<Expr>, Box<Expr>),
     Product(Box<Expr>, Box<Expr>),
     /// Unknown where the divisor is zero.
     Quotient(Box<Expr>, Box<Expr>),
     Least(Box<Expr>, Box<Expr>),
     Most(Box<Expr>, Box<Expr>),
-    /// The first that the source has.
+    /// The first one that the source has.
     FirstOf(Vec<Expr>),
-    /// Over the entities of a kind that have it; zones of a NUMA node where the trigger is about nodes, else all.
+    /// The sum over the entities of a kind that have it; over the zones of a NUMA node if the trigger is about nodes.
     SumOver(Entity, Box<Expr>),
-    /// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
+    /// The largest of all other entities of the kind that the trigger is about; zero if there is no other.
     MostOfOthers(Box<Expr>),
-    /// What takes more than arithmetic; a screen sees no more of it than what it never exceeds.
+    /// A number that arithmetic cannot express. A screen sees only its upper bound.
     Computed(ComputedExpr),
-    /// The same of an entity that takes others into account.
+    /// The same for an entity that takes others into account.
     ComputedOf(ComputedOf),
-    /// A part with a name of its own: a trigger in words defines it once.
+    /// A part with its own name: a trigger in words defines it once.
     Named(NamedExpr),
 }
 
-/// A part of a trigger with a name.
+/// A named part of a trigger.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedExpr {
     pub(crate) name: &'static str,
@@ -67,38 +67,38 @@ pub(crate) struct NamedExpr {
     pub(crate) print: fn(f64) -> String,
 }
 
-/// A number that a function makes of the samples of an entity.
+/// A number that a function computes from the samples of an entity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ComputedOf {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&Evidence<'_>, &EntitySeries) -> Result<Numbers, Missing>,
 }
 
-/// A number that a function makes of the samples.
+/// A number that a function computes from the samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ComputedExpr {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
-    /// What it never exceeds for long, made of arithmetic: so much of it a screen can see.
+    /// An arithmetic expression that it does not exceed for long: the upper bound that a screen sees.
     pub(crate) at_most: Option<fn() -> Expr>,
 }
 
-/// What holds at an instant or does not.
+/// A condition that holds at an instant or does not.
 #[derive(Debug, Clone)]
 pub(crate) enum Predicate {
     Compare(ThresholdTest),
-    /// All of them.
+    /// All of them hold.
     All(Vec<Predicate>),
-    /// One of them.
+    /// At least one of them holds.
     Any(Vec<Predicate>),
-    /// This, or the other if the source lacks it; `None`: it holds.
+    /// The first if the source has it, else the second; with `None` the condition then holds.
     Measured(Box<Predicate>, Option<Box<Predicate>>),
 }
 
-/// A reading against its threshold.
+/// A comparison of a reading with its threshold.
 #[derive(Debug, Clone)]
 pub(crate) struct ThresholdTest {
-    /// What it measures, as people read it: `swapped in`.
+    /// What it measures, for readers: `swapped in`.
     pub(crate) name: &'static str,
     pub(crate) left: Expr,
     pub(crate) side: ThresholdSide,
@@ -121,18 +121,18 @@ impl<Q> Reading<Q> {
 }
 
 impl<Q: Quantity> Reading<Q> {
-    /// Its values at the samples of the host.
+    /// Returns its values at the samples of the host.
     ///
     /// # Errors
-    /// [`Missing`] where the source does not have what it reads.
+    /// [`Missing`] if the source does not have what it reads.
     pub(crate) fn track(&self, cx: &Evidence<'_>) -> Result<Track<Q>, Missing> {
         Ok(self.expr.numbers(Subject { cx, of: None })?.cast())
     }
 
-    /// Its values of an entity.
+    /// Returns its values for an entity.
     ///
     /// # Errors
-    /// [`Missing`] where the source does not have what it reads.
+    /// [`Missing`] if the source does not have what it reads.
     pub(crate) fn track_of(
         &self,
         cx: &Evidence<'_>,
@@ -141,12 +141,12 @@ impl<Q: Quantity> Reading<Q> {
         Ok(self.expr.numbers(Subject { cx, of: Some(of) })?.cast())
     }
 
-    /// A value that never changes.
+    /// A constant.
     pub(crate) fn constant(value: Q) -> Self {
         Self::new(Expr::Constant(value.as_f64()))
     }
 
-    /// The sum with others that this kernel may have.
+    /// The sum with those others that this kernel has.
     pub(crate) fn plus(self, others: impl IntoIterator<Item = Self>) -> Self {
         let others = others.into_iter().map(|other| other.expr);
         Self::new(Expr::Sum(
@@ -154,7 +154,7 @@ impl<Q: Quantity> Reading<Q> {
         ))
     }
 
-    /// The sum of both, which the source must have.
+    /// The sum of two that the source must have.
     pub(crate) fn and(self, other: Self) -> Self {
         self.with(other, Expr::Both)
     }
@@ -164,18 +164,18 @@ impl<Q: Quantity> Reading<Q> {
         self.with(other, Expr::Difference)
     }
 
-    /// A multiple.
+    /// The product with a factor.
     pub(crate) fn times(self, factor: f64) -> Self {
         let factor = Box::new(Expr::Constant(factor));
         Self::new(Expr::Product(Box::new(self.expr), factor))
     }
 
-    /// A part.
+    /// A part of it.
     pub(crate) fn share(self, share: Ratio) -> Self {
         self.times(share.get())
     }
 
-    /// What part of another it is.
+    /// Its ratio to another reading.
     pub(crate) fn ratio_of(self, whole: Self) -> Reading<Ratio> {
         self.with(whole, Expr::Quotient)
     }
@@ -190,7 +190,7 @@ impl<Q: Quantity> Reading<Q> {
         self.with(other.into(), Expr::Most)
     }
 
-    /// The same under a name, which a trigger in words uses and defines once.
+    /// The same with a name, which a trigger in words uses and defines once.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self::new(Expr::Named(NamedExpr {
             name,
@@ -199,22 +199,22 @@ impl<Q: Quantity> Reading<Q> {
         }))
     }
 
-    /// Another reading where the source does not have this one.
+    /// Another reading if the source does not have this one.
     pub(crate) fn or(self, other: Self) -> Self {
         Self::new(Expr::FirstOf(vec![self.expr, other.expr]))
     }
 
-    /// Holds where it is at least this.
+    /// Holds where it is at least the threshold.
     pub(crate) fn at_least(self, name: &'static str, threshold: impl Into<Self>) -> Predicate {
         self.compare(name, ThresholdSide::From, threshold.into())
     }
 
-    /// Holds where it is at most this.
+    /// Holds where it is at most the threshold.
     pub(crate) fn at_most(self, name: &'static str, threshold: impl Into<Self>) -> Predicate {
         self.compare(name, ThresholdSide::Below, threshold.into())
     }
 
-    /// Holds where it is at most so many for each of another.
+    /// Holds where it is at most this many per unit of another reading.
     pub(crate) fn at_most_of<R>(
         self,
         other: &Reading<R>,
@@ -258,7 +258,7 @@ impl Reading<PerSecond<Pages>> {
 }
 
 impl Reading<Count> {
-    /// So many of this size.
+    /// The product of a count and a size.
     pub(crate) fn of_size(self, size: Reading<Bytes>) -> Reading<Bytes> {
         Reading::new(Expr::Product(Box::new(self.expr), Box::new(size.expr)))
     }
@@ -269,20 +269,20 @@ fn in_bytes(pages: Expr) -> Expr {
 }
 
 impl Predicate {
-    /// The other if the source lacks this.
+    /// The other predicate if the source lacks this one.
     pub(crate) fn or_without(self, other: Self) -> Self {
         Self::Measured(Box::new(self), Some(Box::new(other)))
     }
 
-    /// Holds if the source lacks this.
+    /// This predicate, which holds if the source lacks its readings.
     pub(crate) fn if_measured(self) -> Self {
         Self::Measured(Box::new(self), None)
     }
 }
 
 impl Predicate {
-    /// Whether it rests on what moves: rates, not only levels and settings. Where a level alone is enough, or what moves is
-    /// only asked where it is measured, it does not.
+    /// Whether it requires movement: rates, not only levels and settings. It does not if a level alone is enough, or if
+    /// rates are only required if measured.
     pub(crate) fn is_flow(&self) -> bool {
         match self {
             Self::Compare(it) => it.left.has_rate() || it.right.has_rate(),
@@ -293,14 +293,14 @@ impl Predicate {
         }
     }
 
-    /// Whether any part of it rests on a rate.
+    /// Whether any part of it reads a rate.
     pub(crate) fn has_rate(&self) -> bool {
         let mut has_rate = false;
         self.visit(&mut |expr| has_rate |= matches!(expr, Expr::Rate(_)));
         has_rate
     }
 
-    /// The signals that it reads.
+    /// Returns the signals that it reads.
     pub(crate) fn signals(&self) -> Vec<SignalId> {
         let mut all = Vec::new();
         self.visit(&mut |expr| match expr {
@@ -310,7 +310,7 @@ impl Predicate {
         all
     }
 
-    /// The signals that a screen reads in place of what it cannot compute.
+    /// Returns the signals that a screen reads in place of functions that it cannot compute.
     pub(crate) fn signals_in_place(&self) -> Vec<SignalId> {
         let mut all = Vec::new();
         self.visit(&mut |expr| {
@@ -343,7 +343,7 @@ impl Expr {
         has_rate
     }
 
-    /// The signals that it reads.
+    /// Returns the signals that it reads.
     pub(crate) fn signals(&self) -> Vec<SignalId> {
         let mut all = Vec::new();
         self.visit(&mut |expr| match expr {
@@ -387,32 +387,32 @@ pub(crate) fn gauge<U: Unit>(signal: Signal<Gauge<U>>) -> Reading<U> {
     Reading::new(Expr::Gauge(signal.id()))
 }
 
-/// What a counter stands at, since boot.
+/// The total of a counter since boot.
 pub(crate) fn total<U: Unit>(signal: Signal<Counter<U>>) -> Reading<U> {
     Reading::new(Expr::Gauge(signal.id()))
 }
 
-/// The sum over all entities of a kind that have it; of a NUMA node, over its zones.
+/// The sum over all entities of a kind that have it; for a NUMA node, over its zones.
 pub(crate) fn over<Q: Quantity>(entity: Entity, reading: Reading<Q>) -> Reading<Q> {
     Reading::new(Expr::SumOver(entity, Box::new(reading.expr)))
 }
 
-/// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
+/// The largest of all other entities of the kind that the trigger is about; zero if there is no other.
 pub(crate) fn most_of_others<Q: Quantity>(reading: Reading<Q>) -> Reading<Q> {
     Reading::new(Expr::MostOfOthers(Box::new(reading.expr)))
 }
 
-/// A limit; one that is not set is larger than anything.
+/// A limit; without a limit it is larger than any number.
 pub(crate) fn limit(signal: Signal<Gauge<Limit>>) -> Reading<Bytes> {
     Reading::new(Expr::Gauge(signal.id()))
 }
 
-/// What a counter rises by in a second.
+/// The rise of a counter per second.
 pub(crate) fn rate<U: Unit>(signal: Signal<Counter<U>>) -> Reading<PerSecond<U>> {
     Reading::new(Expr::Rate(signal.id()))
 }
 
-/// Share of the time that tasks waited, from a pressure total in microseconds.
+/// The share of time that tasks waited, from a pressure total in microseconds.
 pub(crate) fn stall(signal: Signal<Counter<Micros>>) -> Reading<Ratio> {
     let micros = Box::new(Expr::Rate(signal.id()));
     let share = Expr::Product(micros, Box::new(Expr::Constant(1e-6)));
@@ -424,12 +424,12 @@ pub(crate) fn ram() -> Reading<Bytes> {
     Reading::new(Expr::Ram)
 }
 
-/// A setting's number at that time.
+/// The number of a setting at that time.
 pub(crate) fn fact(fact: Fact) -> Reading<Count> {
     Reading::new(Expr::Fact(fact))
 }
 
-/// A number that takes more than arithmetic.
+/// A number that arithmetic cannot express.
 pub(crate) fn computed<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
@@ -441,7 +441,7 @@ pub(crate) fn computed<Q: Quantity>(
     }))
 }
 
-/// The same of what never exceeds a reading of the host, taken over the time between two of its own readings.
+/// The same, with a reading of the host as upper bound, taken over the time between two readings of its own.
 pub(crate) fn computed_within<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
@@ -454,7 +454,7 @@ pub(crate) fn computed_within<Q: Quantity>(
     }))
 }
 
-/// A number of an entity that takes more than arithmetic.
+/// A number of an entity that arithmetic cannot express.
 pub(crate) fn computed_of<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>, &EntitySeries) -> Result<Numbers, Missing>,

@@ -1,10 +1,10 @@
-//! The screening of a long recording: in which of its minutes a trigger could hold.
+//! Screens a long recording: in which of its minutes a trigger could hold.
 //!
-//! A minute's roll-up has the least and the most of each gauge, what each counter rose by, and the most that it rose by in a
-//! second. That a trigger holds for some seconds leaves traces in it. An incident of `d` seconds lies in two minutes at most,
-//! and its trigger holds in a part of it only ([`Condition::SUSTAINED`]): in one of the minutes it holds for half of that part.
-//! So a rate of θ is a rise of θ times that in this minute, its fastest second reaches θ, and so does a gauge's most (or
-//! least).
+//! A minute's roll-up has the least and the most of each gauge, the rise of each counter, and its largest rise in a
+//! second. A trigger that holds for some seconds leaves traces in it. An incident of `d` seconds lies in at most two
+//! minutes, and its trigger holds in a part of it only ([`Condition::SUSTAINED`]): in one of the two minutes it holds
+//! for at least half of that part. So if a rate reaches θ for that time, the counter rises by at least θ times it in
+//! this minute, its fastest second reaches θ, and a gauge's most (or least) reaches its threshold.
 
 use timeline::{Condition, Entity, Fact, Facts, RollUp, RollUps, SignalId};
 use units::{Quantity as _, Span};
@@ -20,41 +20,42 @@ struct MinuteBounds {
     most: f64,
 }
 
-/// A number minute by minute; of a minute without bounds nothing is known. `None` where the source does not have it at all.
+/// A number minute by minute: `None` for a minute without known bounds, and `None` for all if the source does not have
+/// it.
 type MinuteNumbers = Option<Vec<Option<MinuteBounds>>>;
 
-/// Whether something holds in a minute, as far as its roll-up shows. In order: of alternatives the greatest counts; of what must
-/// hold together see [`Holds::and`].
+/// Whether something holds in a minute, as far as its roll-up shows. In order: the greatest of alternatives counts; for
+/// parts that must hold together see [`Holds::and`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
-    /// Nowhere in it.
+    /// Nowhere in the minute.
     Never,
-    /// A roll-up does not show it.
+    /// The roll-up does not show it.
     Unknown,
-    /// Perhaps for some of it.
+    /// Possibly for part of the minute.
     Perhaps,
-    /// All of the time.
+    /// For the whole minute.
     Always,
 }
 
-/// An entity's minutes.
+/// The minutes of an entity.
 struct EntityMinutes<'a> {
     rolled: &'a RollUps,
     facts: &'a Facts,
     entity: Entity,
     key: &'a str,
-    /// For how many seconds it holds in one of the minutes at least.
+    /// The least number of seconds for which the trigger holds in one of the minutes.
     visible_s: f64,
 }
 
-/// For each minute, whether this trigger could hold in it so that its samples are needed.
+/// Returns for each minute whether this trigger could hold in it so that its samples are needed.
 pub(crate) fn minutes(trigger: &Trigger, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut could = vec![false; rolled.len()];
     let Some((predicate, scope)) = trigger.predicate() else {
         return could;
     };
-    // Shorter bursts are counted in the minutes that are opened for something else. What is found rests on events, and on
-    // levels that a minute shows as well.
+    // Shorter bursts are counted in minutes that are opened for other reasons. Findings rest on events, and on levels
+    // that a roll-up shows as well.
     let visible_s = visible_s(trigger.at_least().max(STALL));
     let is_flow = predicate.is_flow();
     let needed = |holds| match holds {
@@ -77,8 +78,9 @@ pub(crate) fn minutes(trigger: &Trigger, rolled: &RollUps, facts: &Facts) -> Vec
     could
 }
 
-/// For how many seconds a trigger holds in one minute at least, somewhere in an incident that lasts so long. Up to a minute,
-/// an incident lies in two of them; a longer one fills others and holds for as much in one of these.
+/// Returns for how many seconds at least a trigger holds in one of the minutes of an incident of this length. An
+/// incident of up to a minute lies in at most two minutes; a longer one fills others, and holds for as long in one of
+/// these.
 fn visible_s(lasts: Span) -> f64 {
     Condition::SUSTAINED * lasts.min(Span::from_mins(1)).as_secs_f64() / 2.0
 }
@@ -93,7 +95,7 @@ fn keys(rolled: &RollUps, scope: Subjects) -> Vec<&str> {
     }
 }
 
-/// In how many ways rates can make it hold: a level that is reached shows whether for long or not.
+/// Returns in how many ways rates can make it hold. Levels do not count: a roll-up shows a level however long it lasts.
 fn alternatives(predicate: &Predicate) -> f64 {
     match predicate {
         Predicate::Any(parts) => parts.iter().map(alternatives).sum(),
@@ -127,7 +129,8 @@ impl EntityMinutes<'_> {
         vec![holds; self.rolled.len()]
     }
 
-    /// One part may hold for some of the time and another for the rest of it: each need be there for its share only.
+    /// One part may hold for some of the time and another for the rest, so each need hold only for its share of the
+    /// seconds.
     fn any(&self, parts: &[Predicate]) -> Vec<Holds> {
         let all: f64 = parts.iter().map(alternatives).sum();
         let mut any = self.everywhere(Holds::Never);
@@ -149,7 +152,7 @@ impl EntityMinutes<'_> {
         all
     }
 
-    /// Whether the source cannot evaluate it.
+    /// Whether the source lacks what it needs.
     fn is_absent(&self, predicate: &Predicate) -> bool {
         match predicate {
             Predicate::Compare(it) => {
@@ -214,7 +217,7 @@ impl EntityMinutes<'_> {
         Some(vec![Some(bounds); self.rolled.len()])
     }
 
-    /// A setting may have had another value then.
+    /// The setting may have had another value then.
     #[allow(clippy::cast_precision_loss)] // settings are small
     fn of_fact(&self, fact: Fact) -> MinuteNumbers {
         self.facts.number(fact)?;
@@ -233,8 +236,8 @@ impl EntityMinutes<'_> {
         Some(vec![None; self.rolled.len()])
     }
 
-    /// What never exceeds another number. It may rest on readings that are rarer than samples: what it is in a minute may come
-    /// of the one before or after.
+    /// Bounds a number by one that it never exceeds. It may rest on readings that are rarer than samples, so the bound
+    /// covers the minutes before and after, too.
     fn up_to(&self, other: &Expr) -> MinuteNumbers {
         let Some(most) = self.numbers(other) else {
             return self.unknown();
@@ -434,7 +437,7 @@ mod tests {
 
     const SECOND: f64 = 1e6;
 
-    /// So many minutes of which nothing is known.
+    /// Creates this many minutes without data.
     fn minutes(count: i64) -> RollUps {
         let minute = |number: i64| Minute {
             end: Stamp {
@@ -447,7 +450,7 @@ mod tests {
         RollUps::new((1..=count).map(minute).collect())
     }
 
-    /// What a host counter rises by in each minute, and in its fastest second where that is known.
+    /// Sets the rise of a host counter in each minute, and in its fastest second if known.
     fn rises(rolled: &mut RollUps, signal: SignalId, by: &[u64], fastest: Option<u64>) {
         let cells = rolled.entry(Entity::Host, "", signal);
         for (cell, by) in cells.iter_mut().zip(by) {
@@ -473,7 +476,8 @@ mod tests {
 
     #[test]
     fn an_incident_that_two_minutes_share_and_that_holds_for_seven_tenths_is_seen() {
-        // The shortest, of 10 s from 5 s before a minute's end on: tasks wait just as much as it takes, with holes.
+        // The shortest incident, 10 s from 5 s before a minute's end on: tasks wait exactly as long as required, with
+        // gaps.
         let stalled = 0.7 * 10.0 * 0.1001;
         let mut rolled = minutes(3);
         let halves = [0.0, stalled / 2.0, stalled / 2.0].map(micros);
@@ -491,7 +495,7 @@ mod tests {
 
     #[test]
     fn what_rises_evenly_all_minute_is_no_stall() {
-        // Less than half of the threshold, in a minute, is more than an incident of 10 s need be.
+        // Less than half of the threshold all minute is more than an incident of 10 s needs.
         let even = [micros(60.0 * 0.04)];
         let mut rolled = minutes(1);
         rises(&mut rolled, PSI_MEMORY_SOME.id(), &even, Some(micros(0.04)));
@@ -502,7 +506,7 @@ mod tests {
         }
     }
 
-    /// A full node that swaps out in some seconds and stalls in others, and how much is free on another.
+    /// Creates a full node that swaps out in some seconds and stalls in others, with this much free on another node.
     fn nodes(swapped_out: u64, stalls: u64, free_elsewhere: Option<u64>) -> RollUps {
         let level = |level| {
             Some(RollUp::Level {
@@ -547,7 +551,7 @@ mod tests {
             level(MEM_SLAB_UNRECLAIMABLE.id(), min, max);
             could("slab-leak", &rolled)
         };
-        // Growth is unknown, and enough for it is there all the time: whether the level is high decides.
+        // Growth is unknown, and could be enough at any time: whether the level is high decides.
         assert_eq!(slab(600, 700), [false]);
         assert_eq!(slab(900, 2_600), [true]);
         assert_eq!(slab(2_600, 2_700), [false], "seen by the minute as well");
@@ -602,7 +606,7 @@ mod tests {
 
     #[test]
     fn what_one_of_several_reasons_shows_in_a_part_of_the_time_is_seen() {
-        // Of 1.4 s that lie in this minute at least, a quarter may be of swap-out and the rest of other reasons.
+        // Of at least 1.4 s in this minute, swap-out need be only a quarter; the rest may have other reasons.
         assert_eq!(could("numa-imbalance", &nodes(50, 0, Some(400))), [true]);
         assert_eq!(could("numa-imbalance", &nodes(20, 0, Some(400))), [false]);
     }

@@ -1,4 +1,4 @@
-//! A trigger in words: the thresholds of a rule's documentation, written from the data that decides.
+//! A trigger in words: the thresholds of a rule's documentation, generated from the trigger itself.
 
 use units::Ratio;
 
@@ -7,8 +7,8 @@ use super::{Subjects, Trigger};
 use crate::finding::ThresholdSide;
 
 impl Trigger {
-    /// `swapped in at least 1 MiB/s and …; for 4 s or longer, on the host`, and a definition of each name in it; `None` where
-    /// a function finds it.
+    /// Returns `swapped in at least 1 MiB/s and …; for 4 s or longer, on the host`, and a definition of each name in
+    /// it; `None` if a function finds the incidents.
     pub(crate) fn words(&self) -> Option<String> {
         let Self::While(holds) = self else {
             return None;
@@ -31,7 +31,7 @@ impl Trigger {
 }
 
 impl Predicate {
-    /// Its named parts, each once, those that rest on others first.
+    /// Returns its named parts, each once; parts that rest on others come first.
     fn named(&self) -> Vec<NamedExpr> {
         let mut all: Vec<NamedExpr> = Vec::new();
         self.visit(&mut |expr| {

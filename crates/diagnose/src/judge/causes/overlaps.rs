@@ -1,4 +1,4 @@
-//! What overlaps in time, without comparing each with each.
+//! Finds overlaps in time without comparing every pair.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use units::Span;
 
 use crate::finding::Finding;
 
-/// A consequence may begin or end so much before or after its root: samples are read one file after the other.
+/// A consequence may begin or end this long before or after its root: the files of a sample are read one after another.
 const LAG: Span = Span::from_secs(3);
 
 /// The interval of an incident.
@@ -17,7 +17,7 @@ pub(super) struct OverlapTime {
 }
 
 impl OverlapTime {
-    /// A state without a beginning lasts throughout.
+    /// Returns the interval of a finding. A state without a beginning lasts throughout.
     pub(super) fn from_finding(finding: &Finding) -> Self {
         let always = Self {
             from: Span::ZERO,
@@ -29,13 +29,13 @@ impl OverlapTime {
         })
     }
 
-    /// What begins later is of another time.
+    /// Returns the end plus [`LAG`]: an incident that begins later does not overlap.
     fn end(self) -> Span {
         self.to.plus(LAG)
     }
 }
 
-/// Beginnings and ends of some times, each in order.
+/// Beginnings and ends of a set of intervals, each in order.
 #[derive(Debug)]
 pub(super) struct Overlaps {
     beginnings: Vec<Span>,
@@ -51,15 +51,17 @@ impl Overlaps {
         Self { beginnings, ends }
     }
 
-    /// How many of them overlap a time: those that have begun at its end without those that are over at its beginning.
+    /// Returns how many of them overlap an interval: those that began by its end, minus those that ended before its
+    /// beginning.
     pub(super) fn count(&self, time: OverlapTime) -> usize {
         let begun = self.beginnings.partition_point(|at| *at <= time.end());
         begun - self.ends.partition_point(|at| *at < time.from)
     }
 }
 
-/// For each effect the least of the causes that overlap it. In order of time: an effect is asked when all causes are known
-/// that begin before its end, and of those only the ones that end after its beginning.
+/// Returns for each effect the least of the causes that overlap it. Effects are processed in order of their ends, so
+/// that all causes that begin before an effect's end are known; of these, only causes that end after its beginning
+/// count.
 pub(super) fn least<T: Copy + Ord>(
     causes: &[(OverlapTime, T)],
     effects: &[OverlapTime],
@@ -82,10 +84,10 @@ pub(super) fn least<T: Copy + Ord>(
     found
 }
 
-/// The least among the first so many places of a list: a binary indexed tree.
+/// Values by place, of which the least among the first places can be found: a binary indexed tree.
 #[derive(Debug)]
 struct LeastOfFirst<T> {
-    /// Entry `i`, from 1: the least of the `i & -i` places up to the `i`th.
+    /// Entry `i`, counted from 1: the least of the `i & -i` places up to place `i`.
     tree: Vec<Option<T>>,
 }
 

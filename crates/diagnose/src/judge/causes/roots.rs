@@ -1,7 +1,7 @@
-//! For each incident the one that it follows from in the end.
+//! Finds the root of each incident: the one at the start of its chain of causes.
 //!
-//! A long recording has thousands of incidents, so they are not compared in pairs: those that can be causes stand in lists
-//! by rule and cgroup, and each list is swept in order of time. That takes n log n for n incidents.
+//! A long recording has thousands of incidents, so they are not compared in pairs. Possible causes are kept in lists by
+//! rule and cgroup, and each list is swept in order of time. That takes n log n for n incidents.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,25 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::rules;
 
-/// For each incident its root; `None` where it is one itself.
+/// Returns the root of each incident; `None` if the incident is a root itself.
 pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
     let all: Vec<RootIncident<'_>> = incidents.iter().map(RootIncident::new).collect();
     let lists = Lists::new(&all);
     let lists_of = lists_of(cx, &all, &lists);
     let nearest = nearest(&all, &lists, &lists_of);
     let ultimate = |at: usize| {
-        // This ends: no rule brings itself about, whatever lies between.
+        // This terminates: no rule brings itself about, directly or indirectly.
         std::iter::successors(nearest[at], |cause| nearest[*cause]).last()
     };
     (0..incidents.len()).map(ultimate).collect()
 }
 
-/// What decides about cause and effect.
+/// The properties of an incident that decide about cause and effect.
 struct RootIncident<'a> {
     finding: &'a Finding,
-    /// Place of its rule.
+    /// Index of its rule.
     rule: usize,
-    /// The cgroup that it happened in; `None` for the host and its parts.
+    /// The cgroup of the incident; `None` for the host and its parts.
     group: Option<&'a str>,
     time: OverlapTime,
 }
@@ -48,7 +48,7 @@ impl<'a> RootIncident<'a> {
         }
     }
 
-    /// A mere note on the side explains nothing that is worse than itself.
+    /// Whether it may explain others: a note explains nothing more severe than itself.
     fn is_of_weight(&self) -> bool {
         self.finding.severity > Severity::Info
     }
@@ -62,7 +62,7 @@ impl<'a> RootIncident<'a> {
     }
 }
 
-/// What decides, but for the time, what an incident can bring about.
+/// The properties, other than time, that decide what an incident can bring about.
 #[derive(PartialEq, Eq, Hash)]
 struct RootKind<'a> {
     rule: usize,
@@ -71,7 +71,7 @@ struct RootKind<'a> {
     is_event: bool,
 }
 
-/// The incidents that can be causes: indices, by kind.
+/// The possible causes: indices of incidents, by kind.
 #[derive(Default)]
 struct Lists<'a> {
     numbers: HashMap<RootKind<'a>, usize>,
@@ -93,7 +93,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// For each incident the lists that its causes stand in, where these are of its time.
+/// Returns for each incident the lists that contain its causes, if these overlap it in time.
 fn lists_of(cx: &Evidence<'_>, all: &[RootIncident<'_>], lists: &Lists<'_>) -> Vec<Vec<usize>> {
     let rules = causes_of_rules();
     let ruled_out = ruled_out(all);
@@ -129,7 +129,7 @@ fn lists_of(cx: &Evidence<'_>, all: &[RootIncident<'_>], lists: &Lists<'_>) -> V
     all.iter().map(own).collect()
 }
 
-/// For each rule, by place, those that bring it about.
+/// Returns for each rule, by index, the rules that bring it about.
 fn causes_of_rules() -> Vec<Vec<usize>> {
     let mut causes = vec![Vec::new(); rules::ALL.len()];
     for (cause, rule) in rules::ALL.iter().enumerate() {
@@ -140,8 +140,8 @@ fn causes_of_rules() -> Vec<Vec<usize>> {
     causes
 }
 
-/// When the evidence of a finding of weight excludes a cause of an effect: the effect is its own rule's, or one that it
-/// brings about.
+/// Returns the intervals in which the evidence of a finding of weight excludes a cause of an effect. The effect is the
+/// finding's own rule, or one that this rule brings about.
 fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     let mut times: HashMap<(usize, usize), Vec<OverlapTime>> = HashMap::new();
     for one in all.iter().filter(|one| one.is_of_weight()) {
@@ -157,16 +157,16 @@ fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     times.into_iter().map(overlaps).collect()
 }
 
-/// The cgroups with incidents that can cause one: its own, those above it, and the host (`None`) where the cgroup had
-/// no limit of its own then.
+/// Returns the cgroups whose incidents can cause this one: its own, those above it, and the host (`None`) if the cgroup
+/// had no limit of its own then.
 fn reaching<'a>(cx: &Evidence<'_>, effect: &RootIncident<'a>) -> Vec<Option<&'a str>> {
     let groups = effect.group.into_iter().flat_map(ancestors);
     let host = (effect.group.is_none() || !has_limit(cx, effect.finding)).then_some(None);
     groups.map(Some).chain(host).collect()
 }
 
-/// For each incident, of its causes the one that has the fewest causes itself; of several that of the rule which is listed
-/// first, of one rule the first incident.
+/// Returns for each incident the cause that has the fewest causes itself. If several are equal: the one of the rule
+/// listed first, then the first incident of that rule.
 fn nearest(
     all: &[RootIncident<'_>],
     lists: &Lists<'_>,
@@ -212,7 +212,7 @@ mod tests {
     use crate::finding::Scope;
     use crate::rules::testing::Case;
 
-    /// The definition: each incident is compared with each.
+    /// The definition: compares each incident with every other.
     mod definition {
         use super::*;
 
@@ -260,8 +260,8 @@ mod tests {
             }
         }
 
-        /// Within the host everything that has no limit of its own; within a cgroup what lies below it. A group's
-        /// own limit explains nothing that happens to the host.
+        /// The host reaches every cgroup without a limit of its own; a cgroup reaches those below it. A cgroup's own
+        /// limit explains nothing that happens to the host.
         fn reaches(cx: &Evidence<'_>, cause: &Finding, effect: &Finding) -> bool {
             match (cause.scope.entity, effect.scope.entity) {
                 (Entity::Cgroup, Entity::Cgroup) => {
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A host with a limited group and one without a limit.
+    /// Creates a host with a limited cgroup and one without a limit.
     fn host() -> Case {
         let limit = Limit::Bytes(Bytes::from_mib(80));
         Case::once()

@@ -1,7 +1,7 @@
 //! The story of one incident.
 //!
-//! A story never sees the whole recording: its evidence is a window around the incident, with the settings of that time. So
-//! an incident reads the same however much was recorded before and after it.
+//! A story never sees the whole recording: its evidence is a window around the incident, with the settings of that
+//! time. So an incident reads the same however much was recorded before and after it.
 
 use std::borrow::Cow;
 
@@ -17,12 +17,13 @@ use crate::trigger::Occurrence;
 
 /// The window reaches this far before and after the incident.
 const AROUND: Span = Span::from_secs(10);
-/// Tables read more rarely than that: the window reaches to their last reading before and their first after, up to this far.
+/// For tables that are read more rarely, the window reaches to the last reading before and the first after the
+/// incident, up to this far.
 const RARE_TABLES: Span = Span::from_secs(90);
-/// The clocks of the kernel log and of the samples differ by this at most.
+/// The most by which the clocks of the kernel log and of the samples differ.
 const CLOCK_SKEW: Span = Span::from_secs(2);
 
-/// Runs the story of one incident in its window. Sample numbers of the finding are those of the whole timeline.
+/// Runs the story of one incident in its window. Returns a finding with sample numbers of the whole timeline.
 pub(super) fn run_story(
     rule: &'static Rule,
     cx: &Evidence<'_>,
@@ -68,7 +69,7 @@ pub(super) fn run_story(
     Ok(finding.into())
 }
 
-/// The samples from `first` to before `end`.
+/// Returns the samples from `first` up to, but not including, `end`.
 fn samples_between(timeline: &Timeline, first: usize, end: usize) -> Cow<'_, Timeline> {
     if first == 0 && end == timeline.len() {
         return Cow::Borrowed(timeline);
@@ -76,7 +77,8 @@ fn samples_between(timeline: &Timeline, first: usize, end: usize) -> Cow<'_, Tim
     Cow::Owned(timeline.part(first, end))
 }
 
-/// A kill takes its time from the kernel log where the log has it, instead of the interval between two readings of a counter.
+/// Takes the time of a kill from the kernel log if the log has it, instead of the interval between two readings of a
+/// counter.
 fn take_log_time(window: &Evidence<'_>, finding: &mut Finding) {
     let Some(when) = finding.when.as_mut().filter(|_| finding.harm.killed > 0) else {
         return;
@@ -102,7 +104,7 @@ fn take_log_time(window: &Evidence<'_>, finding: &mut Finding) {
     }
 }
 
-/// Notes settings that have another value by now, and drops commands that set what is already set.
+/// Notes settings that have another value now, and drops commands that set what is already set.
 fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
     let settings: Vec<(&'static str, f64)> = finding
         .evidence
@@ -128,7 +130,7 @@ fn note_changed_settings(facts: &Facts, mut finding: Finding) -> Finding {
     finding
 }
 
-/// The samples around an occurrence: from the first to before the last.
+/// Returns the window around an occurrence: the first sample, and the end, which is not included.
 fn window_around(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize) {
     let times = timeline.times();
     let (from, to) = (times[occurrence.first], times[occurrence.last]);

@@ -1,4 +1,4 @@
-//! The headline where no finding gives one: whether nothing found means that memory is enough.
+//! The headline if no finding gives one: whether the absence of findings means that memory is enough.
 
 use timeline::Entity;
 use timeline::signals::{OOM_KILLS, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
@@ -15,7 +15,7 @@ use crate::measures::readings;
 use crate::rule::Class;
 use crate::rules;
 
-/// The verdict where no finding is severe and the source is no single kernel report.
+/// Returns level and headline if no finding is severe and the source is not a single kernel report.
 pub(super) fn level_and_headline(
     cx: &Evidence<'_>,
     watched: Span,
@@ -41,13 +41,14 @@ pub(super) fn level_and_headline(
     not_enough(cx, watched, limit).unwrap_or_else(|| (Level::Ok, enough(cx, limit)))
 }
 
-/// Without swap-ins and refaults a shortage does not show: "enough" would be a guess.
+/// Whether the source lacks swap-ins and refaults. Without them a shortage does not show, and "enough" would be a
+/// guess.
 fn lacks_refaults(cx: &Evidence<'_>) -> bool {
     readings::swapped_in().bytes().track(cx).is_err()
         && readings::refaults_file().bytes().track(cx).is_err()
 }
 
-/// The title of a finding about stalls without a known cause.
+/// Returns the title of a finding about stalls without a known cause.
 fn unexplained(findings: &[Finding]) -> Option<String> {
     findings
         .iter()
@@ -60,8 +61,8 @@ fn unexplained(findings: &[Finding]) -> Option<String> {
 /// A shorter source without page-cache refaults proves nothing. Users are asked for 10 s.
 const ENOUGH_WITHOUT_REFAULTS: Span = Span::from_secs(9);
 
-/// Stalls in the kernel's pressure averages, of the host, else of the cgroup with the most, where the samples measure no
-/// stalls themselves. The cause is unknown, so the level is a warning at most.
+/// Returns a sentence about stalls in the kernel's pressure averages, of the host, else of the cgroup with the most, if
+/// the samples measure no stalls themselves. The cause is unknown, so the level is a warning at most.
 fn stalls_before(cx: &Evidence<'_>) -> Option<String> {
     let why = "and nothing in this source shows why";
     if let Some(average) = PressureAverage::for_memory(cx).filter(PressureAverage::matters) {
@@ -77,7 +78,7 @@ fn stalls_before(cx: &Evidence<'_>) -> Option<String> {
     Some(format!("{}, {why}.", average.clause(&subject)))
 }
 
-/// Rows of vmstat or slabtop alone: a partial answer, but not whether memory is enough.
+/// Returns the headline for rows of vmstat or slabtop alone: a partial answer, but not whether memory is enough.
 fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
     const NOT_ENOUGH: &str = "the source has no MemTotal (/proc/meminfo)";
     let mut sentences: Vec<String> = findings
@@ -99,7 +100,8 @@ fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
     sentences.join(" ")
 }
 
-/// What contradicts "enough" without a finding: kills without a known limit, a full container, a source too short.
+/// Returns what contradicts "enough" without a finding: kills without a known limit, a full container, a source too
+/// short.
 fn not_enough(
     cx: &Evidence<'_>,
     watched: Span,
@@ -155,7 +157,7 @@ fn enough(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
     format!("Memory is enough{within}{}.", waits_and_refaults(cx))
 }
 
-/// Whether tasks waited, and which of waits and refaults the source does not measure.
+/// Returns whether tasks waited, and which of waits and refaults the source does not measure.
 fn waits_and_refaults(cx: &Evidence<'_>) -> String {
     let waits = if cx.stall(PSI_MEMORY_SOME).is_ok() {
         Some(longest_wait(cx).unwrap_or_else(|| ", and nothing waits for it".to_owned()))
@@ -176,9 +178,9 @@ fn waits_and_refaults(cx: &Evidence<'_>) -> String {
     }
 }
 
-/// The longest wait of tasks that no rule reports, if users notice it.
+/// Returns the longest wait of tasks that no rule reports, if it is long enough for users to notice.
 fn longest_wait(cx: &Evidence<'_>) -> Option<String> {
-    /// In seconds; less is not noticed. An engineering choice.
+    /// In seconds. A shorter wait is not noticed: an engineering choice.
     const NOTICED: f64 = 1.0;
     let some = cx.stall(PSI_MEMORY_SOME).ok()?;
     let (burst, waited) = some

@@ -6,7 +6,7 @@ use units::{Bytes, Quantity};
 use crate::evidence::Evidence;
 use crate::measures::own_limit::OwnLimit;
 
-/// In a container: its own memory, then that of the host.
+/// Returns remarks on a container: its own memory, then that of the host.
 pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(limit) = limit {
@@ -34,9 +34,10 @@ pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<Stri
     remarks
 }
 
-/// A remark where MemTotal differs between samples: probably two machines. `sizes` are those of all samples.
+/// Returns a remark if MemTotal differs between samples: probably two machines. `sizes` are the values of all samples.
 pub(crate) fn two_machines(sizes: impl Iterator<Item = Bytes>) -> Option<String> {
-    /// An engineering choice: `free -g` and a kernel report differ by less, and most balloons too.
+    /// A larger ratio is a difference: an engineering choice. `free -g` and a kernel report differ by less, and so do
+    /// most balloons.
     const FACTOR: f64 = 1.25;
     let sizes: Vec<Bytes> = sizes.filter(|size| *size > Bytes::ZERO).collect();
     let (least, most) = (sizes.iter().min()?, sizes.iter().max()?);

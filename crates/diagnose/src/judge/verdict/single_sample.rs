@@ -1,4 +1,4 @@
-//! What a single sample says: levels only, and what each of its figures means.
+//! What a single sample shows: levels only, and the meaning of each figure.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL};
 use units::{Bytes, Ratio};
@@ -7,7 +7,8 @@ use crate::evidence::{Evidence, rounding};
 use crate::measures::available;
 use crate::measures::floor::Floor;
 
-/// How much the kernel keeps free (low and high watermarks): from the zones, else predicted from the size of RAM.
+/// Returns the floor of free memory (from the low and high watermarks) and its origin: the zones, else a prediction for
+/// this size of RAM.
 fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
     let measured = cx.floor().ok();
     match measured.and_then(|floor| floor.low.last().zip(floor.high.last())) {
@@ -19,7 +20,7 @@ fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
     }
 }
 
-/// Whether free memory is at the floor; `None` if its rounding leaves that open.
+/// Whether free memory is at the floor; `None` if the rounding of the figure leaves that open.
 fn on_floor(cx: &Evidence<'_>, free: Bytes, high: Bytes, total: Bytes) -> Option<bool> {
     let edge = Floor::rests_below(high, total);
     let (least, most) = rounding::bounds(cx, MEM_FREE, free).unwrap_or((free, free));
@@ -33,11 +34,11 @@ fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
         .filter(|used| *used > Bytes::ZERO)
 }
 
-/// Below this share of available memory even one sample argues against headroom (available-exhaustion warns from 10 % down;
-/// one misjudged host had 12 %).
+/// A smaller share of available memory argues against headroom even in one sample (available-exhaustion warns from 10 %
+/// down; one misjudged host had 12 %).
 const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(15.0);
 
-/// One sample proves levels only; the headline adds whether they are low.
+/// Returns the headline for one sample, which proves levels only, and whether they are low.
 pub(super) fn headline(cx: &Evidence<'_>) -> String {
     let is_low = || {
         let total = cx.timeline.last(MEM_TOTAL)?;
@@ -56,7 +57,7 @@ pub(super) fn headline(cx: &Evidence<'_>) -> String {
     format!("One sample cannot show whether memory is enough{but}.")
 }
 
-/// What each figure of one sample means and does not mean.
+/// Returns what each figure of one sample means and does not mean.
 pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
     let Some(total) = cx.timeline.last(MEM_TOTAL) else {
         return Vec::new();

@@ -178,7 +178,7 @@ fn nothing_waits_needs_measured_stalls() {
     };
     let headline = |case: Case| unjudged(&case).headline;
     assert!(headline(calm().counter(PSI_MEMORY_SOME, 0)).contains("nothing waits"));
-    // One total makes no share.
+    // A node's total does not measure waiting.
     let one = calm().gauge_until_of(Entity::Node, "0", NODE_TOTAL, &[Bytes::ZERO]);
     assert!(headline(one).contains("as far as measured"));
     let averages = calm().gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0));

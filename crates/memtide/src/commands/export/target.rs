@@ -31,7 +31,9 @@ impl OutputTarget {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match std::fs::metadata(&path) {
             Err(_) => Ok(Self::File(path)),
-            Ok(meta) if meta.is_dir() => bail!("{} is a directory; name a file in it", path.display()),
+            Ok(meta) if meta.is_dir() => {
+                bail!("{} is a directory; name a file in it", path.display())
+            }
             Ok(meta) if !meta.is_file() => Ok(Self::Stream(path)),
             Ok(_) if !force => bail!("{} exists; --force overwrites it", path.display()),
             Ok(_) => Ok(Self::File(path)),
