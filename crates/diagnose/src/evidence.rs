@@ -255,8 +255,8 @@ impl Evidence<'_> {
         share.map_or_else(|_| String::new(), |share| format!(" ({share} of RAM)"))
     }
 
-    /// Returns the rate of refaulted anonymous pages (swapped in after eviction). Kernels before 5.9 do not count them
-    /// separately.
+    /// Returns the rate of refaulted anonymous pages (swapped in after eviction). Kernels before 5.9 do not count
+    /// them.
     pub fn refaults_anon(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         self.rate(REFAULT_ANON)
     }

@@ -255,8 +255,8 @@ signals! {
             "Page-cache pages freed by direct reclaim while it reclaimed inodes.";
         SLABS_SCANNED: Counter<Count> = "vm.slabs_scanned", VMSTAT, "slabs_scanned", 1, "", "", "mem.vmstat.slabs_scanned", "",
             "Kernel objects scanned by reclaim.";
-        REFAULT_BOTH: Counter<Pages> = "vm.workingset_refault", VMSTAT, "workingset_refault", 1, "3.15 to 5.8", "", "mem.vmstat.workingset_refault", "",
-            "Refaults: pages read back after eviction, anonymous and file together; kernels since 5.9 count them separately.";
+        REFAULT: Counter<Pages> = "vm.workingset_refault", VMSTAT, "workingset_refault", 1, "3.15 to 5.8", "", "mem.vmstat.workingset_refault", "",
+            "Refaulted file pages on kernels before 5.9, which track no anonymous pages (mm/vmscan.c, __remove_mapping).";
         REFAULT_ANON: Counter<Pages> = "vm.workingset_refault_anon", VMSTAT, "workingset_refault_anon", 1, "5.9", "", "", "",
             "Refaulted anonymous pages: swapped in again after eviction.";
         REFAULT_FILE: Counter<Pages> = "vm.workingset_refault_file", VMSTAT, "workingset_refault_file", 1, "5.9", "", "", "",

@@ -3,7 +3,7 @@
 use diagnose::Evidence;
 use diagnose::baselines;
 use timeline::signals::{
-    ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
+    ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT, REFAULT_ANON, REFAULT_FILE,
 };
 
 use super::builder::{ChartBuilder, curve, rate, signals};
@@ -25,7 +25,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
             "file",
             "file pages read again",
             Colour::FileCache,
-            signals![REFAULT_FILE, REFAULT_BOTH],
+            signals![REFAULT_FILE, REFAULT],
         ),
         |cx| cx.refaults_file().map(|track| curve(&track)),
     )

@@ -3,7 +3,7 @@
 use timeline::Track;
 use timeline::signals::{
     ALLOCSTALL, MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
-    PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+    PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
     SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
 };
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
@@ -88,12 +88,10 @@ pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
     rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
 }
 
-/// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are subtracted, if
-/// they are counted.
+/// File pages read again after eviction. Kernels before 5.9 have one counter, of file pages only: the shadow of an evicted
+/// page is stored for page cache alone (mm/vmscan.c, __remove_mapping, 5.8).
 pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
-    let both = rate(REFAULT_BOTH);
-    let file = both.clone().minus(rate(PSWPIN)).or(both);
-    rate(REFAULT_FILE).or(file)
+    rate(REFAULT_FILE).or(rate(REFAULT))
 }
 
 // The same as tracks, for stories.
@@ -118,8 +116,7 @@ impl Evidence<'_> {
         swapped_out().track(self)
     }
 
-    /// Returns file pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are
-    /// subtracted.
+    /// Returns file pages read again after eviction.
     pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         refaults_file().track(self)
     }

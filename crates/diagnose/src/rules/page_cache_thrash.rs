@@ -356,15 +356,15 @@ mod tests {
 
     #[test]
     fn found_on_old_kernels_with_one_refault_counter() {
-        use timeline::signals::REFAULT_BOTH;
-        let old = |swapped_in| {
+        use timeline::signals::REFAULT;
+        let old = |refaulted| {
             Case::over(60)
                 .counter(PGPGIN, 30_000 * 1024)
-                .counter(REFAULT_BOTH, 7000)
-                .counter(PSWPIN, swapped_in)
+                .counter(REFAULT, refaulted)
+                .counter(PSWPIN, 7000)
         };
-        found(RULE, &old(0));
-        clear(RULE, &old(7000));
+        found(RULE, &old(7000));
+        clear(RULE, &old(0));
     }
 
     #[test]

@@ -69,7 +69,7 @@ mod tests {
     use timeline::signals::{
         ALLOCSTALL, NR_FREE_PAGES, OOM_KILLS, PGALLOC, PGPGIN, PGREFILL, PGSCAN_DIRECT,
         PGSCAN_DIRECT_THROTTLE, PGSCAN_KSWAPD, PGSKIP, PGSTEAL_DIRECT, PGSTEAL_KSWAPD, PSWPIN,
-        REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE, SWPIN_ZERO,
+        REFAULT, REFAULT_ANON, REFAULT_FILE, SWPIN_ZERO,
     };
     use units::{Bytes, Count, Pages};
 
@@ -138,7 +138,7 @@ allocstall 3
     fn fields_come_and_go_with_kernels() {
         let (old, _) = parse(V6_1);
         assert_eq!(old.host.get(SWPIN_ZERO), None, "missing is not zero");
-        assert_eq!(old.host.get(REFAULT_BOTH), None);
+        assert_eq!(old.host.get(REFAULT), None);
         for text in [V6_12, V6_18] {
             let (sample, result) = parse(text);
             result.unwrap();
@@ -160,7 +160,7 @@ allocstall 3
             (PGSTEAL_DIRECT, Some(7)),
             (PGSCAN_KSWAPD, Some(300)),
             (PGSCAN_DIRECT, Some(70)),
-            (REFAULT_BOTH, Some(12)),
+            (REFAULT, Some(12)),
             (REFAULT_FILE, None),
         ]
         .map(|(signal, pages)| (signal, pages.map(Pages::new)))
