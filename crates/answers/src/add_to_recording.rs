@@ -1,4 +1,4 @@
-//! A source becomes a recording, or a part of one.
+//! Turns a source into a recording, or into a part of one.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use store::{AddedTimeline, HostIdentity, Recording, StoreError};
 use timeline::{Source, SourceKind};
 use units::Span;
 
-/// Adds the samples of a source, read from `path`, to the recording in a directory, which is created if absent. Gives the
-/// host that they are of. `progress` gets the share that was written.
+/// Adds the samples of a source, read from `path`, to the recording in `directory`, which is created if absent.
+/// Returns the host of the samples. `progress` gets the share that was written.
 ///
 /// # Errors
 /// [`StoreError`] where the directory holds another host's recording, later samples, or cannot be written.
@@ -19,7 +19,7 @@ pub fn add_to_recording(
 ) -> Result<(HostIdentity, AddedTimeline), StoreError> {
     let mut host = host_of(source, path)?;
     if Recording::is_at(directory) {
-        // A source knows its host by name only; a recording of that name is continued.
+        // A source knows only its host's name; a recording of that name is continued.
         let recorded = Recording::open(directory)?.host().clone();
         if recorded.name == host.name {
             host = recorded;
@@ -37,10 +37,10 @@ pub fn add_to_recording(
     Ok((host, added))
 }
 
-/// The host that a source is of: as it says, else named after its file.
+/// Returns the host of a source: the recorded identity, else one named after its host or its file.
 ///
 /// # Errors
-/// Where a source that is a recording cannot be read again.
+/// If a source that is a recording cannot be read again.
 pub fn host_of(source: &Source, path: &Path) -> Result<HostIdentity, StoreError> {
     if source.origin.kind == SourceKind::Recording {
         return Ok(Recording::open(path)?.host().clone());

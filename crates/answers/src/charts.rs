@@ -1,4 +1,4 @@
-//! What of a source is drawn, and how closely: all samples of a short one, of a long recording every peak.
+//! Draws a source: all samples of a short one, every peak of a long recording.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use report::html::Picture;
 use timeline::{Source, TimePoint, TimeRange, Timeline};
 use units::{Count, Span};
 
-/// A picture, and what to note about it.
+/// A picture and its notes.
 pub(crate) struct Drawn {
     pub(crate) picture: Picture,
-    /// Which part of the source it shows, where that is not all of it.
+    /// Which part of the source it shows; `None` if all of it.
     pub(crate) part: Option<String>,
-    /// What was wrong with the source while it was read more closely.
+    /// Problems met while the source was read in more detail.
     pub(crate) problems: Vec<String>,
 }
 
-/// The picture of a source.
+/// Draws the picture of a source.
 pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Report) -> Drawn {
     let longest = longest(&source.timeline);
     let timeline = longest.as_ref().unwrap_or(&source.timeline);
@@ -40,7 +40,7 @@ pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Repo
     }
 }
 
-/// The longest of several unordered segments; `None` where there is one segment only.
+/// Returns the longest of several unordered segments; `None` if there is only one segment.
 fn longest(timeline: &Timeline) -> Option<Timeline> {
     if timeline.is_one_segment() {
         return None;
@@ -57,7 +57,7 @@ fn part_shown(part: &Timeline, whole: &Timeline) -> String {
     )
 }
 
-/// Of a recording of which only the minutes are in memory: every peak of the whole, and every sample of what matters.
+/// Draws a recording of which only minutes are in memory: every peak of the whole, every sample around findings.
 fn scan(
     path: &Path,
     range: TimeRange,
@@ -85,7 +85,7 @@ fn scan(
     (drawing, problems)
 }
 
-/// Every sample of a part of a recording; `None` without a wall clock.
+/// Reads every sample of a part of a recording; `None` without a wall clock.
 fn closely(
     path: &Path,
     whole: &Timeline,
@@ -104,8 +104,8 @@ fn closely(
     Some(import::open_part(path, wanted, &mut |_| {}))
 }
 
-/// The stretches that are drawn in full detail: the time of the accounting, where the cursor opens (a stretch without
-/// length), then the findings, in the order of the report.
+/// Returns the stretches that are drawn in full detail: the time of the accounting, at which the cursor opens (a
+/// stretch without length), then the findings, in the order of the report.
 fn stretches_in_full_detail(report: &Report) -> Vec<(Span, Span)> {
     let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
     let longest = report
@@ -116,7 +116,7 @@ fn stretches_in_full_detail(report: &Report) -> Vec<(Span, Span)> {
         .findings
         .iter()
         .flat_map(|finding| &finding.stretches);
-    // Further occurrences come last: the byte budget is first for the stretches that the evidence is about.
+    // Further occurrences come last: the byte budget goes first to the stretches that the evidence is about.
     let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
     let moment = report.accounting.as_ref().map(|accounting| {
         let at = Span::from_secs_f64(accounting.at_s);

@@ -10,12 +10,12 @@ use timeline::Source;
 use crate::check::diagnosis;
 use crate::page::{PageSource, diagnosed_page};
 
-/// The answer of `compare`.
+/// Returns the answer of `compare`.
 pub fn compare(before: &Source, after: &Source) -> CompareReport {
     compare_diagnosed([before, after], &[diagnosis(before), diagnosis(after)])
 }
 
-/// The answer of `compare` with the page of each side, and what was wrong while each was read again for its charts.
+/// Returns the answer of `compare`, and each side's page with the problems met while it was read again for its charts.
 pub fn compare_pages(sides: [PageSource<'_>; 2]) -> (CompareReport, [(Page, Vec<String>); 2]) {
     let diagnoses = sides.map(|side| diagnosis(side.source));
     let report = compare_diagnosed(sides.map(|side| side.source), &diagnoses);

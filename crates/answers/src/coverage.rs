@@ -1,10 +1,10 @@
-//! What a source has of a range of time, and what it lacks, in words and in the local time zone.
+//! Which part of a time range a source covers, in words and in the local time zone.
 
 use jiff::{Timestamp, Zoned};
 use timeline::{OutOfRange, TimePoint, TimeRange, Timeline};
 use units::WallClock;
 
-/// What a source covers, where it has no sample in a range.
+/// Says what a source covers that has no sample in a range.
 pub fn instead(why: &OutOfRange) -> String {
     match why {
         OutOfRange::Outside(first, last) => {
@@ -18,7 +18,7 @@ pub fn instead(why: &OutOfRange) -> String {
     }
 }
 
-/// The range as understood, where it is on the wall clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
+/// Returns the range as understood, if it is on the wall clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
 pub fn understood(range: &TimeRange) -> Option<String> {
     let now = Zoned::now();
     let wall = |moment| match moment {
@@ -65,7 +65,7 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
     )
 }
 
-/// What a source lacks of the range that was asked for: its beginning, its end, or something in between.
+/// Says what a source lacks of the requested range: its start, its end, or stretches in between.
 pub(crate) fn uncovered(range: &TimeRange, timeline: &Timeline) -> Vec<String> {
     if range.is_all() {
         return Vec::new();
@@ -74,10 +74,10 @@ pub(crate) fn uncovered(range: &TimeRange, timeline: &Timeline) -> Vec<String> {
 }
 
 fn uncovered_at(range: &TimeRange, timeline: &Timeline, now: &Zoned) -> Vec<String> {
-    /// A gap is longer than this many usual intervals, at an end of the range than this many.
+    /// A gap is longer than this many usual intervals; at an end of the range than `AT_END`.
     const GAP: f64 = 10.0;
     const AT_END: f64 = 2.0;
-    /// At most so many gaps are named.
+    /// At most 3 gaps are named.
     const NAMES_MAX: usize = 3;
     let wall = |index: usize| timeline.stamp(index)?.wall;
     let last = timeline.len().saturating_sub(1);
@@ -140,7 +140,7 @@ fn clock(at: WallClock, now: &Zoned) -> String {
 mod tests {
     use super::*;
 
-    /// Sunday noon in Tokyo unless another zone is meant.
+    /// Sunday noon in Tokyo, unless a test names another zone.
     const NOW: &str = "2026-11-22T12:00:00+09:00[Asia/Tokyo]";
 
     #[test]

@@ -3,7 +3,7 @@
 use report::model::EventsReport;
 use timeline::Source;
 
-/// The answer of `events`: those of these kinds (`oom-kill`, `boot`, …), in order of time; of all kinds where none is named.
+/// Returns the events of these kinds (`oom-kill`, `boot`, …), in order of time; all events if `kinds` is empty.
 pub fn events(source: &Source, kinds: &[String]) -> EventsReport {
     let mut events = timeline::events(&source.timeline, &source.facts);
     events.retain(|entry| {

@@ -1,8 +1,8 @@
 //! The answers of memtide: functions from a source and options to a value of the report's model.
 //!
-//! All front ends call the same functions: the command line, a server, a terminal program, a lab. Three nouns: a **source**
-//! ([`timeline::Source`]) is what was read; an **option** is what was asked; an **answer** is a type of
-//! [`report::model`], or a [`report::html::Page`], ready to be drawn as text, JSON or HTML.
+//! All front ends call the same functions: the command line, a server, a terminal program, a lab. Three nouns: a
+//! **source** ([`timeline::Source`]) is what was read; an **option** is part of the question; an **answer** is a type
+//! of [`report::model`], or a [`report::html::Page`], ready to be drawn as text, JSON or HTML.
 //!
 //! ```no_run
 //! use timeline::TimeRange;

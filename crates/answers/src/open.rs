@@ -26,8 +26,8 @@ pub fn open(
     part.map_err(|why| OpenError::OutOfRange { name, why })
 }
 
-/// Reads the part of a source in a range as finely as a judgement needs: of a long recording roll-ups, and every sample of
-/// the minutes in which a rule could hold. What the source lacks of the range is among its problems.
+/// Reads a range of a source in the detail that diagnosis needs: from a long recording roll-ups, and every sample of
+/// the minutes in which a rule could hold. Parts of the range that the source lacks are among its problems.
 ///
 /// # Errors
 /// As [`open`].
@@ -47,7 +47,7 @@ pub fn open_screened(
     Ok(source)
 }
 
-/// Which minutes of a long recording are read sample by sample: those in which a rule's trigger could hold.
+/// Selects the minutes of a long recording that are read sample by sample: those in which a rule's trigger could hold.
 pub(crate) fn screen() -> MinuteScreen {
     static SIGNALS: LazyLock<Vec<SignalId>> = LazyLock::new(diagnose::screened_signals);
     MinuteScreen {

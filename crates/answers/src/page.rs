@@ -1,4 +1,4 @@
-//! Everything that the page of `report` shows, and each side of that of `compare`.
+//! The contents of the page of `report`, and of each side of `compare`.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use timeline::{Source, TimeRange};
 use crate::charts;
 use crate::check::diagnosis;
 
-/// A source, and where it can be read again: of a downsampled recording, a page draws every peak, and every sample of what
-/// was found.
+/// A source with its path, to read it again: from a downsampled recording a page draws every peak, and every sample
+/// around findings.
 #[derive(Debug, Clone, Copy)]
 pub struct PageSource<'a> {
     /// The source.
@@ -23,12 +23,12 @@ pub struct PageSource<'a> {
     pub range: TimeRange,
 }
 
-/// The page of a source, without a title, and what was wrong while the source was read again for its charts.
+/// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
     diagnosed_page(of, &diagnosis(of.source), question)
 }
 
-/// The same of a source that was diagnosed already.
+/// As `page`, of a source that was already diagnosed.
 pub(crate) fn diagnosed_page(
     of: PageSource<'_>,
     diagnosis: &Diagnosis,
@@ -41,7 +41,7 @@ pub(crate) fn diagnosed_page(
     } = of;
     let report = Report::new(source, diagnosis);
     let drawn = charts::draw(path, range, source, &report);
-    // Segments without a known order have no headroom over time.
+    // Headroom over time needs segments in a known order.
     let headroom = source
         .timeline
         .is_one_segment()

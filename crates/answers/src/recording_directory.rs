@@ -1,13 +1,13 @@
-//! Where this host's recording is by default: one directory for root, one for each user.
+//! The default directory of this host's recording: one for root, one for each user.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where the recorder of the system writes.
+/// The directory of the system's recorder.
 const OF_SYSTEM: &str = "/var/lib/memtide";
 
-/// Where a recorder started by this user writes: `/var/lib/memtide` for root, else `$XDG_STATE_HOME/memtide` or
-/// `~/.local/state/memtide`. `None` where the user has no home.
+/// Returns the directory that this user's recorder writes to: `/var/lib/memtide` for root, else
+/// `$XDG_STATE_HOME/memtide` or `~/.local/state/memtide`. `None` if the user has no home.
 pub fn to_write() -> Option<PathBuf> {
     if probe::host_facts::user_is_root() {
         return Some(PathBuf::from(OF_SYSTEM));
@@ -17,12 +17,12 @@ pub fn to_write() -> Option<PathBuf> {
     of_user(state, home)
 }
 
-/// Where a recording is found for reading: the user's own, else that of the system. `None` where neither is there.
+/// Returns the recording to read: the user's own, else the system's. `None` if neither exists.
 pub fn to_read() -> Option<PathBuf> {
     places().find(|place| store::Recording::is_at(place))
 }
 
-/// The recording that this user may not read, where there is one.
+/// Returns the recording that this user may not read, if there is one.
 pub fn denied() -> Option<PathBuf> {
     let is_denied = |place: &PathBuf| {
         // Without search permission the content of a directory is unknown.
@@ -36,18 +36,18 @@ fn places() -> impl Iterator<Item = PathBuf> {
     to_write().into_iter().chain([PathBuf::from(OF_SYSTEM)])
 }
 
-/// The source that was named, else this host's recording.
+/// Returns the named source, else this host's recording.
 ///
 /// # Errors
-/// [`NoRecording`] where no source was named and this host has no recording that this user may read.
+/// [`NoRecording`] if no source was named and this host has no recording that this user may read.
 pub fn unless_named(source: Option<&Path>) -> Result<PathBuf, NoRecording> {
     source.map_or_else(required, |source| Ok(source.to_owned()))
 }
 
-/// Where this host's recording is, for a command that needs it.
+/// Returns this host's recording, for a command that needs it.
 ///
 /// # Errors
-/// [`NoRecording`].
+/// [`NoRecording`] if there is none, or this user may not read it.
 pub fn required() -> Result<PathBuf, NoRecording> {
     to_read().ok_or_else(|| match denied() {
         Some(place) => NoRecording::Denied(place),
@@ -58,19 +58,19 @@ pub fn required() -> Result<PathBuf, NoRecording> {
 /// Why this host's recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRecording {
-    /// There is one, which this user may not read.
+    /// It exists, but this user may not read it.
     #[error(
         "this user may not read the recording in {}; run memtide with sudo, or name a source", .0.display()
     )]
     Denied(PathBuf),
-    /// There is none.
+    /// It does not exist.
     #[error(
         "this host has no recording in {}; `memtide record` begins one, or name a source", .0.display()
     )]
     Absent(PathBuf),
 }
 
-/// As the XDG base directories have it: a relative path counts as none.
+/// By the XDG base directory specification a relative path counts as none.
 fn of_user(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let state = state.filter(absolute).or_else(|| {

@@ -1,4 +1,4 @@
-//! `memtide record --status`: the state of a directory's recorder, from the status that it wrote last and the recording.
+//! `memtide record --status`: the state of a directory's recorder, from its last status file and the recording.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use report::model::status::{RecorderState, RecordingStatus, STATUS_SCHEMA, Statu
 use store::{Recording, StoreError};
 use units::{Bytes, Quantity, Span, WallClock};
 
-/// Why the status of a directory is not known.
+/// Why the status of a directory is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
     /// The directory cannot be read.
@@ -27,10 +27,10 @@ pub enum StatusError {
     Recording(#[from] StoreError),
 }
 
-/// The answer of `record --status` about a recording's directory.
+/// Returns the answer of `record --status` about a recording's directory.
 ///
 /// # Errors
-/// Where the directory, or the recording in it, cannot be read.
+/// If the directory, or the recording in it, cannot be read.
 pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     let written = sampler::status::read(directory);
     let mut report = StatusReport {
@@ -64,7 +64,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         .filter(|status| sampler::status::is_of_living(status, &Root::default()))
         .map(|status| status.pid);
     report.state = match (&info.writer, &written) {
-        // The writer holds the lock, whatever the status says: it may be of the recorder before.
+        // A writer holds the lock. The status does not decide: the recorder before it may have written it.
         (Some(_), _) => RecorderState::Running,
         (None, Some(status)) if status.has_ended => RecorderState::Stopped,
         (None, _) => RecorderState::Gone,
@@ -74,14 +74,14 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     Ok(report)
 }
 
-/// UID of the user who wrote the status: the recorder creates the file anew each time.
+/// Returns the UID of the user who wrote the status; the recorder creates the file anew each time.
 fn status_owner(directory: &Path) -> Option<u32> {
     let status = std::fs::symlink_metadata(directory.join(sampler::status::FILE));
     Some(status.ok()?.uid())
 }
 
-/// The PID of a process that records into a deleted directory, from command lines. A recorder of the default directory does
-/// not name it, and is not found.
+/// Returns the PID of a process that records into a deleted directory, found by its command line. A recorder of the
+/// default directory does not name it there and is not found.
 fn recorder_without_directory(directory: &Path, root: &Root) -> Option<u32> {
     probe::command_lines(root)
         .ok()?
@@ -122,8 +122,8 @@ fn recording_status(directory: &Path, info: &store::Info) -> RecordingStatus {
     }
 }
 
-/// Growth per day. A head file is larger than the segment that it becomes, so a short recording seems to grow faster than it
-/// will.
+/// Returns the growth per day. A head file is larger than the segment made from it, so the growth of a short recording
+/// is overestimated.
 fn bytes_per_day(size: Bytes, from: WallClock, to: WallClock) -> Option<f64> {
     const GROWTH_DURATION_MIN: Span = Span::from_mins(10);
     let nanos = to.unix_nanos().checked_sub(from.unix_nanos())?;

@@ -1,4 +1,4 @@
-//! This host: its identity, as its recording has it, and its recording before the live samples.
+//! This host: its identity as in its recording, and its recording before the live samples.
 
 use probe::{Root, host_facts};
 use store::HostIdentity;
@@ -7,8 +7,8 @@ use timeline::Source;
 use crate::open::screen;
 use crate::recording_directory;
 
-/// The live source with this host's recording before its samples, where there is one that reaches them. Where root could
-/// have read one, that is among its problems.
+/// Returns the live source with this host's recording before its samples, if there is one that reaches them. A
+/// recording that only root may read is among the problems.
 pub fn with_history(live: Source, root: &Root) -> Source {
     let mut source = match recording_directory::to_read() {
         Some(directory) => {
@@ -27,14 +27,14 @@ pub fn with_history(live: Source, root: &Root) -> Source {
     source
 }
 
-/// Its machine ID and its name.
+/// Returns the host's machine ID and name.
 pub fn identity(root: &Root) -> HostIdentity {
     let name = host_facts::hostname(root).unwrap_or_default();
     let id = machine_id().unwrap_or_else(|| name.clone());
     HostIdentity { id, name }
 }
 
-/// machine-id(5): 32 hexadecimal digits that stay with an installation; a container without one has `uninitialized`.
+/// machine-id(5): 32 hexadecimal digits that an installation keeps. A container without one has `uninitialized`.
 fn machine_id() -> Option<String> {
     let places = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
     let texts = places

@@ -1,15 +1,16 @@
-//! Times as people type them after `--since`, `--until` and `--at`: `yesterday 01:30`, `2h ago`, `02:00`, `mon 14:00`, `2026-11-21 14:00`, RFC 3339.
+//! Times that people type after `--since`, `--until` and `--at`: `yesterday 01:30`, `2h ago`, `02:00`, `mon 14:00`,
+//! `2026-11-21 14:00`, RFC 3339.
 //!
-//! What names no zone is meant in the local one. Of a time that the clock shows twice, when summer time ends, the first is
-//! meant; one that it leaves out, when it begins, is moved on by what was left out. A time of day without a date is the
-//! latest one that is past.
+//! A time without a zone is local. If the clock shows it twice, as summer time ends, it is the first; if the clock
+//! skips it, as summer time begins, it is moved on by the skipped time. A time of day without a date is its latest
+//! occurrence in the past.
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, Timestamp, ToSpan, Zoned};
 use timeline::TimePoint;
 use units::WallClock;
 
-/// The forms, for errors.
+/// The accepted forms, for errors.
 const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30` or `2026-11-21 14:00`";
 
 /// Parses a time expression, relative to now.
@@ -32,7 +33,7 @@ fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
             .ok_or_else(|| format!("`{text}` is no time after a start; {FORMS}"))?;
         return Ok(TimePoint::AfterStart(after));
     }
-    // Of units the case counts: `5M` might be months.
+    // The case of units matters: `5M` might be months.
     let found = relative(typed, now)
         .or_else(|| day_and_time(lower, now))
         .or_else(|| unix(lower))
@@ -44,7 +45,7 @@ fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
     Ok(TimePoint::At(WallClock::from_unix_nanos(nanos)))
 }
 
-/// `1m30s`, `90`, or `1:30` as a report writes times from the start.
+/// `1m30s`, `90`, or `1:30`, as a report writes times from the start.
 fn after_start(text: &str) -> Option<units::Span> {
     let seconds = match (text.parse::<f64>(), clock_parts(text)) {
         (Ok(seconds), _) => seconds,
@@ -69,12 +70,12 @@ fn clock_parts(text: &str) -> Option<f64> {
     })
 }
 
-/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: back from now.
+/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: a time before now.
 fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
     if text.eq_ignore_ascii_case("now") {
         return Some(now.timestamp());
     }
-    // As other tools have it, a bare length is that long ago. A number alone is none: it might be an hour, or a year.
+    // As in other tools, `2h` means 2 h ago. A number alone is rejected: it might be an hour, or a year.
     let is_length = text.starts_with(|c: char| c.is_ascii_digit())
         && text.ends_with(|c: char| c.is_ascii_alphabetic());
     if !(text.starts_with('-') || is_length) {
@@ -156,7 +157,7 @@ fn unix(text: &str) -> Option<Timestamp> {
     Timestamp::strptime("%s%.f", seconds).ok()
 }
 
-/// With a zone or an offset, or a date with or without a time in the local zone.
+/// A time with a zone or an offset, or a local date with or without a time.
 fn absolute(text: &str, now: &Zoned) -> Option<Timestamp> {
     text.parse::<Timestamp>()
         .ok()
@@ -165,7 +166,7 @@ fn absolute(text: &str, now: &Zoned) -> Option<Timestamp> {
 }
 
 fn in_zone(civil: DateTime, now: &Zoned) -> Option<Timestamp> {
-    // "Compatible": after a gap, the first of two.
+    // jiff's "compatible" rule: a skipped time is moved on, of two the first is taken.
     Some(civil.to_zoned(now.time_zone().clone()).ok()?.timestamp())
 }
 
@@ -173,7 +174,7 @@ fn in_zone(civil: DateTime, now: &Zoned) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    /// Sunday noon in Tokyo unless another zone is meant.
+    /// Sunday noon in Tokyo, unless a test names another zone.
     const NOW: &str = "2026-11-22T12:00:00+09:00[Asia/Tokyo]";
 
     fn read(text: &str, now: &str) -> Result<String, String> {
@@ -262,7 +263,7 @@ mod tests {
             );
         }
         assert!(read("soon", NOW).unwrap_err().contains("yesterday 01:30"));
-        // An empty variable of a script asks for nothing.
+        // An empty variable of a script asks for no time.
         assert!(read(" ", NOW).unwrap_err().starts_with("no time is given"));
     }
 

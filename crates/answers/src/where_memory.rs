@@ -7,7 +7,7 @@ use timeline::signals::{PROC_PSS, PROC_SIZE};
 use timeline::{Entity, Source, Timeline};
 use units::Bytes;
 
-/// The answer of `where` about the last sample; `None` where the source has no MemTotal.
+/// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
 pub fn where_memory(source: &Source) -> Option<WhereReport> {
     let evidence = Evidence::new(&source.timeline, &source.facts);
     let last = source.timeline.len().checked_sub(1)?;
@@ -15,7 +15,7 @@ pub fn where_memory(source: &Source) -> Option<WhereReport> {
     Some(WhereReport::new(source, &accounting))
 }
 
-/// How many processes have memory and no proportional share (PSS), as it was not read.
+/// Returns how many processes have memory but no proportional share (PSS), because it was not read.
 pub fn pss_not_read(timeline: &Timeline) -> u64 {
     let unread = timeline.entities(Entity::Process).filter(|process| {
         // Kernel threads have no memory of their own.

@@ -1,8 +1,8 @@
-//! Two sources compared: before and after a fix, a good and a bad host. What changed in the verdict, in
-//! where memory is, in rates and in facts, and which fact explains it. Pure, and total: what one source lacks is reported.
+//! Compares two sources: before and after a fix, a good and a bad host. What changed in the verdict, in where memory
+//! is, in rates and in facts, and which fact explains it. Pure and total: what one source lacks is reported.
 //!
-//! A source is compared by what is typical of it, never by one sample: [`memory`] and [`rates`] say how, [`spread`] when a
-//! difference is more than noise.
+//! A source is compared by what is typical of it, never by one sample: [`memory`] and [`rates`] say how, [`spread`]
+//! when a difference is more than noise.
 
 mod basis;
 mod cause;
@@ -32,57 +32,59 @@ use self::decision::Decision;
 use crate::evidence::Evidence;
 use crate::judge::Diagnosis;
 
-/// A source and what all rules say of it.
+/// A source and its diagnosis.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
     /// Its samples.
     pub timeline: &'a Timeline,
     /// Its facts.
     pub facts: &'a Facts,
-    /// What was found in it.
+    /// Its diagnosis.
     pub diagnosis: &'a Diagnosis,
 }
 
-/// Where it went from before to after.
+/// Whether the second source is better or worse than the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Fewer or less severe findings, or less waiting.
     Better,
     /// Nothing that matters differs.
     Same,
-    /// Something large differs, and whether that is better or worse is not known: more memory in use, for which nothing waits.
+    /// Something large differs, and whether that is better or worse is unknown: more memory in use, but no task waits
+    /// for it.
     Different,
     /// More or worse findings, or more waiting.
     Worse,
-    /// A side cannot be judged, or could not check for what the other found, or not for long enough.
+    /// A side cannot be judged, could not be checked for what was found on the other, or was not watched for long
+    /// enough.
     Unknown,
 }
 
 /// The comparison of two sources.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Where it went.
+    /// Whether after is better or worse than before.
     pub direction: Direction,
-    /// In a line or two: the cause where a fact explains what changed, and the worst finding that did; else what differs
-    /// most.
+    /// One or two lines: the cause where a fact explains what changed, and the most severe finding that changed; else
+    /// what differs most.
     pub headline: String,
-    /// What else is worth a sentence.
+    /// Further sentences.
     pub more: Vec<String>,
-    /// The fact that explains it.
+    /// The fact that explains the change.
     pub cause: Option<Cause>,
-    /// What makes the two hard to compare, in sentences; shown first.
+    /// What makes the two sources hard to compare, in sentences; shown first.
     pub basis: Vec<String>,
-    /// Findings of either side; those that changed first.
+    /// Findings of either side; those that changed come first.
     pub findings: Vec<FindingChange>,
     /// Where memory was.
     pub memory: Memory,
-    /// How fast things went; the largest effect first.
+    /// Rates of both sides, the largest effect first.
     pub rates: Vec<RateChange>,
-    /// Facts that differ or that one side lacks; those that explain first.
+    /// Facts that differ or that one side lacks; those that explain the change come first.
     pub facts: Vec<FactChange>,
 }
 
-/// Holds two sources against each other.
+/// Compares two sources.
 pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let old = Evidence::new(before.timeline, before.facts);
     let new = Evidence::new(after.timeline, after.facts);

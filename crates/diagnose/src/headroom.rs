@@ -1,10 +1,10 @@
 //! Headroom: how much more fits into a host's memory, and whether a given demand does.
 //!
-//! What can be had (MemAvailable) contains page cache that the workload needs, and the room in which writers buffer. So for
-//! each sample headroom is available − what the kernel keeps beyond that − (write cache + read cache − what MemAvailable
-//! leaves of the cache already). No counter shows how much read cache is needed: it has bounds, and where they decide, the
-//! answer is "cannot tell". First each sample, then the quantile: extremes of different moments are never added up.
-//! Knows no clock and no file; what is not measured stays unknown.
+//! MemAvailable includes page cache that the workload needs, and the room in which writers buffer. So headroom at each
+//! sample is available − what the kernel keeps beyond that − (write cache + read cache − the cache that MemAvailable
+//! leaves out already). No counter shows how much read cache is needed: it is known within bounds, and where these
+//! decide, the answer is "cannot tell". The quantile is taken of the headroom of each sample: extremes of different
+//! moments are never added up. Reads no clock and no file; a missing reading stays unknown.
 
 mod answer;
 mod cycle;
@@ -33,21 +33,21 @@ pub use over_time::{Course, Needs};
 pub use read_cache::{How, ReadCache};
 pub use terms::Terms;
 
-/// What is asked.
+/// The question: how much can be added, or whether a given demand fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// What shall be added; without it: how much could be.
+    /// The memory to be added; `None` asks how much could be.
     pub add: Option<Demand>,
-    /// How long the workload takes to come round.
+    /// The time after which the workload repeats.
     pub cycle: Span,
-    /// For which share of the time it must fit, apart from the worst moment.
+    /// The share of the time for which it must fit, apart from the worst moment.
     pub quantile: Ratio,
 }
 
 impl Question {
-    /// The cycle that most hosts have: a week with its nights and its weekend.
+    /// The cycle of most hosts: a week, with nights and a weekend.
     pub const CYCLE: Span = Span::from_hours(7 * 24);
-    /// The usual case: all but one sample in twenty.
+    /// 95 % of the time: all but one sample in twenty.
     pub const QUANTILE: Ratio = Ratio::from_percent(95.0);
 }
 
@@ -61,12 +61,12 @@ impl Default for Question {
     }
 }
 
-/// Memory that shall be added.
+/// Memory to be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// How much.
+    /// Its size.
     pub bytes: Bytes,
-    /// Of what kind.
+    /// Its kind.
     pub kind: DemandKind,
 }
 
@@ -84,11 +84,11 @@ pub enum DemandKind {
 /// A quantity that is known within bounds only; may be below zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// At least this; `None` where nothing bounds it.
+    /// The lower bound; `None` where there is none.
     pub lower: Option<i64>,
-    /// The best estimate; `None` where the evidence gives bounds and no more.
+    /// The best estimate; `None` where only bounds are known.
     pub likely: Option<i64>,
-    /// At most this.
+    /// The upper bound.
     pub upper: i64,
 }
 
@@ -101,12 +101,12 @@ impl Bounds {
         }
     }
 
-    /// What is left where a limit holds beside it.
+    /// The room that is left where a limit applies as well.
     fn within(self, limit: Self) -> Self {
         let least = |room: i64| Some(room.min(limit.lower?));
         let likely = |room: i64| match (limit.likely, limit.lower) {
             (Some(limit), _) => Some(room.min(limit)),
-            // However little the limit leaves, it does not come into it.
+            // The limit leaves at least as much as this room, so it does not bind.
             (None, Some(least)) if least >= room => Some(room),
             (None, _) => None,
         };
@@ -117,17 +117,17 @@ impl Bounds {
         }
     }
 
-    /// The estimate where there is one, else what is certain.
+    /// The estimate, or else the lower bound.
     pub fn likely_or_lower(&self) -> Option<i64> {
         self.likely.or(self.lower)
     }
 
-    /// The estimate, else the least that it may be, else the most; `i64::MAX` where nothing bounds it.
+    /// The estimate, else the lower bound, else the upper; `i64::MAX` where nothing bounds it.
     pub fn best(&self) -> i64 {
         self.likely_or_lower().unwrap_or(self.upper)
     }
 
-    /// The estimate, else the most that it may be: less than this is certain to be too little.
+    /// The estimate, or else the upper bound: below it there is certainly too little.
     pub(crate) fn likely_or_upper(&self) -> i64 {
         self.likely.unwrap_or(self.upper)
     }
@@ -136,77 +136,78 @@ impl Bounds {
 /// How much room a host has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
-    /// At the worst moment.
+    /// Room at the worst moment.
     pub least: Bounds,
-    /// For the asked share of the time.
+    /// Room for the requested share of the time.
     pub usual: Bounds,
-    /// At the last sample.
+    /// Room at the last sample.
     pub last: Bounds,
     /// The sample of the worst moment.
     pub worst: usize,
-    /// The same on the timeline's clock.
+    /// Its time on the timeline's clock.
     pub worst_at: Span,
-    /// Until reclaim has nothing left to take but swap, at the worst moment: where every page of cache is given up.
+    /// At the worst moment: how much can be taken until all page cache is given up, so that reclaim can only swap.
     pub to_cliff: i64,
-    /// Swap that is left at that moment.
+    /// Free swap at that moment.
     pub swap_left: Option<Bytes>,
 }
 
-/// A deciding figure that the source lacks.
+/// A figure that the answer needs and the source lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// What.
+    /// Its name.
     pub what: &'static str,
-    /// What that leaves open, and what would supply it.
+    /// What stays open without it, and what would supply it.
     pub text: String,
 }
 
-/// A time at which memory was short, whatever a formula says.
+/// A time at which memory was short according to a rule, which overrules any formula.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Short {
     /// The rule that found it.
     pub rule: &'static str,
-    /// When.
+    /// When memory was short.
     pub when: Option<Stretch>,
-    /// Its words.
+    /// The rule's text.
     pub text: String,
 }
 
-/// The whole answer.
+/// The complete answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headroom {
-    /// Whether it fits.
+    /// Whether the demand fits.
     pub answer: Answer,
     /// The answer in a sentence, with the smallest and the usual headroom.
     pub headline: String,
-    /// What binds, in a sentence.
+    /// What limits headroom first, in a sentence.
     pub binds: String,
-    /// What else belongs to the answer, in sentences.
+    /// Further remarks, in sentences.
     pub remarks: Vec<String>,
     /// MemTotal.
     pub ram: Option<Bytes>,
     /// How much room there is; `None` if unknown.
     pub room: Option<Room>,
-    /// What it was computed from.
+    /// The figures that the room was computed from.
     pub terms: Option<Terms>,
-    /// Who held memory, and who was busy, at the worst moment.
+    /// The processes that used most memory, and the busiest ones, at the worst moment.
     pub then: Vec<Affected>,
-    /// What else limits, what binds first.
+    /// Other limits, the one that binds first at the front.
     pub limits: Vec<HeadroomLimit>,
     /// When memory was short.
     pub short: Vec<Short>,
-    /// What was watched, against the cycle.
+    /// The watched time, compared with the cycle.
     pub cycle: Cycle,
-    /// What the demand would do.
+    /// What adding the demand would do.
     pub added: Option<Added>,
-    /// The least RAM with which the worst moment still fits, the demand included: likely, and for certain.
+    /// The least RAM in which the worst moment fits, the demand included: the likely and the certain figure.
     pub smallest_ram: Option<(Option<Bytes>, Option<Bytes>)>,
-    /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and the
-    /// demand; as much RAM holds that without swap. `None` where memory was not short, or nothing lay in swap.
+    /// Where memory was short: the sum of what was in RAM and in swap at once, the floor, the cache that is read
+    /// again, and the demand; with this much RAM it fits without swap. `None` where memory was not short, or nothing
+    /// was in swap.
     pub wanted_at_once: Option<Bytes>,
-    /// The article's own formula, where it can be computed.
+    /// The formula of the article, where it can be computed.
     pub article: Option<Article>,
-    /// Deciding figures that are unknown.
+    /// Figures that the answer needs and that are unknown.
     pub unknown: Vec<Unknown>,
 }
 
@@ -249,7 +250,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     .judged()
 }
 
-/// The cache that must stay, and when memory was short.
+/// The cache that must stay, and the times at which memory was short.
 fn needed(
     cx: &Evidence<'_>,
     levels: &terms::Levels,

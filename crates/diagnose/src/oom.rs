@@ -1,5 +1,6 @@
-//! What a kernel report of an OOM kill or a failed allocation means: what was asked, why no zone could serve it, who held
-//! the memory, and why a process was killed. Pure functions of one [`KernelReport`]; the rules only use them.
+//! What a kernel report of an OOM kill or a failed allocation means: what was requested, why no zone could serve it,
+//! which tasks used the memory, and why a process was killed. Pure functions of one [`KernelReport`]; the rules only
+//! use them.
 
 mod cause;
 mod history;
@@ -27,29 +28,29 @@ pub(crate) use shortage::{apart_from_shortage, shortage};
 use watermarks::Checked;
 pub(crate) use watermarks::Hurdle;
 
-/// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
-/// engineering choice; systemd starts again after 100 ms, and gives up after five times in 10 s.
+/// Kills that follow each other within this time are one incident: a service is restarted into the same shortage. An
+/// engineering choice; systemd restarts after 100 ms, and gives up after five times in 10 s.
 pub(crate) const AGAIN: Span = Span::from_secs(10);
 
-/// How occurrences are found.
+/// A function that finds occurrences.
 type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
 
-/// A report, explained.
+/// A kernel report with its explanation.
 #[derive(Debug)]
 pub(crate) struct Explained<'a> {
     /// The report.
     pub(crate) report: &'a KernelReport,
-    /// The sample that shows memory as the report does.
+    /// Index of the sample that shows memory as the report does.
     pub(crate) index: usize,
     /// When the kernel wrote it, on the timeline's clock.
     pub(crate) at: Span,
-    /// What was asked for.
+    /// The request, decoded.
     pub(crate) asked: Option<Asked>,
-    /// What stood in the way in each zone.
+    /// The zones, each with what prevented it from serving the request.
     pub(crate) zones: Vec<Checked<'a>>,
-    /// Who held memory, and who was killed.
+    /// The tasks that used memory, and the victim.
     pub(crate) holders: Holders<'a>,
-    /// Why it happened.
+    /// Why the report was written.
     pub(crate) cause: OomCause,
 }
 
@@ -68,19 +69,20 @@ impl<'a> Explained<'a> {
         }
     }
 
-    /// The cgroup at its limit, as printed; `None` where it is not that, or the report does not name it.
+    /// The path of the cgroup at its limit, as printed; `None` for any other cause, or where the report does not name
+    /// it.
     pub(crate) fn group(&self) -> Option<&'a str> {
         let path = self.report.group.as_ref()?.path.as_str();
         (matches!(self.cause, OomCause::GroupLimit(_)) && !path.is_empty()).then_some(path)
     }
 
-    /// Whether somebody was killed for it, or should have been.
+    /// Whether the report is of an OOM kill, even if no victim was found.
     pub(crate) fn is_kill(&self) -> bool {
         self.report.kind == ReportKind::OomKill
     }
 }
 
-/// The reports of the stretch that is judged, explained.
+/// Explains the reports within the evidence.
 pub(crate) fn reports<'a>(cx: &Evidence<'a>) -> Vec<Explained<'a>> {
     let timeline = cx.timeline;
     timeline
@@ -92,7 +94,7 @@ pub(crate) fn reports<'a>(cx: &Evidence<'a>) -> Vec<Explained<'a>> {
         .collect()
 }
 
-/// The last report of the stretch with such a cause.
+/// The last report that `is_such` admits.
 pub(crate) fn last<'a>(
     cx: &Evidence<'a>,
     is_such: impl Fn(&Explained<'a>) -> bool,
@@ -100,8 +102,8 @@ pub(crate) fn last<'a>(
     reports(cx).into_iter().rev().find(is_such)
 }
 
-/// Where such reports are, on the host or in the group that they name: each at its sample, those that follow each other at
-/// once as one.
+/// The occurrences of such reports, on the host or in the cgroup that they name: one at each report's sample; reports
+/// within [`AGAIN`] of each other are joined.
 pub(crate) fn occurrences(
     cx: &Evidence<'_>,
     is_such: impl Fn(&Explained<'_>) -> bool,
@@ -115,7 +117,7 @@ pub(crate) fn occurrences(
     trigger::joined(cx, all.collect(), AGAIN)
 }
 
-/// A trigger on kernel reports of the host, with the outcome where there is none.
+/// A trigger that fires on kernel reports of the host, with the outcome where there is none.
 pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
     Trigger::Found(FoundBy {
         find,
@@ -125,7 +127,7 @@ pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
     })
 }
 
-/// Such reports of a stretch, in order.
+/// The matching reports of a stretch, in order.
 pub(crate) fn within<'a>(
     cx: &Evidence<'a>,
     stretch: &Stretch,
@@ -136,14 +138,14 @@ pub(crate) fn within<'a>(
     all.filter(|one| of_stretch(one) && is_such(one)).collect()
 }
 
-/// How many were killed, as these reports have it.
+/// The number of processes killed according to these reports.
 pub(crate) fn killed(reports: &[Explained<'_>]) -> u64 {
     let kills = reports.iter().filter(|one| one.is_kill());
     kills.map(|one| one.report.killed.len() as u64).sum()
 }
 
-/// Shows the last of the reports that an incident is about, and counts what all of them killed. Several are of the whole
-/// time between them.
+/// Adds the last of an incident's reports to the finding, and the number of kills of all of them. With several reports
+/// the finding holds for the whole incident, not at one moment.
 pub(crate) fn tell_all(
     cx: &Evidence<'_>,
     stretch: &Stretch,
@@ -161,13 +163,13 @@ pub(crate) fn tell_all(
     finding
 }
 
-/// Whether the stretch has reports and none of them says that the host itself was short.
+/// Whether there are reports, and none of them shows that the host itself was short of memory.
 pub(crate) fn only_others(cx: &Evidence<'_>) -> bool {
     let reports = reports(cx);
     !reports.is_empty() && reports.iter().all(|one| !one.cause.is_shortage())
 }
 
-/// The last report in a sentence, where no rule has more to say of it.
+/// The last report in a sentence, for reports that no rule describes.
 pub(crate) fn headline(cx: &Evidence<'_>) -> String {
     let Some(one) = last(cx, |_| true) else {
         return String::new();
@@ -188,7 +190,7 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
     }
 }
 
-/// The kernel that wrote the report.
+/// The version of the kernel that wrote the report.
 fn kernel(report: &KernelReport) -> Option<KernelVersion> {
     KernelVersion::parse(report.kernel.as_deref()?)
 }

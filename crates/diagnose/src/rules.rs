@@ -49,7 +49,7 @@ mod unaccounted_memory;
 mod unexplained_stall;
 mod zram_misuse;
 
-/// Every rule, in the order of lists: capacity, reclaim, writes, huge pages, kernel, limits, notes.
+/// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
 pub const ALL: &[Rule] = &[
     available_exhaustion::RULE,
     cache_starved_floor::RULE,

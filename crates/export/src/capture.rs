@@ -1,8 +1,9 @@
-//! Turning any source into a capture: what tools printed becomes the kernel files that they had read.
+//! Turns any source into a capture: readings that tools printed become the kernel files that the tools had read.
 //!
-//! The text of each file is written from the signals ([`texts`]) and parsed again at once: what does not come back as it
-//! was is counted as left out. So a capture never holds more than its source did, and there is no list of what cannot be
-//! stored. Kernel reports stay as the kernel wrote them. In a line of several numbers, those that no parser reads are written as 0.
+//! The text of each file is written from the signals ([`texts`]) and parsed again at once. Readings that the parser
+//! does not return unchanged are counted as left out, so a capture never has more than its source, and needs no list
+//! of what it cannot store. Kernel reports are stored verbatim. On a line of several numbers, those that no parser
+//! reads are written as 0.
 
 mod texts;
 
@@ -21,7 +22,7 @@ use probe::kernel_report;
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
 use timeline::Source;
 
-/// A capture, which holds whole kernel files: picks of signals do not apply.
+/// A capture, which has whole kernel files: picks of signals do not apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Capture;
 
@@ -39,18 +40,18 @@ impl Exporter for Capture {
     }
 }
 
-/// What came of it.
+/// The result of a conversion.
 #[derive(Debug, Default)]
 struct Converted {
     /// Samples written.
     samples: usize,
-    /// Names of signals that the capture does not hold, or not all readings of.
+    /// Names of signals of which the capture lacks readings.
     left_out: BTreeSet<&'static str>,
     /// Kernel reports without a stored text, in one sample with another report, or from before all samples.
     reports_left_out: usize,
-    /// Fields of kernel files that memtide does not know: of those only the last value is, not the sample it was in.
+    /// Unknown fields of kernel files: only their last value is known, not its sample.
     fields_left_out: usize,
-    /// What a recorder noted besides samples: services that began and ended, its own beginning and end.
+    /// Events that a recorder noted, other than kernel reports: starts and ends of services and of itself.
     events_left_out: usize,
 }
 
@@ -99,8 +100,7 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
     Ok(converted)
 }
 
-/// From when on a capture counts: its first sample, or the start of the boot with the earliest clocks, as nothing is before
-/// that.
+/// Returns the origin of a capture's times: the least clocks of all samples, so with one boot those of the first.
 fn origin(timeline: &Timeline) -> Option<Stamp> {
     let stamps = || (0..timeline.len()).filter_map(|index| timeline.stamp(index));
     Some(Stamp {
@@ -110,8 +110,8 @@ fn origin(timeline: &Timeline) -> Option<Stamp> {
     })
 }
 
-/// All that is known at the first sample; at each other what changed since the one before, and what was read there for the
-/// last time before it changed.
+/// Returns all facts at the first sample. At each later one, returns those that changed since the sample before, and
+/// those whose old value was last read at this sample.
 fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
     let Some(before) = index.checked_sub(1) else {
         return texts::known(facts);
@@ -126,7 +126,7 @@ fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
     texts
 }
 
-/// A sample without the readings that its kernel report gives by itself.
+/// Returns a sample without the readings that its kernel report also has.
 fn without_report(sample: &Sample, report: &KernelReport) -> Sample {
     let mut reported = Sample::default();
     kernel_report::fill(report, &mut reported);
@@ -148,13 +148,13 @@ fn without_report(sample: &Sample, report: &KernelReport) -> Sample {
     other
 }
 
-/// Events that carry the kernel's words are its reports.
+/// Counts events that are not kernel reports: those have the kernel's text.
 fn events_left_out(timeline: &Timeline) -> usize {
     let noted = timeline.recorder_events().iter();
     noted.filter(|event| event.report.is_empty()).count()
 }
 
-/// Kernel reports that a recorder noted and that no sample shows: those of before the first one, mostly.
+/// Counts kernel reports that a recorder noted and no sample has: mostly those before the first sample.
 fn reports_noted_only(timeline: &Timeline) -> usize {
     let is_shown = |event: &Event| {
         let mut reports = timeline.all_reports().iter();
@@ -174,7 +174,7 @@ fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
 }
 
 impl Converted {
-    /// What the capture could not hold, in words.
+    /// Returns in words what the capture could not store.
     fn in_words(&self) -> Vec<String> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
         let signals = left_out_text(names.len(), "signal", |those| {
@@ -195,7 +195,7 @@ impl Converted {
             .collect()
     }
 
-    /// The report of each sample that has one, and its text.
+    /// Returns the report of each sample that has one, with its text.
     fn reports<'a>(
         &mut self,
         timeline: &'a Timeline,
@@ -213,7 +213,7 @@ impl Converted {
         texts
     }
 
-    /// Notes which signals the texts do not give back.
+    /// Notes the signals that the texts do not reproduce.
     fn note_lost(
         &mut self,
         sample: &Sample,
@@ -222,7 +222,7 @@ impl Converted {
     ) {
         let (mut read, mut facts) = (Sample::default(), Facts::default());
         for (path, text) in files {
-            // A text that is wrong is a reading that does not come back.
+            // A faulty text is a reading that is not reproduced.
             let _ = parsers.read(path, text.as_bytes(), &mut read, &mut facts);
         }
         let back: BTreeSet<_> = read.host.iter().collect();
@@ -247,7 +247,7 @@ impl Converted {
     }
 }
 
-/// `2 events are left out: WHY`; `None` without any. `why` gets the pronoun for them.
+/// `2 events: WHY`; `None` without any. `why` gets the pronoun for them.
 fn left_out_text(count: usize, one: &str, why: impl Fn(&str) -> String) -> Option<String> {
     match count {
         0 => None,
@@ -256,7 +256,7 @@ fn left_out_text(count: usize, one: &str, why: impl Fn(&str) -> String) -> Optio
     }
 }
 
-/// A process's key without its start, which a `stat` could only hold with numbers that the source lacks.
+/// Returns a process's key without its start: a `stat` with the start needs numbers that the source may lack.
 fn identity(entity: Entity, key: &str) -> &str {
     match (entity, key.split_once('@')) {
         (Entity::Process, Some((pid, _))) => pid,

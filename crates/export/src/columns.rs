@@ -1,10 +1,10 @@
-//! A table's columns, walked sample by sample.
+//! The columns of a table, read sample by sample.
 
 use timeline::{Entity, EntitySeries, Run, SignalId, Timeline};
 
 use crate::Picks;
 
-/// Readings of one signal, asked for in the order of samples.
+/// Readings of one signal, read in the order of samples.
 #[derive(Debug)]
 pub(crate) struct ColumnCursor<'a> {
     runs: &'a [Run],
@@ -15,7 +15,7 @@ impl<'a> ColumnCursor<'a> {
         Self { runs }
     }
 
-    /// The reading of a sample in which the table was read; samples must not be asked for backwards.
+    /// Returns the reading at a sample in which the table was read; `index` must not decrease.
     pub(crate) fn at(&mut self, index: usize) -> Option<u64> {
         while let [first, rest @ ..] = self.runs
             && first.last() < index
@@ -27,7 +27,7 @@ impl<'a> ColumnCursor<'a> {
     }
 }
 
-/// The wanted columns of the host or of one entity.
+/// Returns the requested columns of the host or of one entity.
 pub(crate) fn of<'a>(
     runs: impl Iterator<Item = (SignalId, &'a [Run])>,
     picks: &Picks,
@@ -36,7 +36,7 @@ pub(crate) fn of<'a>(
         .collect()
 }
 
-/// One entity's wanted columns.
+/// The requested columns of one entity.
 pub(crate) struct EntityColumns<'a> {
     /// `None` for the host.
     pub(crate) entity: Option<&'a EntitySeries>,
@@ -44,7 +44,7 @@ pub(crate) struct EntityColumns<'a> {
 }
 
 impl EntityColumns<'_> {
-    /// From its first reading to its last.
+    /// Returns the indices of the first and the last sample with a reading.
     pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let firsts = self.columns.iter().filter_map(|(_, runs)| runs.first());
         let lasts = self.columns.iter().filter_map(|(_, runs)| runs.last());
@@ -55,7 +55,7 @@ impl EntityColumns<'_> {
     }
 }
 
-/// The series of a table that have any wanted reading, by key.
+/// Returns the series of a table that have any requested reading, by key.
 pub(crate) fn table<'a>(
     timeline: &'a Timeline,
     entity: Entity,

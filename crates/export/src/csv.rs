@@ -1,8 +1,8 @@
-//! CSV (RFC 4180, lines ended by LF): one row per sample, or per sample and entity; empty is not read.
+//! CSV (RFC 4180, lines end with LF): one row per sample, or per sample and entity. An empty field was not read.
 //!
-//! Columns carry the catalogue's names and units, as the tables of a recording do, so that a query for one works on the
-//! other: `memtide signals` lists the units. `time` is RFC 3339 in UTC, empty where the source has no wall clock;
-//! `elapsed_s` counts from the first sample. A limit that is none is `inf`.
+//! Columns have the names and units of the catalogue, as the tables of a recording, so that a query for one works on
+//! the other: `memtide signals` lists the units. `time` is RFC 3339 in UTC, empty if the source has no wall clock;
+//! `elapsed_s` counts from the first sample. No limit is written as `inf`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::{Exported, Exporter, Picks};
 /// One table as CSV.
 #[derive(Debug, Clone, Copy)]
 pub struct Csv {
-    /// Which.
+    /// The table.
     pub table: Entity,
 }
 
@@ -45,7 +45,7 @@ impl Exporter for Csv {
             .iter()
             .filter_map(|s| CsvRows::new(s, &signals))
             .collect();
-        // Only those that are there are asked: processes come and go.
+        // Entities are checked from their first sample on only, as processes come and go.
         rows.sort_by_key(|rows| std::cmp::Reverse(rows.first));
         let mut there: Vec<CsvRows<'_>> = Vec::new();
         let mut written = 0;
@@ -84,7 +84,7 @@ impl Csv {
     }
 }
 
-/// The first cells of a sample's rows.
+/// Returns the first fields of a sample's rows.
 fn start(timeline: &Timeline, index: usize) -> String {
     let time = timeline.stamp(index).and_then(time).unwrap_or_default();
     let elapsed = timeline.times().get(index).copied().unwrap_or_default();
@@ -95,7 +95,7 @@ fn time(stamp: Stamp) -> Option<String> {
     rfc3339(stamp.wall?)
 }
 
-/// `2026-11-22T03:30:00.25Z`; `None` for a time that no calendar has.
+/// Returns `2026-11-22T03:30:00.25Z`; `None` for a time outside the calendar.
 pub fn rfc3339(wall: WallClock) -> Option<String> {
     let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).ok()?;
     Some(at.to_string())
@@ -106,9 +106,9 @@ struct CsvRows<'a> {
     series: &'a EntityColumns<'a>,
     first: usize,
     last: usize,
-    /// In the order of the header; `None` for signals that it never has.
+    /// In the order of the header; `None` for signals that this entity never has.
     cells: Vec<Option<(SignalId, ColumnCursor<'a>)>>,
-    /// Quoted already.
+    /// Fields with its names, already quoted.
     names: String,
 }
 
@@ -160,7 +160,7 @@ fn number(signal: SignalId, raw: u64) -> String {
     }
 }
 
-/// A field, quoted where it must be.
+/// Returns a field, quoted if necessary.
 pub fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains(['"', ',', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))

@@ -1,9 +1,9 @@
-//! What a source holds, in formats of other programs and as a capture: a format is a file here, behind [`Exporter`].
+//! Exports a source to formats of other programs and to captures: each format is a file here, behind [`Exporter`].
 //!
-//! Three nouns: an **exporter** writes a source in one format; **picks** are the signals that are requested; [`Packed`] is
-//! a file that is compressed as its name says. No format knows file names or a terminal: bytes go to whatever can be
-//! written to. Nothing is computed: readings are those that the source has, in the catalogue's units unless the format has
-//! units of its own.
+//! Three nouns: an **exporter** writes a source in one format; **picks** are the requested signals; [`Packed`] is a
+//! file that is compressed as its name says. No format knows file names or a terminal: each writes bytes to any
+//! writer. Nothing is computed: readings are those of the source, in the catalogue's units unless the format has its
+//! own.
 //!
 //! ```
 //! use export::{Csv, Exporter, Picks};
@@ -34,20 +34,20 @@ pub use metric::MetricNaming;
 pub use openmetrics::OpenMetrics;
 pub use packed::Packed;
 
-/// Which signals are requested; all where none is named.
+/// The requested signals; all if none is named.
 #[derive(Debug, Clone, Default)]
 pub struct Picks(BTreeSet<SignalId>);
 
 impl Picks {
-    /// Only these.
+    /// Picks of these signals only.
     pub fn only(signals: impl IntoIterator<Item = SignalId>) -> Self {
         Self(signals.into_iter().collect())
     }
 
-    /// The signals of these names; a name that ends in `*` is a prefix.
+    /// Picks of the signals with these names; a name that ends in `*` is a prefix.
     ///
     /// # Errors
-    /// The name that no signal has.
+    /// The first name that no signal has.
     pub fn from_names(names: &[String]) -> Result<Self, String> {
         let mut picked = BTreeSet::new();
         for name in names {
@@ -70,24 +70,24 @@ impl Picks {
     }
 }
 
-/// What came of it.
+/// The result of an export.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// Rows, samples or metrics written.
     pub written: usize,
-    /// What the format could not hold, in words.
+    /// Data that the format could not store, in words.
     pub left_out: Vec<String>,
 }
 
 /// A format.
 pub trait Exporter {
-    /// What [`Exported::written`] counts: one of them.
+    /// Returns what [`Exported::written`] counts, in the singular.
     fn unit(&self) -> &'static str;
 
     /// Writes a source.
     ///
     /// # Errors
-    /// The output's; [`io::ErrorKind::Unsupported`] with a sentence where the source lacks what the format needs.
+    /// Those of the output; [`io::ErrorKind::Unsupported`] with a sentence if the source lacks what the format needs.
     fn export(
         &self,
         source: &Source,
@@ -96,7 +96,7 @@ pub trait Exporter {
     ) -> io::Result<Exported>;
 }
 
-/// Whether a reading says that there is no limit; no other signal comes near.
+/// Whether a reading means "no limit", which only signals of limits have.
 fn is_unlimited(signal: SignalId, raw: u64) -> bool {
     signal.def().unit == Limit::NAME && Limit::from_raw(raw) == Limit::Unlimited
 }

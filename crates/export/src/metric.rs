@@ -1,29 +1,29 @@
-//! What a signal is as a metric: its name, type, labels, and in which unit it is given.
+//! Signals as metrics: name, type, labels and unit.
 //!
-//! Metrics use base units: bytes and seconds. So pages are given as bytes, and microseconds, milliseconds and clock ticks
-//! as seconds. Under node_exporter's name a signal has node_exporter's value too, which for fields of `/proc/vmstat` is the
+//! Metrics use base units: pages are written as bytes, and microseconds, milliseconds and clock ticks as seconds.
+//! Under node_exporter's name a signal also has node_exporter's value, which for fields of `/proc/vmstat` is the
 //! kernel's own number.
 
 use timeline::signals::{SWAP_AREA_RANK, VMSTAT};
 use timeline::{Entity, EntitySeries, Facts, SignalDef, SignalId};
 use units::{Bytes, Count, Micros, Millis, Pages, Quantity, Ticks};
 
-/// Which naming convention metrics follow.
+/// The naming convention of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetricNaming {
-    /// `memtide_` and the catalogue's name, with its unit: they follow Prometheus' conventions and clash with no other.
+    /// `memtide_` and the catalogue's name with its unit: by Prometheus' conventions, and unlike any other name.
     #[default]
     Memtide,
-    /// node_exporter's where it has one, so that dashboards made for it work; else ours.
+    /// node_exporter's name if it has one, so that its dashboards work; else memtide's.
     NodeExporter,
 }
 
-/// The type that the text says.
+/// The type as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     Counter,
     Gauge,
-    /// A counter without the suffix `_total`, as node_exporter has them.
+    /// A counter without the suffix `_total`, as some of node_exporter's.
     Untyped,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Type {
 enum MetricScale {
     Times(u64),
     Per(f64),
-    /// Minus this much: what the catalogue holds above zero.
+    /// Minus this offset, which makes the catalogue's values positive.
     Less(i64),
 }
 
@@ -46,10 +46,10 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    /// `None` where the unit needs the page size and the source lacks it.
+    /// Returns `None` if the unit needs the page size and the source lacks it.
     pub(crate) fn new(signal: SignalId, names: MetricNaming, facts: &Facts) -> Option<Self> {
         let def = signal.def();
-        // A name with labels is one of several series, of which the catalogue has the sum.
+        // A name with labels is one of several series, and the catalogue has their sum.
         let has_name = !def.node_exporter.is_empty() && !def.node_exporter.contains('{');
         if names == MetricNaming::NodeExporter && has_name {
             return Some(Self::of_node_exporter(signal));
@@ -58,7 +58,7 @@ impl Metric {
         let (unit, scale) = match def.unit {
             Pages::NAME => ("bytes", MetricScale::Times(page?)),
             Bytes::NAME => ("bytes", MetricScale::Times(1)),
-            // Percent, stored in parts of a million.
+            // Percent, stored in millionths.
             Micros::NAME if def.scale == 10_000 => ("ratio", MetricScale::Per(1e6)),
             Micros::NAME => ("seconds", MetricScale::Per(1e6)),
             Millis::NAME => ("seconds", MetricScale::Per(1e3)),
@@ -102,7 +102,7 @@ impl Metric {
         }
     }
 
-    /// The value of a reading, as it is written.
+    /// Returns the value of a reading as text.
     pub(crate) fn value(&self, raw: u64) -> String {
         if super::is_unlimited(self.signal, raw) {
             return "+Inf".to_owned();
@@ -118,7 +118,7 @@ impl Metric {
         }
     }
 
-    /// The catalogue's sentence; where the unit differs from it, the file's field has the original.
+    /// Returns the catalogue's sentence, which may name the kernel file's unit instead of the metric's.
     pub(crate) fn help(&self) -> &'static str {
         self.signal.def().meaning
     }
@@ -126,7 +126,7 @@ impl Metric {
 
 /// `memtide_vm_pswpin_bytes_total`.
 fn our_name(def: &SignalDef, unit: &str) -> String {
-    // "sec" is a unit by Prometheus' conventions, and here it is short for "secondary".
+    // By Prometheus' conventions "sec" is a unit; here it is short for "secondary".
     let words = def.name.replace('.', "_").replace("_sec_", "_secondary_");
     let mut name = format!("memtide_{words}");
     if !unit.is_empty() && !name.ends_with(&format!("_{unit}")) {
@@ -135,7 +135,7 @@ fn our_name(def: &SignalDef, unit: &str) -> String {
     }
     match (def.is_counter, name.strip_suffix("_total")) {
         (true, None) => name.push_str("_total"),
-        // The ending says "counter".
+        // The suffix `_total` is reserved for counters.
         (false, Some(level)) => name = format!("{level}_all"),
         _ => {}
     }
@@ -143,7 +143,7 @@ fn our_name(def: &SignalDef, unit: &str) -> String {
     name
 }
 
-/// An entity's labels, `{device="sda"}`; nothing for the host.
+/// Returns an entity's labels, `{device="sda"}`; empty for the host.
 pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
     let Some(series) = series else {
         return String::new();
@@ -176,7 +176,7 @@ pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
     }
 }
 
-/// What ends a value or a line is written with a backslash; all else may stand, whatever it is.
+/// Escapes characters that would end a value or a line with a backslash; all others stay.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,9 +1,9 @@
-//! Metrics as text, for Prometheus and what understands it.
+//! Metrics as text, for Prometheus and compatible programs.
 //!
-//! The last readings carry no time: Prometheus' exposition text as `promtool check metrics` takes it, for a scrape or
-//! node_exporter's textfile collector, ended as OpenMetrics is. All readings carry theirs: OpenMetrics 1.0, as
-//! `promtool tsdb create-blocks-from openmetrics` takes it. The two differ in how counters are declared and in the unit of
-//! times, so one text cannot be both.
+//! The last readings are written without times: Prometheus' exposition text, accepted by `promtool check metrics`, for
+//! a scrape or node_exporter's textfile collector, and ended as OpenMetrics. All readings are written with times:
+//! OpenMetrics 1.0, accepted by `promtool tsdb create-blocks-from openmetrics`. The two differ in the declaration of
+//! counters and in the unit of times, so one text cannot be both.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -17,17 +17,17 @@ use timeline::Source;
 /// Metrics of some tables.
 #[derive(Debug, Clone)]
 pub struct OpenMetrics {
-    /// Which tables.
+    /// The tables.
     pub tables: Vec<Entity>,
     /// The naming convention.
     pub names: MetricNaming,
-    /// Whether all readings with their times, or the last ones without.
+    /// Whether to write all readings with their times; else the last ones without.
     pub all: bool,
 }
 
 impl OpenMetrics {
-    /// The tables that are written unless others are named: without slab caches and processes, which are thousands, each a
-    /// series of its own.
+    /// Returns the default tables: all but slab caches and processes, as each of thousands would be a series of its
+    /// own.
     pub fn default_tables() -> Vec<Entity> {
         let is_small = |table: &Entity| !matches!(table, Entity::Slab | Entity::Process);
         Entity::ALL.into_iter().filter(is_small).collect()
@@ -96,14 +96,14 @@ impl Exporter for OpenMetrics {
     }
 }
 
-/// Who has a signal: labels and readings, those with equal labels in order of time.
+/// Returns the series of a signal: labels and readings, those with equal labels in order of time.
 fn of_signal<'a>(table: &[EntityColumns<'a>], signal: SignalId) -> Vec<(String, &'a [Run])> {
     let its = |series: &EntityColumns<'a>| {
         let (_, runs) = series.columns.iter().find(|(found, _)| *found == signal)?;
         Some((metric::labels(series.entity), *runs))
     };
     let mut all: Vec<_> = table.iter().filter_map(its).collect();
-    // A PID may come again, with the same name.
+    // A PID may be used again, with the same name.
     all.sort_by(|a, b| {
         let first = |runs: &[Run]| runs.first().map(|run| run.first());
         (&a.0, first(a.1)).cmp(&(&b.0, first(b.1)))
@@ -119,7 +119,7 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Writes the readings of the last sample in which the table was read; returns whether there were any.
+    /// Writes the readings of the last sample in which the table was read. Returns whether there were any.
     fn last(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<bool> {
         let indexes = (0..self.timeline.len()).rev();
         let mut read = indexes.filter(|index| self.timeline.was_read(self.entity, *index));
@@ -150,8 +150,8 @@ impl Family<'_> {
         Ok(true)
     }
 
-    /// Writes all readings with their times; gives how many were not later than the one before: the wall clock was moved
-    /// back, and a series must go forward.
+    /// Writes all readings with their times. Returns how many were left out because their time was not after the one
+    /// before: the wall clock was set back, and a series must go forward.
     fn all(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<usize> {
         let name = &self.metric.name;
         let (family, kind) = match self.metric.kind {
@@ -184,7 +184,7 @@ impl Family<'_> {
         writeln!(output, "# HELP {family} {help}\n# TYPE {family} {kind}")
     }
 
-    /// Milliseconds since 1970, as Prometheus keeps times, of a sample in which the table was read.
+    /// Returns the time of a sample in which the table was read, in Prometheus' milliseconds since 1970.
     fn time(&self, index: usize) -> Option<i64> {
         if !self.timeline.was_read(self.entity, index) {
             return None;

@@ -1,10 +1,10 @@
-//! Compression of what is written, chosen by the file's name.
+//! Compresses output as the file's name says.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// A file that is packed as its name says: `.zst`, `.gz`, else not at all.
+/// A file that is packed by its name: `.zst`, `.gz`, otherwise not at all.
 pub struct Packed(Stream);
 
 enum Stream {
@@ -14,7 +14,7 @@ enum Stream {
 }
 
 impl Packed {
-    /// Makes the file, or empties it. `-` is standard output.
+    /// Creates or truncates the file. `-` is standard output.
     ///
     /// # Errors
     /// The operating system's.
@@ -26,14 +26,14 @@ impl Packed {
         Self::over(File::create(path)?, path)
     }
 
-    /// Writes to a file that is open already, packed as `name` says.
+    /// Writes to an open file, packed as `name` says.
     ///
     /// # Errors
     /// The compressor's.
     pub fn over(file: File, name: &Path) -> std::io::Result<Self> {
         let name = name.to_string_lossy();
         Ok(Self(if name.ends_with(".zst") {
-            // Level 3 is zstd's own choice: a sample in a few ms, which a busy host can spare.
+            // Level 3 is zstd's default: a sample takes a few ms, which a busy host can spare.
             Stream::Zstd(zstd::Encoder::new(BufWriter::new(file), 3)?)
         } else if name.ends_with(".gz") {
             let level = flate2::Compression::default();
@@ -43,7 +43,7 @@ impl Packed {
         }))
     }
 
-    /// Ends the stream, so that it unpacks without complaint.
+    /// Ends the stream, so that it is complete.
     ///
     /// # Errors
     /// The operating system's.
@@ -69,7 +69,7 @@ impl Write for Packed {
         self.writer().write(bytes)
     }
 
-    /// Pushes what was written to the file, so that a crash costs no earlier sample.
+    /// Writes all pending data to the file, so that a crash loses no earlier sample.
     fn flush(&mut self) -> std::io::Result<()> {
         self.writer().flush()
     }

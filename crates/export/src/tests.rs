@@ -19,7 +19,7 @@ fn opened(timeline: Timeline) -> Source {
     Source::new(SourceKind::Capture, "made up".to_owned(), timeline, facts)
 }
 
-/// Three samples; groups are read in the first and the last.
+/// Three samples; cgroups are read in the first and the last.
 pub(super) fn source() -> Source {
     let mut timeline = Timeline::default();
     for second in 0..3 {
@@ -47,7 +47,7 @@ pub(super) fn source() -> Source {
     opened(timeline)
 }
 
-/// A process that calls itself what breaks formats.
+/// A source with a process name that would break formats.
 pub(super) fn hostile_source() -> Source {
     let mut sample = sample(0);
     let row = sample.table_mut(Entity::Process).entry("42@7");

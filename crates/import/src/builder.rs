@@ -40,16 +40,16 @@ struct PendingSnapshot {
     snapshot: Snapshot,
     /// The forms that it was read from.
     forms: Vec<&'static str>,
-    /// How long after the sample before it; `None` if it is unrelated to that.
+    /// The time since the sample before it; `None` if the two are unrelated.
     after: Option<Span>,
 }
 
 impl TimelineBuilder {
-    /// As many as a capture may have.
+    /// At most 100,000 samples, as many as a capture may have.
     const SNAPSHOTS_MAX: usize = 100_000;
-    /// Unrelated samples are diagnosed one by one.
+    /// At most 1,000 unrelated samples, as each is diagnosed alone.
     const MOST_UNRELATED: usize = 1_000;
-    /// Readings of one signal at one time differ by less than a fiftieth of RAM.
+    /// Two readings of a signal can be of one time if they differ by less than a fiftieth of RAM.
     const SAME_TIME: u64 = 50;
     /// The form of the kernel files of a bundle.
     const BUNDLE: &'static str = "bundle";

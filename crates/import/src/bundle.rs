@@ -24,15 +24,15 @@ use crate::paste::Paste;
 use role::BundleRole;
 use timeline::{Input, Source, SourceKind};
 
-/// Files, directories and links; a large sosreport has 30,000.
+/// At most 200,000 files, directories and links; a large sosreport has 30,000.
 const MOST_ENTRIES: usize = 200_000;
-/// Each costs a search for the row of its cgroup.
+/// At most 40,000 kernel files: each costs a search for the row of its cgroup.
 const MOST_KERNEL_FILES: usize = 40_000;
-/// Bytes of one kernel file.
+/// At most 16 MiB of one kernel file.
 const LARGEST_KERNEL_FILE: u64 = 16 << 20;
-/// Bytes of the output of one tool that completes the sample.
+/// At most 4 MiB of the output of one tool that completes the sample.
 const LARGEST_OUTPUT: u64 = 4 << 20;
-/// Bytes of all such outputs, which stay in memory until all kernel files are read.
+/// At most 64 MiB of all such outputs, which stay in memory until all kernel files are read.
 const MOST_OUTPUTS: usize = 64 << 20;
 
 /// Reads the files of a bundle.
@@ -107,7 +107,7 @@ impl Bundle {
 
     fn unreadable(&mut self, name: &str, error: &std::io::Error) {
         self.counts.unreadable += 1;
-        // A live system has many unreadable kernel files.
+        // A live system has many unreadable kernel files: only the first three are named.
         if self.counts.unreadable <= 3 {
             self.paste
                 .problem(format!("{name} cannot be read: {error}"));

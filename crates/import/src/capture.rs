@@ -1,5 +1,5 @@
-//! Captures ([`store::capture_format`]): raw text of kernel files over time, one JSON object a line. Packed as gzip, zstd or not
-//! at all.
+//! Captures ([`store::capture_format`]): raw text of kernel files over time, one JSON object a line, packed as gzip,
+//! as zstd or not at all.
 
 use std::io::{BufRead, ErrorKind};
 
@@ -13,11 +13,11 @@ use units::{PageSize, Quantity, Span, WallClock};
 use crate::paste::Paste;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
 
-/// No host's sample is longer: 10 MiB are 5,000 processes.
+/// At most 32 MiB of a line: no host's sample is longer, as 5,000 processes take 10 MiB.
 const LONGEST_LINE: usize = 32 << 20;
-/// A day at one sample a second, and then some.
+/// At most 100,000 samples, more than a day at one sample a second.
 const MOST_SAMPLES: usize = 100_000;
-/// Ten lines of noise for each sample; a packed megabyte can hold a thousand million of them.
+/// At most ten lines of noise for each sample; a packed megabyte can hold a thousand million lines.
 const MOST_LINES: usize = 10 * MOST_SAMPLES;
 
 /// Whether a text begins like a capture: with a JSON object that names a field of header or sample.
@@ -36,7 +36,7 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
         .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
 }
 
-/// Reads a capture's text. What is wrong with it is among the problems; good records stay.
+/// Reads a capture's text. Faulty records become problems; good ones are kept.
 pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Source {
     read_at_most(MOST_SAMPLES, text, packing)
 }
@@ -88,7 +88,7 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> S
     reader.finish()
 }
 
-/// What is known while a capture is read.
+/// What was read so far.
 #[derive(Debug, Default)]
 struct Reader {
     parsers: Parsers,
@@ -174,7 +174,7 @@ impl Reader {
         }
     }
 
-    /// Takes a kernel report: readings into the sample, and the report itself.
+    /// Adds the readings of a kernel report to the sample, and returns the report.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
         let snapshot = Paste::report(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {
@@ -210,12 +210,12 @@ impl Reader {
     }
 }
 
-/// The page size from two counts of the same free memory, read a moment apart: MemFree in KiB and nr_free_pages.
+/// Returns the page size from two readings of free memory a moment apart: MemFree in KiB and nr_free_pages.
 pub(crate) fn page_size(sample: &Sample) -> Option<PageSize> {
     let bytes = sample.host.get(signals::MEM_FREE)?.as_f64();
     let pages = sample.host.get(signals::NR_FREE_PAGES)?.as_f64();
     let power = (bytes / pages).log2();
-    // A moment's change of free memory must not turn 4 KiB into 8.
+    // Free memory may change between the two readings, which must not turn 4 KiB into 8.
     if !power.is_finite() || (power - power.round()).abs() > 0.2 {
         return None;
     }

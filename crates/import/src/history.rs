@@ -1,6 +1,6 @@
-//! What this host's own recording shows of the time before it was watched.
+//! The recording of this host as history of its live samples.
 //!
-//! Only a day of it is read, at one sample a minute except for minutes in which a rule could hold, and only where it
+//! Only its last day is read, at one sample a minute except for minutes in which a rule could hold, and only if it
 //! reaches the live samples: what ended days ago does not explain the present.
 
 use std::path::Path;
@@ -12,15 +12,15 @@ use units::{Span, WallClock};
 use crate::MinuteScreen;
 use crate::recording::{load, opened};
 
-/// How much of a recording is read: a cycle of most hosts' work.
+/// Length of the recording that is read: a cycle of most hosts' work.
 const BACK: Span = Span::from_hours(24);
-/// A recording that ended longer ago than this does not continue in the live samples; a recorder that is being restarted is
-/// back within seconds.
+/// The longest gap between a recording and the live samples that continue it; a recorder that restarts is back within
+/// seconds.
 const REACHES: Span = Span::from_mins(10);
 
-/// The live source with the samples of the recording in a directory before its own, on one clock, and the facts as they
-/// changed in all this time. The live source alone where the recording cannot be read, is another host's, or does not reach
-/// the live samples or this boot. `screen` selects the minutes of which every sample is read.
+/// Returns the live source with the samples of the recording in `directory` before its own, on one clock, and with the
+/// facts of all this time. Returns the live source alone if the recording cannot be read, is another host's, or does
+/// not reach the live samples or this boot. `screen` selects the minutes of which every sample is read.
 pub fn with_history(
     directory: &Path,
     host: &str,
@@ -33,7 +33,7 @@ pub fn with_history(
     }
 }
 
-/// The part of a recording that leads up to the live samples.
+/// Reads the part of a recording that leads up to the live samples.
 fn past(
     directory: &Path,
     host: &str,
@@ -58,8 +58,8 @@ fn past(
     Some(opened(load(&recording, selection, screen, &mut |_| ())))
 }
 
-/// Whether a recording that ends there continues in live samples that begin here: it all but touches them, or the machine
-/// was down in between and booted only now.
+/// Whether a recording that ends at `end` continues in the live samples: the gap is short, or the machine was down
+/// since and has just booted.
 fn reaches(end: WallClock, first: Stamp, live: WallClock) -> bool {
     let booted = live.minus(first.boot);
     end >= live.minus(REACHES) || (end <= booted && first.boot <= REACHES)

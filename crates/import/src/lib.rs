@@ -1,8 +1,8 @@
-//! The one door for every source of samples: this host, live, its recording, and what was brought home from others.
+//! Reads every stored source of samples: this host's recording, and files brought from other hosts.
 //!
 //! Three nouns: a **source** is where samples come from; a **capture** ([`capture`]) is raw text of kernel files over
-//! time; what comes out is always the same, [`Source`]: a timeline, facts, and the **problems** met on the way. Bad
-//! input costs only what is bad in it: the rest is read, and the problem says what, where and what to do.
+//! time; a [`Source`] is the result: a timeline, facts, and the **problems** met on the way. Of faulty input only the
+//! faulty parts are lost: the rest is read, and a problem says what is wrong, where, and what to do.
 //!
 //! ```no_run
 //! let opened = import::open(std::path::Path::new("sick-host.jsonl.zst"), &mut |_| ()).unwrap();

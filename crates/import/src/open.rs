@@ -188,8 +188,8 @@ pub fn open_part(
         .map_err(|why| OpenError::OutOfRange { name, why })
 }
 
-/// Visits every sample of some host signals in a part of a recording of any length. `each` gets the parts in order, each as a
-/// timeline that begins with the last samples of the part before. Returns problems, human-readable.
+/// Visits every sample of some host signals in a part of a recording of any length. `each` gets one part after the
+/// other as a timeline that begins with the last samples of the part before. Returns problems, human-readable.
 ///
 /// # Errors
 /// [`OpenError`] if the recording cannot be read.

@@ -15,7 +15,7 @@ use crate::forms;
 use crate::sar::SarDocument;
 use crate::text::{PlainText, figure, prompt};
 
-/// Blocks that are listed; a text may have a million.
+/// At most 1,000 blocks are listed; a text may have a million.
 const MOST_INPUTS: usize = 1_000;
 
 /// Reads one or several texts into one timeline.

@@ -12,7 +12,7 @@ use units::{Span, WallClock};
 
 use crate::{MinuteScreen, OpenError, OpenOptions, reports};
 
-/// Further kernel reports stay events.
+/// At most 1,000 kernel reports are parsed; further ones stay events.
 const MOST_REPORTS: usize = 1_000;
 
 /// Reads a range of a recording.
@@ -27,7 +27,7 @@ pub(crate) fn read(
 ) -> Result<Source, OpenError> {
     let name = directory.display().to_string();
     let recording = Recording::open(directory).map_err(|error| store_error(&name, &error))?;
-    // Imported samples may have no wall clock, and a clock that was set does not order samples: then all is read and cut.
+    // Without a clock that orders the samples (imported, or set in between) all is read, and cut afterwards.
     let span = recording
         .span()
         .filter(|_| is_ordered_by_clock(&recording, range));
@@ -104,7 +104,7 @@ pub(crate) fn scan(
     Ok(recording.scan(selection, signals, each))
 }
 
-/// Whether samples are selected by the wall clock. For a recording that does not fit in memory there is no other way.
+/// Whether samples are selected by the wall clock. A recording that does not fit in memory allows no other way.
 fn is_ordered_by_clock(recording: &Recording, range: TimeRange) -> bool {
     range.is_all() || recording.is_long() || !recording.clock_was_set()
 }

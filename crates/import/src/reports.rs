@@ -1,6 +1,6 @@
-//! Kernel reports with a time, from the events of a recording or from the kernel log. Each is added to the sample after it,
-//! as in a capture, and replaces levels of that sample: those of the report are of the right time. A report before the
-//! first sample belongs to none.
+//! Kernel reports with a time, from the events of a recording or from the kernel log. Each is added to the sample
+//! after it, as in a capture, and replaces levels of that sample, as its own are of the right time. A report before
+//! the first sample is added to none.
 
 use timeline::{Stamp, Timeline};
 

@@ -1,8 +1,8 @@
 //! Data of sysstat: `sar` tables, the output of `sadf`, and the binary files behind them.
 //!
-//! Figures of any form are collected by time in a [`SarSeries`], under the columns of [`columns`], which maps the names of
-//! sar to signals, and become snapshots in one place. sar has no refaults and no allocation stalls, and pressure only
-//! since 12.3: those signals are absent, and rules report what they could not evaluate.
+//! Figures of any form are collected by time in a [`SarSeries`], under the columns of [`columns`], which maps the
+//! names of sar to signals, and become snapshots in one place. sar has no refaults and no allocation stalls, and
+//! pressure only since 12.3: without those signals, rules report what they could not evaluate.
 
 mod binary;
 mod bounded;

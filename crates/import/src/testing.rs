@@ -12,8 +12,8 @@ pub(crate) fn paste(text: &str) -> Source {
     paste.finish(timeline::SourceKind::Text)
 }
 
-/// Reads what is left of a text when it is cut, lines are dropped and numbers are replaced; nothing must panic. All of it
-/// goes into one paste, for the parsers' sake: making them is most of the work.
+/// Reads the text cut short, with lines dropped and with numbers replaced; nothing must panic. One paste reads all
+/// variants, as making its parsers is most of the work.
 pub(crate) fn survives(text: &str) {
     let mut into = Paste::default();
     let mut read = |text: &str| into.read(&PlainText::from_bytes(text.as_bytes()), "", 1);

@@ -15,11 +15,11 @@ pub(crate) struct PlainText {
 }
 
 impl PlainText {
-    /// Longer input is searched for kernel reports only.
+    /// At most 16 MiB; longer input is searched for kernel reports only.
     pub(crate) const MOST_BYTES: usize = 16 << 20;
-    /// Further lines are ignored: a text of line ends must not fill memory.
+    /// At most 4,000,000 lines; further ones are ignored, so that a text of line ends does not fill memory.
     const MOST_LINES: usize = 4_000_000;
-    /// No tool prints longer lines, and forms read a line more than once.
+    /// At most 64 KiB of a line: no tool prints longer ones, and forms read a line more than once.
     const LONGEST_LINE: usize = 64 << 10;
 
     /// Reads at most [`MOST_BYTES`](Self::MOST_BYTES).

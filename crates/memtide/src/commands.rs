@@ -1,4 +1,4 @@
-//! One thin file for each command.
+//! One small file for each command.
 
 pub(crate) mod capture;
 pub(crate) mod check;

@@ -6,11 +6,11 @@ use report::Answer;
 use report::model::headroom::FitAnswer;
 use report::model::{Direction, Level};
 
-/// How memtide ends, by the monitoring-plugins convention. `check` uses all four, `headroom` all four (fits, tight, does not
-/// fit, unknown), `compare` 1 where it became worse; other commands end with 0 or 3.
+/// The exit code, by the monitoring-plugins convention. `check` uses all four, and so does `headroom` (fits, tight, does not
+/// fit, unknown); `compare` ends with 1 if it became worse; other commands end with 0 or 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; for `check`: no finding is a warning.
+    /// Success; for `check`, no finding is a warning or worse.
     Ok = 0,
     /// At least one warning.
     Warning = 1,
@@ -21,7 +21,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The worse of two sources: critical before unknown before warning.
+    /// Returns the worse of two codes: critical, then unknown, then warning.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |exit| match exit {
             Self::Ok => 0,
@@ -49,7 +49,7 @@ impl From<Level> for Exit {
 }
 
 impl From<&Answer> for Exit {
-    /// A source that could not be read is unknown.
+    /// The code of a source's answer; a source that could not be read is unknown.
     fn from(answer: &Answer) -> Self {
         answer
             .report()

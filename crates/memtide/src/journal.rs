@@ -1,7 +1,7 @@
-//! systemd: priorities of messages in the journal, and sd_notify(3).
+//! systemd: message priorities in the journal, and sd_notify(3).
 //!
-//! Both are by environment variables and need no library: `$JOURNAL_STREAM` names the stream that is the journal,
-//! `$NOTIFY_SOCKET` the socket of notifications, `$WATCHDOG_USEC` their interval.
+//! Both use environment variables and need no library: `$JOURNAL_STREAM` names the stream that is the journal,
+//! `$NOTIFY_SOCKET` the socket for notifications, `$WATCHDOG_USEC` the interval in which they are expected.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The prefix of a message: in the journal its priority, else nothing.
+/// Returns the prefix of a message: its priority in the journal, else nothing.
 pub(crate) fn prefix(line: &str) -> &'static str {
     if !is_stderr() {
         return "";
@@ -35,12 +35,12 @@ pub(crate) fn is_stderr() -> bool {
 pub(crate) struct Supervisor {
     socket: UnixDatagram,
     address: SocketAddr,
-    /// Within which time a keep-alive is expected.
+    /// The interval in which a keep-alive is expected.
     pub(crate) watchdog: Option<Duration>,
 }
 
 impl Supervisor {
-    /// The one of the environment; `None` where there is none.
+    /// Returns the service manager named by the environment; `None` if there is none.
     pub(crate) fn find() -> Option<Self> {
         let path = std::env::var_os("NOTIFY_SOCKET")?;
         let micros = std::env::var("WATCHDOG_USEC").ok();
@@ -65,7 +65,7 @@ impl Supervisor {
     }
 }
 
-/// A path, or a name of the abstract namespace behind `@`.
+/// Returns the address of a path, or of a name in the abstract namespace after `@`.
 fn address(path: &OsStr) -> Option<SocketAddr> {
     match path.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name).ok(),

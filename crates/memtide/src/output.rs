@@ -45,7 +45,7 @@ impl Output {
         }
     }
 
-    /// What text is drawn on.
+    /// Returns the screen for text.
     pub(crate) fn screen(&self) -> Screen {
         let mut screen = Screen::of_width(self.columns);
         screen.zone = TimeZone::system();
@@ -56,7 +56,7 @@ impl Output {
         screen
     }
 
-    /// The same, with every detail where that is asked for.
+    /// The same, with every detail if requested.
     pub(crate) fn screen_with(&self, every_detail: bool) -> Screen {
         let mut screen = self.screen();
         if every_detail {
@@ -65,7 +65,7 @@ impl Output {
         screen
     }
 
-    /// Prints the answer. A reader that went away (`| head`) is no error.
+    /// Prints the answer. A closed pipe (`| head`) is no error.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout().lock();
         let written = stdout
@@ -103,7 +103,7 @@ impl Output {
         say(&escape(text));
     }
 
-    /// Runs what samples this host for a while, with a progress bar. Ctrl-C ends it early.
+    /// Runs `run`, which samples this host for a while, with a progress bar. Ctrl-C ends it early.
     pub(crate) fn watching<T>(
         &self,
         what: &str,
@@ -125,7 +125,7 @@ impl Output {
         result
     }
 
-    /// A spinner for work of unknown length; only on a terminal.
+    /// Shows a spinner for work of unknown length; only on a terminal.
     pub(crate) fn busy(&self, what: &str) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -136,7 +136,7 @@ impl Output {
         bar
     }
 
-    /// Runs what reports the share that is done, with a progress bar.
+    /// Runs `run`, which reports the share that is done, with a progress bar.
     pub(crate) fn reading<T>(&self, what: &str, run: impl FnOnce(&mut dyn FnMut(f64)) -> T) -> T {
         const STEPS: u32 = 1000;
         let bar = self.progress(what, u64::from(STEPS));
@@ -146,7 +146,7 @@ impl Output {
         result
     }
 
-    /// A progress bar; only on a terminal.
+    /// Shows a progress bar; only on a terminal.
     pub(crate) fn progress(&self, what: &str, total: u64) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();

@@ -1,5 +1,5 @@
-//! BPF programs: [`loader`] brings one into the kernel, [`memory_limit`] says whether there is memory for that, and
-//! [`tasks`] is the one program that there is.
+//! BPF programs: [`loader`] loads one into the kernel, [`memory_limit`] checks that there is memory for it, and
+//! [`tasks`] is the only program.
 
 pub(crate) mod loader;
 pub(crate) mod memory_limit;

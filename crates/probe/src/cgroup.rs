@@ -1,4 +1,4 @@
-//! Cgroups: where their hierarchy is, its files of v1 and v2, a walk over it, and the service that a cgroup stands for.
+//! Cgroups: where the hierarchy is mounted, its v1 and v2 files, a walk over it, and the service of a cgroup.
 
 pub(crate) mod files;
 pub(crate) mod hierarchy;

@@ -1,8 +1,8 @@
-//! Files of one line of numbers, in which only the place says what a number is: `/proc/sys/fs/dentry-state`, zram's
+//! Files with one line of numbers that are identified only by their position: `/proc/sys/fs/dentry-state`, zram's
 //! `mm_stat`, KSM's counts.
 //!
-//! The catalogue's field is the number's place, counted from 1. Old kernels have fewer, new ones may have more: a
-//! missing one is absent, a further one is passed over because nothing says what it is.
+//! The catalogue's field is the position, counted from 1. Old kernels have fewer numbers, new ones may have more: a
+//! missing number is absent, and additional ones are skipped because nothing says what they are.
 
 use timeline::signals::{self, Gauge, Signal};
 use timeline::{Row, SignalId};
@@ -15,14 +15,14 @@ use crate::text;
 #[derive(Debug)]
 pub(crate) struct NumberColumns {
     file: &'static str,
-    /// Place counted from 0, signal, scale; in the order of the places.
+    /// Position counted from 0, signal, scale; in the order of the positions.
     signals: Vec<(usize, SignalId, u64)>,
-    /// The signal for which 0 is no number, and the raw reading that it stands for, if any.
+    /// The signal whose 0 is not a number, and the raw reading that 0 stands for, if any.
     zero_of: Option<(SignalId, Option<u64>)>,
 }
 
 impl NumberColumns {
-    /// For a file that the catalogue names as a source.
+    /// Creates a reader for a file that the catalogue names as a source.
     pub(crate) fn for_file(file: &'static str) -> Self {
         let mut signals: Vec<_> = signals::field_of(file)
             .filter_map(|(field, signal, def)| {
@@ -38,13 +38,13 @@ impl NumberColumns {
         }
     }
 
-    /// Of this signal, 0 is no reading: older kernels print it in a place that meant nothing yet.
+    /// Treats 0 as an absent reading of this signal: older kernels print 0 in a column that had no meaning yet.
     pub(crate) fn uncounted_if_zero(mut self, signal: SignalId) -> Self {
         self.zero_of = Some((signal, None));
         self
     }
 
-    /// Of this signal, 0 is the absence of a limit.
+    /// Treats 0 as "no limit" for this signal.
     pub(crate) fn unlimited_if_zero(mut self, signal: Signal<Gauge<Limit>>) -> Self {
         self.zero_of = Some((signal.id(), Some(Limit::Unlimited.raw())));
         self
@@ -73,7 +73,7 @@ impl NumberColumns {
             }
         }
         if wanted.len() == self.signals.len() {
-            // Not even the first: an empty file is no line of numbers.
+            // An empty file has not even the first number.
             first.note(|| ParseError::new(self.file, 1, "a line of numbers", line));
         }
         first.into_result()

@@ -1,7 +1,7 @@
-//! A kernel directory that is walked again and again: files are opened relative to it and read into reused buffers.
+//! A kernel directory that is walked repeatedly: files are opened relative to it and read into reused buffers.
 //!
-//! A path below an open directory names the same thing however long its own path is, costs no allocation, and a file
-//! that vanished is an error number and not a message. Cost: open, read, close of a `/proc` file, 3 to 8 µs.
+//! A path relative to an open directory works regardless of the directory's own path, costs no allocation, and a
+//! vanished file gives an error number instead of a message. Cost: open, read and close of a `/proc` file, 3 to 8 µs.
 
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
@@ -16,35 +16,35 @@ use timeline::{Absence, Entity, signals};
 use crate::error::{ParseError, ReadError};
 use crate::kernel_file::Shape;
 
-/// Who is shown the text of each kernel file as it is read, under the path by which the catalogue and captures know it.
+/// Receives the text of each kernel file as it is read, with the path that the catalogue and captures use for the file.
 pub type Sink<'a> = &'a mut dyn FnMut(&str, &[u8]);
 
 /// What a walk over processes or cgroups read, and what it had to leave out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
-    /// Processes or groups that became rows.
+    /// Processes or cgroups that became rows.
     pub read: usize,
-    /// Processes or groups beyond the walk's bounds: seen, not read.
+    /// Processes or cgroups beyond the walk's bounds: found but not read.
     pub left_out: usize,
     /// Files that this user may not read.
     pub denied: usize,
-    /// Which those are: their names in the catalogue, each once.
+    /// The catalogue names of these files, each once.
     pub denied_files: Vec<&'static str>,
-    /// The first text that was not what it should be; its other readings are valid.
+    /// The first malformed text; its other readings are valid.
     pub malformed: Option<ParseError>,
     /// Why there was nothing to walk: the top directory itself is missing or closed to this user.
     pub absent: Option<Absence>,
 }
 
 impl Walk {
-    /// Counts a failed read. A process or group that ended meanwhile is no failure.
+    /// Counts a failed read. A process or cgroup that ended meanwhile is not a failure.
     pub(crate) fn note_errno(&mut self, errno: Errno) {
         if is_denied(errno) {
             self.denied += 1;
         }
     }
 
-    /// The same for the file `name` of an entity, to report what a user with more rights would see.
+    /// Counts a failed read of an entity's file `name`, to report what a user with more rights would see.
     pub(crate) fn note_errno_of(&mut self, entity: Entity, name: &str, errno: Errno) {
         self.note_errno(errno);
         if is_denied(errno)
@@ -57,7 +57,7 @@ impl Walk {
         }
     }
 
-    /// A walk that could not begin.
+    /// Returns the result of a walk that could not begin.
     pub(crate) fn absent(errno: Errno) -> Self {
         let error = ReadError {
             path: String::new(),
@@ -86,15 +86,15 @@ fn is_denied(errno: Errno) -> bool {
 pub(crate) struct Directory(OwnedFd);
 
 impl Directory {
-    /// The longest file of a process is `status` with all 65,536 supplementary groups, 0.7 MiB; those of a cgroup
-    /// are a few KiB. What lies beyond is not read.
+    /// The longest file of a process is `status` with all 65,536 supplementary groups, 0.7 MiB; those of a cgroup are a
+    /// few KiB. The rest of a longer file is not read.
     const RECORD_BYTES_MAX: usize = 1 << 20;
 
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
         rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map(Self)
     }
 
-    /// A numbered directory below this one.
+    /// Opens a numbered directory below this one.
     pub(crate) fn below(&self, number: u32) -> Result<Self, Errno> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let path = number.to_string();
@@ -106,15 +106,15 @@ impl Directory {
         self.read_shaped(path, Shape::Records, buffer)
     }
 
-    /// The same for a file that is handed out in one record, as those of a process or a cgroup are: a system call
-    /// less.
+    /// Like [`read`](Self::read) for a file that the kernel returns in one record, such as those of a process or a
+    /// cgroup: it saves a system call.
     pub(crate) fn read_record(&self, path: &[u8], buffer: &mut Vec<u8>) -> Result<(), Errno> {
         self.read_shaped(path, Shape::OneRecord, buffer)
     }
 
     fn read_shaped(&self, path: &[u8], shape: Shape, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
-        // Below a foreign root a name may be a pipe; waiting for its writer would be waiting for ever.
+        // Below a foreign root a name may be a pipe; waiting for its writer could take for ever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::openat(&self.0, path, flags, Mode::empty())?;
         loop {
@@ -136,7 +136,7 @@ impl Directory {
         }
     }
 
-    /// Shows the name of each directory below `path` (`.` for this one) until stopped. Links are not followed.
+    /// Passes on the name of each directory below `path` (`.` for this one) until stopped. Links are not followed.
     pub(crate) fn each_directory(
         &self,
         path: &[u8],

@@ -1,4 +1,4 @@
-//! What can go wrong with a kernel file: it cannot be read, or its text is not what it should be.
+//! Errors of kernel files: a file cannot be read, or its text is malformed.
 
 use timeline::Absence;
 
@@ -13,19 +13,19 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    /// The same, as the timeline notes it.
+    /// Returns the reason in the timeline's terms.
     pub fn absence(&self) -> Absence {
         match self.source.kind() {
             std::io::ErrorKind::NotFound => Absence::NotFound,
             std::io::ErrorKind::PermissionDenied => Absence::PermissionDenied,
-            // A kernel without PSI, or with it switched off, has the file and refuses to open it.
+            // A kernel without PSI, or with PSI switched off, has the file but refuses to open it.
             std::io::ErrorKind::Unsupported => Absence::NotFound,
             _ => Absence::Failed(self.source.to_string()),
         }
     }
 }
 
-/// A line of a kernel file is not what it should be. Readings of the other lines are valid.
+/// A line of a kernel file is malformed. Readings of the other lines are valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: expected {expected}, found `{found}`")]
 pub struct ParseError {
@@ -33,9 +33,9 @@ pub struct ParseError {
     pub file: &'static str,
     /// Counted from 1.
     pub line: usize,
-    /// What should stand there.
+    /// What the parser expects there.
     pub expected: &'static str,
-    /// What stands there: printable, at most 40 characters.
+    /// What is there: printable, at most 40 characters.
     pub found: String,
 }
 
@@ -60,7 +60,7 @@ impl ParseError {
     }
 }
 
-/// Keeps the first error of a file while its other lines are read on.
+/// Keeps the first error of a file while the rest of its lines are read.
 #[derive(Debug, Default)]
 pub(crate) struct First(Option<ParseError>);
 

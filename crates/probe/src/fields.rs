@@ -1,8 +1,8 @@
 //! Files of `name value` lines: `/proc/meminfo`, `/proc/vmstat`, a node's meminfo, a cgroup's memory.stat.
 //!
-//! Which signal a name is comes from the catalogue. The kernel prints the same names in the same order every time, so
-//! every name remembers which one followed it, and a line is only compared with the one that is expected: no search for
-//! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a scan-up and is then expected.
+//! The catalogue maps names to signals. The kernel prints the same names in the same order every time, so each name
+//! remembers which one followed it, and a line is compared only with the expected name: no splitting, search or hashing
+//! in steady state, 10 ns per line. An unexpected line costs a look-up and is expected from then on.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -13,27 +13,27 @@ use timeline::{Row, SignalId, signals};
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// Where a field's value goes.
+/// The target of a field's value.
 #[derive(Debug, Clone, Copy)]
 enum FieldTarget {
-    /// It is the signal's reading, in so many of the signal's unit.
+    /// The signal's reading, with the value's scale in the signal's unit.
     Reading(SignalId, u32),
-    /// It is one of several that add up to the sum of this index.
+    /// One of several fields whose values are summed; the index is that of the sum.
     Part(u16),
-    /// The catalogue does not know it under this name.
+    /// Not in the catalogue under this name.
     Unknown,
-    /// It is known and not wanted here.
+    /// Known, but not used here.
     Unwanted,
 }
 
-/// A name that was seen in the file: 16 bytes, as a recorder that wakes up with cold caches waits for all of them.
+/// A known name of the file: only 16 bytes, as a recorder that wakes up with cold caches waits for all of them.
 #[derive(Debug, Clone, Copy)]
 struct Name {
     target: FieldTarget,
-    /// Where in [`Fields::written`] it begins, and how long it is with its `:` or blank.
+    /// Where the name begins in [`Fields::written`], and its length including its `:` or blank.
     start: u32,
     length: u16,
-    /// The name that followed it in the last text.
+    /// The name that followed in the last text.
     next: u16,
 }
 
@@ -50,7 +50,7 @@ struct FieldSum {
     signal: SignalId,
     scale: u32,
     of_this_text: Option<u64>,
-    /// Whether a part of this text is no number, so that the sum is none.
+    /// Whether a part in this text is not a number, so that there is no sum.
     lacks_a_part: bool,
 }
 
@@ -59,29 +59,29 @@ struct FieldSum {
 pub(crate) struct Fields {
     file: &'static str,
     by_field: HashMap<&'static str, (SignalId, u32)>,
-    /// The field of the catalogue that a name is a part of.
+    /// Maps a name to the catalogue's field that it is a part of.
     part_of: fn(&str) -> Option<&'static str>,
     is_unwanted: fn(&str) -> bool,
-    /// The names that were seen. The first is none: it stands for the start of the text.
+    /// The known names. The first is empty: it stands for the start of the text.
     names: Vec<Name>,
-    /// The names, one after the other, each with the `:` or blank that follows it in the file.
+    /// The text of the names, one after the other, each with the `:` or blank that follows it in the file.
     written: String,
-    /// The names' indexes by their hash: strings of its own would lie between what every sample reads.
+    /// Indexes of the names by their hash: separate strings would lie between the data that every sample reads.
     by_hash: HashMap<u64, u16>,
     sums: Vec<FieldSum>,
 }
 
 impl Fields {
-    /// A hostile file may have any number of names; a kernel's has a few hundred.
+    /// A hostile file may have any number of names; a kernel's file has a few hundred.
     const MOST_NAMES: usize = 1024;
-    /// What there is room for from the start, so that it lies together.
+    /// Initial capacity for names, so that they are adjacent in memory.
     const USUAL_NAMES: usize = 256;
-    /// Nor is any of them longer; what is has no place here.
+    /// A longer name is not the kernel's and is not stored.
     const LONGEST_NAME: usize = 255;
-    /// The index of no name: the start of the text.
+    /// The index of the empty name: the start of the text.
     const START: u16 = 0;
 
-    /// For a file that the catalogue names as a source.
+    /// Creates a reader for a file that the catalogue names as a source.
     pub(crate) fn for_file(file: &'static str) -> Self {
         let mut names = Vec::with_capacity(Self::USUAL_NAMES);
         names.push(Name {
@@ -107,20 +107,20 @@ impl Fields {
         }
     }
 
-    /// Names that are parts of a field of the catalogue: their values are added up.
+    /// Sets which names are parts of a field of the catalogue: their values are summed.
     pub(crate) fn adding_up(mut self, part_of: fn(&str) -> Option<&'static str>) -> Self {
         self.part_of = part_of;
         self
     }
 
-    /// Names that are known, although not in this file's part of the catalogue, and are passed over.
+    /// Sets which known names are skipped, as the catalogue does not have them for this file.
     pub(crate) fn without(mut self, is_unwanted: fn(&str) -> bool) -> Self {
         self.is_unwanted = is_unwanted;
         self
     }
 
-    /// Reads `text`. Names that the catalogue does not know go to `unknown`. Lines without a value are skipped;
-    /// a value that is no number is an error, and the other lines are read all the same.
+    /// Reads `text`. Names that the catalogue does not know go to `unknown`. Lines without a value are skipped; a value
+    /// that is not a number is an error, and the other lines are still read.
     pub(crate) fn parse(
         &mut self,
         text: &[u8],
@@ -130,13 +130,13 @@ impl Fields {
         self.parse_after(b"", text, row, &mut unknown)
     }
 
-    /// The same for lines that begin with `prefix`; others are skipped.
+    /// Like [`parse`](Self::parse) for lines that begin with `prefix`; others are skipped.
     pub(crate) fn parse_after(
         &mut self,
         prefix: &[u8],
         text: &[u8],
         row: &mut Row,
-        // Not generic: each copy of this code would have to come into a cold cache of its own.
+        // Not generic: each copy of this code would be loaded into a cold cache.
         unknown: &mut dyn FnMut(&str, u64),
     ) -> Result<(), ParseError> {
         let mut first = First::default();
@@ -177,8 +177,8 @@ impl Fields {
         first.into_result()
     }
 
-    /// Reads a line that is not the expected one, or not in its usual form. The index of its name; `None` where there is
-    /// no value to read; or what stands where what should.
+    /// Reads a line that is unexpected or in another form. Returns the index of its name; `None` if it has no value; or
+    /// the malformed text and what was expected.
     #[cold]
     fn other_line<'a>(
         &mut self,
@@ -208,8 +208,8 @@ impl Fields {
         }
     }
 
-    /// The value of a line in its usual form, `name 12` or `name:   12 kB` with a line end, and the line's length; `None`
-    /// where it has another form or another name.
+    /// Returns the value and the length of a line in its usual form, `name 12` or `name:   12 kB` with a line end;
+    /// `None` if it has another form or name.
     #[inline(always)]
     fn usual_value(&self, name: u16, line: &[u8]) -> Option<(u64, usize)> {
         let name = self.names[usize::from(name)].place();
@@ -230,7 +230,7 @@ impl Fields {
         }
     }
 
-    /// Puts a value where it belongs, or says which bound it breaks.
+    /// Stores a value in its target, or returns the bound that it exceeds.
     #[inline(always)]
     fn record(
         &mut self,
@@ -256,15 +256,15 @@ impl Fields {
         Ok(())
     }
 
-    /// A name without the `:` or blank that ends it.
+    /// Returns a name without its final `:` or blank.
     fn name(&self, name: Name) -> &str {
         let Range { start, end } = name.place();
         let name = self.written.get(start..end.saturating_sub(1));
         name.unwrap_or_default()
     }
 
-    /// The index of a name, remembered from now on. `None` for one that the catalogue does not know where there are too
-    /// many, and for one that is no text: the kernel has none of either kind.
+    /// Returns the index of a name and remembers it. `None` for an unknown name beyond the limit, and for one that is
+    /// not valid text: the kernel has neither.
     fn find(&mut self, name: &[u8], separator: u8) -> Option<u16> {
         let name = std::str::from_utf8(name).ok()?;
         let hash = self.by_hash.hasher().hash_one(name);
@@ -318,7 +318,7 @@ impl Fields {
     }
 }
 
-/// What follows the prefix, which most files do not have.
+/// Removes the prefix, which is empty for most files.
 #[inline(always)]
 fn strip_prefix<'a>(line: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     if prefix.is_empty() {
@@ -327,8 +327,8 @@ fn strip_prefix<'a>(line: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     line.strip_prefix(prefix)
 }
 
-/// Whether `line` begins with `name`. Names have 8 to 32 bytes, which two comparisons cover that may overlap: no loop, and
-/// no call.
+/// Whether `line` begins with `name`. Names have 8 to 32 bytes, which are compared in two blocks that may overlap: no
+/// loop, and no call.
 #[inline(always)]
 fn begins_with(line: &[u8], name: &[u8]) -> bool {
     let Some(line) = line.get(..name.len()) else {
@@ -347,20 +347,20 @@ fn begins_with(line: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// A value in the signal's unit, or the bound that it breaks.
+/// Converts a value to the signal's unit; the error is the bound that it exceeds.
 #[inline(always)]
 fn scaled(value: u64, scale: u32) -> Result<u64, &'static str> {
     let scaled = value
         .checked_mul(scale.into())
         .ok_or("a size below 2^64 bytes")?;
-    // A counter that the kernel took below zero is printed as almost 2^64; it is no reading.
+    // The kernel prints a counter below zero as almost 2^64; it is not a reading.
     if scaled > i64::MAX.unsigned_abs() {
         return Err("a number below 2^63");
     }
     Ok(scaled)
 }
 
-/// `MemFree:    12 kB` and `pswpin 12` into name, separator and rest.
+/// Splits `MemFree:    12 kB` or `pswpin 12` into name, separator and rest.
 fn split_name(line: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     let end = memchr::memchr3(b' ', b':', b'\t', line)?;
     let (name, rest) = line.split_at(end);

@@ -1,5 +1,5 @@
-//! The host's own files: `/proc/meminfo`, `/proc/vmstat` and the others that stand for the whole machine, a node or a
-//! device. One file here for each kernel interface; [`file`] is the table of all, [`live`] reads them.
+//! The host's own files: `/proc/meminfo`, `/proc/vmstat` and others about the whole machine, a node or a device. One
+//! module per kernel interface; [`file`] is the table of all files, [`live`] reads them.
 
 pub(crate) mod buddyinfo;
 pub(crate) mod container;

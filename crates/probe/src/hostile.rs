@@ -1,4 +1,4 @@
-//! What parsers must survive, for tests: any bytes, cut and damaged kernel texts, absurd numbers.
+//! Hostile input for parser tests: any bytes, cut and damaged kernel texts, absurd numbers.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -57,7 +57,7 @@ const WORDS: &[&str] = &[
     "\u{202e}",
 ];
 
-/// Feeds a parser with hostile texts, some of them made from `real`. It must come back from each.
+/// Feeds a parser with hostile texts, some of them made from `real`. It must return from each.
 pub(crate) fn feed(real: &[u8], mut parse: impl FnMut(&[u8])) {
     for end in 0..real.len().min(2_000) {
         parse(&real[..end]);

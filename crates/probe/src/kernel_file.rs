@@ -8,7 +8,7 @@ use rustix::io::{Errno, pread};
 
 use crate::error::ReadError;
 
-/// Where `/` is: the machine itself, or a directory that holds another machine's `/proc` and `/sys`.
+/// The root directory: of the machine itself, or of a directory with another machine's `/proc` and `/sys`.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
@@ -19,17 +19,17 @@ impl Default for Root {
 }
 
 impl Root {
-    /// A directory that holds `proc` and `sys`.
+    /// Uses a directory that contains `proc` and `sys`.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
-    /// Where the kernel's absolute `path` is.
+    /// Returns the location of the kernel's absolute `path`.
     pub fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 
-    /// The names in a directory, sorted; empty where it cannot be read.
+    /// Returns the names in a directory, sorted; empty if it cannot be read.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(directory)) else {
             return Vec::new();
@@ -42,7 +42,7 @@ impl Root {
         names
     }
 
-    /// Whether the file or directory is there.
+    /// Whether the file or directory exists.
     pub fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
@@ -50,7 +50,7 @@ impl Root {
     /// Reads a small file once: a tunable, a mount table.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be opened or read.
+    /// [`ReadError`] if it cannot be opened or read.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let mut buffer = Vec::new();
         KernelFile::open(self, path)?.read(&mut buffer)?;
@@ -58,30 +58,32 @@ impl Root {
     }
 }
 
-/// How the kernel hands a file's text out, which decides after which read it is known to be whole.
+/// How the kernel returns a file's text, which decides after which read the text is known to be complete.
 ///
-/// A sequence file (`fs/seq_file.c`) gives whole records, as many as fit its own buffer of one page, so a short read is
-/// not its end: `/proc/slabinfo` takes seven. Asking once more is always right and costs a system call, 0.2 to 1 µs.
+/// A sequence file (`fs/seq_file.c`) returns as many whole records as fit its own buffer of one page, so a short read
+/// does not mean its end: `/proc/slabinfo` takes seven reads. One more read is always correct and costs a system call,
+/// 0.2 to 1 µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Any number of records of any length: whole when a read gives nothing.
+    /// Any number of records of any length: complete when a read returns nothing.
     #[default]
     Records,
-    /// Any number of records of at most so many bytes: whole also when a read left room for another one.
+    /// Any number of records of at most this many bytes: also complete when a read left room for another record.
     ShortRecords(usize),
-    /// One record, which the kernel's buffer grows to hold (`single_open`, sysfs): whole when a read gives less than asked.
+    /// One record, for which the kernel's buffer grows (`single_open`, sysfs): complete when a read returns less than
+    /// requested.
     OneRecord,
-    /// One short line. The same, and requested with few bytes: sysctl allocates and clears as many as are requested,
-    /// which is 5 µs for 64 KiB and 0.4 µs for these.
+    /// One short line. Like `OneRecord`, but few bytes are requested: sysctl allocates and clears as many as are
+    /// requested, which takes 5 µs for 64 KiB and 0.4 µs for these.
     OneLine,
 }
 
 impl Shape {
-    /// A sequence file's buffer is one page at the start, and no page is smaller.
+    /// Initial buffer of a sequence file: one page, and no page is smaller.
     const SEQUENCE_BUFFER: usize = 4096;
 
-    /// Whether the text is known to end after a read that gave `got` bytes and had requested more. Each read fills the
-    /// kernel's buffer anew, as all of it was taken before.
+    /// Whether the text is known to end after a read that returned `got` bytes but requested more. Each read refills
+    /// the kernel's buffer, as the previous one emptied it.
     const fn is_whole_after(self, got: usize, is_first: bool) -> bool {
         match self {
             Self::Records => false,
@@ -100,9 +102,9 @@ pub struct KernelFile {
 }
 
 impl KernelFile {
-    /// No kernel file that memtide reads is larger; what lies beyond is not read.
+    /// No kernel file that memtide reads is larger; the rest of a larger file is not read.
     const FILE_BYTES_MAX: usize = 16 << 20;
-    /// The least that is requested at once: most files take one read.
+    /// The minimum requested at once: most files take one read.
     const BUFFER_BYTES_MIN: usize = 8 << 10;
     /// The longest line of numbers, zram's `mm_stat`, has nine of at most 20 digits.
     const LINE: usize = 256;
@@ -110,7 +112,7 @@ impl KernelFile {
     /// Opens the kernel's absolute `path` below `root`.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be opened.
+    /// [`ReadError`] if it cannot be opened.
     pub fn open(root: &Root, path: &str) -> Result<Self, ReadError> {
         Self::open_path(&root.path(path))
     }
@@ -118,9 +120,9 @@ impl KernelFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be opened.
+    /// [`ReadError`] if it cannot be opened.
     pub fn open_path(path: &Path) -> Result<Self, ReadError> {
-        // Here is what the pure crates are pointed to.
+        // The lint that forbids this call points the pure crates to this function.
         #[allow(clippy::disallowed_methods)]
         let opened = File::open(path);
         match opened {
@@ -136,23 +138,23 @@ impl KernelFile {
         }
     }
 
-    /// The same file, known to be handed out in this shape. Ordinary files may have any.
+    /// Sets the shape in which the kernel returns the file. Ordinary files may have any.
     #[must_use]
     pub fn shaped(mut self, shape: Shape) -> Self {
         self.shape = shape;
         self
     }
 
-    /// Where it was opened.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the whole file from its start into `buffer`, which keeps its size: no allocation once it is large enough.
-    /// One `pread` for most files, so their numbers are of one moment.
+    /// Reads the whole file from its start into `buffer`, which keeps its capacity: no allocation once it is large
+    /// enough. One `pread` for most files, so their numbers are of one moment.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be read, for example because a process has ended.
+    /// [`ReadError`] if it cannot be read, for example because a process has ended.
     pub fn read(&self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
         self.read_quietly(buffer).map_err(|errno| ReadError {
             path: self.path.display().to_string(),
@@ -160,13 +162,13 @@ impl KernelFile {
         })
     }
 
-    /// The same without an error message, which would have to be allocated.
+    /// Like [`read`](Self::read), without an error message, which would have to be allocated.
     pub(crate) fn read_quietly(&self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
         self.append(buffer)
     }
 
-    /// The same behind what the buffer holds already.
+    /// Like `read_quietly`, but appends to the buffer.
     pub(crate) fn append(&self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         let start = buffer.len();
         if self.shape == Shape::OneLine {
@@ -196,7 +198,7 @@ impl KernelFile {
     }
 }
 
-/// Repeats a read that a signal interrupted.
+/// Repeats a read while signals interrupt it.
 fn retrying(mut read: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match read() {
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_files_are_the_same_in_every_shape_they_are_read_in() {
-        // These do not change while they are read. Reading to the end is the reference.
+        // These files do not change while they are read. Reading to the end is the reference.
         for (path, shape) in [
             ("/proc/version", Shape::OneRecord),
             ("/proc/sys/vm/overcommit_ratio", Shape::OneLine),

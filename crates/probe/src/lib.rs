@@ -1,11 +1,12 @@
-//! The only reader of `/proc` and `/sys`: one file here for each kernel interface.
+//! The only reader of `/proc` and `/sys`: one module for each kernel interface.
 //!
-//! Three nouns: a **root** ([`Root`]) is where `/` is: the machine itself, a container's, a directory of saved files; a
-//! **kernel file** ([`KernelFile`]) stays open and is read again and again without allocating; a **parser** turns one
-//! file's text into readings of a [`Sample`](timeline::Sample), whether the text was read live or saved ([`saved`]).
+//! Three nouns: a **root** ([`Root`]) is where `/` is: of the machine itself, of a container, or of a directory of
+//! saved files; a **kernel file** ([`KernelFile`]) stays open and is read repeatedly without allocating; a **parser**
+//! turns one file's text into readings of a [`Sample`](timeline::Sample), whether the text was read live or saved
+//! ([`saved`]).
 //!
-//! Every parser is total: any bytes give readings and, where something was wrong, an error that says which line. What
-//! could be read stays read.
+//! Every parser accepts any bytes: it returns the readings it finds and, if a line is malformed, an error that names
+//! the line. Readings of the other lines stay valid.
 //!
 //! ```
 //! let mut sample = timeline::Sample::default();

@@ -1,9 +1,9 @@
 //! Mounted file systems: `/proc/self/mounts` (also saved as `/proc/mounts`) and `/proc/self/mountinfo`.
 //!
-//! Both list what the reader's mount namespace sees, oldest first; a later mount hides an earlier one at its point.
-//! Blanks, tabs, newlines and backslashes in paths are written as octal (`\040`). `mountinfo` shows in addition which
-//! directory of the file system is mounted, which a cgroup path needs inside a container. Cost: 10 to 50 µs, more on
-//! hosts with thousands of container mounts.
+//! Both list the mounts in the reader's mount namespace, oldest first; a later mount hides an earlier one at the same
+//! point. Blanks, tabs, newlines and backslashes in paths are written as octal (`\040`). `mountinfo` also shows which
+//! directory of the file system is mounted, which is needed for a cgroup path inside a container. Cost: 10 to 50 µs,
+//! more on hosts with thousands of container mounts.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::text;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount<'a> {
-    /// The mounted directory of the file system; `/` where all of it is.
+    /// The mounted directory of the file system; `/` if it is mounted as a whole.
     pub(crate) inside: Cow<'a, [u8]>,
     /// Where it is mounted.
     pub(crate) point: Cow<'a, [u8]>,
@@ -31,7 +31,7 @@ impl Mount<'_> {
         self.options.split(|b| *b == b',').any(|o| o == option)
     }
 
-    /// The `size=` option in bytes; the kernel writes it in KiB.
+    /// Returns the `size=` option in bytes; the kernel writes it in KiB.
     fn size(&self) -> Option<Bytes> {
         let mut options = self.options.split(|b| *b == b',');
         let size = options.find_map(|option| option.strip_prefix(b"size="))?;
@@ -47,7 +47,7 @@ impl Mount<'_> {
     }
 }
 
-/// The lines of `/proc/self/mounts`: `DEVICE POINT TYPE OPTIONS 0 0`. Lines of another form are skipped.
+/// Parses the lines of `/proc/self/mounts`: `DEVICE POINT TYPE OPTIONS 0 0`. Lines of another form are skipped.
 pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     text::lines(text).filter_map(|(_, line)| {
         let mut words = text::words(line).skip(1);
@@ -60,7 +60,8 @@ pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
-/// The lines of `/proc/self/mountinfo`: `ID PARENT MAJOR:MINOR INSIDE POINT OPTIONS [TAG…] - TYPE DEVICE OPTIONS`.
+/// Parses the lines of `/proc/self/mountinfo`: `ID PARENT MAJOR:MINOR INSIDE POINT OPTIONS [TAG…] - TYPE DEVICE
+/// OPTIONS`.
 pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     text::lines(text).filter_map(|(_, line)| {
         let mut words = text::words(line).skip(3);
@@ -78,11 +79,11 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
 
 /// Whether file systems of this type keep their data in RAM.
 fn is_in_memory(kind: &[u8]) -> bool {
-    // An initramfs that is still the root is `rootfs`, a tmpfs or ramfs by another name.
+    // An initramfs that is still the root file system is a `rootfs`, which is another name for a tmpfs or ramfs.
     matches!(kind, b"tmpfs" | b"ramfs" | b"devtmpfs" | b"rootfs")
 }
 
-/// The file systems that keep their data in RAM; a later mount at the same point replaces an earlier one.
+/// Returns the file systems that keep their data in RAM; a later mount at the same point replaces an earlier one.
 pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<MemoryMount> {
     let mut found: std::collections::BTreeMap<String, MemoryMount> = Default::default();
     for mount in mounts {
@@ -101,8 +102,8 @@ pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<Memo
     found.into_values().collect()
 }
 
-/// The lines of a mount table about memory: file systems in RAM that nothing hides, huge pages, cgroups.
-/// The others name servers, users and paths, which are private.
+/// Returns the lines of a mount table about memory: visible file systems in RAM, huge pages, cgroups. Other lines name
+/// servers, users and paths, which are private.
 pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
     let seen: std::collections::HashMap<_, _> = mounts(text)
         .enumerate()
@@ -123,7 +124,8 @@ pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
     about
 }
 
-/// Which version manages memory, as far as mounts show it: a v1 mount with the controller, else the unified one.
+/// Returns the version that manages memory, as far as mounts show it: v1 if its memory controller is mounted, else the
+/// unified one.
 pub(crate) fn cgroup_mode<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Option<CgroupMode> {
     let mut mode = None;
     for mount in mounts {
@@ -136,7 +138,7 @@ pub(crate) fn cgroup_mode<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Option
     mode
 }
 
-/// Where a hierarchy of this version is mounted, with its memory controller in the case of v1.
+/// Whether a mount is a hierarchy of this version; of v1, the one with the memory controller.
 pub(crate) fn is_cgroup(mount: &Mount<'_>, mode: CgroupMode) -> bool {
     match mode {
         CgroupMode::V1 => mount.kind == b"cgroup" && mount.has(b"memory"),
@@ -144,7 +146,7 @@ pub(crate) fn is_cgroup(mount: &Mount<'_>, mode: CgroupMode) -> bool {
     }
 }
 
-/// Octal escapes back into the bytes they stand for.
+/// Replaces octal escapes by the bytes they stand for.
 fn unescaped(word: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'\\', word).is_none() {
         return Cow::Borrowed(word);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A path as the kernel writes it into a line of words.
+/// Escapes a path as the kernel writes it into a line of words.
 pub fn escaped(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for c in path.chars() {
@@ -20,13 +20,13 @@ pub fn escaped(path: &str) -> String {
 /// A part of an escaped word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// As it stands.
+    /// Plain text.
     Plain(&'a [u8]),
-    /// The byte, and the four that stand for it.
+    /// A byte, and the four characters that stand for it.
     Escape(u8, &'a [u8]),
 }
 
-/// The parts of an escaped word, in order. What begins like an escape and is none stands for itself.
+/// Returns the parts of an escaped word, in order. An incomplete escape counts as plain text.
 pub(crate) fn pieces(word: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -50,7 +50,7 @@ fn first(word: &[u8]) -> Option<(Piece<'_>, &[u8])> {
     Some((Piece::Plain(plain), behind))
 }
 
-/// The byte that `\040` stands for; `\777` stands for none.
+/// Returns the byte that `\040` stands for; `None` for `\777`, which is not a byte.
 fn byte(escape: &[u8]) -> Option<u8> {
     let [b'\\', digits @ ..] = escape else {
         return None;

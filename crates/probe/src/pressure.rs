@@ -1,8 +1,8 @@
 //! Pressure: `/proc/pressure/{memory,io,cpu}`; cgroups' `memory.pressure` and `io.pressure` have the same form.
 //!
-//! Since 4.20 (`CONFIG_PSI`); switched off, opening fails. `total` is stalled time in µs, of which two samples make an exact
-//! share; `avg*` are percent with two decimals over windows that the kernel chose, all that a single sample has of the
-//! time before it. Cost: one `pread` of 100 bytes.
+//! Since 4.20 (`CONFIG_PSI`); if PSI is switched off, opening fails. `total` is stalled time in µs: two samples give an
+//! exact share. `avg*` are percent with two decimals over windows that the kernel chose; they are the only history in a
+//! single sample. Cost: one `pread` of 100 bytes.
 
 use timeline::{Counter, Gauge, Row, Signal};
 use units::Micros;
@@ -15,31 +15,31 @@ use crate::text;
 pub struct Pressure {
     /// The file's name in messages.
     pub file: &'static str,
-    /// Where the time goes for which at least one task waited.
+    /// The signal for the time during which at least one task waited.
     pub some: Signal<Counter<Micros>>,
-    /// Where the time goes for which all tasks waited.
+    /// The signal for the time during which all tasks waited.
     pub full: Signal<Counter<Micros>>,
-    /// The kernel's averages, where they are requested.
+    /// The signals for the kernel's averages, if they are read.
     pub averages: Option<Averages>,
 }
 
 /// The averages over 10 s, 60 s and 300 s.
 #[derive(Debug, Clone, Copy)]
 pub struct Averages {
-    /// Of the time for which at least one task waited.
+    /// For the time during which at least one task waited.
     pub some: [Signal<Gauge<Micros>>; 3],
-    /// Of the time for which all tasks waited.
+    /// For the time during which all tasks waited.
     pub full: [Signal<Gauge<Micros>>; 3],
 }
 
-/// What stands before the figures of [`Averages`].
+/// The text before the figures of [`Averages`].
 const WINDOWS: [&[u8]; 3] = [b"avg10=", b"avg60=", b"avg300="];
 
 impl Pressure {
     /// Reads the text into a row.
     ///
     /// # Errors
-    /// The first line without a total; the other is read.
+    /// The first line without a total; the other line is read.
     pub fn parse(&self, text: &[u8], row: &mut Row) -> Result<(), ParseError> {
         let mut first = First::default();
         for (count, line) in text::lines(text) {
@@ -68,7 +68,7 @@ impl Pressure {
     }
 }
 
-/// `avg60=58.06` and its signal: 580,600 µs of each second. More than all of the time is none.
+/// Parses `avg60=58.06` for its signal: 580,600 µs of each second. A share above 100 % is malformed.
 fn average(
     word: &[u8],
     signals: [Signal<Gauge<Micros>>; 3],
@@ -78,7 +78,7 @@ fn average(
         .zip(WINDOWS)
         .find_map(|(signal, name)| Some((signal, word.strip_prefix(name)?)))?;
     let (percent, digits) = text::leading_number(figure)?;
-    // The kernel prints LOAD_INT and LOAD_FRAC: always two digits behind the point.
+    // The kernel prints LOAD_INT and LOAD_FRAC: always two digits after the point.
     let hundredths = match figure.get(digits..)? {
         [b'.', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
             u64::from(tens - b'0') * 10 + u64::from(ones - b'0')

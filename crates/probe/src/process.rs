@@ -1,4 +1,4 @@
-//! Files of processes below `/proc/PID`, into rows by their parsers or straight into cells.
+//! Files of processes below `/proc/PID`, parsed into rows or directly into cells.
 
 pub(crate) mod cells;
 pub(crate) mod command_line;

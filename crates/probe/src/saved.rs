@@ -1,6 +1,6 @@
-//! Text of kernel files that was saved under the file's own path: captures, bundles.
+//! Text of kernel files saved under the file's own path: captures, bundles.
 //!
-//! One table says which parser a path belongs to; live files go through the same parsers.
+//! One table maps paths to parsers; live files use the same parsers.
 
 use timeline::{Entity, Facts, Sample, facts};
 
@@ -11,7 +11,7 @@ use crate::host::file::{HostFile, HostParsers};
 use crate::host::vmstat;
 use crate::process::files::{self as process, ProcessFiles, RowsByPid};
 
-/// Whether `name` is a part of a field of `/proc/vmstat` that kernels before 4.8 count for each zone by itself.
+/// Whether `name` is a part of a field of `/proc/vmstat` that kernels before 4.8 count by zone.
 pub fn is_split_by_zone(name: &str) -> bool {
     vmstat::split_by_zone(name).is_some()
 }
@@ -25,7 +25,7 @@ pub fn is_known(path: &str) -> bool {
         || host_facts::SavedFact::at(path).is_some()
 }
 
-/// All parsers, with what they remember between samples.
+/// All parsers, and their state between samples.
 #[derive(Debug, Default)]
 pub struct Parsers {
     host: HostParsers,
@@ -38,7 +38,7 @@ impl Parsers {
     /// Reads the saved text of the kernel file `path` into `sample` or `facts`. `Ok(false)`: no parser knows this path.
     ///
     /// # Errors
-    /// What was wrong with the first bad line; readings of the other lines are valid.
+    /// The first malformed line; readings of the other lines are valid.
     pub fn read(
         &mut self,
         path: &str,

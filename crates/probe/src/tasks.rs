@@ -1,6 +1,6 @@
-//! All processes once per call, straight into cells or as rows of a sample.
+//! All processes once per call, directly into cells or as rows of a sample.
 //!
-//! There are two ways, and [`Tasks`] takes the better one that works here: an iterator of the kernel's tasks
+//! There are two sources, and [`Tasks`] uses the better one that works here: an iterator of the kernel's tasks
 //! ([`bpf::tasks`](crate::bpf::tasks), needs BPF, root and the kernel's types) and a scan of `/proc`
 //! ([`process::scan`](crate::process::scan), works everywhere, also below a foreign root). Both visit processes by
 //! ascending PID, reuse their buffers and allocate nothing in steady state; neither resolves names.
@@ -17,19 +17,19 @@ use crate::process::stat;
 use crate::process::task::Task;
 use crate::text;
 
-/// Which way processes are read.
+/// The source of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskSource {
-    /// The kernel's iterator of tasks: exact, all of memory by kind and I/O for every process.
+    /// The kernel's iterator of tasks: exact values, all of memory by kind, and I/O, for every process.
     Bpf,
     /// Files below `/proc`: `stat` for all, the expensive files for those that matter.
     Proc,
 }
 
-/// The processes below a root, ready to be read again and again.
+/// The processes below a root, for repeated reads.
 #[derive(Debug)]
 pub struct Tasks {
-    /// What the next scan of `/proc` reads; the iterator reads everything but shares.
+    /// What the next scan of `/proc` reads; the iterator reads everything except shares.
     pub detail: ProcessDetail,
     way: TaskReader,
     why_not_bpf: Option<String>,
@@ -42,8 +42,8 @@ enum TaskReader {
 }
 
 impl Tasks {
-    /// Opens the requested way, or the best that works. Where BPF does not work, the other way is taken and the
-    /// reason remembered. Costs about 30 ms and 35 MiB for a moment where BPF is tried, which it is where there is memory for it.
+    /// Opens the requested source, or the best that works. If BPF does not work, `/proc` is used and the reason is
+    /// stored. BPF is tried only if there is memory for it; trying costs about 30 ms, and 35 MiB for a moment.
     pub fn open(root: &Root, want: Option<TaskSource>) -> Self {
         let iter = match want {
             Some(TaskSource::Proc) => Err("not requested".to_owned()),
@@ -63,7 +63,7 @@ impl Tasks {
         }
     }
 
-    /// Which way is taken.
+    /// Returns the source in use.
     pub fn source(&self) -> TaskSource {
         match self.way {
             TaskReader::Bpf(_) => TaskSource::Bpf,
@@ -71,12 +71,12 @@ impl Tasks {
         }
     }
 
-    /// Why the way is not BPF, in words.
+    /// Returns why the source is not BPF, in words.
     pub fn why_not_bpf(&self) -> Option<&str> {
         self.why_not_bpf.as_deref()
     }
 
-    /// Reads the iterator to its end and does not parse it, for benchmarks: the bytes. `None` without BPF.
+    /// Reads the iterator to its end without parsing, for benchmarks; returns the number of bytes. `None` without BPF.
     #[doc(hidden)]
     pub fn read_only(&mut self) -> Option<usize> {
         match &mut self.way {
@@ -85,12 +85,12 @@ impl Tasks {
         }
     }
 
-    /// Shows every process once, by ascending PID.
+    /// Passes every process to `visit` once, by ascending PID.
     pub fn each(&mut self, visit: &mut dyn FnMut(Task<'_>)) -> Walk {
         self.each_showing(visit, &mut |_, _| ())
     }
 
-    /// Reads the processes into rows of a sample, and shows each text that is read below `/proc`.
+    /// Reads the processes into rows of a sample, and passes each text read below `/proc` to `sink`.
     pub fn rows(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
         let table = sample.table_mut(Entity::Process);
         let visit = &mut |task: Task<'_>| {
@@ -113,8 +113,8 @@ impl Tasks {
     }
 }
 
-/// Reads which service a process belongs to (`/proc/PID/cgroup`) into `into`, which is empty where it is in none or has
-/// ended. `scratch` is a buffer that the caller reuses.
+/// Reads the service of a process (from `/proc/PID/cgroup`) into `into`, which is empty if the process is in none or
+/// has ended. `scratch` is a buffer that the caller reuses.
 pub fn service_of(root: &Root, pid: u32, scratch: &mut Vec<u8>, into: &mut String) {
     into.clear();
     let Ok(proc) = Directory::open(&root.path("/proc")) else {

@@ -1,6 +1,7 @@
-//! Small pieces of text that all parsers share: lines, words, numbers. No allocation, no panic on any bytes.
+//! Text helpers that all parsers share: lines, words, numbers. No allocation, no panic on any bytes.
 
-/// The lines of a text without their ends, counted from 1. A last line without an end counts; an empty one does not.
+/// Returns the lines of a text without their ends, counted from 1. A last line without an end counts unless it is
+/// empty.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = text;
     let mut count = 0;
@@ -16,22 +17,23 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// The words of a line: what stands between blanks and tabs.
+/// Returns the words of a line, which are separated by blanks and tabs.
 pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|b| *b == b' ' || *b == b'\t')
         .filter(|word| !word.is_empty())
 }
 
-/// A decimal number that fills all of `word`. `None` for signs, other characters, and numbers beyond 64 bits.
+/// Parses a decimal number that fills all of `word`. `None` for signs, other characters, and numbers beyond 64 bits.
 pub fn number(word: &[u8]) -> Option<u64> {
     let (value, length) = leading_number(word)?;
     (length == word.len()).then_some(value)
 }
 
-/// The decimal number at the start of `text` and how many digits it has. `None` without one, and beyond 64 bits.
+/// Parses the decimal number at the start of `text`; also returns its number of digits. `None` without one, and beyond
+/// 64 bits.
 #[inline]
 pub fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
-    // Numbers in kernel files are short: eight digits at a time without a branch for each.
+    // Numbers in kernel files are short: eight digits are parsed at a time without a branch for each.
     if let Some(eight) = text.first_chunk() {
         let (value, length) = digits_of_eight(*eight);
         if length < 8 {
@@ -60,19 +62,20 @@ pub fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
 /// Ten to the power of the index.
 const TENS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The number at the start of eight characters and how many of them are its digits.
+/// Parses the number at the start of eight characters; also returns its number of digits.
 #[inline]
 fn digits_of_eight(text: [u8; 8]) -> (u64, usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     // The first character is the lowest byte on every machine. A digit becomes 0 to 9.
     let digits = u64::from_le_bytes(text) ^ (EACH * 0x30);
-    // The high bit of a byte that is above 9. Carries only reach bytes behind such a one, which do not count.
+    // The high bit of each byte above 9 is set. Carries affect only bytes after such a byte, which do not count.
     let others = (digits.wrapping_add(EACH * 0x76) | digits) & (EACH * 0x80);
     let bits = others.trailing_zeros() & !7;
     if bits == 0 {
         return (0, 0);
     }
-    // Zeros in front make eight digits of them. Then neighbours are joined: to two digits, and those at once to eight.
+    // Leading zeros extend the number to eight digits. Then neighbours are joined: to two digits, and those at once to
+    // eight.
     let eight = digits << (64 - bits);
     let twos = eight.wrapping_mul(10).wrapping_add(eight >> 8);
     const EVEN: u64 = 0x0000_00ff_0000_00ff;
@@ -81,24 +84,24 @@ fn digits_of_eight(text: [u8; 8]) -> (u64, usize) {
     (millions.wrapping_add(ones) >> 32, bits as usize / 8)
 }
 
-/// The number of the line that `part` of the text begins in, counted from 1.
+/// Returns the number of the line in which `part` of the text begins, counted from 1.
 pub(crate) fn line_of(text: &[u8], part: &[u8]) -> usize {
     let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     let before = text.get(..start).unwrap_or_default();
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-/// The text without blanks and line ends around it.
+/// Returns the text without blanks and line ends around it.
 pub fn trim(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
-/// The text as a string; bytes that are no UTF-8 become replacement characters.
+/// Returns the text as a string; invalid UTF-8 becomes replacement characters.
 pub fn lossy(text: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(text)
 }
 
-/// Appends the text to a string; bytes that are no UTF-8 become replacement characters. No allocation of its own.
+/// Appends the text to a string; invalid UTF-8 becomes replacement characters. No allocation of its own.
 pub fn push_lossy(string: &mut String, text: &[u8]) {
     for chunk in text.utf8_chunks() {
         string.push_str(chunk.valid());

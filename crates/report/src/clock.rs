@@ -1,5 +1,5 @@
-//! Times for readers: those of a live host, a recording and a long capture by the clock, a text's as they stand there, a
-//! short capture's as offsets from its first sample. A single moment of unknown time has no time at all.
+//! How times are written for readers: by the clock for a live host, a recording and a long capture; as printed for a
+//! text; as offsets from the first sample for a short capture. A single sample at an unknown time has no time.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -14,28 +14,28 @@ pub(crate) struct ReportClock<'a> {
     zone: &'a TimeZone,
     begin: Option<Timestamp>,
     end: Option<Timestamp>,
-    /// Offsets count from the first sample of what was judged; people count from that of the source.
+    /// Offset of the first diagnosed sample from the source's first sample, which readers count from.
     before_s: f64,
     lasts_s: f64,
-    /// Where the wall clock was set, and by how many seconds.
+    /// When the wall clock was set, and by how many seconds.
     steps: Vec<(f64, f64)>,
 }
 
-/// Logs rarely name the zone of their times; written as they stand there, they can be found again.
+/// Logs rarely name the zone of their times. Printed unchanged, a time can be found again in the log.
 const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 
-/// Clocks change twice a year: so many are a century, longer than any picture that is not of a clock gone wrong.
+/// At most 200 changes of the zone are listed: a century of two a year. Only a broken clock makes a longer picture.
 const MOST_CHANGES: usize = 200;
 
 const DAY_S: f64 = 86_400.0;
 
-/// Two readings that are no further apart are one time: samples come each second, some a little late.
+/// Two readings at most this far apart count as one time: samples come each second, some a little late.
 const ONE_TIME_S: f64 = 1.5;
 
-/// A capture up to this is of one load: its moments count from its beginning; of a longer one the hour of the day counts.
+/// A capture up to this length shows one load, so its times are offsets; a longer one is written by the clock.
 const OFFSETS_UP_TO_S: f64 = 3_600.0;
 
-/// With more steps, how many they were says nothing: and some that follow each other may be shown as one.
+/// Above this number of clock steps the count says nothing, and consecutive steps may be merged.
 const COUNTED_STEPS: usize = 100;
 
 fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
@@ -49,7 +49,7 @@ fn by_how_much(set_by_s: f64) -> String {
     format!("{way} by {}", Span::from_secs_f64(set_by_s.abs()))
 }
 
-/// What a page needs of seconds.
+/// Rounds seconds to milliseconds, which is all a page needs.
 fn to_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
@@ -74,30 +74,30 @@ impl<'a> ReportClock<'a> {
         }
     }
 
-    /// Whether moments are written by the wall clock, and not as offsets.
+    /// Whether times are written by the wall clock instead of as offsets.
     pub(crate) fn is_of_the_wall(&self) -> bool {
         let is_short = self.before_s + self.lasts_s <= OFFSETS_UP_TO_S;
         self.begin.is_some() && !(self.kind == SourceKind::Capture && is_short)
     }
 
-    /// Whether the day goes without saying where all is of one; logs of another host may be of any.
+    /// Whether the day may be left out if all times are of one day. Logs of another host may be of any day.
     fn is_of_a_day(&self) -> bool {
         !matches!(self.kind, SourceKind::Text | SourceKind::Bundle) && self.lasts_s <= DAY_S
     }
 
-    /// What the wall clock showed so long after the first sample that was judged; `None` where the source has none.
+    /// Returns the wall-clock time at an offset from the first diagnosed sample; `None` where the source has none.
     pub(crate) fn wall(&self, offset_s: f64) -> Option<Timestamp> {
         later(self.begin?, offset_s + self.set_by(offset_s))
     }
 
-    /// By how many seconds the wall clock had been set until then.
+    /// Returns by how many seconds the wall clock had been set up to this offset.
     fn set_by(&self, offset_s: f64) -> f64 {
         let until = self.steps.iter().filter(|(at, _)| *at <= offset_s);
         until.map(|(_, by)| by).sum()
     }
 
-    /// A moment: `0:18`, or `13:42:18` live; with the day where that is not the last sample's. `None` where the source is
-    /// of a single moment of unknown time.
+    /// Returns a time: `0:18`, or `13:42:18` by the clock; with its day if that is not the last sample's. `None` where
+    /// the source is a single sample at an unknown time.
     pub(crate) fn moment(&self, offset_s: f64, at: Option<Timestamp>) -> Option<String> {
         self.moment_of(offset_s, at, !self.is_last_day(at))
     }
@@ -115,8 +115,8 @@ impl<'a> ReportClock<'a> {
         Some(at.strftime(form).to_string())
     }
 
-    /// A moment of a list that may reach over days, always with its day: `Nov 21 13:42:18`, of another year than the
-    /// source's end with that. Without a wall clock, from the start: `0:18`.
+    /// Returns a time for a list that may span days, always with its day: `Nov 21 13:42:18`. The year is added if it
+    /// is not that of the source's end. Without a wall clock, the offset from the start: `0:18`.
     pub(crate) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
         let Some(at) = at else {
             return Some(self.offset(offset_s?));
@@ -130,8 +130,8 @@ impl<'a> ReportClock<'a> {
         Some(at.strftime(form).to_string())
     }
 
-    /// An event in a sentence that says between which readings it happened, where that is not one time: `vm.swappiness
-    /// changed from 60 to 1 between 23:46:41 and 23:46:51`. A list has the later time.
+    /// Returns an event as a sentence. If the readings before and after it are apart, both times are given:
+    /// `vm.swappiness changed from 60 to 1 between 23:46:41 and 23:46:51`. A list has the later time.
     pub(crate) fn sentence(&self, event: &EventEntry) -> String {
         let when = match event.dated {
             "between" => event
@@ -151,7 +151,7 @@ impl<'a> ReportClock<'a> {
         }
     }
 
-    /// A changed setting in a sentence with its time or times: `23:46:51: vm.swappiness changed from 60 to 1`.
+    /// Returns a changed setting as a sentence with its times: `23:46:51: vm.swappiness changed from 60 to 1`.
     pub(crate) fn changed(&self, change: &Changed) -> String {
         let since = change.since_s.map(|since_s| (since_s, change.since));
         let between = since.and_then(|since| self.between(since, (change.at_s, change.at)));
@@ -180,12 +180,12 @@ impl<'a> ReportClock<'a> {
         Some(format!("between {} and {}", moment(since)?, moment(at)?))
     }
 
-    /// Whether a moment is of the day of the last sample, which need not be named where there is hardly another.
+    /// Whether a time is of the last sample's day, so that the day can be left out.
     fn is_last_day(&self, at: Option<Timestamp>) -> bool {
         at.is_none_or(|at| self.last_day() == Some(self.day(at)))
     }
 
-    /// The day of the clock, in days since 1970.
+    /// Returns the local day, in days since 1970.
     fn day(&self, at: Timestamp) -> i64 {
         let local = at.as_second() + i64::from(self.zone.to_offset(at).seconds());
         local.div_euclid(86_400)
@@ -195,8 +195,8 @@ impl<'a> ReportClock<'a> {
         Span::from_secs_f64(offset_s + self.before_s).as_clock()
     }
 
-    /// From the first sample to the last: `2026-11-21 13:42:18 to 13:52:18 +09:00`; without a wall clock and of a capture
-    /// from the source's start: `0:11 to 0:34`.
+    /// Returns the range from the first to the last sample: `2026-11-21 13:42:18 to 13:52:18 +09:00`; without a wall
+    /// clock, or for a short capture, as offsets from the source's start: `0:11 to 0:34`.
     pub(crate) fn whole(&self) -> String {
         let ends = self.begin.zip(self.end);
         let Some((begin, end)) = ends.filter(|_| self.is_of_the_wall()) else {
@@ -221,8 +221,8 @@ impl<'a> ReportClock<'a> {
         format!("{begin}{unset} to {}{set}", end.strftime(form))
     }
 
-    /// What the ends alone do not show: that the clock was not set yet at the first, where it began in 1970 as clocks
-    /// without a battery do, or else that it was set in between.
+    /// Returns what the two ends do not show about the clock: that it was not yet set at the first (a clock without a
+    /// battery begins in 1970), or that it was set in between.
     fn steps_sentence(&self, begins: i16) -> (&'static str, String) {
         match self.steps[..] {
             [] => ("", String::new()),
@@ -241,7 +241,7 @@ impl<'a> ReportClock<'a> {
         }
     }
 
-    /// As [`range`](Self::range), with what the ends do not show: `11:06:53–10:07:15 (clock set back by 1 h)`.
+    /// As [`range`](Self::range), noting a set clock: `11:06:53–10:07:15 (clock set back by 1 h)`.
     pub(crate) fn stretch(
         &self,
         from: (f64, Option<Timestamp>),
@@ -256,7 +256,7 @@ impl<'a> ReportClock<'a> {
         })
     }
 
-    /// From one moment to another: `0:11–0:34`.
+    /// Returns the range between two times: `0:11–0:34`.
     pub(crate) fn range(
         &self,
         from: (f64, Option<Timestamp>),
@@ -272,8 +272,8 @@ impl<'a> ReportClock<'a> {
         })
     }
 
-    /// By how many seconds the clock that people read is ahead of UTC where a picture begins and the time since, from which
-    /// second of the picture on: the zone changes twice a year, and the clock itself is set.
+    /// Returns by how many seconds the readers' clock is ahead of UTC plus the time since the picture's start, as
+    /// (second of the picture, seconds ahead). It changes with daylight saving time and when the clock is set.
     pub(crate) fn ahead(&self, begin_s: f64, span_s: f64) -> Vec<(f64, f64)> {
         let end_s = begin_s + span_s;
         let steps = self.steps.iter().map(|(at, _)| *at);
@@ -296,7 +296,7 @@ impl<'a> ReportClock<'a> {
             .collect()
     }
 
-    /// By how many seconds the zone is ahead of UTC at a moment, and from each change on until another moment.
+    /// Returns by how many seconds the zone is ahead of UTC at `from` and after each change up to `to`.
     fn zone_ahead(&self, from: Timestamp, to: Timestamp) -> Vec<(f64, f64)> {
         let changes = self.zone.following(from).map(|change| change.timestamp());
         let within = changes.take_while(|at| *at <= to).take(MOST_CHANGES);
@@ -310,13 +310,13 @@ impl<'a> ReportClock<'a> {
         .collect()
     }
 
-    /// The last sample's day: its moments are written without it. `None` where every moment has its day.
+    /// Returns the last sample's day, which is left out of times. `None` if every time is written with its day.
     pub(crate) fn last_day(&self) -> Option<i64> {
         let end = self.end.filter(|_| self.is_of_a_day())?;
         Some(self.day(end))
     }
 
-    /// When the source ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.
+    /// Returns when the source ended, with the zone's offset: `13:42:18 +09:00`; with the date unless it is live.
     pub(crate) fn until(&self) -> Option<String> {
         let end = self.end?.to_zoned(self.zone.clone());
         // A live source ends now; a capture may be from any day.

@@ -1,10 +1,10 @@
-//! The catalogues as Markdown: what `docs/rules.md` and `docs/signals.md` hold. A test keeps those files fresh.
+//! The catalogues as Markdown: `docs/rules.md` and `docs/signals.md`. A test checks that both files are current.
 
 use std::fmt::Write as _;
 
 use crate::model::{RuleEntry, SignalEntry};
 
-/// `docs/rules.md`.
+/// Returns the text of `docs/rules.md`.
 pub fn rules(rules: &[RuleEntry]) -> String {
     let mut text = String::from(
         "# Rules\n\nWhat `memtide check` looks for. Generated from the rules' own documentation \
@@ -33,7 +33,7 @@ pub fn rules(rules: &[RuleEntry]) -> String {
     text.replace("\n\n\n", "\n\n")
 }
 
-/// `docs/signals.md`.
+/// Returns the text of `docs/signals.md`.
 pub fn signals(signals: &[SignalEntry]) -> String {
     let mut text = String::from(
         "# Signals\n\nThe catalogue: what memtide reads and knows, with its names in other tools. Generated \
@@ -71,7 +71,7 @@ pub fn signals(signals: &[SignalEntry]) -> String {
     text
 }
 
-/// A bar would end the table's cell.
+/// Escapes a bar, which would end the table's cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,8 +1,8 @@
-//! The page of `memtide report`: one file with everything in it, that opens offline and reads without a script.
+//! The page of `memtide report`: one self-contained file that opens offline and is readable without a script.
 //!
-//! It draws what [`Report`] says, in its words; the script only adds charts, a cursor and zoom. Text from the host goes
-//! through one writer ([`escape`]) that makes it harmless. Nothing is fetched, and the page's own policy forbids it. Cost:
-//! proportional to the report and to the columns of the picture.
+//! It draws what [`Report`] says, in the same words; the script only adds charts, a cursor and zoom. Text from the
+//! host is escaped by one writer ([`escape`]). The page fetches nothing, and its own content security policy forbids
+//! it. Cost: proportional to the report and to the columns of the picture.
 
 mod block;
 mod chart;
@@ -35,43 +35,43 @@ use crate::clock::ReportClock;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
-/// What a page shows of a source.
+/// The contents of a page about one source.
 #[derive(Debug)]
 pub struct Page {
     /// The answer of `check`.
     pub report: Report,
     /// The charts.
     pub picture: Picture,
-    /// What happened.
+    /// The events.
     pub events: EventsReport,
     /// The host's settings.
     pub facts: Facts,
     /// How much more fits; `None` where the source cannot show it.
     pub headroom: Option<HeadroomReport>,
-    /// Which part of the source the charts show, where that is not all of it.
+    /// Which part of the source the charts show; `None` if they show all of it.
     pub part: Option<String>,
-    /// A heading instead of the host's name.
+    /// A heading that replaces the host's name.
     pub title: Option<String>,
 }
 
-/// The page of a report, as one file; the screen has its readers' time zone.
+/// Returns the page of a report as one file; `screen` has the readers' time zone.
 pub fn report(page: &Page, screen: &Screen) -> String {
     page::draw(&Scene::new(page, screen, ComparedSide::Only))
 }
 
-/// Which source a block is about.
+/// The source that a block is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComparedSide {
-    /// The page has one.
+    /// The only source of the page.
     Only,
-    /// The one of two that are compared.
+    /// The first of two compared sources.
     Before,
-    /// The other.
+    /// The second of two compared sources.
     After,
 }
 
 impl ComparedSide {
-    /// Its word; empty where there is only one.
+    /// The side's word; empty where there is only one source.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Only => "",
@@ -80,7 +80,7 @@ impl ComparedSide {
         }
     }
 
-    /// What its ids have behind the kind of block, so that those of two sources differ.
+    /// The suffix of the side's element ids, so that the ids of two sources differ.
     pub(crate) const fn id_suffix(self) -> &'static str {
         match self {
             Self::Only => "",
@@ -90,7 +90,7 @@ impl ComparedSide {
     }
 }
 
-/// What every block of the page is drawn from.
+/// The data that every block of the page is drawn from.
 pub(crate) struct Scene<'a> {
     pub(crate) report: &'a Report,
     pub(crate) picture: &'a Picture,
@@ -110,12 +110,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether there is anything over time: a curve needs two samples.
+    /// Whether anything is shown over time: a curve needs two samples.
     pub(crate) fn has_charts(&self) -> bool {
         self.picture.times().len() > 1 && !self.picture.charts.is_empty()
     }
 
-    /// Says of an element which of two sources it is about.
+    /// Adds to an element which of two sources it is about.
     pub(crate) fn sided(&self, tag: Tag) -> Tag {
         match self.which {
             ComparedSide::Only => tag,
@@ -123,12 +123,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The id of a block of which there is one for each source.
+    /// Returns the id of a block that exists once for each source.
     pub(crate) fn id(&self, kind: &'static str, name: impl std::fmt::Display) -> String {
         format!("{kind}{}-{name}", self.which.id_suffix())
     }
 
-    /// A time of the picture, as people read it.
+    /// Returns a time of the picture as readers see it.
     pub(crate) fn moment(&self, picture_s: f64) -> String {
         let offset_s = picture_s + self.picture.begin_s();
         let at = self.clock.wall(offset_s);

@@ -1,4 +1,4 @@
-//! How an answer is shown: the JSON contract, the terminal's text and the page. Draws, never computes; opens no file, has no clock.
+//! Draws an answer as JSON, as the terminal's text or as a page. Computes nothing, opens no file, has no clock.
 //!
 //! Three nouns: a **report** ([`Report`]) is the whole answer as one serialisable value, with a published schema
 //! ([`json_schema`]); a **screen** ([`Screen`]) is what it is drawn on: width, colour, time zone; a **catalogue**

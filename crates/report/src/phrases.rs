@@ -1,6 +1,6 @@
-//! What every picture of an answer says alike: its rows and sentences, before anybody lays them out.
+//! Rows and sentences that text and HTML share, before they are laid out.
 //!
-//! Text and HTML take their words from here, so they cannot differ.
+//! Both take their words from here, so they cannot differ.
 
 pub(crate) mod compare;
 pub(crate) mod headroom;
@@ -8,5 +8,5 @@ pub(crate) mod occurrences;
 pub(crate) mod source;
 pub(crate) mod verdict;
 
-/// What stands where nothing is known.
+/// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";

@@ -1,33 +1,33 @@
-//! What of a source can be drawn: its charts with their curves, and which of them shows what.
+//! The drawable part of a source: its charts with their curves, and which chart shows which signal.
 
 use chart::{Chart, ChartKind, ChartUnit, ColumnCells, Drawing};
 use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::model::{Finding, Report};
 
-/// Charts that have data, with their curves; and those that have none, with why. Its second 0 is the first sample that is
-/// drawn.
+/// Charts that have data, with their curves, and charts that have none, with the reason. Second 0 is the first drawn
+/// sample.
 #[derive(Debug, Default)]
 pub struct Picture {
     pub(crate) charts: Vec<Chart>,
     pub(crate) drawing: Drawing,
     pub(crate) absent: Vec<AbsentChart>,
-    /// The caption of each chart.
+    /// The summary of each chart.
     about: Vec<ChartSummary>,
-    /// How long after the first sample of what was judged it begins.
+    /// The time from the first diagnosed sample to the first drawn one.
     begin: Span,
 }
 
-/// What a chart shows.
+/// What a chart's curves show.
 #[derive(Debug, Default)]
 struct ChartSummary {
-    /// Of each series the least and the largest value; `None` where nothing was measured.
+    /// The smallest and the largest value of each series; `None` where nothing was measured.
     ends: Vec<Ends>,
-    /// In words.
+    /// The same in words.
     says: String,
-    /// Places of the findings that it proves.
+    /// Indices of the findings that the chart proves.
     evidence_of: Vec<usize>,
-    /// Whether it shows no news, so that a line says it.
+    /// Whether it has no news and is folded into one line.
     is_quiet: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct AbsentChart {
     pub(crate) why: String,
 }
 
-/// A series of a chart, by numbers.
+/// A series, as the indices of its chart and of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeriesIndex {
     pub(crate) chart: usize,
@@ -46,8 +46,8 @@ pub(crate) struct SeriesIndex {
 }
 
 impl Picture {
-    /// What was drawn of these charts for a report with these findings; `begin` is the time of the first sample of what was
-    /// drawn.
+    /// Builds the picture of these charts as drawn, for a report with these findings. `begin` is the time of the first
+    /// drawn sample.
     pub fn new(
         charts: Vec<Chart>,
         mut drawing: Drawing,
@@ -90,12 +90,12 @@ impl Picture {
         }
     }
 
-    /// How long after the first sample of what was judged it begins.
+    /// Returns the time from the first diagnosed sample to the picture's start.
     pub(crate) fn begin_s(&self) -> f64 {
         self.begin.as_secs_f64()
     }
 
-    /// When its first level's columns end.
+    /// Returns the ends of the first level's columns.
     pub(crate) fn times(&self) -> &[Span] {
         self.drawing
             .levels
@@ -103,7 +103,7 @@ impl Picture {
             .map_or(&[], |level| &level.times)
     }
 
-    /// How long it is.
+    /// Returns the picture's length.
     pub(crate) fn span_s(&self) -> f64 {
         self.times().last().map_or(0.0, |last| last.as_secs_f64())
     }
@@ -116,7 +116,7 @@ impl Picture {
             .is_some_and(|level| level.is_reduced)
     }
 
-    /// The first level of a series.
+    /// Returns the first level of a series.
     pub(crate) fn cells(&self, at: SeriesIndex) -> Option<&ColumnCells> {
         self.drawing
             .levels
@@ -126,7 +126,7 @@ impl Picture {
             .get(at.series)
     }
 
-    /// The values of a series from one second of the picture to another, at the finest level that has them.
+    /// Returns the values of a series in a range of seconds of the picture, at the finest level that has them.
     pub(crate) fn finest(
         &self,
         at: SeriesIndex,
@@ -144,7 +144,7 @@ impl Picture {
             .filter(|(_, values)| values.iter().flatten().count() > 1)
     }
 
-    /// Series that show a signal: lines before stacks, where one term is hard to follow.
+    /// Returns the series that show a signal: lines before stacks, in which one term is hard to follow.
     pub(crate) fn showing(&self, signal: &str) -> Vec<SeriesIndex> {
         let of_chart = |(chart, it): (usize, &Chart)| {
             let series = it.series.iter().enumerate();
@@ -161,8 +161,8 @@ impl Picture {
         all
     }
 
-    /// The series that shows what a finding measured: of cgroups, and of several alike (disks, processes), the one
-    /// that it is about. A chart of changes shows no levels.
+    /// Returns the series that shows a finding's evidence: for cgroups, and among several alike (disks, processes),
+    /// that of an affected entity. Charts of changes show no levels and are left out.
     pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<SeriesIndex> {
         let all = self.showing(signal);
         let is_it = |at: &&SeriesIndex| {
@@ -177,46 +177,46 @@ impl Picture {
         all.iter().find(is_it).copied()
     }
 
-    /// The least and the largest value of a series; `None` where nothing was measured.
+    /// Returns the smallest and the largest value of a series; `None` where nothing was measured.
     pub(crate) fn least_and_most(&self, at: SeriesIndex) -> Option<(f64, f64)> {
         *self.about.get(at.chart)?.ends.get(at.series)?
     }
 
-    /// Which findings a chart proves.
+    /// Returns the indices of the findings that a chart proves.
     pub(crate) fn evidence_of(&self, chart: usize) -> &[usize] {
         &self.about[chart].evidence_of
     }
 
-    /// Whether a chart shows no news, so that a line says it.
+    /// Whether a chart has no news and is folded into one line.
     pub(crate) fn is_quiet(&self, chart: usize) -> bool {
         self.about[chart].is_quiet
     }
 
-    /// What a chart shows, in words: each series with its least and largest value.
+    /// Returns what a chart shows in words: each series with its smallest and largest value.
     pub(crate) fn says(&self, chart: usize) -> &str {
         &self.about[chart].says
     }
 
-    /// When a finding held, from the picture's beginning; `None` where that is outside of it, or it has no time.
+    /// Returns when a finding occurred, in seconds of the picture; `None` if that is outside the picture or unknown.
     pub(crate) fn stretch_of(&self, finding: &Finding) -> Option<(f64, f64)> {
         self.within((finding.from_s?, finding.to_s?))
     }
 
-    /// Every time at which a finding held, as [`stretch_of`](Self::stretch_of) has the longest.
+    /// Returns every time at which a finding occurred; [`stretch_of`](Self::stretch_of) has the longest only.
     pub(crate) fn stretches_of(&self, finding: &Finding) -> Vec<(f64, f64)> {
         let all = finding.stretches.iter();
         all.filter_map(|one| self.within((one.from_s, one.to_s)))
             .collect()
     }
 
-    /// What of a stretch the picture shows, from its beginning.
+    /// Clips a stretch to the picture, in seconds of the picture.
     fn within(&self, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         let (from, to) = (from - self.begin_s(), to - self.begin_s());
         (to >= 0.0 && from <= self.span_s()).then(|| (from.max(0.0), to.min(self.span_s())))
     }
 
-    /// The moment that matters, which is the one that the report accounts for; without RAM's size where the leading finding
-    /// begins.
+    /// Returns the time of the report's accounting, the worst moment; if RAM's size is unknown, the start of the
+    /// leading finding.
     pub(crate) fn worst_s(&self, report: &Report) -> f64 {
         let accounted = report.accounting.as_ref().map(|accounting| accounting.at_s);
         let begins = || report.findings.first()?.from_s;
@@ -226,13 +226,13 @@ impl Picture {
 }
 
 impl ChartSummary {
-    /// `levels`: what each level of the drawing has of the chart.
+    /// Summarises a chart; `levels` has its cells at each level of the drawing.
     fn of<'a>(
         chart: &Chart,
         levels: impl Iterator<Item = &'a Vec<ColumnCells>>,
         findings: &[Finding],
     ) -> Self {
-        // Stacks have means only: their finest levels alone show how little or how much there was.
+        // Stacks have means only, so their extremes are those of their finest levels.
         let ends = levels.fold(vec![None; chart.series.len()], |ends, cells| {
             let found = cells.iter().map(self::ends).chain(std::iter::repeat(None));
             ends.into_iter().zip(found).map(wider).collect()
@@ -256,7 +256,7 @@ impl ChartSummary {
     }
 }
 
-/// The least and the largest value of a series; `None` where nothing was measured.
+/// The smallest and the largest value of a series; `None` where nothing was measured.
 type Ends = Option<(f64, f64)>;
 
 fn ends(cells: &ColumnCells) -> Ends {
@@ -268,7 +268,7 @@ fn ends(cells: &ColumnCells) -> Ends {
     Some((least, most.iter().flatten().copied().reduce(f64::max)?))
 }
 
-/// From the lesser of two least values to the larger of two largest.
+/// Combines two ranges into one that covers both.
 fn wider(both: (Ends, Ends)) -> Ends {
     match both {
         (Some((least, most)), Some((other_least, other_most))) => {
@@ -278,13 +278,13 @@ fn wider(both: (Ends, Ends)) -> Ends {
     }
 }
 
-/// Whether a reader expects a signal in a chart.
+/// Whether a chart is where a reader expects a signal.
 fn shows(chart: &Chart, signal: &str) -> bool {
     let mut related = chart.series.iter().flat_map(|series| series.covered());
     related.any(|related| related.def().name == signal)
 }
 
-/// Whether no data of a chart ever exceeds what an idle host shows.
+/// Whether a chart's values never exceed what an idle host shows.
 fn is_calm(chart: &Chart, ends: &[Option<(f64, f64)>]) -> bool {
     chart.quiet_up_to.is_some_and(|up_to| {
         let all = chart.series.iter().zip(ends);
@@ -293,7 +293,7 @@ fn is_calm(chart: &Chart, ends: &[Option<(f64, f64)>]) -> bool {
     })
 }
 
-/// Each series of a chart with its least and largest value.
+/// Names each series of a chart with its smallest and largest value.
 fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
     let (mut ranges, mut zero) = (Vec::new(), Vec::new());
     for (series, ends) in chart.series.iter().zip(ends) {
@@ -313,20 +313,20 @@ fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
     ranges.join("; ")
 }
 
-/// Whether a series is named after this: `web.service` after `/system.slice/web.service`, too.
+/// Whether a label names this entity: `web.service` also names `/system.slice/web.service`.
 fn is_name_of(label: &str, name: &str) -> bool {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     !name.is_empty() && (label == name || last(label) == last(name))
 }
 
-/// Moves a drawing to where it begins at second 0.
+/// Shifts a drawing so that its start is second 0.
 fn move_back(drawing: &mut Drawing, begin: Span) {
     let times = drawing.levels.iter_mut().flat_map(|level| &mut level.times);
     let gaps = drawing.gaps.iter_mut().flat_map(|(from, to)| [from, to]);
     times.chain(gaps).for_each(|time| *time = *time - begin);
 }
 
-/// `6.2 to 403 MiB` where the unit is the same, else `900 KiB to 403 MiB`; one value where it never changed.
+/// `6.2 to 403 MiB` where both have one unit, else `900 KiB to 403 MiB`; one value if it never changed.
 fn from_to(unit: ChartUnit, least: f64, most: f64) -> String {
     let (least, most) = (shown(unit, least), shown(unit, most));
     if least == most {
@@ -338,7 +338,7 @@ fn from_to(unit: ChartUnit, least: f64, most: f64) -> String {
     }
 }
 
-/// A chart's value as people read it.
+/// Formats a chart's value for readers.
 pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
     match unit {
         ChartUnit::Bytes if value < 0.0 => format!("-{}", Bytes::from_f64(-value)),
@@ -394,7 +394,7 @@ mod tests {
         }
     }
 
-    /// These charts, with these values of each of their series.
+    /// A picture of these charts, with these values of each series.
     fn picture(charts: Vec<Chart>, values: &[Vec<Vec<Option<f64>>>]) -> Picture {
         let mut drawing = Drawing::default();
         let cells = |mean: &Vec<Option<f64>>| ColumnCells {

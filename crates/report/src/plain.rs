@@ -1,23 +1,23 @@
-//! Makes text from the host harmless, wherever it is shown: names of processes, cgroups and files are whatever somebody chose.
+//! Makes text from the host harmless wherever it is shown: any user may choose the name of a process or a file.
 //!
-//! What would steer the terminal (control characters, ESC), reorder the line (bidirectional marks) or hide (zero-width
-//! characters) becomes a visible escape: `\x1b`, `\u{202e}`. A backslash stays one, so that systemd's own
-//! `dev-disk-by\x2duuid.swap` reads as it is; escaping twice therefore changes nothing.
+//! Characters that control the terminal (control characters, ESC), reorder the line (bidirectional marks) or hide
+//! (zero-width characters) become visible escapes: `\x1b`, `\u{202e}`. A backslash stays unchanged, so that systemd's
+//! `dev-disk-by\x2duuid.swap` stays readable; escaping twice therefore changes nothing.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-/// A word longer than this is a name that somebody chose; its beginning distinguishes it. Paths of cgroups of containers
-/// have some 220 characters.
+/// At most 400 characters of a word: a longer one is a chosen name, which its start distinguishes. Cgroup paths of
+/// containers have some 220 characters.
 const LONGEST_WORD: usize = 400;
-/// A sentence longer than this is not one.
+/// At most 2,000 characters of a text: no sentence is longer.
 const LONGEST_TEXT: usize = 2_000;
-/// Accents that may stand on one letter; text in any script needs at most two, more smear over the lines above.
+/// At most 2 accents on one letter: no script needs more, and further ones smear over the lines above.
 const MOST_ACCENTS: usize = 2;
 
-/// The text with everything that is not plainly visible written out.
+/// Returns the text with every character that is not plainly visible written as an escape.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         return Cow::Borrowed(text);
@@ -43,12 +43,12 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The text as a page shows it, markup aside: everything visible, and with an end.
+/// Returns the text with escapes and of bounded length; markup is not escaped.
 pub(crate) fn harmless(text: &str) -> String {
     short(&escape(text))
 }
 
-/// Text with bounded words and a bounded length: what is cut ends with `…`.
+/// Bounds the length of the words and of the text; what is cut ends with `…`.
 fn short(text: &str) -> String {
     let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
     let (mut of_word, mut of_text) = (0, 0);
@@ -67,7 +67,7 @@ fn short(text: &str) -> String {
     kept
 }
 
-/// The cells that text takes once it is escaped.
+/// Returns the terminal cells that the text takes after escaping.
 pub(crate) fn width(text: &str) -> usize {
     escape(text).chars().map(char_width).sum()
 }
@@ -76,7 +76,7 @@ pub(crate) fn char_width(c: char) -> usize {
     c.width().unwrap_or_default()
 }
 
-/// The text, cut with `…` where it is wider than `most` cells.
+/// Returns the text, cut with `…` if it is wider than `most` cells.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = escape(text);
     if width(&text) <= most {
@@ -95,7 +95,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     short
 }
 
-/// Whether a character is what it looks like: it neither steers nor hides nor reorders.
+/// Whether a character is shown as it is: it neither controls the terminal nor hides nor reorders.
 pub(crate) fn is_plain(c: char) -> bool {
     !steers(c) && !hides(c)
 }

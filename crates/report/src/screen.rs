@@ -1,4 +1,4 @@
-//! What an answer is drawn on: width and colour, how much of it, and in which zone its readers live.
+//! The screen that an answer is drawn on: width, colour, detail and time zone.
 
 use jiff::tz::TimeZone;
 
@@ -15,14 +15,14 @@ pub enum ColourMode {
 /// How much of a report to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// What a reader needs to act.
+    /// What a reader needs in order to act.
     #[default]
     Brief,
     /// Also the rules that found nothing, and those that could not be evaluated.
     All,
 }
 
-/// What is drawn on.
+/// The screen that an answer is drawn on.
 #[derive(Debug, Clone)]
 pub struct Screen {
     pub(crate) width: usize,
@@ -30,19 +30,19 @@ pub struct Screen {
     pub colour: ColourMode,
     /// How much to show.
     pub detail: Detail,
-    /// The time zone of the readers.
+    /// The readers' time zone.
     pub zone: TimeZone,
-    /// Whether lines of lists are left as long as they are: in a file or a pipe each is one record.
+    /// Whether lines of lists are not wrapped: in a file or a pipe each line is one record.
     pub unbroken: bool,
 }
 
 impl Screen {
-    /// Narrower than this, words would be cut.
+    /// At least 40 columns; with fewer, words would be cut.
     const NARROWEST: usize = 40;
-    /// Wider than this, lines are hard to read.
+    /// At most 120 columns; longer lines are hard to read.
     const WIDEST: usize = 120;
 
-    /// A plain, brief screen of so many columns, held between 40 and 120, in UTC.
+    /// A plain, brief screen in UTC with this many columns, clamped to 40 to 120.
     pub fn of_width(columns: usize) -> Self {
         Self {
             width: columns.clamp(Self::NARROWEST, Self::WIDEST),
@@ -53,7 +53,7 @@ impl Screen {
         }
     }
 
-    /// Its columns.
+    /// Returns its columns.
     pub const fn width(&self) -> usize {
         self.width
     }

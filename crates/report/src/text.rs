@@ -1,7 +1,7 @@
-//! The terminal's text, drawn from the report: the verdict first, in words; colour only repeats what they say.
+//! The terminal's text of a report: the verdict first, in words; colour only repeats them.
 //!
-//! Every line goes through one sink that makes text from the host harmless ([`crate::plain`]): no name can move the cursor,
-//! change colours, or reorder a line. Widths are those of terminal cells. Cost: proportional to the report.
+//! Every line is written by one sink that makes text from the host harmless ([`crate::plain`]): no name can move the
+//! cursor, change colours or reorder a line. Widths are in terminal cells. Cost: proportional to the report.
 
 mod bar;
 mod check;
@@ -27,17 +27,17 @@ use crate::model::{
     Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
 };
 
-/// The answer of `check`.
+/// Returns the answer of `check`.
 pub fn check(report: &Report, screen: &Screen) -> String {
     check::draw(report, screen)
 }
 
-/// The whole of what one rule says of a source, a note too; `None` where it says nothing.
+/// Returns the full answer of one rule, findings and notes; `None` if it has neither.
 pub fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
     check::answer(report, id, screen)
 }
 
-/// The answers of `check` about several sources; one that could not be read has none.
+/// Returns the answers of `check` about several sources, without those that could not be read.
 pub fn check_all(answers: &[Answer], screen: &Screen) -> String {
     each(answers, |report| check(report, screen))
 }
@@ -62,7 +62,7 @@ pub fn where_tree(report: &WhereReport, screen: &Screen) -> String {
     where_tree::draw(report, screen)
 }
 
-/// How many processes' PSS `where` did not read, and how to read it; `None` where all were. `deep`: all should have been.
+/// Returns how many processes' PSS `where` did not read and how to read it, if any. `deep`: all were requested.
 pub fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
     where_tree::pss_not_read(processes, deep)
 }

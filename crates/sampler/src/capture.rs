@@ -1,7 +1,7 @@
-//! Taking a capture: this host's kernel files over time as they are, to be read on another machine.
+//! Taking a capture: the texts of this host's kernel files over time, to be read on another machine.
 //!
-//! What is decided here is how often a file is read, which processes are too small to matter, and what must stay out:
-//! environments always; command lines unless requested; mounts other than memory's.
+//! This module decides how often a file is read, which processes are too small to matter, and what must stay out:
+//! environments always; command lines unless requested; mounts that have nothing to do with memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -24,21 +24,21 @@ pub struct Secrets {
     pub hostname: bool,
 }
 
-/// How long to capture, how often, and what may be in it.
+/// How long to capture, how often, and which secrets are included.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureOptions {
     /// From the first sample to the last; zero takes one sample.
     pub duration: Span,
-    /// From sample to sample.
+    /// From one sample to the next.
     pub every: Span,
-    /// What may be in it.
+    /// The secrets that are included.
     pub secrets: Secrets,
 }
 
 /// Captures the host below `root` into `output`; returns the number of samples.
 ///
 /// # Errors
-/// The output's; samples written before it are whole.
+/// Errors of the output; samples written before one are complete.
 pub fn capture(
     root: &Root,
     options: CaptureOptions,
@@ -79,23 +79,24 @@ struct Collector {
     taken: u64,
 }
 
-/// Proportional shares are read with the first sample and every fifth, as slab caches are: they cost more and change slowly.
+/// Proportional shares and slab caches are read with the first sample and every fifth: they cost more and change
+/// slowly.
 const EVERY_FIFTH: u64 = 5;
-/// Processes that hold less than this are left out, as nothing that fills memory is that small.
+/// Processes below this size are left out: none of them can fill memory.
 const SMALLEST_PROCESS: Bytes = Bytes::from_mib(1);
-/// Processes of one sample, the largest: with 2 KiB for each, a sample stays well below a line's bound.
+/// The largest processes of one sample: at 2 KiB each, a sample stays well below the bound on a line.
 const MOST_PROCESSES: usize = 5_000;
-/// The largest processes, of which the expensive files are read: more than live (20 µs for each), as the host cannot be
-/// asked again.
+/// The largest processes, whose expensive files are read. More than live (20 µs each), as the host cannot be asked
+/// again.
 const DETAILED_PROCESSES_MAX: usize = 1_000;
-/// How long reading proportional shares may take in all, which is also the longest that a process's lock is taken: 14 GiB
-/// of it.
+/// Time budget of one sample for proportional shares. It also bounds how long a process's lock is taken: enough for 14
+/// GiB.
 const PSS: Duration = Duration::from_millis(50);
-/// Kernel threads hold nothing, but the CPU time of these is the cost of reclaim.
+/// Kernel threads have no memory of their own, but the CPU time of these is the cost of reclaim.
 const RECLAIM: [&str; 3] = ["kswapd", "kcompactd", "khugepaged"];
 
 impl Collector {
-    /// For the host below `root`, of which these facts are known.
+    /// Creates a collector for the host below `root` with these facts.
     fn new(root: &Root, facts: &Facts, options: CaptureOptions) -> Self {
         Self {
             root: root.clone(),
@@ -107,7 +108,7 @@ impl Collector {
         }
     }
 
-    /// Reads one sample: kernel path → text. What cannot be read is left out.
+    /// Reads one sample, from kernel path to text. Files that cannot be read are left out.
     fn sample(&mut self) -> (Stamp, BTreeMap<String, String>) {
         let mut files = BTreeMap::new();
         let mut keep = |path: &str, text: &[u8]| {
@@ -128,7 +129,7 @@ impl Collector {
         (taken.stamp, files)
     }
 
-    /// What changes rarely.
+    /// Reads what changes rarely.
     fn facts(&self, keep: &mut dyn FnMut(&str, &[u8])) {
         for path in host_facts::files(&self.root) {
             let is_secret = path == facts::KERNEL_CMDLINE.file;
@@ -172,15 +173,15 @@ impl Collector {
     }
 }
 
-/// What a process has in RAM and in swap, as far as it is known. Where the page size is not, as below a foreign root, 4 KiB
-/// is the least that it can be.
+/// Returns the known memory of a process in RAM and swap. An unknown page size, as below a foreign root, counts as the
+/// smallest possible, 4 KiB.
 fn size(process: &EntityRow, page: PageSize) -> Bytes {
     let swapped = process.row.get(PROC_SWAP).unwrap_or_default();
     let resident = process.row.get(PROC_RSS).unwrap_or_default();
     resident.to_bytes(page) + swapped
 }
 
-/// The PID of a process's file.
+/// Returns the PID in the path of a process's file.
 fn pid_of(path: &str) -> Option<&str> {
     let (pid, _) = path.strip_prefix("/proc/")?.split_once('/')?;
     text::number(pid.as_bytes()).map(|_| pid)

@@ -1,15 +1,17 @@
-//! Samples a host, one loop for all who need that: a watch, a capture and a recording.
+//! Samples a host: one loop for watching, capturing and recording.
 //!
-//! Three nouns: a **sampler** ([`Sampler`]) reads the host on a beat, one sample for each call; a **watcher** ([`Watcher`])
-//! puts samples into a timeline, [`capture()`] the files' texts into a capture; a **recorder** ([`Recorder`]) hands samples
-//! to a recording until it is stopped. The thread that records never waits for a disk, for another process's lock or for
-//! another thread, and in steady state it allocates nothing.
+//! Three nouns: a **sampler** ([`Sampler`]) reads the host on a beat, one sample for each call; a **watcher**
+//! ([`Watcher`]) puts samples into a timeline, [`capture()`] the files' texts into a capture; a **recorder**
+//! ([`Recorder`]) hands samples to a recording until it is stopped. The thread that records never waits for a disk,
+//! for another process's lock or for another thread, and in steady state it allocates nothing.
 //!
 //! ```no_run
 //! use probe::Root;
 //! use sampler::WatchOptions;
+//! use std::ops::ControlFlow;
 //!
-//! let source = sampler::watch(&Root::default(), WatchOptions::one_sample(false), &mut |_| std::ops::ControlFlow::Continue(()));
+//! let options = WatchOptions::one_sample(false);
+//! let source = sampler::watch(&Root::default(), options, &mut |_| ControlFlow::Continue(()));
 //! println!("{} samples", source.timeline.len());
 //! ```
 

@@ -1,6 +1,6 @@
 //! When samples are due: on a beat that a late sample does not shift.
 //!
-//! The beat is on the clock that stands still in suspend, so that a machine that slept is not late.
+//! The beat uses the clock that stands still in suspend, so that a machine that slept is not late.
 
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
@@ -10,13 +10,13 @@ use units::Span;
 /// A beat of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
-    /// How long after it was due the sample was taken.
+    /// How late the sample was taken.
     pub late: Span,
-    /// Beats that passed meanwhile; they get no samples of their own.
+    /// Beats missed meanwhile; they get no samples of their own.
     pub missed: u64,
 }
 
-/// In which beat something that is not due with every sample was done last.
+/// The beat in which a job was last done that is not due with every sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastDone(Option<u64>);
 
@@ -38,10 +38,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A shorter beat would be the recorder alone.
+    /// The shortest interval: below it the host would be busy with the recorder alone.
     const INTERVAL_MIN: Span = Span::from_millis(10);
 
-    /// A beat with the first sample due at `start`.
+    /// Creates a beat whose first sample is due at `start`.
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
             every: every.max(Self::INTERVAL_MIN),
@@ -51,22 +51,22 @@ impl Pace {
         }
     }
 
-    /// When the first sample was due.
+    /// Returns when the first sample was due.
     pub(crate) fn start(&self) -> Span {
         self.start
     }
 
-    /// When the next sample is due.
+    /// Returns when the next sample is due.
     pub(crate) fn due(&self) -> Span {
         self.due
     }
 
-    /// The same, since the first sample was due.
+    /// Returns when the next sample is due, measured from when the first one was due.
     pub(crate) fn due_after_start(&self) -> Span {
         self.due.saturating_sub(self.start)
     }
 
-    /// The sample that was due has been begun at `now`: several beats that were missed are one late sample.
+    /// Records that the due sample began at `now`: several missed beats become one late sample.
     pub(crate) fn begin(&mut self, now: Span) -> Beat {
         let late = now.saturating_sub(self.due);
         let missed = late.as_nanos() / self.every.as_nanos();
@@ -77,7 +77,7 @@ impl Pace {
         Beat { late, missed }
     }
 
-    /// Whether something that is due once in `period` is due again in the beat that has begun, and notes it as done.
+    /// Whether a job that runs once per `period` is due in the current beat; if so, notes it as done.
     pub(crate) fn takes(&self, done: &mut LastDone, period: Span) -> bool {
         let beats = period.as_nanos().div_ceil(self.every.as_nanos()).max(1);
         let current = self.number.saturating_sub(1);
@@ -91,7 +91,7 @@ impl Pace {
     }
 }
 
-/// Sleeps until `time` on the clock that stands still in suspend, or until a signal comes.
+/// Sleeps until `time` on the clock that stands still in suspend, or until a signal arrives.
 pub(crate) fn sleep_until(time: Span) {
     let until = time.as_nanos();
     let whole = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
@@ -101,7 +101,7 @@ pub(crate) fn sleep_until(time: Span) {
     };
     match clock_nanosleep_absolute(ClockId::Monotonic, &wake) {
         Ok(()) | Err(Errno::INTR) => {}
-        // Only a wrong time can make it fail. It must not become a busy loop.
+        // Only an invalid time fails here. It must not become a busy loop.
         Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
     }
 }

@@ -1,9 +1,9 @@
-//! The loop: a sample on each beat, the host first and at one moment, then cgroups and processes at their own
-//! beats, and everything to the store. What others have found goes to it between two samples.
+//! The recording loop: a sample on each beat, the host's files first and at one moment, then cgroups and processes at
+//! their own intervals. Everything goes to the store; messages of other threads follow between two samples.
 //!
 //! Cost of a sample, measured on 6.18 with 2 CPUs that others keep busy: 0.3 ms of CPU for the host alone, of which the
-//! disk and the housekeeper take 0.05; with all processes by BPF 0.8 ms where there are some 130, 1.4 with 600, 3.6 with
-//! 2,100; with files below `/proc` 2, 8 and 20 ms. Four cgroups every ten seconds add 0.06 ms.
+//! disk and the housekeeper take 0.05; with all processes by BPF 0.8 ms where there are some 130, 1.4 with 600, 3.6
+//! with 2,100; with files below `/proc` 2, 8 and 20 ms. Four cgroups every ten seconds add 0.06 ms.
 
 mod allowance;
 mod control;
@@ -51,7 +51,7 @@ pub struct Recorder {
     own: OwnCost,
     done: Done,
     last: Option<Stamp>,
-    /// What is to be stored when the sample is complete.
+    /// Events to store when the sample is complete.
     events: Vec<Event>,
     absent: Vec<(&'static str, Absence)>,
 }
@@ -64,11 +64,12 @@ struct Done {
 }
 
 impl Recorder {
-    /// From scan to scan of what was plugged in, mounted or could not be opened: looking allocates.
+    /// From one refresh to the next: it opens devices and mounts that appeared and files that could not be opened. It
+    /// allocates.
     const REFRESH: Span = Span::from_mins(5);
 
-    /// A recorder of the host below `root`, which writes to `writer`. Its first sample is due now. Where BPF is tried,
-    /// this takes about 30 ms.
+    /// Opens a recorder of the host below `root` that writes to `writer`. Its first sample is due now. Trying BPF takes
+    /// about 30 ms.
     pub fn new(
         root: &Root,
         writer: Writer,
@@ -100,11 +101,11 @@ impl Recorder {
     /// Samples until it is stopped, then ends the recording cleanly.
     ///
     /// # Errors
-    /// Where the last samples could not be written.
+    /// If the last samples could not be written.
     pub fn run(mut self, control: &Control) -> Result<(), StoreError> {
         privilege::wake_exactly();
         while !control.is_stopped() {
-            // A flag that another thread sets is seen within a second.
+            // So that a flag set by another thread is seen within a second.
             if !self.sampler.wait(Span::from_secs(1)) {
                 continue;
             }
@@ -116,8 +117,8 @@ impl Recorder {
         self.stop()
     }
 
-    /// Takes the sample that is due, at once. [`run`](Self::run) does it on the beat; taken faster, samples are never
-    /// late.
+    /// Takes the sample that is due, without waiting. [`run`](Self::run) calls it on the beat; if it is called faster,
+    /// samples are never late.
     pub fn take(&mut self) {
         let taken = self.sampler.take();
         let stamp = taken.stamp;
@@ -134,10 +135,10 @@ impl Recorder {
         self.last = Some(stamp);
     }
 
-    /// Keeps all that was found, and ends.
+    /// Stores everything found so far and ends the recording.
     ///
     /// # Errors
-    /// Where the last samples could not be written.
+    /// If the last samples could not be written.
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.hand_over();
         let samples = self.health.figures().samples;
@@ -145,7 +146,7 @@ impl Recorder {
         self.writer.close()
     }
 
-    /// The recorder's own figures are a part of each sample: a host that holds it up holds others up too.
+    /// Adds the recorder's own figures to the sample: a host that delays the recorder delays other processes too.
     fn record_own_cost(&mut self, stamp: Stamp, beat: Beat) {
         let is_whole = self.sampler.takes(&mut self.done.own, self.settings.slow);
         let host = &mut self.sampler.sample().host;
@@ -171,7 +172,7 @@ impl Recorder {
         }
     }
 
-    /// What is done between two samples.
+    /// Does the work between two samples.
     fn after(&mut self, stamp: Stamp) {
         match self.last {
             None => self.begun(stamp),
@@ -201,7 +202,7 @@ impl Recorder {
         ));
     }
 
-    /// Keeps which kernel files cannot be read, where that is news.
+    /// Stores kernel files that became unreadable.
     fn note_absent(&mut self) {
         let absent = self.sampler.host().absent().collect::<Vec<_>>();
         for (file, why) in absent.iter().filter(|known| !self.absent.contains(known)) {
@@ -211,12 +212,12 @@ impl Recorder {
         self.absent = absent;
     }
 
-    /// Hands what was found here and by others to the store.
+    /// Hands the sample's events and the messages of other threads to the store.
     fn hand_over(&mut self) {
         for event in self.events.drain(..) {
             self.writer.event(&event);
         }
-        // At most as many as there may be at once, so that a flood does not hold up the next sample.
+        // Bounded by the queue's length, so that a flood does not delay the next sample.
         for message in self.inbox.try_iter().take(crate::INBOX) {
             match message {
                 Message::Event(event) => self.writer.event(&event),

@@ -1,8 +1,8 @@
-//! The sampling of a host: its files first and together, then its cgroups, on a beat that a late sample does not shift.
+//! Samples a host: first its files, all at once, then its cgroups, on a beat that a late sample does not shift.
 //!
-//! It is pulled: a caller waits for the next sample as long as it likes and takes it, so a terminal program can do other
-//! things in between. Processes have files that may wait for a busy process's locks: the caller reads them after it, straight
-//! to where they belong. In steady state nothing is allocated.
+//! The caller pulls: it waits for the next sample as long as it likes and then takes it, so a terminal program can do
+//! other things in between. Reading a process's files may wait for the process's locks, so the caller reads processes
+//! after the sample, straight into their destination. In steady state nothing is allocated.
 
 use std::ops::ControlFlow;
 
@@ -13,21 +13,22 @@ use units::{Ratio, Span};
 
 use crate::pace::{Beat, LastDone, Pace, sleep_until};
 
-/// Gets the time since the first sample again and again; may end the sampling, which keeps what was sampled so far.
+/// Called repeatedly with the time since the first sample. It may end the sampling; the samples so far are kept.
 pub type Progress<'a> = &'a mut dyn FnMut(Span) -> ControlFlow<()>;
 
-/// How often a sampler reads what. All are rounded up to whole samples.
+/// How often a sampler reads each kind of file. All intervals are rounded up to whole samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// From sample to sample.
+    /// From one host sample to the next.
     pub every: Span,
-    /// The host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
+    /// From one read to the next of the slowly changing host files: nodes, swap areas, zram, sockets, directory
+    /// entries, KSM.
     pub slow: Span,
     /// The slab caches, which cost more than all other host files together.
     pub slabs: Span,
-    /// The cgroups, at most so often; `None`: never.
+    /// The shortest interval between scans of the cgroups; `None`: never scanned.
     pub cgroups: Option<Span>,
-    /// How much of one CPU the cgroups may take: where there are many, they are read more rarely.
+    /// The share of one CPU that cgroup scans may take: hosts with many cgroups are scanned less often.
     pub cgroups_share: Ratio,
 }
 
@@ -37,26 +38,26 @@ pub struct Sampler {
     rates: Rates,
     host: HostProbe,
     cgroups: Cgroups,
-    /// From scan to scan of the cgroups, as their cost allows.
+    /// The interval between cgroup scans that their cost allows.
     cgroups_every: Span,
     cgroups_done: LastDone,
     pace: Pace,
     sample: Sample,
 }
 
-/// What a sample was taken of, besides its readings.
+/// A sample's time and lateness, and the scan of the cgroups.
 #[derive(Debug)]
 pub struct SampleTaken {
     /// When the host's files were read.
     pub stamp: Stamp,
-    /// How late that was.
+    /// How late the sample was.
     pub beat: Beat,
-    /// The scan of the cgroups, where it was due.
+    /// The scan of the cgroups, if it was due.
     pub cgroups: Option<Walk>,
 }
 
 impl Rates {
-    /// Everything with every sample, but for the slab caches: 100 µs, and they change slowly.
+    /// Reads everything with every sample except the slab caches, which take 100 µs and change slowly.
     pub fn all(every: Span) -> Self {
         Self {
             every,
@@ -67,7 +68,7 @@ impl Rates {
         }
     }
 
-    /// How many samples there are in a span, rounded up.
+    /// Returns the number of samples in a span, rounded up.
     fn samples_in(&self, span: Span) -> u32 {
         let samples = span.as_nanos().div_ceil(self.every.as_nanos().max(1));
         u32::try_from(samples).unwrap_or(u32::MAX)
@@ -75,7 +76,7 @@ impl Rates {
 }
 
 impl Sampler {
-    /// The longest wait for a sample between two calls of [`Progress`]: what a person takes for at once.
+    /// The longest wait between two calls of [`Progress`]: a person perceives it as immediate.
     const LONGEST_NAP: Span = Span::from_millis(100);
 
     /// Opens the files of the host below `root`. The first sample is due now.
@@ -94,12 +95,12 @@ impl Sampler {
         }
     }
 
-    /// When the next sample is due, since the first one was due. Suspends do not count.
+    /// Returns when the next sample is due, measured from when the first one was due. Suspends do not count.
     pub fn due(&self) -> Span {
         self.pace.due_after_start()
     }
 
-    /// Whether the next sample is due; else waits for it until a signal comes, and at most so long.
+    /// Whether the next sample is due. If not, waits until it is, until a signal comes, or for `at_most`.
     pub fn wait(&self, at_most: Span) -> bool {
         let now = awake();
         let is_due = now >= self.pace.due();
@@ -124,7 +125,7 @@ impl Sampler {
         self.take_showing(&mut |_, _| ())
     }
 
-    /// The same, and shows each text that is read.
+    /// Like [`take`](Self::take), and passes each text that is read to `sink`.
     pub fn take_showing(&mut self, sink: Sink<'_>) -> SampleTaken {
         self.sample.clear();
         self.host.sample_showing(&mut self.sample, sink);
@@ -149,7 +150,7 @@ impl Sampler {
         Some(walk)
     }
 
-    /// How far apart scans of the cgroups are.
+    /// Returns the current interval between cgroup scans.
     pub fn cgroups_every(&self) -> Span {
         self.rates
             .cgroups
@@ -157,40 +158,40 @@ impl Sampler {
             .max(self.cgroups_every)
     }
 
-    /// Whether something that is due once in `period` is due with the sample that was taken last, and notes it as done.
+    /// Whether a job that runs once per `period` is due with the last sample; if so, notes it as done.
     pub fn takes(&self, done: &mut LastDone, period: Span) -> bool {
         self.pace.takes(done, period)
     }
 
-    /// The sample that was taken last, to add processes to.
+    /// Returns the last sample, to add processes to it.
     pub fn sample(&mut self) -> &mut Sample {
         &mut self.sample
     }
 
-    /// The host's files.
+    /// Returns the host's files.
     pub fn host(&self) -> &HostProbe {
         &self.host
     }
 
-    /// Opens what was plugged in or mounted meanwhile, or could not be opened before. It allocates.
+    /// Opens files that appeared since the last call, or could not be opened before. It allocates.
     pub fn refresh(&mut self) {
         self.host.refresh();
     }
 }
 
-/// The clock that stands still in suspend.
+/// Returns the time on the clock that stands still in suspend.
 fn awake() -> Span {
     let now = now();
     now.awake_or_boot()
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread.
 fn thread_cpu() -> Span {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
 }
 
-/// How far apart things that cost this much are, for them to take such a share of a CPU.
+/// Returns the interval at which work of this cost takes this share of one CPU.
 fn distance(cost: Span, share: Ratio) -> Span {
     Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }

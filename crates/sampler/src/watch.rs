@@ -11,26 +11,26 @@ use units::Span;
 use crate::sampler::{Progress, Rates, Sampler};
 use kernel_reports::KernelReports;
 
-/// How long to watch, how often and in which detail.
+/// How long to watch, how often, and in how much detail.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchOptions {
     /// From the first sample to the last; zero takes one sample.
     pub duration: Span,
-    /// From sample to sample.
+    /// From one sample to the next.
     pub every: Span,
-    /// Of which processes the last sample reads the expensive files; those before it read what is worth it.
+    /// Whose expensive files the last sample reads; earlier samples read those that are worth it.
     pub last: ProcessDetail,
-    /// How far back the kernel's log is searched for kills and failed allocations, before the first sample.
+    /// How far back before the first sample the kernel log is searched for kills and failed allocations.
     pub recent: Span,
 }
 
-/// The CPU budget of PSS in one sample: at 3.5 µs a MiB, enough for the largest 55 GiB of processes.
+/// CPU budget of PSS in one sample: at 3.5 µs per MiB, enough for the largest 55 GiB of processes.
 const PSS_BUDGET: Duration = Duration::from_millis(200);
-/// With every process: enough for 160 TiB, so a bound only against a kernel that does not answer.
+/// Budget for every process: enough for 160 TiB, so it only guards against a kernel that does not answer.
 const PSS_BUDGET_OF_ALL: Duration = Duration::from_secs(600);
 
 impl WatchOptions {
-    /// One sample with the PSS of the largest processes, as far as 0.2 s go, or of every process.
+    /// Takes one sample with the PSS of every process, or of the largest ones within 0.2 s.
     pub fn one_sample(of_every_process: bool) -> Self {
         let detail = ProcessDetail::COMPLETE;
         Self {
@@ -53,7 +53,7 @@ impl WatchOptions {
     }
 }
 
-/// Kills of so long ago have to do with what is seen now.
+/// OOM kills of this long ago are relevant to the present state.
 pub const RECENT: Span = Span::from_mins(15);
 
 /// Watches the host below `root` for a while.
@@ -101,7 +101,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Opens what is to be watched. The first sample is due now.
+    /// Opens the host's files. The first sample is due now.
     pub fn open(root: &Root, options: WatchOptions) -> Self {
         let mut facts = Facts::default();
         host_facts::read(root, Span::ZERO, &mut facts);
@@ -118,12 +118,12 @@ impl Watcher {
         }
     }
 
-    /// Whether the next sample is due; else waits for it until a signal comes, and at most so long.
+    /// Whether the next sample is due. If not, waits until it is, until a signal comes, or for `at_most`.
     pub fn wait(&self, at_most: Span) -> bool {
         self.sampler.wait(at_most)
     }
 
-    /// Takes a sample into the timeline. A late one is recorded at the time at which it was taken.
+    /// Takes a sample into the timeline. A late one is recorded at its actual time.
     pub fn take(&mut self) {
         let taken = self.sampler.take();
         if let Some(walk) = taken.cgroups {
@@ -144,17 +144,17 @@ impl Watcher {
         self.reports.read_new(false);
     }
 
-    /// Whether the sample that was taken last is the last one.
+    /// Whether the last sample is taken.
     pub fn is_over(&self) -> bool {
         self.sampler.due() > self.options.duration
     }
 
-    /// The samples so far. Reports of the kernel are not in it before the end.
+    /// Returns the samples so far. Kernel reports are added at the end.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// All that was found.
+    /// Returns everything found.
     pub fn finish(self) -> Source {
         let (mut timeline, mut problems) = (self.timeline, self.problems);
         self.reports.finish(&mut timeline, &mut problems);
@@ -178,7 +178,7 @@ impl Watcher {
     }
 }
 
-/// The files that another user would have read.
+/// Names the files that another user could have read.
 fn more_as_root(timeline: &Timeline) -> Option<String> {
     let denied: Vec<&str> = timeline
         .absent
@@ -192,11 +192,11 @@ fn more_as_root(timeline: &Timeline) -> Option<String> {
 #[derive(Debug)]
 struct Unread {
     entity: Entity,
-    /// The most that one scan left out.
+    /// The most entities that one scan left out.
     left_out: usize,
     /// Why the last scan had nothing to read.
     absent: Option<Absence>,
-    /// Files that this user may not read, by their names in the catalogue.
+    /// Files that this user may not read, by their catalogue names.
     denied: Vec<&'static str>,
 }
 

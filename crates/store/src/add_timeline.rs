@@ -17,14 +17,14 @@ use crate::files::sync;
 use crate::segment::{SegmentOrigin, names};
 use crate::{Recording, StoreError, head, segment};
 
-/// As a recorder's directory: names of processes are not for all users.
+/// The mode of a recorder's directory: names of processes are not for all users.
 const MODE: u32 = 0o750;
-/// The longest time of a segment, as a recorder's.
+/// The longest segment, as for a recorder.
 const SEGMENT: Span = Span::from_hours(1);
 /// The most samples of a segment: snapshots of unknown order have no meaningful times.
 const MOST_SAMPLES: usize = 20_000;
 
-/// What was written.
+/// The result of adding a timeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddedTimeline {
     /// How many segments were written.
@@ -33,11 +33,11 @@ pub struct AddedTimeline {
     pub problems: Vec<String>,
 }
 
-/// Writes a timeline as a recording, or adds it to a recording of the same host that ends before it.
+/// Writes a timeline as a new recording, or appends it to a recording of the same host that ends before it.
 ///
 /// # Errors
-/// [`StoreError`]: the directory contains something else or another host's recording, has a writer, ends after the timeline
-/// begins, or cannot be written.
+/// [`StoreError`]: the directory contains something else or another host's recording, has a writer, ends after the
+/// timeline begins, or cannot be written.
 pub fn add_timeline(
     directory: &Path,
     host: &HostIdentity,
@@ -48,7 +48,7 @@ pub fn add_timeline(
     add_timeline_with_progress(directory, host, timeline, facts, every, &mut |_| ())
 }
 
-/// [`add_timeline`]; `progress` gets the share that is done.
+/// Like [`add_timeline`]; `progress` receives the share that is done.
 ///
 /// # Errors
 /// As [`add_timeline`].
@@ -66,11 +66,11 @@ pub fn add_timeline_with_progress(
         every,
     };
     identity::is_new(directory, host)?;
-    // A new file system has `lost+found`, and cannot be replaced.
+    // A new file system has `lost+found`, and its directory cannot be replaced.
     let is_begun = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_begun {
         let _lock = place.take()?;
-        // The sealer of a recorder that has ended may still be at work.
+        // The sealer of an earlier recorder may still be running.
         let heads = head::directory_of(directory);
         let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
         is_later(directory, timeline)?;
@@ -81,7 +81,7 @@ pub fn add_timeline_with_progress(
         ..place
     };
     let made = fill_draft(&draft, timeline, facts, progress).and_then(|added| {
-        // Takes the place of an empty directory, and of no other.
+        // Replaces an empty directory, and no other.
         let moved = fs::rename(&draft.directory, directory);
         moved.map_err(|e| StoreError::io("rename", &draft.directory, &e))?;
         Ok(added)
@@ -95,7 +95,7 @@ pub fn add_timeline_with_progress(
     made
 }
 
-/// Makes a recording that is not in its place yet.
+/// Writes a recording under its temporary name.
 fn fill_draft(
     draft: &RecordingDirectory,
     timeline: &Timeline,
@@ -108,7 +108,7 @@ fn fill_draft(
     fill(draft, timeline, facts, progress)
 }
 
-/// Refuses what is not after all that a recording has: nothing is overwritten.
+/// Refuses a timeline that does not begin after the recording's end: nothing is overwritten.
 fn is_later(directory: &Path, timeline: &Timeline) -> Result<(), StoreError> {
     let recording = Recording::open(directory)?;
     let info = recording.info(false);
@@ -145,7 +145,7 @@ fn fill(
     let noted = placed(timeline);
     for (sequence, (first, end)) in (next..).zip(cuts(timeline)) {
         let mut part = timeline.part(first, end);
-        // A part of a timeline knows the events of all.
+        // A part of a timeline has the events of the whole.
         let its = noted.iter().filter(|(at, _)| (first..end).contains(at));
         part.set_recorder_events(its.map(|(_, event)| (*event).clone()).collect());
         segment::write(
@@ -200,7 +200,7 @@ fn parent_of(directory: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Where a timeline is cut into segments: first sample, and the one after the last.
+/// Returns where a timeline is cut into segments: first sample, and the one after the last.
 fn cuts(timeline: &Timeline) -> Vec<(usize, usize)> {
     let mut cuts = Vec::new();
     let mut first = 0;
@@ -216,7 +216,7 @@ fn cuts(timeline: &Timeline) -> Vec<(usize, usize)> {
     cuts
 }
 
-/// What a recorder noted, each with its sample: the first that is not earlier, else the last.
+/// Returns the events that a recorder noted, each with its sample: the first that is not earlier, else the last.
 fn placed(timeline: &Timeline) -> Vec<(usize, &timeline::Event)> {
     let place = |event: &timeline::Event| {
         let later = (0..timeline.len()).find(|at| {

@@ -1,8 +1,8 @@
 //! A capture's lines: raw text of kernel files over time, one JSON object a line.
 //!
 //! The first line may be a header (`kernel`, `interval_s`, `page_size`, …); every other line is a sample: `t`, seconds
-//! on the boot clock since the first sample, and `files`, kernel path → text. A path that is absent was not there; an
-//! empty text was an empty file. The spacing is what it was: a recorder on a sick host is late itself.
+//! on the boot clock since the first sample, and `files`, kernel path → text. A path that is absent did not exist; an
+//! empty text was an empty file. Intervals are as they were: a recorder on an overloaded host is itself late.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,16 +12,16 @@ use timeline::facts::{self, Container};
 use timeline::{Facts, Stamp};
 use units::{PageSize, Span, WallClock};
 
-/// The header: all of it optional.
+/// The header; every field is optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CaptureHeader {
-    /// `memtide-capture/1`; absent in captures of other makers.
+    /// `memtide-capture/1`; absent in captures from other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The text of `/proc/version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Nominal distance between samples.
+    /// Nominal interval of samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_s: Option<f64>,
     /// Size of a base page in bytes.
@@ -33,26 +33,26 @@ pub struct CaptureHeader {
     /// CPUs online.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// Name of the host, where it was asked for.
+    /// Name of the host, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// The cgroup that the capture was taken in, where that limits it.
+    /// The cgroup in which the capture was taken, if that limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cgroup: Option<String>,
-    /// What gave a container away.
+    /// The signs by which a container was recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Vec<String>>,
     /// Whether `/proc/meminfo` shows that container instead of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meminfo_is_own: Option<bool>,
-    /// Signals of the host that were rounded when they were printed, and how far the true readings may lie from those
-    /// given: captures that were converted from text.
+    /// Host signals that were rounded when they were printed, with the largest difference between true and printed
+    /// readings: for captures converted from text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounded: BTreeMap<String, u64>,
 }
 
 impl CaptureHeader {
-    /// What a capture says of the host apart from its kernel files.
+    /// Creates a header from the facts about the host that are not in kernel files.
     pub fn new(facts: &Facts, every: Span) -> Self {
         let container = facts.container.as_ref();
         Self {
@@ -70,7 +70,7 @@ impl CaptureHeader {
         }
     }
 
-    /// The same, as facts.
+    /// Adds the header to the facts.
     pub fn into_facts(self, facts: &mut Facts) {
         if let Some(kernel) = &self.kernel {
             facts.record(Span::ZERO, facts::KERNEL_VERSION, kernel);
@@ -99,13 +99,13 @@ pub struct CaptureSample {
     /// Seconds on the monotonic clock, which stands still in suspend, since the first sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awake: Option<f64>,
-    /// What taking the sample cost.
+    /// The cost of taking the sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_ms: Option<f64>,
-    /// Whether how it lies in time to the sample before it is not known: `t` only keeps the order.
+    /// Whether the time since the previous sample is unknown: `t` then only keeps the order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unrelated: bool,
-    /// Kernel path → text. [`KERNEL_LOG`] holds a report of the kernel, which is of the sample's moment.
+    /// Kernel path → text. [`KERNEL_LOG`] has a kernel report of the sample's moment.
     pub files: BTreeMap<String, String>,
 }
 
@@ -113,7 +113,7 @@ pub struct CaptureSample {
 pub const KERNEL_LOG: &str = "/dev/kmsg";
 
 impl CaptureSample {
-    /// A sample taken at `stamp`; `first` is when the first one was.
+    /// Creates a sample taken at `stamp`; `first` is the time of the first sample.
     pub fn new(first: Stamp, stamp: Stamp, files: BTreeMap<String, String>) -> Self {
         let awake = stamp.awake.zip(first.awake);
         Self {
@@ -137,22 +137,22 @@ impl<W: Write> CaptureWriter<W> {
     /// Starts a capture with its header.
     ///
     /// # Errors
-    /// The output's.
+    /// Errors of the output.
     pub fn new(mut output: W, header: &CaptureHeader) -> std::io::Result<Self> {
         line(&mut output, header)?;
         Ok(Self { output })
     }
 
-    /// Appends a sample and hands it on, so that a full disk or a crash costs no earlier one.
+    /// Appends a sample and flushes it, so that a full disk or a crash affects no earlier sample.
     ///
     /// # Errors
-    /// The output's.
+    /// Errors of the output.
     pub fn sample(&mut self, sample: &CaptureSample) -> std::io::Result<()> {
         line(&mut self.output, sample)?;
         self.output.flush()
     }
 
-    /// The output, to be finished.
+    /// Returns the output, to be finished.
     pub fn into_inner(self) -> W {
         self.output
     }

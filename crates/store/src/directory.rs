@@ -1,5 +1,5 @@
-//! The directory of a recording that is written: prepared when a writer starts, and again when it reappears after it was
-//! removed.
+//! The directory of a recording that is written: prepared when a writer starts, and again when the directory reappears
+//! after it was removed.
 
 pub(crate) mod identity;
 pub(crate) mod lock;
@@ -25,14 +25,14 @@ pub(crate) struct RecordingDirectory {
     pub(crate) every: Span,
 }
 
-/// No recording reaches this number of parts: a part with a larger number was named by hand.
+/// The largest part number: a part with a larger number was named by hand.
 const SEGMENT_NUMBER_MAX: u64 = 999_999_999_999;
 
-/// For the owner and the group only: names of processes and cgroups show what a host does.
+/// Access for the owner and the group only: names of processes and cgroups show what a host does.
 const MODE: u32 = 0o750;
 
 impl RecordingDirectory {
-    /// Creates the directory if absent and makes it a recording; refuses what belongs to another host or user.
+    /// Creates the directory if absent and makes it a recording; refuses one that belongs to another host or user.
     pub(crate) fn make(&self) -> Result<Lock, StoreError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(MODE);
@@ -63,7 +63,7 @@ impl RecordingDirectory {
         Ok(lock)
     }
 
-    /// The number after all existing parts, sealed or not.
+    /// Returns the number after all existing parts, sealed or not.
     pub(crate) fn next_sequence(&self) -> std::io::Result<u64> {
         let heads = head::files(&self.directory)?;
         let (segments, _) = segment::list(&self.directory)?;
@@ -78,8 +78,8 @@ impl RecordingDirectory {
         }
     }
 
-    /// Removes an empty last head file, of a recorder that was killed at its start, to reuse its number; otherwise the number
-    /// would be missing for good. Not during sealing, which may be about to remove it.
+    /// Removes an empty last head file, left by a recorder that was killed at its start, to reuse its number; otherwise
+    /// the number would be missing for good. Must not run during sealing, which may be about to remove the file.
     pub(crate) fn clear_empty_head(&self) -> io::Result<()> {
         let heads = head::files(&self.directory)?;
         let Some(last) = heads.last().filter(|last| head::is_empty(&last.path)) else {

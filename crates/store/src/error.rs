@@ -1,4 +1,4 @@
-//! What can go wrong with a recording as a whole.
+//! Errors that concern a recording as a whole.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ pub enum StoreError {
     /// A system call failed.
     #[error("cannot {doing} {}: {reason}", path.display())]
     Io {
-        /// What was tried: `read`, `create`, `lock`.
+        /// The failed operation: `read`, `create`, `lock`.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The operating system's error; as text, as an error's source would be shown a second time.
+        /// The operating system's error, as text because an error's source would be shown a second time.
         reason: String,
     },
     /// A recorder ended before everything was written.

@@ -1,8 +1,9 @@
-//! `facts.jsonl`: facts, each with the time from which it is valid.
+//! `facts.jsonl`: facts, each with the time from which it holds.
 //!
-//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in nanoseconds
-//! since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and are JSON.
-//! `since` is when the previous value was read last, `{"wall", "boot_ns"}`, and is absent where unknown or there was none.
+//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in
+//! nanoseconds since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and
+//! are JSON. `since` is when the previous value was last read, `{"wall", "boot_ns"}`; it is absent if unknown or if
+//! there was none.
 
 mod values;
 
@@ -23,26 +24,26 @@ use values::{fact_of, set, structured};
 /// The file in a recording.
 pub(crate) const FILE: &str = "facts.jsonl";
 
-/// What is read of a longer file at most: its end, as the newest values count.
+/// The most bytes read of a longer file: its end, as the newest values count.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// A longer file is compacted. A host has about 50 facts that change a few times a day; but a list of mounts may change each
-/// minute.
+/// A longer file is compacted. A host has about 50 facts that change a few times a day, but a list of mounts may change
+/// each minute.
 const COMPACTED_FROM: u64 = 1 << 20;
-/// The bytes of one name's changes that are left then, the newest; its last value always is.
+/// Bytes of changes that compaction keeps for each name, newest first; the last value is always kept.
 const LEFT_OF_EACH: usize = 64 << 10;
-/// The same for all names together.
+/// Bytes of changes that compaction keeps for all names together.
 const LEFT_OF_ALL: usize = 512 << 10;
 
-/// One value.
+/// A line of the file: one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FactLine {
-    /// The first reading of it.
+    /// When this value was first read.
     #[serde(flatten)]
     time: FactTime,
     name: String,
     value: Value,
-    /// The last reading of the value before.
+    /// When the previous value was last read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<FactTime>,
 }
@@ -54,7 +55,7 @@ struct FactTime {
     wall: Option<i64>,
     /// The boot clock.
     boot_ns: u64,
-    /// Its time on the clock of a timeline that was added as a whole: imports may have no other clock.
+    /// The time on the timeline's clock, if a timeline was added as a whole: imports may have no other clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
 }
@@ -77,7 +78,7 @@ impl FactTime {
     }
 }
 
-/// All that is known, by name.
+/// Returns all known facts by name.
 pub(crate) fn entries(facts: &Facts) -> Vec<(String, Value)> {
     let mut all: Vec<(String, Value)> = facts
         .iter()
@@ -88,7 +89,7 @@ pub(crate) fn entries(facts: &Facts) -> Vec<(String, Value)> {
     all
 }
 
-/// Appends what is new or has changed, and syncs it. Gives how many values that were. The facts' own clock is the boot clock.
+/// Appends new and changed facts, and syncs the file. Returns their number. The facts' own clock is the boot clock.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -110,7 +111,7 @@ pub(crate) fn append(
     Ok(lines.len())
 }
 
-/// When the value that a fact had before was read last.
+/// Returns when a fact's previous value was last read.
 fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<FactTime> {
     let mut changes = facts.changes().iter().rev();
     let change =
@@ -128,7 +129,7 @@ fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
     let before = previous.map(entries).unwrap_or_default();
     let mut now = entries(facts);
     let gone = before.iter().filter(|(name, _)| {
-        // A tunable that cannot be read any more keeps its last value.
+        // A tunable that can no longer be read keeps its last value.
         let is_there = now.iter().any(|(other, _)| other == name);
         !is_there && facts::ALL.iter().all(|fact| fact.name != name)
     });
@@ -138,7 +139,7 @@ fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
     now
 }
 
-/// Appends the facts of a whole timeline, each with the time from which it is valid.
+/// Appends the facts of a whole timeline, each with the time from which it holds.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -194,7 +195,7 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true).mode(0o640);
         let mut file = files::open_own(&mut options, &path)?;
-        // A line that a kill has torn must not swallow the next one.
+        // A line cut short by a kill must not merge with the next one.
         if !ends_with_newline(&mut file)? {
             text.insert(0, '\n');
         }
@@ -253,7 +254,7 @@ fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The facts that hold in a timeline's time, with the changes in it; and what was wrong, in words.
+/// Reads the facts that hold during a timeline, and their changes; also returns problems in words.
 pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>) {
     let mut problems = Vec::new();
     let lines = lines(directory, &mut problems);
@@ -292,7 +293,8 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     (facts, problems)
 }
 
-/// Lines that hold before or at a timeline's first sample, and those after it with their times; later ones are left out.
+/// Splits lines into those that hold at a timeline's first sample, and later ones with their times; lines after its end
+/// are left out.
 fn split(
     lines: Vec<FactLine>,
     timeline: &Timeline,
@@ -320,19 +322,19 @@ fn split(
     (before, within)
 }
 
-/// Whether a time is later than the sample before this one.
+/// Whether a time is later than the previous sample.
 fn is_after(timeline: &Timeline, time: Span, sample: usize) -> bool {
     let before = sample.checked_sub(1);
     before.is_some_and(|before| timeline.times().get(before) < Some(&time))
 }
 
-/// The latest time until each sample, by each clock: never falling, so that the first sample from a time on is found by
-/// halves, whatever the clocks did.
+/// The latest time up to each sample, by each clock. It never decreases, so a binary search finds the first sample from
+/// a time on, even if a clock was set back.
 struct FactClocks {
     is_dated: bool,
     wall: Vec<Option<i64>>,
     boot: Vec<u64>,
-    /// The boot clock of samples that have no other.
+    /// The boot clock of samples without a wall clock.
     undated: Vec<Option<u64>>,
 }
 
@@ -355,7 +357,7 @@ impl FactClocks {
         }
     }
 
-    /// The first sample that is not earlier than a line.
+    /// Returns the first sample that is not earlier than a line.
     fn first_from(&self, line: FactTime) -> usize {
         let Some(wall) = line.wall.filter(|_| self.is_dated) else {
             return self.boot.partition_point(|boot| *boot < line.boot_ns);
@@ -365,7 +367,7 @@ impl FactClocks {
         dated.min(undated)
     }
 
-    /// The same on a timeline's clock; `None` before its first sample.
+    /// Converts a line's time to a timeline's clock; `None` before its first sample.
     fn place(&self, timeline: &Timeline, time: FactTime) -> Option<Span> {
         if let Some(at) = time.at_ns.filter(|_| !self.is_dated) {
             return Some(Span::from_nanos(at));
@@ -375,14 +377,14 @@ impl FactClocks {
     }
 }
 
-/// The largest until each place.
+/// Returns the running maximum.
 fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
     let mut last: Option<T> = None;
     of.map(|value| *last.insert(last.map_or(value, |last| last.max(value))))
         .collect()
 }
 
-/// The bytes of a file, and of one that is too long the last whole lines.
+/// Reads the bytes of a file; of one that is too long, the last complete lines.
 fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
     let mut file = files::open_regular(path)?;
     let cut = file.metadata()?.len().saturating_sub(FILE_BYTES_MAX);
@@ -438,7 +440,7 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     good
 }
 
-/// The most bad lines that are reported one by one.
+/// The most malformed lines that are reported one by one.
 const MOST_REPORTED: usize = 8;
 
 #[cfg(test)]
@@ -538,7 +540,7 @@ mod tests {
         assert_eq!(found.number(SWAPPINESS), Some(1));
         assert_eq!(found.changes().len(), 1);
         assert_eq!(found.changes()[0].at, Span::from_secs(3));
-        // A reading after the written one is not stored.
+        // A later reading of the stored value is not stored.
         assert_eq!(found.changes()[0].since, Some(Span::from_secs(1)));
         assert_eq!(found.container, None);
         let (later, _) = read(directory.path(), &timeline(&[8, 9]));

@@ -1,4 +1,4 @@
-//! Files of a recording: opened only if they are regular files, and never through a symbolic link when written.
+//! Opens files of a recording: only regular files, and never through a symbolic link for writing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -12,13 +12,13 @@ pub(crate) fn sync(directory: &Path) -> std::io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Opens a file for reading, if it is a regular one: a pipe or a device in its place neither blocks nor is read.
+/// Opens a file for reading if it is a regular one: a pipe or a device in its place neither blocks nor is read.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true), path, OFlags::empty())
 }
 
-/// Opens a file with these options, if it is a regular one and no symbolic link: write access to a recording's directory
-/// must not redirect what its recorder writes. Never with `truncate`: the type is checked after opening.
+/// Opens a file with these options if it is a regular one and not a symbolic link: write access to a recording's
+/// directory must not redirect what its recorder writes. Never use `truncate`: the type is checked after opening.
 pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     regular(options, path, OFlags::NOFOLLOW)
 }
@@ -28,7 +28,7 @@ fn regular(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<F
     let file = options.custom_flags(flags.cast_signed()).open(path);
     let file = file.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
         Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
-        // A pipe without a reader, opened for writing.
+        // A pipe without a reader was opened for writing.
         Some(rustix::io::Errno::NXIO) => io::Error::other("it is not a regular file"),
         _ => error,
     })?;
@@ -48,7 +48,7 @@ pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     }
     // One byte more, so that the end is found without growing the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
-    // It may be growing.
+    // The file may be growing.
     file.take(longest).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -1,10 +1,10 @@
-//! The head of a recording: what is not sealed yet, in `head/NNNNNNNN.log`.
+//! The head of a recording: samples that are not sealed yet, in `head/NNNNNNNN.log`.
 //!
-//! A file is a list of [frames](frame), each with a checksum: the [dictionary] twice, the files that could not be read, and
-//! [samples](encode) in blocks of sixty, with events between them. It is append-only. After a kill at any byte, all whole
-//! frames before it can be read; a damaged byte costs its block.
+//! A file is a list of [frames](frame), each with a checksum: the [dictionary] twice, the files that could not be read,
+//! and [samples](encode) in blocks of sixty, with events between them. It is append-only. After a kill at any byte, all
+//! complete frames before it can be read; a damaged byte costs its block.
 //!
-//! A file may be read while it is written. It does not depend on others: each begins with a complete sample.
+//! A file can be read while it is written, and without other files: each begins with a complete sample.
 
 mod bytes;
 mod decode;
@@ -32,43 +32,43 @@ pub(crate) use encode::{Encoder, put_absent, put_end, put_event};
 /// A head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeadFile {
-    /// Its place in the recording.
+    /// Its sequence number in the recording.
     pub(crate) sequence: u64,
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
 }
 
-/// What a head file gave.
+/// The result of reading a head file.
 #[derive(Debug, Default)]
 pub(crate) struct HeadRead {
-    /// What was wrong, in words; the rest was read.
+    /// Problems, in words; the rest was read.
     pub(crate) problems: Vec<String>,
-    /// How many samples went into the timeline.
+    /// Number of samples added to the timeline.
     pub(crate) samples: usize,
-    /// Whether its writer ended it in good order.
+    /// Whether its writer ended it cleanly.
     pub(crate) ended: bool,
-    /// When its first sample was taken, whether it is in the window or not.
+    /// Time of its first sample, in the window or not.
     pub(crate) first: Option<WallClock>,
-    /// When its last sample was taken, whether it is in the window or not.
+    /// Time of its last sample, in the window or not.
     pub(crate) last: Option<WallClock>,
-    /// Bytes at its end that are no whole frame: where, and how many.
+    /// Bytes at its end that are not a complete frame: offset and length.
     tail: Option<(usize, usize)>,
 }
 
-/// From when and until when; both ends belong to it.
+/// The first and the last wall-clock time; both are included.
 pub(crate) type Window = (Option<WallClock>, Option<WallClock>);
 
-/// Where a recording's head files are.
+/// Returns the directory of a recording's head files.
 pub(crate) fn directory_of(recording: &Path) -> PathBuf {
     recording.join("head")
 }
 
-/// The head file of a sequence number.
+/// Returns the path of the head file with a sequence number.
 pub(crate) fn path_of(recording: &Path, sequence: u64) -> PathBuf {
     directory_of(recording).join(format!("{sequence:08}.log"))
 }
 
-/// The head files of a recording, in order; none where it has no head.
+/// Returns the head files of a recording, in order; none without a head.
 pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
     let entries = match fs::read_dir(directory_of(recording)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -87,7 +87,7 @@ pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
     Ok(files)
 }
 
-/// What each head file begins with: the names, twice, as without them nothing of it means anything.
+/// Returns the beginning of each head file: the dictionary, twice, as the file cannot be read without it.
 pub(crate) fn beginning() -> Vec<u8> {
     let mut bytes = Vec::new();
     put_dictionary(&mut bytes);
@@ -95,14 +95,14 @@ pub(crate) fn beginning() -> Vec<u8> {
     bytes
 }
 
-/// Whether nothing was written to a head file but its beginning, or not even all of that.
+/// Whether a head file has only its beginning, or a part of that.
 pub(crate) fn is_empty(path: &Path) -> bool {
     let beginning = beginning();
     let longest = u64::try_from(beginning.len()).unwrap_or(u64::MAX);
     files::read_regular(path, longest).is_ok_and(|bytes| beginning.starts_with(&bytes))
 }
 
-/// Reads a head file into a timeline; its writer may be at work.
+/// Reads a head file into a timeline; its writer may still be running.
 pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> HeadRead {
     let bytes = match files::read_regular(path, u64::MAX) {
         Ok(bytes) => bytes,
@@ -136,7 +136,7 @@ pub(crate) fn load_bytes(bytes: &[u8], into: &mut Timeline, window: Option<Windo
     decoder.end()
 }
 
-/// Whether a recorder is at work on a head file, the last one of its recording: its end may then be half a frame.
+/// Whether a recorder is writing a head file, the last of its recording: its end may then be a partial frame.
 fn is_being_written(path: &Path) -> bool {
     let Some(recording) = path.parent().and_then(Path::parent) else {
         return false;

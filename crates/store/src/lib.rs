@@ -1,8 +1,8 @@
 //! Recordings: the samples of a host over weeks, on disk.
 //!
-//! Three nouns: a **recording** is a directory; its **head** is an append-only log of checksummed frames that survives a
-//! kill at any byte; its **segments** are Parquet files, into which finished head files are sealed. [`Writer`] is the only
-//! writer of heads, [`Recording`] the only reader.
+//! Three nouns: a **recording** is a directory; its **head** is an append-only log of checksummed frames that survives
+//! a kill at any byte; its **segments** are Parquet files, into which finished head files are sealed. [`Writer`] is the
+//! only writer of heads, [`Recording`] the only reader.
 //!
 //! ```no_run
 //! let recording = store::Recording::open("/var/log/memtide".as_ref())?;

@@ -25,21 +25,22 @@ pub use screen::{RollUpScreen, Screened};
 /// A range of a recording, and the resolution to read it at.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection {
-    /// From when on; the beginning where not given.
+    /// The start; `None`: the beginning of the recording.
     pub since: Option<WallClock>,
-    /// Until when; the end where not given.
+    /// The end; `None`: the end of the recording.
     pub until: Option<WallClock>,
-    /// How finely.
+    /// The resolution.
     pub resolution: Resolution,
 }
 
-/// What a sample of a long range stands for.
+/// The interval of samples of a long range.
 const MINUTE: Span = Span::from_mins(1);
 
-/// How finely a recording is read.
+/// The resolution at which a recording is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// Every sample of a range of hours, one a minute of a longer one; there every sample of minutes that screening selects.
+    /// Every sample of a range of hours. Of a longer range one per minute, and every sample of minutes that screening
+    /// selects.
     #[default]
     Auto,
     /// Every sample.
@@ -53,21 +54,21 @@ pub enum Resolution {
 pub struct Loaded {
     /// Its samples, kernel reports and noted events.
     pub timeline: Timeline,
-    /// What is known of the host apart from samples, with changes.
+    /// Facts of the host, with their changes.
     pub facts: Facts,
-    /// What was wrong, in words; the rest was read.
+    /// Problems, in words; the rest was read.
     pub problems: Vec<String>,
-    /// The interval of samples where they were downsampled, which may be a part of the time only: see
-    /// [`Timeline::resolution_at`]. `None` where every sample was read.
+    /// The interval of samples if they were downsampled, which may apply to a part of the time only: see
+    /// [`Timeline::resolution_at`]. `None` if every sample was read.
     pub thinned_to: Option<Span>,
-    /// The result of screening; `None` where there was none.
+    /// The result of screening; `None` without screening.
     pub screened: Option<Screened>,
-    /// Noted events that belong to a sample, which shows the host as the event's report does: index among
-    /// [`Timeline::noted`], index of the sample. Only recordings of kernel reports have them.
+    /// Noted events with a sample that shows the host as the event's report does: index in [`Timeline::noted`], index
+    /// of the sample. Only recordings of kernel reports have them.
     pub reported: Vec<(usize, usize)>,
 }
 
-/// What a recording is, without reading its samples.
+/// A summary of a recording, without its samples.
 #[derive(Debug, Clone)]
 pub struct Info {
     /// The host that it was recorded on.
@@ -76,11 +77,11 @@ pub struct Info {
     pub segments: usize,
     /// Its size on disk.
     pub bytes: Bytes,
-    /// From when to when it reaches; `None` where it is empty or has no wall clock.
+    /// First and last wall-clock time; `None` if it is empty or has no wall clock.
     pub span: Option<(WallClock, WallClock)>,
-    /// Who is writing to it: `Some(None)` where the PID is not known.
+    /// The PID of its writer: `Some(None)` if it is unknown, `None` without a writer.
     pub writer: Option<Option<u32>>,
-    /// What is damaged, file by file, in words.
+    /// Damage in each file, in words.
     pub damage: Vec<String>,
 }
 
@@ -105,7 +106,7 @@ impl Recording {
     /// Opens a directory.
     ///
     /// # Errors
-    /// [`StoreError`] where it is no recording, is of another format, or cannot be read.
+    /// [`StoreError`] if it is not a recording, has another format, or cannot be read.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let host = identity::read(directory)?;
         let fail = |reason: std::io::Error| StoreError::Io {
@@ -113,10 +114,10 @@ impl Recording {
             path: directory.to_owned(),
             reason: reason.to_string(),
         };
-        // Heads first: what is sealed in between is then found twice, and not missed.
+        // Heads first: a part that is sealed in between is then found twice instead of missed.
         let mut heads = head::files(directory).map_err(fail)?;
         let (mut segments, strange) = segment::list(directory).map_err(fail)?;
-        // Of a segment and the head file that it is made of one counts: the segment if it is whole.
+        // Of a segment and its head file only one counts: the segment if it is complete.
         let is_of = |head: &HeadFile, one: &Segment| one.sequence == head.sequence;
         heads.retain(|head| {
             !segments
@@ -144,7 +145,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Parts that cannot be read at all.
+    /// Describes parts that cannot be read at all.
     fn unreadable(&self) -> impl Iterator<Item = String> + '_ {
         let say = |file: &HeadFile| {
             let path = file.path.display();
@@ -153,7 +154,7 @@ impl Recording {
         self.damaged.iter().map(say)
     }
 
-    /// Numbers that are missing between others.
+    /// Lists missing sequence numbers between existing parts.
     fn holes(&self) -> Vec<String> {
         let sealed = self.segments.iter().map(|segment| segment.sequence);
         let heads = self.heads.iter().chain(&self.damaged);
@@ -176,17 +177,17 @@ impl Recording {
         holes.map(name).collect()
     }
 
-    /// What is known of the host apart from samples, as it was at last.
+    /// Returns the latest facts of the host.
     pub fn facts(&self) -> Facts {
         crate::facts::read(&self.directory, &Timeline::default()).0
     }
 
-    /// The host that it was recorded on.
+    /// Returns the host that it was recorded on.
     pub fn host(&self) -> &HostIdentity {
         &self.host
     }
 
-    /// From when to when it reaches.
+    /// Returns the first and the last wall-clock time.
     pub fn span(&self) -> Option<(WallClock, WallClock)> {
         let heads = self
             .heads
@@ -196,7 +197,7 @@ impl Recording {
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// What it is; `check_files` reads all of it for damage.
+    /// Returns a summary; `check_files` reads all files to check them for damage.
     pub fn info(&self, check_files: bool) -> Info {
         let mut damage = self.problems.clone();
         damage.extend(self.segments.iter().flat_map(Segment::lost));
@@ -213,7 +214,7 @@ impl Recording {
         }
     }
 
-    /// How large its segments and heads are.
+    /// Returns the size of its segments and heads.
     pub fn bytes(&self) -> Bytes {
         let heads = self
             .heads
@@ -224,7 +225,7 @@ impl Recording {
         Bytes::new(segments.chain(heads).sum())
     }
 
-    /// Loads a selection; `progress` gets the share that is done.
+    /// Loads a selection; `progress` receives the share that is done.
     pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
         let segments = self.wanted(selection);
         let by_minute = self.is_by_minute(selection, &segments);
@@ -235,7 +236,7 @@ impl Recording {
         let mut done = steps(parts.len(), progress);
         for part in parts {
             match part {
-                // Dropped since the recording was opened, as the oldest.
+                // The oldest part was dropped since the recording was opened.
                 Ok(segment) if !is_there(&segment.path) => {}
                 Ok(segment) => loading.segment(segment, None, &[]),
                 Err(file) => self.head(file, &mut loading),
@@ -246,10 +247,10 @@ impl Recording {
         self.loaded(loading, selection)
     }
 
-    /// The segments that may have samples of a selection.
+    /// Returns the segments that may have samples of a selection.
     fn wanted(&self, Selection { since, until, .. }: Selection) -> Vec<&Segment> {
         let wanted = |segment: &&Segment| {
-            // Without a manifest the samples must be read.
+            // A segment without a manifest must be read to know its times.
             segment.span().is_none_or(|(from, to)| {
                 since.is_none_or(|since| since <= to) && until.is_none_or(|until| from <= until)
             })
@@ -257,7 +258,7 @@ impl Recording {
         self.segments.iter().filter(wanted).collect()
     }
 
-    /// These segments and all head files, in order.
+    /// Returns these segments and all head files, in order.
     fn in_order<'a>(
         &'a self,
         segments: Vec<&'a Segment>,
@@ -271,7 +272,7 @@ impl Recording {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Reads a head file, or the segment that it has become since the recording was opened.
+    /// Reads a head file, or the segment that was made from it since the recording was opened.
     fn head(&self, file: &HeadFile, loading: &mut Loading) {
         let window = loading.window();
         match self.head_or_segment(file, window, &mut loading.problems) {
@@ -281,8 +282,8 @@ impl Recording {
         }
     }
 
-    /// The content of a head file in a window, or the segment that it has become; `None` where it was empty, or dropped by
-    /// retention: neither is damage.
+    /// Returns the content of a head file in a window, or the segment that was made from it; `None` if it was empty, or
+    /// dropped by retention: neither is damage.
     fn head_or_segment(
         &self,
         file: &HeadFile,
@@ -340,7 +341,7 @@ impl Recording {
         format!("{name} holds no sample {wanted}; it covers {from} to {until}")
     }
 
-    /// A recording cannot end after its files were written.
+    /// Reports samples later than the files were written, which is impossible.
     fn later_than_its_files(&self, timeline: &Timeline) -> Option<String> {
         const SLACK: Span = Span::from_hours(1);
         let end = timeline.stamp(timeline.len().checked_sub(1)?)?.wall?;
@@ -359,7 +360,7 @@ impl Recording {
     }
 }
 
-/// Reports progress in `all` steps, one for each call.
+/// Returns a function that reports progress in `all` steps, one per call.
 fn steps(all: usize, progress: &mut dyn FnMut(f64)) -> impl FnMut() {
     let mut done = 0.0;
     #[allow(clippy::cast_precision_loss)] // a share for a progress bar
@@ -370,7 +371,7 @@ fn steps(all: usize, progress: &mut dyn FnMut(f64)) -> impl FnMut() {
     }
 }
 
-/// Whether a path exists; true also where that cannot be checked.
+/// Whether a path exists; also true if that cannot be checked.
 fn is_there(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }

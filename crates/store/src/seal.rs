@@ -1,8 +1,8 @@
-//! Seals finished head files: each becomes a segment. Runs in a process of its own, so that its memory is released.
+//! Seals finished head files: each becomes a segment. Runs in a separate process, so that its memory is released.
 //!
-//! May be killed at any point: a segment appears as a whole, and its head file is removed only after that. The segment lists
-//! what was damaged in the head file; a file without any valid frame is renamed and stays; a file that cannot be read stays
-//! where it is. None of them stops later files from being sealed.
+//! It may be killed at any point: a segment appears as a whole, and its head file is removed only after that. The
+//! segment lists the damage in its head file. A head file without any valid frame is renamed and kept; one that cannot
+//! be read stays where it is. Neither stops later files from being sealed.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::recording::damaged;
 use crate::segment::{self, SegmentOrigin};
 use crate::{StoreError, files};
 
-/// What was sealed.
+/// The result of sealing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sealed {
     /// Sequence numbers of the head files that became segments.
@@ -31,25 +31,25 @@ pub struct Sealed {
     pub problems: Vec<String>,
 }
 
-/// What becomes of a head file.
+/// What happened to a head file.
 enum Fate {
-    /// A segment has all of it.
+    /// A segment has all of its content.
     Sealed,
-    /// It holds no sample.
+    /// It has no sample.
     Empty,
-    /// Nothing of it makes sense.
+    /// It has no valid frame.
     Unreadable,
     /// It could not be read or sealed now.
     Left,
 }
 
-/// Seals the finished head files of a recording: all but the last while a recorder writes to it.
+/// Seals the finished head files of a recording: all except the last while a recorder writes to it.
 ///
 /// # Errors
-/// [`StoreError`] where the recording cannot be read; a head file that cannot be sealed is in [`Sealed::left`].
+/// [`StoreError`] if the recording cannot be read; a head file that cannot be sealed is in [`Sealed::left`].
 pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     let host = identity::read(directory)?;
-    // One at a time: what another leaves half done is not to be taken for rubbish while it is at work.
+    // One sealer at a time: unfinished work of a running sealer must not be removed.
     let heads = head::directory_of(directory);
     let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
     segment::sweep(directory);
@@ -70,13 +70,13 @@ pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     Ok(sealing.sealed)
 }
 
-/// Head files being sealed, in order.
+/// The state of sealing head files, in order.
 struct Sealing<'a> {
     directory: &'a Path,
     host: HostIdentity,
     sealed: Sealed,
-    /// Files without a sample since the last segment. They stay until the next segment lists them: a missing number without a
-    /// record would count as lost data.
+    /// Files without a sample since the last segment. They stay until the next segment lists them: a missing number
+    /// without a record would count as lost data.
     empty: Vec<HeadFile>,
 }
 
@@ -114,7 +114,7 @@ impl Sealing<'_> {
         fs::remove_file(&file.path).map_err(|e| StoreError::io("remove", &file.path, &e))
     }
 
-    /// Makes a segment of a head file, if it has anything in it.
+    /// Makes a segment from a head file if that has any content.
     fn fate(&mut self, file: &HeadFile) -> Result<Fate, StoreError> {
         if segment::has(self.directory, file.sequence) {
             return Ok(Fate::Sealed);
@@ -133,7 +133,7 @@ impl Sealing<'_> {
         }
         let (facts, wrong) = crate::facts::read(self.directory, &timeline);
         self.sealed.problems.extend(wrong);
-        // The recording may be moved later, so the stored text has no path.
+        // The recording may be moved later, so the stored text must not contain its path.
         let place = format!("{}: ", file.path.display());
         let lost = read.problems.iter().take(MOST_LOST);
         let origin = SegmentOrigin {

@@ -1,7 +1,8 @@
-//! Sealed segments: directories of Parquet files, which any reader opens and memtide loads into the same timeline.
+//! Sealed segments: directories of Parquet files, which any Parquet reader opens and memtide loads into the same
+//! timeline.
 //!
-//! A segment is written under a temporary name, synced and renamed, so it appears as a whole. `segment.json` lists its files
-//! with checksums: a damaged file is skipped, the others are read.
+//! A segment is written under a temporary name, synced and renamed, so it appears as a whole. `segment.json` lists its
+//! files with checksums: a damaged file is skipped, the others are read.
 
 pub(crate) mod about;
 mod entities;
@@ -42,19 +43,19 @@ pub(crate) const UNFINISHED: &str = ".tmp-";
 /// Suffix of the names of segments that are being removed.
 pub(crate) const DROPPED: &str = "-dropped";
 
-/// The head file that a segment is made of.
+/// The head file from which a segment is made.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SegmentOrigin {
     /// What is missing in it.
     pub(crate) lost: Vec<String>,
-    /// Numbers before it that were head files without a sample.
+    /// Earlier sequence numbers of head files without a sample.
     pub(crate) empty: Vec<u64>,
 }
 
 /// Writes a segment and renames it into place. Returns its path. The caller holds the sealing lock.
 ///
 /// # Errors
-/// [`StoreError::Io`]; nothing is left behind then, as the disk may be full.
+/// [`StoreError::Io`]; nothing is left on the disk then, as it may be full.
 pub(crate) fn write(
     directory: &Path,
     sequence: u64,
@@ -83,7 +84,7 @@ pub(crate) fn write(
         origin,
     };
     let written = writing.all().and_then(|()| {
-        // `rename` does not replace a directory with content, which is not ours.
+        // `rename` fails if the target is a non-empty directory, which is not ours.
         fs::rename(&unfinished, &place).map_err(|e| fail("rename", &unfinished, e))
     });
     if let Err(error) = written {
@@ -94,7 +95,7 @@ pub(crate) fn write(
     Ok(place)
 }
 
-/// Whether a complete segment of this number exists: its head file is not needed any more.
+/// Whether a complete segment of this number exists, so that its head file is no longer needed.
 pub(crate) fn has(directory: &Path, sequence: u64) -> bool {
     let (found, _) = list(directory).unwrap_or_default();
     let its = found.iter().filter(|segment| segment.sequence == sequence);
@@ -114,7 +115,7 @@ pub(crate) fn sweep(directory: &Path) {
     }
 }
 
-/// The end of the previous segment, if it can be read: without it the first minute counts from its own first sample.
+/// Reads the end of the previous segment, if possible: without it the first minute counts from its own first sample.
 fn before(segments: &Path, sequence: u64) -> Before {
     let directory = segments.parent().unwrap_or(segments);
     let (found, _) = list(directory).unwrap_or_default();
@@ -125,7 +126,7 @@ fn before(segments: &Path, sequence: u64) -> Before {
     minutes.map_or_else(Before::default, |minutes| minutes.end())
 }
 
-/// A segment being written.
+/// The state of writing a segment.
 struct Writing<'a> {
     path: &'a Path,
     sequence: u64,
@@ -138,7 +139,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes and syncs all that belongs to it.
+    /// Writes and syncs all files of the segment.
     fn all(&self) -> Result<(), StoreError> {
         let manifest = self.files()?;
         let path = self.path.join(names::MANIFEST);
@@ -219,18 +220,18 @@ impl Writing<'_> {
     }
 }
 
-/// A segment in its place.
+/// A complete segment.
 #[derive(Debug, Clone)]
 pub(crate) struct Segment {
-    /// Its place in the recording.
+    /// Its sequence number in the recording.
     pub(crate) sequence: u64,
     /// Its directory.
     pub(crate) path: PathBuf,
-    /// What its files should be; `None` where that is damaged.
+    /// The list of its files; `None` if the manifest is damaged.
     pub(crate) manifest: Option<Manifest>,
 }
 
-/// The segments of a recording, in order, and names that are none.
+/// Returns the segments of a recording, in order, and names of directories that are not segments.
 pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<String>)> {
     let mut found = Vec::new();
     let mut strange = Vec::new();
@@ -245,7 +246,7 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
             _ if name.starts_with(UNFINISHED) => {}
             Some(sequence) => {
                 let manifest = Manifest::read(&path.join(names::MANIFEST));
-                // One that was dropped in between is not damaged, but gone.
+                // A segment that was dropped meanwhile is gone, not damaged.
                 if manifest.is_some() || path.is_dir() {
                     found.push(Segment {
                         sequence,
@@ -262,23 +263,23 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
 }
 
 impl Segment {
-    /// Its name, for messages.
+    /// Returns its name, for messages.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         format!("{SEGMENTS}/{}", name.to_string_lossy())
     }
 
-    /// From when to when its samples were taken, by the wall clock, which may have jumped in between.
+    /// Returns the earliest and the latest wall clock of its samples; the clock may have jumped in between.
     pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
         self.manifest.as_ref()?.span()
     }
 
-    /// Its duration by the boot clock; `None` where unknown.
+    /// Returns its duration by the boot clock; `None` if unknown.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.manifest.as_ref()?.duration()
     }
 
-    /// How many samples it has; `None` where unknown.
+    /// Returns its number of samples; `None` if unknown.
     pub(crate) fn samples(&self) -> Option<usize> {
         self.manifest.as_ref().map(Manifest::samples)
     }
@@ -291,7 +292,7 @@ impl Segment {
         }
     }
 
-    /// Whether it has a manifest and all files that this lists.
+    /// Whether it has a manifest and all files listed there.
     pub(crate) fn is_whole(&self) -> bool {
         let manifest = self.manifest.as_ref();
         manifest.is_some_and(|manifest| manifest.is_whole(&self.path, self.sequence))
@@ -324,9 +325,9 @@ impl Segment {
         self.minutes_with(None)
     }
 
-    /// Opens the roll-ups, with the index that they had when they were opened before.
+    /// Opens the roll-ups, reusing the index from an earlier opening.
     pub(crate) fn minutes_with(&self, index: Option<RollUpIndex>) -> Result<MinutesFile, String> {
-        // The checksum ensures that the index is of this file.
+        // The checksum ensures that the index belongs to this file.
         let index = index.filter(|_| self.manifest.is_some());
         let file = self.open(names::MINUTES)?;
         if let Some(manifest) = &self.manifest {
@@ -355,7 +356,7 @@ impl Segment {
         Ok(cut)
     }
 
-    /// Its events.
+    /// Returns its events.
     pub(crate) fn events(&self) -> Result<(Vec<KeptEvents>, usize), String> {
         if !self.has(names::EVENTS) {
             return Ok((Vec::new(), 0));
@@ -363,13 +364,13 @@ impl Segment {
         events::read(&self.open(names::EVENTS)?)
     }
 
-    /// What was lost before it was written, in words.
+    /// Returns what was lost before it was written, in words.
     pub(crate) fn lost(&self) -> impl Iterator<Item = String> + '_ {
         let lost = self.manifest.iter().flat_map(|manifest| &manifest.lost);
         lost.map(|what| format!("{}: {what}", self.name()))
     }
 
-    /// Its size in bytes, without foreign files.
+    /// Returns its size in bytes, without foreign files.
     pub(crate) fn bytes(&self) -> u64 {
         let tables = Entity::ALL.into_iter().map(names::file_of);
         let others = [names::MINUTES, names::EVENTS, names::ABOUT, names::MANIFEST];
@@ -379,7 +380,7 @@ impl Segment {
         files.map(|metadata| metadata.len()).sum()
     }
 
-    /// What is wrong with each of its files.
+    /// Describes the damage in each of its files.
     pub(crate) fn damage(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else {
             let what = "damaged; its files are read without checksums";
@@ -392,7 +393,7 @@ impl Segment {
         files.collect()
     }
 
-    /// Whether one of its files is as it was written, and can be opened.
+    /// Checks that one of its files is unchanged and can be opened.
     fn check_file(&self, name: &str) -> Result<(), String> {
         match name {
             names::ABOUT => self.bytes_of(name).map(drop),
@@ -403,7 +404,7 @@ impl Segment {
     }
 }
 
-/// The host's table of a segment, opened.
+/// The opened host table of a segment.
 pub(crate) struct HostTable {
     /// The table.
     pub(crate) file: OpenedTable,
@@ -421,7 +422,7 @@ impl HostTable {
         host::read(&self.file, |_| true, picks, timeline)
     }
 
-    /// The same of some signals only, which are in the order of the catalogue.
+    /// Appends only the readings of some signals, which are in the order of the catalogue.
     pub(crate) fn read_only(
         &self,
         signals: &[SignalId],

@@ -1,4 +1,4 @@
-//! What goes into a recording comes out of it.
+//! What is written to a recording can be read back.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn host() -> HostIdentity {
     }
 }
 
-/// Everything that a timeline says, sample by sample.
+/// Formats the whole content of a timeline, sample by sample.
 pub(crate) fn shown(timeline: &Timeline) -> String {
     let mut text = String::new();
     for index in 0..timeline.len() {
@@ -44,10 +44,10 @@ pub(crate) fn shown(timeline: &Timeline) -> String {
     )
 }
 
-/// An entity's number, its kind, and readings by their place.
+/// An entity's number, its kind, and readings by their position.
 type MadeRow = (usize, u8, Vec<(usize, u64)>);
 
-/// What the readings at a sample are made of.
+/// What the readings of a sample are generated from.
 #[derive(Debug, Clone)]
 struct Made {
     step: u64,
@@ -101,7 +101,7 @@ fn timeline_of(samples: &[Made]) -> Timeline {
                 row.row.set_raw(signal(entity, *at), *value);
             }
         }
-        // What lies before the sample ahead of it is unrelated, too.
+        // A sample earlier than the previous one is unrelated too.
         if made.unrelated || timeline.push(&sample).is_err() {
             timeline.push_new_segment(&sample);
         }
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Two hours and a half at one sample in 10 s: a counter that grows, a group that comes and goes.
+/// Two and a half hours at one sample in 10 s: a counter that grows, a cgroup that appears and disappears.
 pub(crate) fn hours() -> Timeline {
     let mut timeline = Timeline::default();
     for at in 0..900_u64 {

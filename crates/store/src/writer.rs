@@ -24,25 +24,26 @@ use state::{Shared, WriterState};
 /// Settings of a writer: interval, sync, retention.
 #[derive(Debug, Clone)]
 pub struct WriterOptions {
-    /// How far back it reaches at most.
+    /// The longest time that the recording covers.
     pub keep: Span,
-    /// How large it grows at most.
+    /// The largest size of the recording.
     pub keep_size: Bytes,
-    /// What may be lost when the power fails, at most.
+    /// The longest time whose samples a power failure may lose.
     pub sync_every: Span,
-    /// How long a head file and so a segment is.
+    /// The duration of a head file, and so of a segment.
     pub segment: Span,
     /// The nominal interval of samples; stored for readers.
     pub every: Span,
-    /// The command that seals head files, started as `sealer… DIRECTORY`; it inherits the recorder's precedence,
-    /// which it is to give up. `None`: the disk thread seals.
+    /// The command that seals head files, started as `sealer… DIRECTORY`; it inherits the recorder's priority and must
+    /// lower it. `None`: the disk thread seals.
     pub sealer: Option<Vec<OsString>>,
-    /// Wait for the disk instead of losing samples: for sources that can wait, as a file that becomes a recording.
+    /// Whether to wait for the disk instead of losing samples: for sources that can wait, such as a file that is
+    /// converted to a recording.
     pub patient: bool,
 }
 
 impl Default for WriterOptions {
-    /// 14 days, 2 GiB, a sample a second, synced every 5 s, an hour to a segment, sealed in place.
+    /// Returns 14 days, 2 GiB, a sample a second, synced every 5 s, an hour per segment, sealed in place.
     fn default() -> Self {
         Self {
             keep: Span::from_hours(14 * 24),
@@ -56,7 +57,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// A process that the writer knows: given out once and used until the process is gone.
+/// A process known to the writer; valid until the process is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub(crate) index: u32,
@@ -71,37 +72,37 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// How it is doing.
+    /// Returns the state of the writer.
     pub fn state(&self) -> WriterState {
         self.shared.state()
     }
 }
 
-/// A recording being written.
+/// A recording that is being written.
 ///
-/// Samples are encoded into a buffer; every few seconds it is swapped with another, which the disk thread has written
-/// and synced meanwhile. If the disk is slower, the buffer fills up to its bound; then samples are lost, counted and later
-/// reported by an event.
+/// Samples are encoded into a buffer; every few seconds it is exchanged for another, which the disk thread has written
+/// and synced meanwhile. If the disk is slower, the buffer fills up to its limit; then samples are lost, counted and
+/// later reported by an event.
 #[derive(Debug)]
 pub struct Writer {
     options: WriterOptions,
     shared: Arc<Shared>,
     encoder: Encoder,
     pending: Batch,
-    /// The boot clock at the first sample that is pending.
+    /// The boot clock at the first pending sample.
     pending_since: Option<Span>,
     /// The boot clock at the first sample of the file.
     file_since: Option<Span>,
     file_bytes: u64,
     is_sampling: bool,
-    /// When the sample was taken that is being made, or the last one.
+    /// Time of the sample in progress, or of the last one.
     stamp: Stamp,
-    /// Samples that were lost since the disk stopped taking them: how many, and when the first.
+    /// Samples lost since the disk stopped accepting them: how many, and when the first.
     losing: Option<(u64, Stamp)>,
     events_lost: u64,
     /// How the previous recorder ended, until an event reports it.
     before: Option<Cut>,
-    /// Parts that were dropped from a full disk, as reported last.
+    /// Parts dropped from a full disk, as last reported.
     dropped: u64,
     is_seal_wanted: bool,
     absent: Vec<(&'static str, Absence)>,
@@ -112,21 +113,21 @@ pub struct Writer {
     thread: Option<JoinHandle<Option<String>>>,
 }
 
-/// A buffer: minutes of a busy host with 2,000 processes. There are two; more would not stay within a recorder's memory,
+/// Size of a buffer: minutes of a busy host with 2,000 processes. There are two; more would exceed a recorder's memory,
 /// which is locked.
 const BUFFER: usize = 3 << 19;
 /// The part of a buffer that is reserved for events.
 const FOR_EVENTS: usize = 64 << 10;
-/// A file is at most this part of a recording, so that dropping one changes its size by a few percent.
+/// A file is at most 1/40 of a recording, so that dropping one changes its size by a few percent.
 const PARTS: u64 = 40;
-/// Smaller files would hold little but names.
+/// Smaller files would contain little but names.
 const SMALLEST_FILE: u64 = 256 << 10;
 
 impl Writer {
     /// Opens a directory for recording and creates it if absent.
     ///
     /// # Errors
-    /// Another writer has it, it is not a recording or another host's, or it cannot be written.
+    /// Another writer has locked it, it is not a recording or is another host's, or it cannot be written.
     pub fn open(
         directory: &Path,
         identity: &HostIdentity,
@@ -144,7 +145,7 @@ impl Writer {
         let before = disk.before;
         let (work, its_work) = sync_channel(8);
         let (its_empty, empty) = sync_channel(2);
-        // Cannot block or fail: the channel holds two.
+        // Cannot block or fail: the channel has room for two.
         let _ = its_empty.try_send(Vec::with_capacity(BUFFER));
         let thread = std::thread::Builder::new()
             .name("memtide-disk".to_owned())
@@ -193,22 +194,22 @@ impl Writer {
         self.encoder.begin(stamp);
     }
 
-    /// Takes the host's readings, all rows of the sample's tables and its unknown fields. Rows of processes count only where
-    /// processes do not come [one by one](Self::process).
+    /// Adds the host's readings, all rows of the sample's tables and its unknown fields. Rows of processes count only
+    /// if processes are not added [one by one](Self::process).
     pub fn rows(&mut self, sample: &Sample) {
         if self.is_sampling {
             self.encoder.rows(sample);
         }
     }
 
-    /// Says that processes are read in this sample: those that are not [put](Self::process) are gone.
+    /// Begins reading processes in this sample: those that are not [added](Self::process) are gone.
     pub fn begin_processes(&mut self) {
         if self.is_sampling {
             self.encoder.begin_processes();
         }
     }
 
-    /// Makes a process known. Its name may be any bytes.
+    /// Registers a process. Its name may be any bytes.
     pub fn declare(&mut self, pid: u32, start_ticks: u64, name: &[u8], service: &str) -> Slot {
         self.key.clear();
         // Writing to memory does not fail.
@@ -217,8 +218,8 @@ impl Writer {
         Slot { index, generation }
     }
 
-    /// Adds a process's readings. False where the slot is no longer the process's, as it was absent in an earlier sample: declare
-    /// it again.
+    /// Adds a process's readings. Returns false if the slot no longer belongs to the process because an earlier sample
+    /// lacked it: declare it again.
     pub fn process(&mut self, slot: Slot, cells: &ProcessCells) -> bool {
         if !self.is_sampling {
             return self.encoder.holds(slot.index, slot.generation);
@@ -278,7 +279,7 @@ impl Writer {
         self.shared.filling.store(bytes.len() as u64, Relaxed);
     }
 
-    /// What each file begins with.
+    /// Writes the beginning of a file.
     fn begin_of_file(&mut self) {
         self.file_since = Some(self.stamp.boot);
         self.file_begins_here();
@@ -287,7 +288,7 @@ impl Writer {
         }
     }
 
-    /// The file's first sample is complete, and frames before it belong to the file as well.
+    /// Sets the file's start: its first sample is complete, and frames before that belong to the file too.
     fn file_begins_here(&mut self) {
         let here = (self.pending.bytes.len(), self.pending.samples);
         self.pending.key.get_or_insert(here);
@@ -300,7 +301,7 @@ impl Writer {
         self.encoder.want_key();
     }
 
-    /// Reports the end of a recorder that was killed, which could not do so itself.
+    /// Reports that the previous recorder was killed, which it could not report itself.
     fn report_previous_end(&mut self) {
         let Some(Cut { last }) = self.before.take() else {
             return;
@@ -338,7 +339,7 @@ impl Writer {
         });
     }
 
-    /// How the previous recorder ended, if not cleanly; until the first sample reports it.
+    /// Returns how the previous recorder ended, if not cleanly; until the first sample reports it.
     pub fn before(&self) -> Option<Cut> {
         self.before
     }
@@ -362,13 +363,13 @@ impl Writer {
         );
     }
 
-    /// Whether the next sample would come too late for what is pending.
+    /// Whether pending samples would wait too long for the sample after this one.
     fn is_sync_due(&self) -> bool {
         let Some(since) = self.pending_since else {
             return false;
         };
         let next = self.stamp.boot.plus(self.options.every);
-        // Half a buffer is enough for one write; a clock that went back is ignored.
+        // Half a buffer is enough for one write; a clock that was set back is ignored.
         next.saturating_sub(since) >= self.options.sync_every
             || self.stamp.boot < since
             || self.pending.bytes.len() > BUFFER / 2
@@ -383,7 +384,7 @@ impl Writer {
                 .is_some_and(|since| lasted(since) >= self.options.segment)
     }
 
-    /// Gives what is pending to the disk thread; false where that is still busy with what it was given before.
+    /// Hands pending frames to the disk thread; returns false if that is still busy with the previous ones.
     fn hand_over(&mut self, ends_file: bool) -> bool {
         let spare = if self.options.patient {
             self.empty.recv().ok()
@@ -404,7 +405,7 @@ impl Writer {
             .store(batch.bytes.len() as u64, Relaxed);
         self.shared.filling.store(0, Relaxed);
         self.pending_since = None;
-        // The channel is never full: the thread has at most one batch, some facts and the end before it.
+        // The channel is never full: at most one batch, some facts and the end wait in it.
         let _ = self.work.try_send(DiskWork::Batch(batch));
         true
     }
@@ -415,7 +416,7 @@ impl Writer {
         self.file_bytes = 0;
     }
 
-    /// Ends the file as soon as the disk thread is free for that.
+    /// Ends the file as soon as the disk thread is free.
     fn end_file(&mut self) {
         if self.file_since.is_none() {
             self.is_seal_wanted = false;
@@ -431,7 +432,7 @@ impl Writer {
         }
     }
 
-    /// Keeps an event.
+    /// Stores an event.
     pub fn event(&mut self, event: &Event) {
         if self.file_since.is_none() {
             self.file_begins_here();
@@ -450,7 +451,7 @@ impl Writer {
         self.pending_since.get_or_insert(event.stamp.boot);
     }
 
-    /// Keeps facts that are new or have changed.
+    /// Stores facts that are new or have changed.
     pub fn facts(&mut self, stamp: Stamp, facts: &Facts) {
         self.stamp = stamp;
         self.facts = Some(Box::new(facts.clone()));
@@ -466,7 +467,7 @@ impl Writer {
         }
     }
 
-    /// Keeps which kernel files could not be read, and why.
+    /// Stores which kernel files could not be read, and why.
     pub fn absent(&mut self, file: &'static str, why: &Absence) {
         match self.absent.iter_mut().find(|(known, _)| *known == file) {
             Some((_, known)) if known == why => return,
@@ -478,7 +479,7 @@ impl Writer {
         }
     }
 
-    /// Ends the head now and has it sealed.
+    /// Ends the head now and seals it.
     pub fn seal(&mut self) {
         self.is_seal_wanted = true;
         if !self.is_sampling {
@@ -486,24 +487,24 @@ impl Writer {
         }
     }
 
-    /// How it is doing.
+    /// Returns the state of the writer.
     pub fn state(&self) -> WriterState {
         self.shared.state()
     }
 
-    /// Samples lost so far; costs nothing.
+    /// Returns the number of samples lost so far; costs nothing.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Relaxed)
     }
 
-    /// A view of the writer's state for other threads.
+    /// Returns a view of the writer's state for other threads.
     pub fn monitor(&self) -> Monitor {
         Monitor {
             shared: Arc::clone(&self.shared),
         }
     }
 
-    /// Writes all that is pending and ends. A failed write is tried once more.
+    /// Writes all pending frames and ends. A failed write is tried once more.
     ///
     /// # Errors
     /// Samples could not be written.
@@ -519,7 +520,8 @@ impl Writer {
         self.end();
         self.shared.closing.store(true, Relaxed);
         thread.thread().unpark();
-        // Also where all is on its way already: a file without an end counts as that of a killed recorder.
+        // Even if everything is already with the disk thread: a file without an end counts as that of a killed
+        // recorder.
         if self.file_since.is_some() || !self.pending.bytes.is_empty() {
             put_end(&mut self.pending.bytes);
             self.options.patient = true;

@@ -1,4 +1,4 @@
-//! The readings of one process, laid out so that a recorder of thousands neither allocates nor searches.
+//! The readings of one process, laid out so that a recorder of thousands of processes neither allocates nor searches.
 
 use units::Unit;
 
@@ -11,7 +11,7 @@ pub struct ProcessCells {
     present: u64,
 }
 
-// A bit for each.
+// Each signal needs a bit.
 const _: () = assert!(PROCESS_SIGNALS <= 64);
 
 impl Default for ProcessCells {
@@ -45,7 +45,7 @@ impl ProcessCells {
         self.get_raw(signal.id()).map(K::Unit::from_raw)
     }
 
-    /// The raw reading of a signal, for code that walks lists of them.
+    /// The raw reading of a signal, for code that iterates over signals.
     pub fn get_raw(&self, signal: SignalId) -> Option<u64> {
         let index = signal.index().wrapping_sub(Self::FIRST);
         let value = self.values.get(index)?;
@@ -57,7 +57,8 @@ impl ProcessCells {
         self.present = 0;
     }
 
-    /// The values in the order of the catalogue; those with a clear bit in [`present`](Self::present) mean nothing.
+    /// The values in the order of the catalogue; a value is undefined where its bit in [`present`](Self::present) is
+    /// clear.
     pub fn values(&self) -> &[u64; PROCESS_SIGNALS] {
         &self.values
     }

@@ -1,4 +1,4 @@
-//! Paths of cgroups, and what their event counters include. Knows no reading.
+//! Paths of cgroups, and what their event counters include. Uses no readings.
 
 use crate::facts::{CgroupMode, Facts, KernelVersion};
 
@@ -19,8 +19,8 @@ pub fn ancestors(key: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(key), |key| parent(key))
 }
 
-/// Whether the events of a cgroup include its descendants: not with cgroup v1, nor with v2 before 5.2. True for an unknown
-/// kernel.
+/// Whether the event counters of a cgroup include its descendants: not on cgroup v1, nor on v2 before 5.2. True where
+/// the kernel is unknown.
 pub fn counts_below(facts: &Facts) -> bool {
     facts.cgroup_mode != Some(CgroupMode::V1)
         && facts

@@ -1,4 +1,4 @@
-//! When samples were taken, and how much of the time between them was recorded. Knows no signal.
+//! When samples were taken, and how much of the time between them was recorded. Uses no signals.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use units::Span;
 
 use crate::stretch::Stretch;
 
-/// The clock of a timeline's samples, and the recorded time, which stands still across gaps, suspends and reboots.
+/// The times of a timeline's samples, and the recorded time, which stands still across gaps, suspends and reboots.
 #[derive(Debug, Clone)]
 pub(crate) struct TimelineClock {
     times: Arc<[Span]>,
@@ -14,7 +14,7 @@ pub(crate) struct TimelineClock {
 }
 
 impl TimelineClock {
-    /// `breaks` are the samples before which nothing was recorded, in order.
+    /// Builds the clock; `breaks` are the samples before which nothing was recorded, in order.
     pub(crate) fn new(times: &[Span], breaks: &[usize]) -> Self {
         let mut breaks = breaks.iter().copied().peekable();
         let mut recorded = Vec::with_capacity(times.len());
@@ -41,23 +41,23 @@ impl TimelineClock {
         self.times.len()
     }
 
-    /// Recorded time up to a sample, from the first.
+    /// The recorded time from the first sample to this one.
     pub(crate) fn recorded(&self, index: usize) -> Span {
         self.recorded.get(index).copied().unwrap_or_default()
     }
 
-    /// Recorded time between a sample and the one before it; none before the first, and none across a break.
+    /// The recorded time between a sample and the one before it; zero before the first, and across a break.
     pub(crate) fn step(&self, index: usize) -> Span {
         let before = index.checked_sub(1).map(|before| self.recorded(before));
         before.map_or(Span::ZERO, |before| self.recorded(index) - before)
     }
 
-    /// How much was recorded from one sample to a later one; none where they are not in order.
+    /// The recorded time from one sample to a later one; zero where they are not in order.
     pub(crate) fn recorded_between(&self, first: usize, last: usize) -> Span {
         self.recorded(last).saturating_sub(self.recorded(first))
     }
 
-    /// From one sample to a later one.
+    /// The stretch from one sample to a later one.
     pub(crate) fn stretch(&self, first: usize, last: usize) -> Stretch {
         Stretch {
             first,

@@ -1,4 +1,4 @@
-//! Conditions: when something holds.
+//! Conditions: whether something holds over time.
 
 use units::Span;
 
@@ -7,8 +7,8 @@ use crate::stretch::Stretch;
 
 /// Whether something holds, sample by sample; unknown where it was not measured.
 ///
-/// The value at sample *i* covers the time since sample *i − 1*, as rates do; no time where nothing was recorded between
-/// the two.
+/// The value at sample *i* covers the time since sample *i − 1*, as rates do. It covers no time where nothing was
+/// recorded between the two.
 #[derive(Debug, Clone)]
 pub struct Condition {
     pub(crate) clock: TimelineClock,
@@ -18,12 +18,13 @@ pub struct Condition {
 impl Condition {
     /// The share of a stretch for which the condition must hold: an engineering choice.
     pub const SUSTAINED: f64 = 0.7;
-    /// An interruption up to this long does not end a stretch: an engineering choice, a late sample and its neighbours.
+    /// An interruption up to this long does not end a stretch: an engineering choice, one late sample and its
+    /// neighbours.
     const SHORT_HOLE: Span = Span::from_secs(5);
-    /// The same, where samples are rarer.
+    /// The same as a number of samples, where samples are further apart.
     const FEW_SAMPLES: usize = 2;
 
-    /// Both hold. Unknown where either is unknown, unless the other says no.
+    /// The condition that both hold. Unknown where either is unknown, unless the other is false.
     pub fn and(&self, other: &Self) -> Self {
         self.join(other, |a, b| match (a, b) {
             (Some(false), _) | (_, Some(false)) => Some(false),
@@ -32,7 +33,7 @@ impl Condition {
         })
     }
 
-    /// Either holds. Unknown where either is unknown, unless the other says yes.
+    /// The condition that either holds. Unknown where either is unknown, unless the other is true.
     pub fn or(&self, other: &Self) -> Self {
         self.join(other, |a, b| match (a, b) {
             (Some(true), _) | (_, Some(true)) => Some(true),
@@ -58,7 +59,7 @@ impl Condition {
         self.holds.get(index).copied().flatten()
     }
 
-    /// Total time for which it holds.
+    /// The total time for which it holds.
     pub fn total(&self) -> Span {
         let nanos = (1..self.holds.len())
             .filter(|&i| self.holds[i] == Some(true))
@@ -67,7 +68,7 @@ impl Condition {
         Span::from_nanos(nanos)
     }
 
-    /// The stretches in which it holds in every sample, in order; a break ends one.
+    /// The stretches in which it holds at every sample, in order; a break ends a stretch.
     pub fn runs(&self) -> Vec<Stretch> {
         let mut runs: Vec<Stretch> = Vec::new();
         for at in (1..self.holds.len()).filter(|at| self.holds_since(*at)) {
@@ -83,12 +84,12 @@ impl Condition {
         runs
     }
 
-    /// Whether it holds at some sample.
+    /// Whether it holds at any sample.
     pub fn ever_holds(&self) -> bool {
         self.holds.contains(&Some(true))
     }
 
-    /// Whether it holds at some sample, as far as is known.
+    /// Whether it holds at any sample or may hold at one where it is unknown.
     pub fn could_hold(&self) -> bool {
         self.holds.iter().any(|holds| *holds != Some(false))
     }
@@ -100,9 +101,9 @@ impl Condition {
             .max_by_key(Stretch::duration)
     }
 
-    /// The stretches in which it holds, in order: runs, joined across holes of a few samples as long as it holds for at
-    /// least 70 % of what they make together. Whether two runs are joined rests on what lies between them alone, so that
-    /// what was watched before and after changes none. Where no time was recorded at all, as with a single sample, the
+    /// The stretches in which it holds, in order: runs, joined across holes of a few samples where it holds for at
+    /// least 70 % of the joined stretch. Whether two runs are joined depends only on what is between them, so that the
+    /// samples before and after do not matter. Where no time was recorded at all, as with a single sample, returns the
     /// last sample at which it holds.
     pub fn bridged_runs(&self) -> Vec<Stretch> {
         let Some(last) = self.holds.len().checked_sub(1) else {
@@ -125,7 +126,7 @@ impl Condition {
         joined.into_iter().map(|(stretch, _)| stretch).collect()
     }
 
-    /// Two stretches with how long it holds in each, as one; `None` where they are apart.
+    /// Joins two stretches, each with the time for which it holds in them; `None` where they are too far apart.
     fn bridge(&self, a: &(Stretch, Span), b: &(Stretch, Span)) -> Option<(Stretch, Span)> {
         let hole = b.0.from - a.0.to;
         let is_short = hole <= Self::SHORT_HOLE || b.0.first - a.0.last <= Self::FEW_SAMPLES;
@@ -135,7 +136,7 @@ impl Condition {
         (is_short && is_dense).then_some((whole, held))
     }
 
-    /// Whether it holds for the time since the sample before, which was recorded.
+    /// Whether it holds for the time since the sample before, and that time was recorded.
     fn holds_since(&self, index: usize) -> bool {
         self.holds[index] == Some(true) && self.clock.step(index) > Span::ZERO
     }
@@ -236,7 +237,8 @@ mod tests {
     }
 
     proptest! {
-        /// Runs lie apart, in order, hold at both ends and for most of the time, and every sample at which it holds is in one.
+        /// Runs do not touch, are in order, hold at both ends and for most of the time, and contain every sample at
+        /// which the condition holds.
         #[test]
         fn bridged_runs_cover_what_holds(holds in proptest::collection::vec(0u8..3, 2..60)) {
             let condition = condition(&holds);

@@ -1,8 +1,8 @@
-//! Events: what happened at one time, in addition to what samples show.
+//! Events: what happened at one time, beyond what samples show.
 
 use crate::sample::Stamp;
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
     /// An OOM kill, of the host or of a cgroup.
@@ -19,7 +19,7 @@ pub enum EventKind {
     Suspend,
     /// The wall clock was set.
     ClockStep,
-    /// No samples for a time.
+    /// No samples were taken for a time.
     Gap,
     /// The recorder started.
     RecorderStarted,
@@ -36,7 +36,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether it may explain what charts show, and is worth a label there.
+    /// Whether it may explain what charts show, so that charts label it.
     pub const fn explains(self) -> bool {
         match self {
             Self::OomKill
@@ -103,11 +103,11 @@ impl EventKind {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub stamp: Stamp,
-    /// What.
+    /// Its kind.
     pub kind: EventKind,
-    /// To what: a process, a cgroup, a tunable; empty for the host.
+    /// What it happened to: a process, a cgroup, a tunable; empty for the host.
     pub subject: String,
     /// One human-readable sentence.
     pub text: String,
@@ -141,7 +141,7 @@ mod tests {
             (event(kill, 5_000, "a"), &all[..], false),
             (event(kill, 12, "c"), &all[..], false),
             (event(failure, 12, "b"), &all[..], true),
-            // The kernel does repeat itself.
+            // The kernel may log the same lines more than once.
             (event(failure, 12, "b"), &all[..2], false),
             (
                 event(EventKind::OomKill, 10, "a\noom_reaper: reaped"),

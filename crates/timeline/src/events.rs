@@ -1,10 +1,9 @@
-//! What happened while a source was recorded, as one list in order of time: kills and failed allocations, limit hits of
-//! cgroups, changed settings, reboots and other breaks, and what a recorder noted.
+//! What happened while a source was recorded, as one list in order of time: kills and failed allocations, limit hits
+//! of cgroups, changed settings, reboots and other breaks, and events that a recorder noted.
 //!
-//! Several sources may report one event: the kernel's log, the counters of a cgroup and of its ancestors, a recorder that
-//! read both. Each event is listed once, from the source that knows most: the kernel's report, then the recorder's event,
-//! then counters.
-//! Cost: proportional to changes of counters, not to samples.
+//! Several sources may report the same event: the kernel's log, the counters of a cgroup and of its ancestors, a
+//! recorder that read both. Each event is listed once, from the source that knows most: the kernel's report, then the
+//! recorder's event, then counters. The cost is proportional to changes of counters, not to samples.
 
 mod breaks;
 mod counters;
@@ -23,26 +22,28 @@ pub use counters::{CounterRise, cgroup_counter_rises, host_counter_rises};
 pub use event_time::EventTime;
 pub use kills::{Kill, kills_since_boot, recent_kills};
 
-/// Two reports of one event are this close: a recorder reads settings once a minute and notes a kill a moment later.
+/// Two reports of one event are at most this far apart: a recorder reads settings once a minute and notes a kill a
+/// moment later.
 const NEAR_KILL: Span = Span::from_secs(90);
 
-/// An event, and what is known of its time.
+/// An event, and how exactly its time is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatedEvent {
-    /// What happened. Its stamp is the time in the kernel's log if there is one, else of the first reading that shows it.
+    /// The event. Its stamp is the time in the kernel's log if there is one, or else of the first reading that shows
+    /// it.
     pub event: Event,
     /// How exact the stamp is.
     pub dated: Dated,
-    /// When it ended; `None` for what has no duration.
+    /// The end of the event; `None` for an event without duration.
     pub until: Option<Stamp>,
 }
 
-/// How exactly it is known when something happened.
+/// How exactly the time of an event is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dated {
     /// At the stamp.
     Exactly,
-    /// Between this reading, which does not show it yet, and the stamp.
+    /// Between this reading, which does not yet show it, and the stamp.
     Since(Stamp),
     /// At some time before the stamp.
     Before,
@@ -54,7 +55,7 @@ pub enum Dated {
 #[derive(Debug)]
 struct PlacedEvent {
     at: EventTime,
-    /// When it ended; as `at` for what has no duration.
+    /// The end of the event; equals `at` for an event without duration.
     until: EventTime,
     dated_event: DatedEvent,
 }
@@ -80,7 +81,7 @@ impl PlacedEvent {
         self.dated_event.event.kind
     }
 
-    /// Whether both may be one event, by kind and time.
+    /// Whether both may be the same event, by kind and time.
     fn is_near(&self, other: &Self) -> bool {
         self.kind() == other.kind()
             && self.at <= other.until.plus(NEAR_KILL)
@@ -88,7 +89,8 @@ impl PlacedEvent {
     }
 }
 
-/// All events, in order of time. A recorder's events are those of the whole source, the others those of this timeline.
+/// Returns all events, in order of time. A recorder's events are those of the whole source, the others those of this
+/// timeline.
 pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
     let mut noted = noted(timeline);
     let reports = kernel::of_timeline(timeline);
@@ -100,7 +102,7 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         .filter_map(|kill| kill.event(timeline))
         .collect();
     derived.extend(counters::limit_hits(timeline, facts));
-    // The recorder saw it happen; counters and clocks only show that it did.
+    // The recorder saw the event happen; counters and clocks only show that it did.
     derived.retain(|placed| !noted.iter().any(|note| is_same_event(note, placed)));
     let breaks = breaks::events(timeline);
     let changes: Vec<PlacedEvent> = facts
@@ -108,7 +110,8 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         .iter()
         .map(|change| fact_change(timeline, change))
         .collect();
-    // The timeline knows both readings of a changed setting and both ends of a break; the recorder's event has one.
+    // The timeline knows both readings of a changed setting and both ends of a break; the recorder's event has only
+    // one.
     noted.retain(|note| {
         let mut derived = breaks.iter().chain(&changes);
         !derived.any(|event| is_same_event(event, note))
@@ -120,7 +123,8 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
     all.into_iter().map(|placed| placed.dated_event).collect()
 }
 
-/// Whether a recorder's event and one derived from samples are the same. Breaks of one kind close together are one.
+/// Whether a recorder's event and one derived from samples are the same. Breaks of one kind close together count as
+/// one.
 fn is_same_event(a: &PlacedEvent, b: &PlacedEvent) -> bool {
     a.is_near(b) && a.dated_event.event.subject == b.dated_event.event.subject
 }
@@ -156,7 +160,7 @@ fn choice(text: &str) -> &str {
     chosen.map_or(text, |(choice, _)| choice)
 }
 
-/// The clocks at a time of the timeline.
+/// The stamp of a time on the timeline's clock.
 fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
     let after = timeline.times().partition_point(|time| *time <= at);
     let index = after.saturating_sub(1);

@@ -1,13 +1,13 @@
-//! What changes rarely on a host: kernel, tunables, topology, limits; and when it changed.
+//! What changes rarely on a host (kernel, tunables, topology, limits) and when it changed.
 //!
-//! A fact is declared once here, with the file it comes from. Rules use the constant; a fact that the source does
-//! not have is `None`, never a default.
+//! Each fact is declared once here, with the file it comes from. Rules use the constant; a fact that the source lacks
+//! is `None`, never a default.
 
 use std::collections::BTreeMap;
 
 use units::{Bytes, PageSize, Span};
 
-/// A tunable or setting that a kernel file holds as a short text.
+/// A tunable or setting that a kernel file gives as a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {
     /// Dotted name: `vm.swappiness`, `thp.enabled`.
@@ -67,7 +67,7 @@ facts! {
     KERNEL_VERSION = "kernel.version", "/proc/version", "The kernel's version and build.";
 }
 
-/// What stands before the release in `/proc/version`.
+/// The text before the release in `/proc/version`.
 const VERSION_PREFIX: &str = "Linux version ";
 
 /// A kernel's version number.
@@ -80,7 +80,7 @@ pub struct KernelVersion {
 }
 
 impl KernelVersion {
-    /// From a release (`6.1.0-56-cloud-amd64`) or the text of `/proc/version`.
+    /// Parses a release (`6.1.0-56-cloud-amd64`) or the text of `/proc/version`.
     pub fn parse(text: &str) -> Option<Self> {
         let release = text
             .strip_prefix(VERSION_PREFIX)
@@ -117,7 +117,7 @@ pub struct Node {
 pub struct Disk {
     /// Kernel name.
     pub name: String,
-    /// Whether it spins; `None` where not known.
+    /// Whether it is a rotating disk; `None` where unknown.
     pub rotational: Option<bool>,
 }
 
@@ -128,7 +128,7 @@ pub struct MemoryMount {
     pub point: String,
     /// `tmpfs`, `ramfs`, `devtmpfs`.
     pub kind: String,
-    /// Its `size=` option, where given in bytes.
+    /// Its `size=` option in bytes; `None` where not given as such.
     pub size: Option<Bytes>,
 }
 
@@ -144,29 +144,29 @@ pub struct Container {
 /// A fact that changed while the source was recorded, at some time between two readings of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The last reading of the value before, on the timeline's clock; `None` where that is not known, or was before the
+    /// The last reading of the old value, on the timeline's clock; `None` where it is unknown or from before the
     /// timeline's beginning.
     pub since: Option<Span>,
-    /// The first reading of the value after, on the timeline's clock.
+    /// The first reading of the new value, on the timeline's clock.
     pub at: Span,
-    /// Which.
+    /// The fact that changed.
     pub fact: Fact,
-    /// Its value before.
+    /// The old value.
     pub from: String,
-    /// Its value from then on.
+    /// The new value.
     pub to: String,
 }
 
-/// What is known about a host apart from its signals.
+/// What is known about a host besides its signals.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     values: BTreeMap<&'static str, String>,
-    /// When each was read last; absent for those read only before the timeline's beginning.
+    /// When each fact was last read; absent for facts that were read only before the timeline's beginning.
     read: BTreeMap<&'static str, Span>,
     changes: Vec<Change>,
     /// Size of a base page.
     pub page_size: Option<PageSize>,
-    /// USER_HZ: clock ticks a second in `/proc/stat`; 100 where not known.
+    /// USER_HZ: clock ticks a second in `/proc/stat`; 100 where unknown.
     pub ticks_per_second: Option<u64>,
     /// CPUs online.
     pub cpus: Option<u32>,
@@ -187,14 +187,14 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Notes a fact's text (without its final newline). Another value than before is a change.
+    /// Records a fact's text (without its final newline). A value that differs from the one before is a change.
     pub fn record(&mut self, at: Span, fact: Fact, text: &str) {
         let text = text.trim();
         let since = self.read.insert(fact.name, at);
         match self.values.get_mut(fact.name) {
             Some(known) if known == text => {}
             Some(known) if fact == KERNEL_VERSION && text.starts_with(known.as_str()) => {
-                // Its release was known, and now the build is.
+                // Only the release was known; now the build is known as well.
                 text.clone_into(known);
             }
             Some(known) => {
@@ -213,19 +213,19 @@ impl Facts {
         }
     }
 
-    /// Notes that a fact was read again and still had the value that is known.
+    /// Records that a fact was read again with the same value.
     pub fn read_again(&mut self, at: Span, fact: Fact) {
         let last = self.read.entry(fact.name).or_insert(at);
         *last = at.max(*last);
     }
 
-    /// Notes that the known value of a fact was read before the timeline's beginning only.
+    /// Records that a fact was read only before the timeline's beginning.
     pub fn read_before(&mut self, fact: Fact) {
         self.read.remove(fact.name);
     }
 
-    /// Notes the kernel's release (`6.1.0-56-cloud-amd64`), from a source that has no more of `/proc/version` than this.
-    /// What is known of the kernel already stays.
+    /// Records the kernel's release (`6.1.0-56-cloud-amd64`) from a source that has no more of `/proc/version`. A
+    /// kernel version that is already known stays.
     pub fn note_release(&mut self, release: &str) {
         if self.text(KERNEL_VERSION).is_none() {
             let text = format!("{VERSION_PREFIX}{}", release.trim());
@@ -238,7 +238,7 @@ impl Facts {
         self.values.get(fact.name).map(String::as_str)
     }
 
-    /// The fact as a number; `None` also where it is not one.
+    /// The fact as a number; `None` also where its text is not a number.
     pub fn number(&self, fact: Fact) -> Option<u64> {
         number(self.text(fact)?)
     }
@@ -286,7 +286,7 @@ impl Facts {
             .map(|(name, text)| (*name, text.as_str()))
     }
 
-    /// The fact as a number at a time of the timeline's clock: what it was before the changes that came later.
+    /// The fact as a number at a time of the timeline's clock: later changes are undone.
     pub fn number_at(&self, fact: Fact, at: Span) -> Option<u64> {
         number(self.text_at(fact, at)?)
     }
@@ -299,7 +299,7 @@ impl Facts {
         }
     }
 
-    /// The same as they were at a time of the timeline's clock; what changed before stays known.
+    /// The facts as they were at a time of the timeline's clock; earlier changes stay.
     #[must_use]
     pub fn as_of(&self, at: Span) -> Self {
         let mut then = self.clone();
@@ -310,7 +310,7 @@ impl Facts {
         then
     }
 
-    /// The same as they were within a part of the source, on the part's clock: what changed later is undone.
+    /// The facts as they were within a part of the source, on the part's clock: later changes are undone.
     #[must_use]
     pub fn within(mut self, from: Span, to: Span) -> Self {
         let later = self.changes.extract_if(.., |change| change.at > to);
@@ -329,7 +329,7 @@ impl Facts {
         self
     }
 
-    /// The same with what changed before: `past` ends where this begins, at a time of the past's clock.
+    /// The facts with the changes of the past added: `past` ends at `at` on its own clock, where this timeline begins.
     #[must_use]
     pub fn after(mut self, past: &Self, at: Span) -> Self {
         let own = std::mem::take(&mut self.changes);
@@ -364,19 +364,19 @@ impl Facts {
         self
     }
 
-    /// Forgets what changed, so that it does not pile up where facts are read for months; what is known stays, with when
-    /// it was read.
+    /// Forgets all changes, so that they do not pile up where facts are read for months; the values and the times of
+    /// reading stay.
     pub fn forget_changes(&mut self) {
         self.changes.clear();
     }
 
-    /// What changed while the source was watched.
+    /// The changes while the source was watched.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 }
 
-/// A setting's text as a number; `None` where it is none.
+/// A setting's text as a number; `None` where it is not a number.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -430,7 +430,7 @@ mod tests {
             facts.changes().iter().map(ends).collect()
         };
         assert_eq!(between(&facts), [(Some(10.0), 20.0), (Some(30.0), 40.0)]);
-        // A part that begins between the two readings does not know the first.
+        // A part that begins between the two readings does not include the first.
         let part = facts
             .clone()
             .within(Span::from_secs(15), Span::from_secs(60));

@@ -1,5 +1,5 @@
-//! Whether two kernel reports are the same one: by kind, by subject (a process is killed once) and by time. The text is not
-//! compared: each source may have cut it differently.
+//! Whether two kernel reports are the same: by kind, by subject (a process is killed once) and by time. Texts are not
+//! compared, because each source may have cut them differently.
 
 use units::{Span, WallClock};
 
@@ -7,13 +7,14 @@ use crate::event::{Event, EventKind};
 use crate::kernel_report::{KernelReport, ReportKind};
 use crate::sample::Stamp;
 
-/// The clock of the kernel's log, which is not adjusted, and the boot clock drift apart by this in months; a recorder that
-/// starts does not know yet by how much.
+/// The kernel log's clock, which is not adjusted, and the boot clock drift apart by this much in months; a recorder
+/// that has just started does not yet know the difference.
 const MAX_CLOCK_DRIFT: Span = Span::from_mins(10);
-/// Where no process is named, or the kernel may log the same of one process again, times of one report differ by less.
+/// The most by which times of one report differ where no process is named, or where the kernel may log the same of one
+/// process again.
 const SAME_TIME: Span = Span::from_secs(2);
 
-/// Whether two reports are one.
+/// Whether two reports are the same.
 pub(crate) fn is_same_report(one: (&KernelReport, Stamp), other: (&KernelReport, Stamp)) -> bool {
     let (one, other) = (
         ReportIdentity::new(one.0, one.1),
@@ -22,13 +23,14 @@ pub(crate) fn is_same_report(one: (&KernelReport, Stamp), other: (&KernelReport,
     one.is(&other)
 }
 
-/// Whether a recorder's event is of this report.
+/// Whether a recorder's event describes this report.
 pub(crate) fn is_same_as_event(report: (&KernelReport, Stamp), note: &Event) -> bool {
     ReportIdentity::new(report.0, report.1).is(&ReportIdentity::from_event(note))
 }
 
 impl Event {
-    /// Whether it repeats an earlier event. After a recorder was killed, the next one reads a part of the kernel's log again.
+    /// Whether it repeats an earlier event: after a recorder was killed, the next one reads a part of the kernel's log
+    /// again.
     pub(crate) fn is_repeated_in(&self, earlier: &[Self]) -> bool {
         if self.report.is_empty() {
             return false;
@@ -49,8 +51,8 @@ impl Event {
             || self.has_same_text(other)
     }
 
-    /// Whether the kernel logged the same of the same subject at about the same time after boot. Lines that it adds a moment
-    /// later, when the OOM reaper is done, may be in one and not in the other.
+    /// Whether the kernel logged the same text about the same subject at about the same time after boot. Lines that
+    /// the kernel adds a moment later, when the OOM reaper is done, may be missing from either.
     fn has_same_text(&self, other: &Self) -> bool {
         let boots = [self, other].map(|event| event.stamp.boot.as_nanos());
         (self.kind, &self.subject) == (other.kind, &other.subject)
@@ -60,7 +62,7 @@ impl Event {
     }
 }
 
-/// Whether a recorder started after the first of these.
+/// Whether a recorder started after the first of these events.
 fn restarted(events: &[Event]) -> bool {
     let mut later = events.iter().skip(1);
     later.any(|event| event.kind == EventKind::RecorderStarted)
@@ -95,7 +97,7 @@ impl ReportIdentity {
         }
     }
 
-    /// Whether both are one thing.
+    /// Whether both identify the same report.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let within = if self.kind == EventKind::OomKill && !self.subject.is_empty() {
             MAX_CLOCK_DRIFT
@@ -108,9 +110,9 @@ impl ReportIdentity {
     }
 }
 
-/// Whether two stamps are that close, on each clock that both have. After months a log's time is converted with another
-/// clock difference, but boot and wall clock shift alike; those of two boots do not, though a process may have the same PID
-/// and the same time since boot in each.
+/// Whether two stamps are this close on each clock that both have. After months a log's time is converted with another
+/// clock difference, but its boot and wall clocks shift alike. Those of two boots do not shift alike, though a process
+/// may have the same PID and the same time since boot in both.
 fn are_within(one: Stamp, other: Stamp, within: Span) -> bool {
     let boot = later_by(one.boot.as_nanos(), other.boot.as_nanos());
     let wall = one
@@ -159,11 +161,11 @@ mod tests {
         let first = (kill(7, "hog"), stamp(100, 1_000));
         for (other, at, is_same) in [
             (kill(7, "hog"), stamp(100, 1_000), true),
-            // Read again by a recorder that took the clocks to be a minute apart.
+            // Read again by a recorder with clocks that differ by a minute.
             (kill(7, "hog"), stamp(160, 1_060), true),
             (kill(8, "hog"), stamp(100, 1_000), false),
             (kill(7, "dog"), stamp(100, 1_000), false),
-            // The same process of the next boot, which has the same PID as long after it.
+            // A process of the next boot with the same PID at the same time after boot.
             (kill(7, "hog"), stamp(100, 1_300), false),
             (kill(7, "hog"), stamp(5_000, 5_900), false),
         ] {

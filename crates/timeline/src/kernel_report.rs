@@ -1,8 +1,8 @@
 //! The kernel log's report of an OOM kill or of a failed allocation.
 //!
-//! Pure data, in bytes: pages are converted with the page size that the report shows. The host's memory is a [`Row`] of the
-//! signals of `/proc/meminfo`, so that every rule can use it; what no signal can hold (the request, watermarks with their
-//! reserves, the killed process) is here.
+//! Pure data, in bytes: pages are converted with the page size that the report shows. The host's memory is a [`Row`]
+//! of the signals of `/proc/meminfo`, so that every rule can use it; what no signal can express (the request,
+//! watermarks with their reserves, the killed process) is here.
 
 use units::{Bytes, PageSize, Span};
 
@@ -14,7 +14,7 @@ use crate::sample::Row;
 pub struct KernelReport {
     /// What it is about.
     pub kind: ReportKind,
-    /// The log's stamp, where it has no year and so is no wall-clock time.
+    /// The log's stamp, if it has no year and so is not a wall-clock time.
     pub stamp: Option<LogStamp>,
     /// The process that requested memory.
     pub invoker: Option<Invoker>,
@@ -32,7 +32,8 @@ pub struct KernelReport {
     pub group: Option<GroupReport>,
     /// Kernel release: `5.15.0-116-generic`.
     pub kernel: Option<String>,
-    /// Size of a base page, as the sizes of free blocks or the table of tasks show it; `None` where nothing shows it.
+    /// Size of a base page, as shown by the sizes of free blocks or by the table of tasks; `None` where neither shows
+    /// it.
     pub page_size: Option<PageSize>,
     /// The host's memory: MemFree, AnonPages, Slab, SwapFree …, as far as printed.
     pub host: Row,
@@ -40,7 +41,7 @@ pub struct KernelReport {
     pub zones: Vec<ZoneReport>,
     /// Tasks that could have been killed, in the order printed.
     pub tasks: Vec<ReportTask>,
-    /// How many further tasks the table has: a very long one is cut.
+    /// The number of further tasks in the table: a very long one is cut.
     pub tasks_left_out: usize,
     /// The killed processes; several where a whole cgroup was killed.
     pub killed: Vec<Killed>,
@@ -48,13 +49,13 @@ pub struct KernelReport {
     pub slab_cache: Option<String>,
     /// Functions of the call trace, innermost first; at most 64.
     pub trace: Vec<String>,
-    /// How many lines it has.
+    /// The number of its lines.
     pub lines: usize,
     /// Lines that were not understood: their number within the report, from 1, and their text (cut).
     pub not_understood: Vec<(usize, String)>,
-    /// How many lines were not understood, including those not stored.
+    /// The number of lines that were not understood, including those not stored.
     pub not_understood_in_all: usize,
-    /// Whether its end is missing: no kill, no table, where one is due.
+    /// Whether its end is missing: the kill or the table, where there should be one.
     pub is_cut: bool,
 }
 
@@ -119,7 +120,7 @@ pub struct GroupReport {
     pub path: String,
     /// The cgroup of the victim; empty where not printed.
     pub victim_path: String,
-    /// Which interface the figures are of; `None` where nothing shows it.
+    /// The cgroup version of the figures; `None` where nothing shows it.
     pub mode: Option<CgroupMode>,
     /// Memory.
     pub memory: Option<GroupLimit>,
@@ -138,14 +139,14 @@ pub struct GroupReport {
 pub struct GroupLimit {
     /// What is charged.
     pub usage: Bytes,
-    /// The limit; 2^63 less a page and more mean none.
+    /// The limit; values from 2^63 less a page mean no limit.
     pub limit: Bytes,
     /// How often it was hit.
     pub failures: u64,
 }
 
 impl GroupLimit {
-    /// Larger limits are the kernel's way to write "none".
+    /// Larger limits are how the kernel writes "none".
     const NONE_FROM: Bytes = Bytes::from_gib(1 << 30);
 
     /// Whether there is a limit at all.
@@ -153,7 +154,7 @@ impl GroupLimit {
         self.limit < Self::NONE_FROM
     }
 
-    /// Whether the limit is reached but for a charge batch (64 pages on each CPU) or a huge page.
+    /// Whether usage is within a charge batch (64 pages on each CPU) or a huge page of the limit.
     pub fn is_full(&self) -> bool {
         let slack = Bytes::from_mib(2).max(Bytes::new(self.limit.get() / 100));
         self.is_limited() && self.usage + slack >= self.limit
@@ -169,21 +170,21 @@ pub struct ZoneReport {
     pub name: String,
     /// Free memory.
     pub free: Bytes,
-    /// Below this only privileged requests are served; boost included.
+    /// The watermark below which only privileged requests are served; boost included.
     pub min: Bytes,
-    /// Where kswapd starts.
+    /// The watermark at which kswapd starts.
     pub low: Bytes,
-    /// Where kswapd stops.
+    /// The watermark at which kswapd stops.
     pub high: Bytes,
-    /// How far the watermarks are boosted; 0 where not printed.
+    /// How much the watermarks are boosted; 0 where not printed.
     pub boost: Bytes,
     /// Reserved for high-order atomic requests; part of `free`. 0 where not printed.
     pub reserved_highatomic: Bytes,
-    /// Of `free`, usable for movable requests only.
+    /// The part of `free` that only movable requests may use.
     pub free_cma: Bytes,
     /// RAM that the allocator manages; `present` on kernels before 3.9, which do not print it.
     pub managed: Bytes,
-    /// Free pages on per-CPU lists, not in `free`.
+    /// Free pages on per-CPU lists; not part of `free`.
     pub free_pcp: Bytes,
     /// File pages on the zone's LRU lists: what was left to reclaim.
     pub file: Bytes,
@@ -196,19 +197,19 @@ pub struct ZoneReport {
 /// Free blocks of one order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FreeBlocks {
-    /// How many.
+    /// The number of blocks.
     pub count: u64,
-    /// Whom they may serve, as printed: `U` unmovable, `M` movable, `E` reclaimable, `H` high-order atomic, `C` CMA,
-    /// `R` reserve or reclaimable by kernel; empty where not printed.
+    /// The requests that they may serve, as printed: `U` unmovable, `M` movable, `E` reclaimable, `H` high-order
+    /// atomic, `C` CMA, `R` reserve or reclaimable by kernel; empty where not printed.
     pub types: String,
 }
 
 /// A task of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportTask {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
-    /// Thread group; differs from `pid` where the main thread is gone.
+    /// Thread group ID; differs from `pid` where the main thread is gone.
     pub tgid: u32,
     /// Address space.
     pub total_vm: Bytes,
@@ -229,7 +230,7 @@ pub struct ReportTask {
 /// A process that was killed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Killed {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
     /// Its name.
     pub name: String,
@@ -253,7 +254,7 @@ impl Killed {
         named(&self.name, self.pid)
     }
 
-    /// What was resident, as far as printed.
+    /// The resident memory, as far as printed.
     pub fn rss(&self) -> Option<Bytes> {
         [self.anon, self.file, self.shmem]
             .into_iter()
@@ -278,7 +279,8 @@ fn named(name: &str, pid: u32) -> String {
 }
 
 impl KernelReport {
-    /// Its subject, as `java (4242)`: the first process killed, or the one with the failed request; empty where none is named.
+    /// The subject as `java (4242)`: the first process killed, or the one with the failed request; empty where none is
+    /// named.
     pub fn subject(&self) -> String {
         let victim = || self.killed.first().map(Killed::named);
         let asker = || self.invoker.as_ref().map(Invoker::named);
@@ -298,8 +300,8 @@ impl KernelReport {
                 .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
     }
 
-    /// Whether it shows if the host ran out of memory or a cgroup. The line `Killed process 812 (java)` alone does
-    /// not: kernels before 5.1 end both kinds of report with it.
+    /// Whether it shows if the host or a cgroup ran out of memory. The line `Killed process 812 (java)` alone does
+    /// not: in kernels before 5.1 it ends both kinds of report.
     pub fn shows_scope(&self) -> bool {
         self.constraint.is_some()
             || self.group.is_some()
@@ -309,7 +311,7 @@ impl KernelReport {
             || !self.host.is_empty()
     }
 
-    /// Whether it shows memory and no failure: a requested dump (SysRq m), or the middle of a report that lost its ends.
+    /// Whether it shows memory and no failure: a requested dump (SysRq m), or the middle of a report without its ends.
     pub fn is_memory_dump(&self) -> bool {
         let in_oom =
             |function: &String| function == "out_of_memory" || function.starts_with("oom_kill");
@@ -323,7 +325,8 @@ impl KernelReport {
             && !self.trace.iter().any(in_oom)
     }
 
-    /// NUMA nodes that the request was confined to, as printed; `None` where it was not, or is not printed.
+    /// NUMA nodes that the request was confined to, as printed; `None` where it was not confined, or nothing is
+    /// printed.
     pub fn confined_to(&self) -> Option<&str> {
         match self.constraint? {
             Constraint::MemoryPolicy => self.nodemask.as_deref().or(self.mems_allowed.as_deref()),

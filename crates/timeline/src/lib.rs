@@ -1,9 +1,9 @@
 //! A host over time, as pure data: no I/O, no clock.
 //!
-//! Three nouns: a **signal** ([`signals`]) is one quantity, an entry of the catalogue typed by kind and unit; a **sample**
-//! ([`Sample`]) is all readings of one time; a **timeline** ([`Timeline`]) is samples in order. A timeline gives
-//! **tracks** ([`Track`]): the values of one signal, or a rate computed from them, on the timeline's clock.
-//! [`Facts`] hold what changes rarely.
+//! Three nouns: a **signal** ([`signals`]) is one quantity, an entry of the catalogue, with kind and unit as its
+//! type; a **sample** ([`Sample`]) is all readings of one time; a **timeline** ([`Timeline`]) is samples in order.
+//! From a timeline come **tracks** ([`Track`]): the values of one signal, or a rate computed from them, on the
+//! timeline's clock. [`Facts`] are what changes rarely.
 //!
 //! ```
 //! use timeline::{Sample, Timeline, signals::MEM_FREE};

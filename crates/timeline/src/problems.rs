@@ -1,4 +1,4 @@
-//! Problems of a source, human-readable: each once, and a bounded number.
+//! Problems of a source, human-readable, each listed once, and bounded in number.
 
 use crate::{Entity, Evicted, Timeline};
 use units::Count;
@@ -11,9 +11,9 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Further problems are only counted.
+    /// At most 20 problems are listed; further ones are only counted.
     const PROBLEMS_MAX: usize = 20;
-    /// Characters per problem: it may quote a hostile line.
+    /// The most characters of a problem, which may quote a hostile line.
     const TEXT_BYTES_MAX: usize = 300;
 
     /// Notes a problem.

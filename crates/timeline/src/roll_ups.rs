@@ -1,5 +1,5 @@
-//! Roll-ups of a part of a recording: the minimum and maximum of each level and the increase of each counter, minute by
-//! minute. Enough to rule out that a threshold was reached, without reading samples.
+//! Roll-ups of a part of a recording: the minimum and maximum of each level and the increase of each counter, minute
+//! by minute. They suffice to rule out that a threshold was reached, without reading samples.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,19 @@ use units::{Span, WallClock};
 use crate::sample::Stamp;
 use crate::signals::{Entity, SignalId};
 
-/// A minute of a recording: of the wall clock, or of the boot clock where there is no other. A reboot ends one, too.
+/// A minute of a recording: of the wall clock, or of the boot clock where there is no wall clock. A reboot ends it,
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minute {
-    /// The clocks at its last sample.
+    /// The stamp of its last sample.
     pub end: Stamp,
-    /// The time that its increases cover: from the last sample before it, gaps included, to its own last one. A whole minute
-    /// where nothing before it is known, which may be too long.
+    /// The time that its increases cover: from the last sample before the minute, gaps included, to its own last one.
+    /// A whole minute where nothing before it is known, which may be too long.
     pub duration: Span,
 }
 
 impl Minute {
-    /// When the time that its increases cover began; `None` without a wall clock.
+    /// The time at which its increases begin; `None` without a wall clock.
     pub fn start(&self) -> Option<WallClock> {
         self.end.wall.map(|end| end.minus(self.duration))
     }
@@ -28,17 +29,17 @@ impl Minute {
 /// A signal in a minute in which it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollUp {
-    /// Of a gauge: the least and the largest of all readings, in the catalogue's unit.
+    /// For a gauge: the smallest and largest of all readings, in the catalogue's unit.
     Level {
-        /// The least.
+        /// The smallest reading.
         min: u64,
-        /// The largest.
+        /// The largest reading.
         max: u64,
     },
-    /// Of a counter, in the catalogue's unit. Never negative, and without intervals across a reset, a reboot or a start, of
-    /// which samples show nothing either.
+    /// For a counter, in the catalogue's unit. Never negative; leaves out intervals across a reset, a reboot or a
+    /// start, as samples do.
     Increase {
-        /// By how much it grew since the reading before the minute's first one; `None` where unknown.
+        /// The growth since the reading before the minute's first one; `None` where unknown.
         by: Option<u64>,
         /// The highest increase per second between two readings, rounded up; `None` where unknown.
         fastest: Option<u64>,
@@ -46,7 +47,7 @@ pub enum RollUp {
 }
 
 impl RollUp {
-    /// The least level; `None` of a counter.
+    /// The smallest level; `None` for a counter.
     pub fn min(self) -> Option<u64> {
         match self {
             Self::Level { min, .. } => Some(min),
@@ -54,7 +55,7 @@ impl RollUp {
         }
     }
 
-    /// The largest level; `None` of a counter.
+    /// The largest level; `None` for a counter.
     pub fn max(self) -> Option<u64> {
         match self {
             Self::Level { max, .. } => Some(max),
@@ -62,7 +63,7 @@ impl RollUp {
         }
     }
 
-    /// By how much a counter grew; `None` of a gauge, and where it is not known.
+    /// The growth of a counter; `None` for a gauge, and where unknown.
     pub fn increase(self) -> Option<u64> {
         match self {
             Self::Level { .. } => None,
@@ -78,17 +79,17 @@ pub struct RollUps {
     entities: BTreeMap<Entity, Vec<EntityRollUps>>,
 }
 
-/// What is known of one entity, minute by minute.
+/// The roll-ups of one entity, minute by minute.
 #[derive(Debug, Clone)]
 pub struct EntityRollUps {
     /// What identifies it; empty for the host.
     pub key: String,
-    /// In order of the signals; for each one roll-up a minute.
+    /// In the order of the signals; each has one roll-up a minute.
     signals: Vec<(SignalId, Vec<Option<RollUp>>)>,
 }
 
 impl RollUps {
-    /// Minutes without any roll-up yet.
+    /// The minutes, without any roll-up yet.
     pub fn new(minutes: Vec<Minute>) -> Self {
         Self {
             minutes,
@@ -101,12 +102,12 @@ impl RollUps {
         &self.minutes
     }
 
-    /// How many minutes there are.
+    /// The number of minutes.
     pub fn len(&self) -> usize {
         self.minutes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no minutes.
     pub fn is_empty(&self) -> bool {
         self.minutes.is_empty()
     }
@@ -116,7 +117,7 @@ impl RollUps {
         self.entities.get(&entity).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an entity was read in a minute; the host always was.
+    /// Whether an entity was read in a minute; always true for the host.
     pub fn was_read(&self, entity: Entity, key: &str, minute: usize) -> bool {
         let of_minute = |(_, known): &(SignalId, Vec<Option<RollUp>>)| {
             known.get(minute).is_some_and(Option::is_some)
@@ -146,7 +147,7 @@ impl RollUps {
         self.entity(entity, key)?.get(signal)
     }
 
-    /// The roll-ups of a signal of an entity, to be filled: one for each minute, absent at first.
+    /// The roll-ups of an entity's signal, mutable: one for each minute, absent at first.
     pub fn entry(&mut self, entity: Entity, key: &str, signal: SignalId) -> &mut [Option<RollUp>] {
         let minutes = self.minutes.len();
         let all = self.entities.entry(entity).or_default();
@@ -168,7 +169,7 @@ impl RollUps {
 }
 
 impl EntityRollUps {
-    /// A signal, minute by minute: `None` inside for a minute in which it was not read; `None` where it was never read.
+    /// A signal, minute by minute: an inner `None` is a minute in which it was not read; `None` if it was never read.
     pub fn get(&self, signal: SignalId) -> Option<&[Option<RollUp>]> {
         let at = self.signals.binary_search_by_key(&signal, |(id, _)| *id);
         Some(&self.signals[at.ok()?].1)

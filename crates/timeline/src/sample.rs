@@ -11,16 +11,17 @@ use crate::signals::{Entity, Kind, Signal, SignalId};
 /// When a sample was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// CLOCK_BOOTTIME: runs during suspend, starts at zero with each boot. In a capture: time since its first sample.
+    /// CLOCK_BOOTTIME: runs during suspend, starts at zero with each boot. In a capture: the time since its first
+    /// sample.
     pub boot: Span,
-    /// CLOCK_MONOTONIC: stands still in suspend. `None` where the source does not have it.
+    /// CLOCK_MONOTONIC: stops during suspend. `None` where the source lacks it.
     pub awake: Option<Span>,
-    /// The wall clock, which may jump. `None` where the source does not have it.
+    /// The wall clock, which may jump. `None` where the source lacks it.
     pub wall: Option<WallClock>,
 }
 
 impl Stamp {
-    /// The clock that stands still in suspend, else the one that runs: what a pace counts by.
+    /// The clock that stops during suspend, or else the boot clock. Sampling intervals are measured by it.
     pub fn awake_or_boot(&self) -> Span {
         self.awake.unwrap_or(self.boot)
     }
@@ -70,11 +71,12 @@ impl Row {
 /// One entity's readings: a NUMA node, a zone, a disk, a cgroup, a process.
 #[derive(Debug, Clone, Default)]
 pub struct EntityRow {
-    /// What identifies it over time: `0/Normal`, `sda`, `/system.slice/ssh.service`, `4242@123456` (PID and start time).
+    /// What identifies it over time: `0/Normal`, `sda`, `/system.slice/ssh.service`, `4242@123456` (PID and start
+    /// time).
     pub key: String,
     /// Its display name: the process's name; empty where the key is enough.
     pub label: String,
-    /// What it belongs to: a process's service (systemd unit or cgroup); empty where not known.
+    /// What it belongs to, such as a process's service (systemd unit or cgroup); empty where unknown.
     pub group: String,
     /// Its readings.
     pub row: Row,
@@ -85,14 +87,14 @@ pub struct EntityRow {
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
-    /// The index of the row that a key had last; may be out of date, as it stays from sample to sample.
+    /// The last index of each key; it may be out of date, because it is kept from sample to sample.
     indexes: HashMap<String, usize>,
-    /// Rows of this sample that are not indexed: their keys were written after they were added.
+    /// The number of rows of this sample that are not indexed, because their keys were written after they were added.
     unindexed: usize,
 }
 
 impl EntityTable {
-    /// A new empty row; the caller writes `key` and `label`.
+    /// Adds an empty row; the caller writes `key` and `label`.
     pub fn add(&mut self) -> &mut EntityRow {
         self.unindexed += 1;
         self.next()
@@ -111,7 +113,7 @@ impl EntityTable {
         row
     }
 
-    /// The row with this key, added if absent: several files may describe one entity.
+    /// Returns the row with this key, added if absent: several files may describe one entity.
     pub fn entry(&mut self, key: &str) -> &mut EntityRow {
         if let Some(at) = self.find(key) {
             return &mut self.rows[at];
@@ -135,7 +137,7 @@ impl EntityTable {
             .copied()
             .filter(|at| rows.get(*at).is_some_and(|row| row.key == key))
             .or_else(|| {
-                // A text of 100,000 cgroups must not be walked for each of them.
+                // A text of 100,000 cgroups must not be searched once for each of them.
                 (self.unindexed > 0)
                     .then(|| rows.iter().position(|row| row.key == key))
                     .flatten()
@@ -145,7 +147,7 @@ impl EntityTable {
     fn forget(&mut self) {
         self.used = 0;
         self.unindexed = 0;
-        // Cgroups and processes come and go for months.
+        // Bounds the index: cgroups and processes come and go for months.
         if self.indexes.len() > self.rows.len().max(256) * 4 {
             self.indexes.clear();
         }
@@ -161,20 +163,20 @@ impl EntityTable {
         &self.rows[..self.used]
     }
 
-    /// The rows of this sample, to fill further: several files may describe one entity.
+    /// The rows of this sample, mutable: several files may describe one entity.
     pub fn rows_mut(&mut self) -> &mut [EntityRow] {
         &mut self.rows[..self.used]
     }
 }
 
-/// A field of a kernel file that the catalogue does not know; stored so that nothing of a new kernel is lost.
+/// A field of a kernel file that is not in the catalogue; stored so that nothing of a new kernel is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnknownField {
     /// The kernel file.
     pub file: &'static str,
-    /// The field as written there.
+    /// The field as written in the file.
     pub field: String,
-    /// Its value as written there, in the file's own unit.
+    /// Its value as written in the file, in the file's own unit.
     pub value: u64,
 }
 
@@ -187,10 +189,10 @@ pub struct UnknownFields {
 }
 
 impl UnknownFields {
-    /// A hostile file must not fill memory.
+    /// At most this many fields a sample: a hostile file must not fill memory.
     const ROWS_MAX: usize = 512;
 
-    /// Keeps a field that the catalogue does not know; beyond 512 a sample it is dropped.
+    /// Stores a field that is not in the catalogue; dropped beyond 512 a sample.
     pub fn keep(&mut self, file: &'static str, field: &str, value: u64) {
         if self.is_closed {
             return;
@@ -209,12 +211,13 @@ impl UnknownFields {
         slot.value = value;
     }
 
-    /// Drops fields until [`open`](Self::open) is called. There are dozens, each a text: a recorder keeps them rarely.
+    /// Drops fields until [`open`](Self::open) is called. There are dozens, each with a text: a recorder stores them
+    /// rarely.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Keeps fields again.
+    /// Stores fields again.
     pub fn open(&mut self) {
         self.is_closed = false;
     }
@@ -228,7 +231,7 @@ impl UnknownFields {
 /// All readings of one time.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
-    /// When.
+    /// When it was taken.
     pub stamp: Stamp,
     /// Readings of the whole host.
     pub host: Row,
@@ -264,12 +267,12 @@ impl Sample {
         &self.entities[entity as usize]
     }
 
-    /// The rows of one kind of entity, to fill.
+    /// The rows of one kind of entity, mutable.
     pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
         &mut self.entities[entity as usize]
     }
 
-    /// The row with this key, added if absent, and the unknown fields: a parser fills both at once.
+    /// Returns the row with this key, added if absent, and the unknown fields: a parser fills both at once.
     pub fn entry_and_unknown(
         &mut self,
         entity: Entity,

@@ -1,7 +1,8 @@
 //! The catalogue: every signal that memtide knows, with its kind, unit, source, meaning and names elsewhere.
 //!
-//! It is the one list. A signal is spelled as text nowhere else: Rust code names the constant; its type carries kind
-//! and unit, and parsers find a field's signal through [`field_of`]. `memtide signals` and `docs/signals.md` print it.
+//! This is the only list. A signal is not spelled as text elsewhere: Rust code uses the constant (its type carries
+//! kind and unit), and parsers find a field's signal through [`field_of`]. `memtide signals` and `docs/signals.md`
+//! print it.
 
 mod definition;
 mod files;
@@ -12,7 +13,7 @@ pub use definition::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef,
 pub use files::*;
 
 /// Declares the catalogue: `CONST: Kind<Unit> = name, file, field, scale, since, sar, pcp, node_exporter, meaning;`.
-/// An empty name elsewhere is none: `tests/names` lists those that were verified in the other tools' sources.
+/// An empty name means that the other tool has none: `tests/names` lists those verified in the tools' sources.
 macro_rules! signals {
     ($($entity:ident { $(
         $const:ident: $kind:ty = $name:literal, $file:expr, $field:literal, $scale:literal, $since:literal,
@@ -800,10 +801,10 @@ signals! {
     }
 }
 
-/// How many signals a process has.
+/// The number of signals of a process.
 pub const PROCESS_SIGNALS: usize = PROC_OOM_ADJ.id().index() + 1 - PROC_PARENT.id().index();
 
-/// Free blocks of a zone by order, for code that walks the orders.
+/// Free blocks of a zone by order, for code that iterates over the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [
     ZONE_BLOCKS_0,
     ZONE_BLOCKS_1,
@@ -823,7 +824,7 @@ pub fn by_name(name: &str) -> Option<(SignalId, &'static SignalDef)> {
     entries().find(|(_, def)| def.name == name)
 }
 
-/// The signals that one kernel file holds, by field name: what a parser needs to fill a row.
+/// The signals of one kernel file by field name, for parsers.
 pub fn field_of(file: &str) -> impl Iterator<Item = (&'static str, SignalId, &'static SignalDef)> {
     entries()
         .filter(move |(_, def)| def.file == file)

@@ -1,4 +1,4 @@
-//! A source: what every reader makes, and what every answer takes.
+//! A source: every reader returns one, and every answer is computed from one.
 
 mod range;
 
@@ -8,16 +8,16 @@ use units::Span;
 
 use crate::{Facts, Timeline};
 
-/// Samples of one host, what else is known of it, and where both come from.
+/// Samples of one host, its facts, and the origin of both.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// Its samples.
     pub timeline: Timeline,
-    /// What is known of the host apart from samples.
+    /// The host's facts.
     pub facts: Facts,
-    /// Where it was read.
+    /// Where it was read, and how much of it.
     pub origin: Origin,
-    /// What was wrong with it, in words; the rest was read.
+    /// What was wrong with it, in words; everything else was read.
     pub problems: Vec<String>,
 }
 
@@ -30,17 +30,17 @@ pub struct Origin {
     pub name: String,
     /// The blocks that were recognised in a text, in order; empty for this host and for captures.
     pub inputs: Vec<Input>,
-    /// Lines of a text that belong to no known form: prose, prompts.
+    /// The number of lines of a text that belong to no known form: prose, prompts.
     pub lines_skipped: usize,
-    /// The distance of samples where those of a recording were thinned out, in all of it or in parts: the timeline knows
-    /// which. `None` where every sample was read.
+    /// The interval to which the samples of a recording were thinned out, in all of it or in parts: the timeline
+    /// records which parts. `None` where every sample was read.
     pub thinned_to: Option<Span>,
     /// For a part of a source: how long after the source's first sample the part's first one was taken. `None` where
     /// nothing was left out.
     pub cut_at: Option<Span>,
-    /// Whether the source goes on after the last sample: the rest takes too much memory and was not read.
+    /// Whether the source continues after the last sample: the rest needs too much memory and was not read.
     pub is_cut_short: bool,
-    /// Index of the first live sample, where those before it are of this host's recording.
+    /// Index of the first live sample, where the samples before it come from this host's recording.
     pub live_from: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ pub struct Input {
     pub last_line: usize,
     /// The unit of its sizes; empty where it has none or writes it out.
     pub unit: &'static str,
-    /// Names of the signals that it gave.
+    /// Names of the signals read from it.
     pub signals: Vec<&'static str>,
     /// How many of its lines were not understood.
     pub not_understood: usize,
@@ -101,7 +101,7 @@ impl Source {
         }
     }
 
-    /// The same source with a name.
+    /// Returns the same source with another name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.origin.name = name.into();
@@ -110,7 +110,7 @@ impl Source {
 }
 
 impl SourceKind {
-    /// `live`, `capture`, `text`, `support bundle`, `recording`.
+    /// The name of the kind: `live`, `capture`, `text`, `support bundle`, `recording`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",

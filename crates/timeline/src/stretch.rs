@@ -2,7 +2,7 @@
 
 use units::Span;
 
-/// A part of a timeline, from one sample to a later one; both ends belong to it.
+/// A part of a timeline, from one sample to a later one; both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// Index of the sample at which it starts.
@@ -13,7 +13,7 @@ pub struct Stretch {
     pub from: Span,
     /// Time of the last sample on the timeline's clock.
     pub to: Span,
-    /// How much of that was recorded: without gaps, suspends and reboots.
+    /// The recorded part of that time: without gaps, suspends and reboots.
     pub recorded: Span,
 }
 
@@ -29,19 +29,19 @@ impl Stretch {
         }
     }
 
-    /// How much of it was recorded: without gaps, suspends and reboots.
+    /// The recorded time: without gaps, suspends and reboots.
     pub fn duration(&self) -> Span {
         self.recorded
     }
 
-    /// The mean interval of its samples; the whole duration where it has one interval or none.
+    /// The mean interval of its samples; the whole duration where it has at most one interval.
     pub fn interval(&self) -> Span {
         #[allow(clippy::cast_precision_loss)] // a count of samples
         let intervals = self.last.saturating_sub(self.first).max(1) as f64;
         self.duration().times(1.0 / intervals)
     }
 
-    /// From its first sample to its last on the clock, gaps included.
+    /// The time from its first sample to its last on the clock, gaps included.
     pub fn elapsed(&self) -> Span {
         self.to - self.from
     }

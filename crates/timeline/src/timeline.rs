@@ -1,4 +1,4 @@
-//! Samples in order, as columns. Knows gaps, reboots, suspends, clock steps and counter resets, and computes rates
+//! Samples in order, as columns. Finds gaps, reboots, suspends, clock steps and counter resets, and computes rates
 //! only between samples without a break.
 
 use std::collections::BTreeMap;
@@ -60,13 +60,13 @@ pub enum Absence {
 /// One entity over time: a cgroup, a process, a zone.
 #[derive(Debug, Clone)]
 pub struct EntitySeries {
-    /// What kind it is.
+    /// Its kind.
     pub entity: Entity,
     /// What identifies it.
     pub key: String,
     /// Its display name; the key where it has no other name.
     pub label: String,
-    /// What it belongs to: a process's service; empty where not known.
+    /// What it belongs to, such as a process's service; empty where unknown.
     pub group: String,
     columns: Readings,
 }
@@ -81,24 +81,24 @@ pub struct Timeline {
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// The samples in which each table was read, in the order of [`Entity::ALL`].
     reads: [ReadSet; Entity::ALL.len()],
-    /// Runs of all entities' columns.
+    /// Number of runs in the columns of all entities.
     entity_runs: usize,
     dropped_entity_rows: usize,
-    /// In the order of [`Entity::ALL`].
+    /// The evicted entities, in the order of [`Entity::ALL`].
     evicted: [Evicted; Entity::ALL.len()],
-    /// Sums of their readings.
+    /// Sums of the evicted entities' readings.
     evicted_sums: EvictedSums,
-    /// Eviction begins with more entities than this.
+    /// Eviction begins when there are more entities than this.
     evict_above: usize,
-    /// For each kind the last sample up to which all readings are present.
+    /// For each kind of entity, the last sample up to which all readings are present.
     complete: [Option<usize>; Entity::ALL.len()],
     breaks: Vec<Break>,
     median_step: MedianStep,
     /// The downsampled ranges, in order.
     downsampled: Vec<Downsampled>,
-    /// The resolution of the samples appended next; `None`: every sample.
+    /// The resolution of samples that are appended next; `None` means every sample is kept.
     resolution: Option<Span>,
-    /// Kernel files that the source could not give, and why.
+    /// Kernel files that the source could not read, and why.
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
     reports: Arc<Vec<Reported>>,
@@ -106,7 +106,7 @@ pub struct Timeline {
     earlier: Arc<Vec<EarlierReport>>,
     /// Bytes of the reports' texts.
     report_bytes: usize,
-    /// Events that a recorder noted, in order; of the whole source.
+    /// Events that a recorder noted in the whole source, in order.
     recorder_events: Arc<Vec<Event>>,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
@@ -116,11 +116,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The most runs of entities' readings (16 bytes each). Beyond it, rows are dropped.
+    /// At most this many runs of entities' readings (16 bytes each). Further rows are dropped.
     const MOST_ENTITY_RUNS: usize = 5_000_000;
-    /// The most unknown fields.
+    /// At most this many unknown fields; further ones are dropped.
     const MOST_UNKNOWN: usize = 4096;
-    /// The longest path of Linux (PATH_MAX); a hostile capture may have longer ones.
+    /// The longest path on Linux (PATH_MAX); a hostile capture may contain longer ones.
     const LONGEST_KEY: usize = 4096;
 
     /// Appends a sample.
@@ -133,8 +133,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// Appends a sample without readings; [`append_host_runs`](Self::append_host_runs) and [`append_runs`](Self::append_runs)
-    /// add them.
+    /// Appends a sample without readings, which are added by [`append_host_runs`](Self::append_host_runs) and
+    /// [`append_runs`](Self::append_runs).
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -147,8 +147,8 @@ impl Timeline {
         Ok(())
     }
 
-    /// Appends a sample in a new segment: its order relative to the sample before is unknown, and neither rates nor stretches
-    /// cross the border.
+    /// Appends a sample in a new segment: its order relative to the sample before is unknown, and neither rates nor
+    /// stretches cross the border.
     pub fn push_new_segment(&mut self, sample: &Sample) {
         self.push_stamp_new_segment(sample.stamp);
         self.append_readings(sample);
@@ -171,7 +171,7 @@ impl Timeline {
                     .and_then(nanos_between)
                     .filter(|nanos| *nanos > 0)
                     .map(Span::from_nanos);
-                // The clock must advance, so that times of samples differ.
+                // The clock must advance, so that the times of samples differ.
                 self.last_time().plus(step.unwrap_or(Span::from_secs(1)))
             }
         };
@@ -213,15 +213,15 @@ impl Timeline {
         }
     }
 
-    /// Replaces a reading of the host at an existing sample: a kernel report is nearer to its time than a sample taken a little
-    /// later.
+    /// Replaces a reading of the host at an existing sample, where a kernel report is closer to the time than the
+    /// sample taken a little later.
     pub fn amend(&mut self, index: usize, signal: SignalId, raw: u64) {
         if index < self.len() {
             self.host.own().amend(signal, index, raw);
         }
     }
 
-    /// Adds an event that a recorder noted; not a second time after a recorder was killed and read the log again.
+    /// Adds an event that a recorder noted, unless a recorder that was killed had already read it from the log.
     pub fn add_recorder_event(&mut self, event: Event) {
         if !event.is_repeated_in(&self.recorder_events) {
             Arc::make_mut(&mut self.recorder_events).push(event);
@@ -238,7 +238,7 @@ impl Timeline {
         &self.recorder_events
     }
 
-    /// The sample with this index, as it was appended, without unknown fields.
+    /// The sample with this index as it was appended, except for unknown fields.
     pub fn sample(&self, index: usize) -> Option<Sample> {
         let mut sample = Sample::default();
         sample.stamp = self.stamp(index)?;
@@ -261,7 +261,7 @@ impl Timeline {
         Some(sample)
     }
 
-    /// How far the timeline's clock advances to the next sample; adds breaks.
+    /// Returns how far the timeline's clock advances to the next sample, and adds breaks.
     fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
         let step = step::step(last, next, || self.median_step())?;
         let before = self.stamps.len();
@@ -288,7 +288,8 @@ impl Timeline {
         self.entity_runs += grown;
     }
 
-    /// The series of an entity, added if absent; `None`, and counted, beyond the bound of memory.
+    /// The series of an entity, added if absent. Beyond the bound of memory it is counted as dropped and `None` is
+    /// returned.
     fn series_mut(
         &mut self,
         entity: Entity,
@@ -329,29 +330,29 @@ impl Timeline {
         self.reads[entity as usize].note(index);
     }
 
-    /// The sample at or before `index` in which entities of a kind were read last.
+    /// The last sample, up to `index`, in which entities of a kind were read.
     pub fn read_before(&self, entity: Entity, index: usize) -> Option<usize> {
         self.reads(entity).before(index + 1)
     }
 
-    /// The sample at or after `index` in which entities of a kind were read next.
+    /// The first sample, from `index` on, in which entities of a kind were read.
     pub fn read_after(&self, entity: Entity, index: usize) -> Option<usize> {
         self.reads(entity).at_or_after(index)
     }
 
-    /// The median interval between samples in which entities of a kind were read; `None` with fewer than two. Of a downsampled
-    /// timeline the interval of the downsampled samples.
+    /// The median interval between samples in which entities of a kind were read; `None` with fewer than two. In a
+    /// downsampled timeline it is the interval of the downsampled samples.
     pub fn interval_of(&self, entity: Entity) -> Option<Span> {
         let reads: Vec<usize> = self.reads(entity).iter().collect();
         self.median_interval(reads.windows(2).map(|at| (at[0], at[1])))
     }
 
-    /// Number of samples.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.stamps.len()
     }
 
-    /// Whether there is no sample.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.stamps.is_empty()
     }
@@ -361,12 +362,12 @@ impl Timeline {
         &self.times
     }
 
-    /// The clocks at a sample.
+    /// The stamp of a sample.
     pub fn stamp(&self, index: usize) -> Option<Stamp> {
         self.stamps.get(index).copied()
     }
 
-    /// From the first sample to the last, without the unknown time between segments.
+    /// The time from the first sample to the last, without the unknown time between segments.
     pub fn duration(&self) -> Span {
         let first = self.times.first().copied().unwrap_or_default();
         self.segment_starts()
@@ -375,7 +376,7 @@ impl Timeline {
             })
     }
 
-    /// How much of that was recorded: without gaps, suspends, reboots and the time between segments.
+    /// The recorded time: without gaps, suspends, reboots and the time between segments.
     pub fn recorded(&self) -> Span {
         let last = self.len().saturating_sub(1);
         self.clock().recorded(last)
@@ -388,8 +389,8 @@ impl Timeline {
             .map(|gap| gap.before)
     }
 
-    /// The median interval between samples; `None` with fewer than two. Of a downsampled timeline the interval of the
-    /// downsampled samples, its coarsest.
+    /// The median interval between samples; `None` with fewer than two. In a downsampled timeline it is the coarsest
+    /// interval, that of the downsampled samples.
     pub fn interval(&self) -> Option<Span> {
         let starts_segment = self.broken(|kind| kind == BreakKind::NewSegment);
         let steps = (1..self.len())
@@ -398,7 +399,7 @@ impl Timeline {
         self.median_interval(steps)
     }
 
-    /// The median of steps from one sample to another: of those to downsampled samples where there are any.
+    /// The median of steps between two samples; where there are steps to downsampled samples, the median of these.
     fn median_interval(&self, steps: impl Iterator<Item = (usize, usize)> + Clone) -> Option<Span> {
         let elapsed = |(from, to): (usize, usize)| self.times[to] - self.times[from];
         let downsampled = steps
@@ -422,12 +423,12 @@ impl Timeline {
         &self.breaks
     }
 
-    /// How many rows of entities were dropped to bound memory; readings of the host never are.
+    /// The number of rows of entities that were dropped to bound memory; readings of the host are never dropped.
     pub fn dropped_entity_rows(&self) -> usize {
         self.dropped_entity_rows
     }
 
-    /// Adds a field that the catalogue does not know, with its last value; beyond a bound it is dropped.
+    /// Adds a field that is not in the catalogue, with its last value; dropped beyond 4096 fields.
     pub fn note_unknown(&mut self, file: &'static str, field: String, value: u64) {
         let key = (file, field);
         if self.unknown.len() < Self::MOST_UNKNOWN || self.unknown.contains_key(&key) {
@@ -435,7 +436,7 @@ impl Timeline {
         }
     }
 
-    /// Fields that the catalogue does not know: file, name, last value.
+    /// Fields that are not in the catalogue: file, name, last value.
     pub fn unknown(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
         self.unknown
             .iter()
@@ -448,7 +449,7 @@ impl Timeline {
         column.last().map(K::Unit::from_raw)
     }
 
-    /// The reading of a host signal at a sample, exactly.
+    /// The reading of a host signal at exactly this sample.
     pub fn at<K: Kind>(&self, signal: Signal<K>, index: usize) -> Option<K::Unit> {
         let column = self.host.get(signal.id())?;
         let reading = column.get(index, self.reads(Entity::Host));
@@ -474,7 +475,7 @@ impl Timeline {
         column.last().map(K::Unit::from_raw)
     }
 
-    /// The reading of an entity's signal at a sample, exactly.
+    /// The reading of an entity's signal at exactly this sample.
     pub fn at_of<K: Kind>(
         &self,
         series: &EntitySeries,
@@ -486,8 +487,8 @@ impl Timeline {
         reading.map(K::Unit::from_raw)
     }
 
-    /// The reading of an entity's signal at a sample, or else the latest one before: slab caches and PSS are read more rarely
-    /// than other signals.
+    /// The reading of an entity's signal at a sample, or else the latest one before: slab caches and PSS are read less
+    /// often than other signals.
     pub fn latest_of<K: Kind>(
         &self,
         series: &EntitySeries,
@@ -498,7 +499,7 @@ impl Timeline {
         column.latest(index).map(K::Unit::from_raw)
     }
 
-    /// The samples with a break of rates before them, in order.
+    /// The samples that follow a break of rates, in order.
     fn rate_breaks(&self) -> Vec<usize> {
         self.breaks
             .iter()
@@ -507,7 +508,7 @@ impl Timeline {
             .collect()
     }
 
-    /// For each sample, whether a break of such a kind lies before it.
+    /// For each sample, whether it follows a break that `by` admits.
     fn broken(&self, by: impl Fn(BreakKind) -> bool) -> Vec<bool> {
         let mut broken = vec![false; self.len()];
         for gap in self.breaks.iter().filter(|gap| by(gap.kind)) {
@@ -522,7 +523,7 @@ impl Timeline {
     }
 }
 
-/// The median, the longer one of two; `None` of none.
+/// The median, the longer of the middle two; `None` where there are no steps.
 fn median(steps: impl Iterator<Item = Span>) -> Option<Span> {
     let mut steps: Vec<Span> = steps.collect();
     let middle = steps.len() / 2;

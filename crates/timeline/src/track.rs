@@ -19,7 +19,7 @@ pub struct Track<Q> {
     quantity: PhantomData<Q>,
 }
 
-/// The value below which this share of sorted values lies (nearest rank); `None` where there is none.
+/// The value below which this share of sorted values lies (nearest rank); `None` where there are no values.
 pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     #[allow(
@@ -56,7 +56,7 @@ impl<Q: Quantity> Track<Q> {
         &self.values
     }
 
-    /// Whether nothing was measured at all.
+    /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.values.iter().all(Option::is_none)
     }
@@ -112,7 +112,7 @@ impl<Q: Quantity> Track<Q> {
         best.map(|(value, i)| (Q::from_f64(value), i))
     }
 
-    /// The samples that cover the time within a stretch: all but its first, unless it has only one.
+    /// The samples that cover the time of a stretch: all but its first, unless it has only one.
     fn inside(&self, stretch: &Stretch) -> std::ops::Range<usize> {
         let first = if stretch.first == stretch.last {
             stretch.first
@@ -133,7 +133,7 @@ impl<Q: Quantity> Track<Q> {
             let Some(value) = self.values[i] else {
                 continue;
             };
-            // One sample alone is its own mean, whatever time it covers.
+            // A single sample is its own mean, whatever time it covers.
             let weight = if i == 0 || stretch.first == stretch.last {
                 1.0
             } else {
@@ -145,8 +145,8 @@ impl<Q: Quantity> Track<Q> {
         (seconds > 0.0).then(|| sum / seconds)
     }
 
-    /// The highest mean over any part of a stretch with this duration, or as little longer as its samples allow; the mean of a
-    /// shorter stretch.
+    /// The highest mean over any part of a stretch with this duration, or with the next longer one that its samples
+    /// allow; the mean of the whole where the stretch is shorter.
     pub fn highest_mean_in(&self, stretch: &Stretch, duration: Span) -> Option<Q> {
         if stretch.duration() <= duration {
             return self.mean_in(stretch);
@@ -171,7 +171,7 @@ impl<Q: Quantity> Track<Q> {
         quantile(&sorted, share).map(Q::from_f64)
     }
 
-    /// What a rate adds up to over a stretch: pages a second become pages. Unmeasured time adds nothing.
+    /// The sum of a rate over a stretch: pages a second become pages. Unmeasured time adds nothing.
     pub fn integral_in(&self, stretch: &Stretch) -> f64 {
         self.inside(stretch)
             .filter(|&i| i > 0)
@@ -179,17 +179,17 @@ impl<Q: Quantity> Track<Q> {
             .sum()
     }
 
-    /// Where the value is at least `threshold`.
+    /// The condition that the value is at least `threshold`.
     pub fn at_least(&self, threshold: Q) -> Condition {
         self.is(|value| value >= threshold)
     }
 
-    /// Where the value is at most `threshold`.
+    /// The condition that the value is at most `threshold`.
     pub fn at_most(&self, threshold: Q) -> Condition {
         self.is(|value| value <= threshold)
     }
 
-    /// Where the value satisfies `test`.
+    /// The condition that the value satisfies `test`.
     pub fn is(&self, test: impl Fn(Q) -> bool) -> Condition {
         Condition {
             clock: self.clock.clone(),
@@ -201,12 +201,12 @@ impl<Q: Quantity> Track<Q> {
         }
     }
 
-    /// Where the value is at least that of another track at the same time.
+    /// The condition that the value is at least that of another track at the same time.
     pub fn at_least_track(&self, other: &Self) -> Condition {
         self.versus(other, |a, b| a >= b)
     }
 
-    /// Where the value is at most that of another track at the same time.
+    /// The condition that the value is at most that of another track at the same time.
     pub fn at_most_track(&self, other: &Self) -> Condition {
         self.versus(other, |a, b| a <= b)
     }
@@ -223,7 +223,7 @@ impl<Q: Quantity> Track<Q> {
         }
     }
 
-    /// Value by value with another track of the same quantity; absent where either is.
+    /// Combines each value with that of another track of the same quantity; absent where either is.
     pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self::new(
             self.clock.clone(),
@@ -245,12 +245,12 @@ impl<Q: Quantity> Track<Q> {
         self.zip(other, |a, b| (a - b).max(0.0))
     }
 
-    /// The smaller of the two.
+    /// The smaller of the two values.
     pub fn lower(&self, other: &Self) -> Self {
         self.zip(other, f64::min)
     }
 
-    /// This track where it was measured, else the other.
+    /// The value of this track where it was measured, else that of the other.
     pub fn or_else(&self, other: &Self) -> Self {
         Self::new(
             self.clock.clone(),
@@ -267,7 +267,7 @@ impl<Q: Quantity> Track<Q> {
         self.mapped(|value| value * factor)
     }
 
-    /// What part of `whole` each value is; absent where `whole` is zero.
+    /// Each value as a share of `whole`; absent where `whole` is zero.
     pub fn ratio_of(&self, whole: &Self) -> Track<Ratio> {
         Track::new(
             self.clock.clone(),
@@ -282,7 +282,7 @@ impl<Q: Quantity> Track<Q> {
         )
     }
 
-    /// Such a step taken at each sample from what it gave at the one before; from nothing after a sample without a value.
+    /// Applies `step` at each sample to its result at the sample before, `None` after a sample without a value.
     pub fn scan(&self, mut step: impl FnMut(Option<f64>, usize, f64) -> f64) -> Self {
         let mut before = None;
         let values = self.values.iter().enumerate().map(|(index, value)| {
@@ -292,7 +292,7 @@ impl<Q: Quantity> Track<Q> {
         Self::new(self.clock.clone(), values.collect())
     }
 
-    /// The same numbers as values of another quantity, for who knows that they are.
+    /// The same numbers as values of another quantity; the caller ensures that they are.
     #[must_use]
     pub fn cast<R: Quantity>(self) -> Track<R> {
         Track {
@@ -315,7 +315,7 @@ impl<Q: Quantity> Track<Q> {
         Some(self.clock.stretch(0, last))
     }
 
-    /// The stretch between two samples; `None` where they are not in order or not there.
+    /// The stretch between two samples; `None` where they are not in order or out of range.
     pub fn stretch(&self, first: usize, last: usize) -> Option<Stretch> {
         (first <= last && last < self.clock.len()).then(|| self.clock.stretch(first, last))
     }

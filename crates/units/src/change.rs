@@ -1,10 +1,10 @@
-//! What changed: a size that may be below zero, and how many times as much something is.
+//! Changes: a size that may be below zero, and a growth factor.
 
 use std::fmt;
 
 use crate::{Bytes, format};
 
-/// A size that may be below zero: `1.2 GiB`, `−300 MiB`; with `{:+}` a change, which has its sign always: `+198 MiB`.
+/// A size that may be below zero: `1.2 GiB`, `−300 MiB`; with `{:+}` a change, which always has a sign: `+198 MiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct SignedBytes(i64);
 
@@ -14,7 +14,7 @@ impl SignedBytes {
         Self(bytes)
     }
 
-    /// What must be added to `before` to give `after`.
+    /// The change from `before` to `after`.
     pub const fn between(before: i64, after: i64) -> Self {
         Self(after.saturating_sub(before))
     }
@@ -41,7 +41,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// From `before` to `after`; `None` unless both are above zero.
+    /// The factor from `before` to `after`; `None` unless both are above zero.
     pub fn between(before: f64, after: f64) -> Option<Self> {
         let is_more = after >= before;
         let times = if is_more {
@@ -55,7 +55,7 @@ impl Factor {
 
 impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Beyond it the smaller of the two is noise, and so is the factor.
+        /// The largest factor that is printed: beyond it the smaller value is noise, and so is the factor.
         const FACTOR_MAX: f64 = 1000.0;
         let times = self.times.min(FACTOR_MAX);
         f.write_str(if self.is_more { "× " } else { "÷ " })?;

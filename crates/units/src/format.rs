@@ -59,7 +59,7 @@ pub(crate) fn bytes(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 pub(crate) fn seconds(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (scaled, unit) = match value.abs() {
         0.0 => (0.0, "s"),
-        // What would be rounded up to the next unit is of that.
+        // A value that would be rounded up to the next unit is printed in that unit.
         s if s < 0.9995e-3 => (value * 1e6, "µs"),
         s if s < 0.9995 => (value * 1e3, "ms"),
         s if s < 119.5 => (value, "s"),

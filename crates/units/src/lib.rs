@@ -1,10 +1,10 @@
 //! Units of measure: one type and one [`Display`](std::fmt::Display) for each.
 //!
-//! Three nouns: a **unit** ([`Bytes`], [`Pages`], [`Count`], [`Micros`], …) is a whole reading as a kernel file gives it;
-//! a **quantity** ([`Quantity`]) is anything that can be averaged and printed: a unit, a rate ([`PerSecond`]), a
+//! Three nouns: a **unit** ([`Bytes`], [`Pages`], [`Count`], [`Micros`], …) is a whole reading as a kernel file gives
+//! it; a **quantity** ([`Quantity`]) is anything that can be averaged and printed: a unit, a rate ([`PerSecond`]), a
 //! [`Ratio`]; a **limit** ([`Limit`]) is a size that may be absent on purpose.
 //!
-//! Fields are private and constructors are named doors, so a page count cannot become a byte count by accident:
+//! Fields are private and constructors name their unit, so a page count cannot become a byte count by accident:
 //!
 //! ```
 //! use units::{Bytes, PageSize, Pages};
@@ -13,7 +13,7 @@
 //! assert_eq!(Bytes::from_mib(1536).to_string(), "1.5 GiB");
 //! ```
 #![warn(clippy::disallowed_methods)]
-// Float ↔ integer conversions are this crate's business; each one saturates or is exact below 2^53.
+// Conversions between floats and integers are deliberate here; each one saturates or is exact below 2^53.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -33,7 +33,7 @@ pub use time::{Micros, Millis, Nanos, Span, Ticks, WallClock};
 
 /// Something measured that can be averaged, compared and printed: a unit, a rate or a ratio.
 pub trait Quantity: Copy + PartialOrd + std::fmt::Display + std::fmt::Debug {
-    /// What one of it is called where types end (JSON, CSV): `bytes`, `pages/s`, `ratio`.
+    /// The name of the unit in untyped formats (JSON, CSV): `bytes`, `pages/s`, `ratio`.
     const NAME: &'static str;
     /// The nearest value of this quantity; negative input becomes zero for units that cannot be negative.
     fn from_f64(value: f64) -> Self;
@@ -41,14 +41,14 @@ pub trait Quantity: Copy + PartialOrd + std::fmt::Display + std::fmt::Debug {
     fn as_f64(self) -> f64;
 }
 
-/// A whole reading as stored: what a kernel file can hold in one field.
+/// A whole reading as stored: the value of one field of a kernel file.
 pub trait Unit: Quantity {
-    /// What one of it per second is called: `bytes/s`.
+    /// The name of the unit per second: `bytes/s`.
     const NAME_PER_SECOND: &'static str;
     /// The stored integer.
     fn raw(self) -> u64;
-    /// From the stored integer.
+    /// Returns the value of a stored integer.
     fn from_raw(raw: u64) -> Self;
-    /// Prints `per_second` of this unit per second; the default is the unit's own form with `/s`.
+    /// Prints `per_second` of this unit per second: usually the unit's own format with `/s`.
     fn fmt_rate(per_second: f64, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result;
 }

@@ -92,7 +92,7 @@ impl<U: Unit> fmt::Display for PerSecond<U> {
     }
 }
 
-/// A share of a whole: 0.61 prints as `61 %`. May exceed one where the whole is not a bound.
+/// A share of a whole: 0.61 prints as `61 %`. May exceed one where the whole is not an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Ratio(f64);
 

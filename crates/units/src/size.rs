@@ -1,4 +1,4 @@
-//! Sizes and counts: bytes, pages, things.
+//! Sizes and counts: bytes, pages, and numbers of things.
 
 use std::fmt;
 use std::iter::Sum;
@@ -15,7 +15,7 @@ macro_rules! whole_unit {
         pub struct $name(u64);
 
         impl $name {
-            /// None of it.
+            /// Zero.
             pub const ZERO: Self = Self(0);
 
             /// `n` of this unit.
@@ -93,7 +93,7 @@ whole_unit!(
     format::bytes
 );
 whole_unit!(
-    /// A number of base pages; how large one is depends on the machine ([`PageSize`]).
+    /// A number of base pages; the size of a page depends on the machine ([`PageSize`]).
     Pages,
     "pages",
     |value, f: &mut fmt::Formatter<'_>| {
@@ -109,7 +109,7 @@ whole_unit!(
 );
 
 impl Count {
-    /// With what is counted: `1 line`, `12 lines`.
+    /// The number with the noun for one or many: `1 line`, `12 lines`.
     pub fn named(self, one: &str, many: &str) -> String {
         format!("{self} {}", if self.0 == 1 { one } else { many })
     }
@@ -131,7 +131,8 @@ impl Bytes {
         Self(n.saturating_mul(1 << 30))
     }
 
-    /// Rounded up to a size that prints exactly: a requirement must not lose its last digits when it is printed with three.
+    /// The size, rounded up to one that prints exactly: a requirement must not lose its last digits when it is printed
+    /// with three.
     pub fn rounded_up(self) -> Self {
         let prefix = (1..=5_u32)
             .map(|power| 1_u64 << (10 * power))
@@ -151,7 +152,7 @@ impl Bytes {
         Self::from_f64(self.as_f64() * ratio.get())
     }
 
-    /// What part of `whole` this is; `None` where `whole` is zero.
+    /// This size as a share of `whole`; `None` where `whole` is zero.
     pub fn ratio_of(self, whole: Self) -> Option<crate::Ratio> {
         (whole.0 > 0).then(|| crate::Ratio::new(self.as_f64() / whole.as_f64()))
     }
@@ -169,10 +170,10 @@ impl Pages {
 pub struct PageSize(NonZeroU64);
 
 impl PageSize {
-    /// That of all common machines, where unknown.
+    /// The page size of all common machines, for use where it is unknown.
     pub const USUAL: Self = Self(NonZeroU64::MIN.saturating_add(4095));
 
-    /// `None` unless `bytes` is a power of two from 1 KiB to 1 MiB.
+    /// Returns `None` unless `bytes` is a power of two from 1 KiB to 1 MiB.
     pub const fn from_bytes(bytes: u64) -> Option<Self> {
         if bytes.is_power_of_two() && bytes >= 1 << 10 && bytes <= 1 << 20 {
             match NonZeroU64::new(bytes) {
@@ -190,7 +191,7 @@ impl PageSize {
     }
 }
 
-/// A size that an administrator set, or set to "no limit".
+/// A size limit set by an administrator, or "no limit".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// Limited to this size.

@@ -48,7 +48,7 @@ macro_rules! time_unit {
                 Self(raw)
             }
             fn fmt_rate(per_second: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // Time per time is a share of time.
+                // Time per time is a share.
                 write!(f, "{}", crate::Ratio::new(per_second * $nanos / 1e9))
             }
         }
@@ -149,7 +149,7 @@ impl Span {
         Self::from_secs_f64(self.as_secs_f64() * factor)
     }
 
-    /// As a point in a timeline, `m:ss` (or `h:mm:ss`): `0:11`.
+    /// Formats it as a point in a timeline, `m:ss` (or `h:mm:ss`): `0:11`.
     pub fn as_clock(self) -> String {
         let seconds = (self.as_secs_f64()).round() as u64;
         let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -199,7 +199,7 @@ impl WallClock {
         self.0
     }
 
-    /// This time `earlier`.
+    /// The time that is `earlier` before this one.
     pub fn minus(self, earlier: Span) -> Self {
         Self(
             self.0
@@ -207,7 +207,7 @@ impl WallClock {
         )
     }
 
-    /// This time `later` on.
+    /// The time that is `later` after this one.
     pub fn plus(self, later: Span) -> Self {
         Self(
             self.0

@@ -11,10 +11,10 @@ use super::settings::same_ram;
 use super::spread::FEWEST;
 use crate::evidence::Evidence;
 
-/// Intervals within this factor smooth peaks alike.
+/// Sampling intervals within this factor smooth peaks alike.
 const OTHER_INTERVAL: f64 = 1.5;
 
-/// Sentences.
+/// Returns the remarks, a sentence each.
 pub(super) fn remarks(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     remarks.extend(sizes(before, after));

@@ -1,8 +1,8 @@
-//! Which recorded fact explains what changed; none where none does.
+//! Which recorded fact explains what changed; none where no fact does.
 //!
-//! Asked of what decides the direction, in this order: a setting that a finding itself rests on and that differs; a setting or
-//! the machine's size that bears on the finding; a setting that bears on the rate or the amount. What explains something else
-//! is called related. A setting that merely differs explains nothing.
+//! Candidates are tried on what decides the direction, in this order: a setting that differs and that the finding
+//! itself rests on; a setting or the machine's size that bears on the finding; a setting that bears on the rate or the
+//! amount. A fact that explains something else is called related. A setting that merely differs explains nothing.
 
 use timeline::facts::{
     NR_HUGEPAGES, SWAPPINESS, THP_DEFRAG, THP_ENABLED, VFS_CACHE_PRESSURE, ZONE_RECLAIM_MODE,
@@ -25,14 +25,14 @@ use crate::finding::Finding;
 use crate::rule::{Class, DIRTY_SETTINGS, Explains};
 use crate::rules;
 
-/// How sure it is that a fact explains what changed.
+/// How certainly a fact explains what changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CauseStrength {
-    /// It can, and so may something else.
+    /// The fact can explain it, and so may something else.
     May,
-    /// It is known to do just this, and nothing else that was recorded is.
+    /// The fact is known to have just this effect, and no other recorded fact has.
     Explains,
-    /// The finding itself rests on it.
+    /// The finding itself rests on the fact.
     Is,
 }
 
@@ -41,18 +41,18 @@ pub enum CauseStrength {
 pub struct Cause {
     /// Names of the facts that differ and explain it.
     pub facts: Vec<&'static str>,
-    /// How sure.
+    /// How certainly they explain it.
     pub sureness: CauseStrength,
-    /// Id of the finding that it explains; `None` where it explains what moved.
+    /// Id of the finding that it explains; `None` where it explains a rate or an amount.
     pub finding: Option<&'static str>,
-    /// Whether it explains something beside what decides the direction, and not that.
+    /// Whether it explains some other change, and not what decides the direction.
     pub is_beside: bool,
 }
 
-/// A few settings and names of rates and amounts.
+/// Settings, and the names of the rates and amounts that they change.
 type Moves = (&'static [Fact], Vec<&'static str>);
 
-/// What a setting moves.
+/// The rates and amounts that settings change.
 fn of_signals() -> [Moves; 6] {
     let names = |defs: &[&'static SignalDef]| defs.iter().map(|def| def.name).collect();
     [
@@ -92,7 +92,7 @@ pub(super) fn find(it: &Differences<'_>, decision: &Decision<'_>) -> Option<Caus
     let is_ill = rest.iter().any(|change| change.is_of_weight());
     let beside = || {
         it.explained(&rest).or_else(|| {
-            // Where a finding of weight is to be explained, what moved is no news.
+            // Where a finding that counts changed, a moved rate or amount needs no cause of its own.
             let most = it.moved_most().filter(|_| !is_ill);
             it.moves(&most.collect::<Vec<_>>())
         })
@@ -125,7 +125,7 @@ impl Differences<'_> {
         findings.find(|finding| finding.id == change.id && finding.title == *title)
     }
 
-    /// Settings that the finding shows as evidence, and that differ.
+    /// The differing settings that the finding shows as evidence.
     fn rests_on(&self, change: &FindingChange) -> Option<Cause> {
         let names = self.settings_of(change);
         self.cause(self.differing(&names), CauseStrength::Is, Some(change.id))
@@ -148,7 +148,7 @@ impl Differences<'_> {
         self.cause(self.differing(&names), sureness, Some(change.id))
     }
 
-    /// RAM or swap, where the side on which it is worse has less of it, and less makes it likelier.
+    /// RAM or swap, where the side on which the finding is worse has less of it, and less makes the finding likelier.
     fn shortage(&self, change: &FindingChange) -> Vec<&'static str> {
         let (poor, rich) = if change.is_worse_after().unwrap_or_default() {
             (self.sides.1, self.sides.0)
@@ -172,7 +172,7 @@ impl Differences<'_> {
         names
     }
 
-    /// What explains one of these findings; a mere note is not worth a guess.
+    /// The cause of one of these findings; notes get no guess.
     fn explained(&self, findings: &[&FindingChange]) -> Option<Cause> {
         let all = || findings.iter();
         all()
@@ -184,7 +184,7 @@ impl Differences<'_> {
             })
     }
 
-    /// A setting that differs and moves one of these rates and amounts.
+    /// A setting that differs and that changes one of these rates and amounts.
     fn moves(&self, moved: &[&str]) -> Option<Cause> {
         of_signals().iter().find_map(|(facts, signals)| {
             signals.iter().find(|name| moved.contains(*name))?;
@@ -192,14 +192,14 @@ impl Differences<'_> {
         })
     }
 
-    /// A setting that differs and moves an amount that most of the difference in use is.
+    /// A setting that differs and that changes the amount which makes up most of the difference in use.
     fn holds(&self, used: &Use<'_>) -> Option<Cause> {
         let mostly = self.amounts.iter().filter(|amount| used.is_mostly(amount));
         let mostly: Vec<&str> = mostly.map(|amount| amount.name.as_str()).collect();
         self.moves(&mostly)
     }
 
-    /// Whether a cause is known to move what most of the difference in use is.
+    /// Whether a cause is known to change the amount which makes up most of the difference in use.
     pub(super) fn is_use_of(&self, cause: &Cause, used: &Use<'_>) -> bool {
         let mut amounts = self.amounts.iter();
         amounts.any(|amount| used.is_mostly(amount) && self.is_of_cause(cause, &amount.name))
@@ -231,7 +231,7 @@ impl Differences<'_> {
         facts.any(|fact| cause.facts.contains(fact))
     }
 
-    /// Roots that one side found and the other does not show, or that are worse on one side; the worst first.
+    /// Roots that only one side shows, or that are worse on one side; the most severe first.
     pub(super) fn turned(&self) -> impl Iterator<Item = &FindingChange> {
         let roots = self.findings.iter().filter(|change| change.is_root());
         roots.filter(|change| !matches!(change.turn(), Turn::Same | Turn::Unknown))

@@ -1,4 +1,4 @@
-//! Where it went from before to after, and by what that is decided.
+//! Whether after is better or worse than before, and what decides that.
 
 use super::Direction;
 use super::differences::Differences;
@@ -16,13 +16,13 @@ pub(super) struct Decision<'a> {
 
 /// What decides the direction.
 pub(super) enum By<'a> {
-    /// Roots of weight that turned so, the most severe ones.
+    /// Roots that count and changed in this direction, the most severe ones.
     Findings(Vec<&'a FindingChange>),
-    /// What tasks wait for, or read again.
+    /// A rate of waiting or of reading again.
     Rate(&'a RateChange),
     /// How much memory is in use.
     Use(Use<'a>),
-    /// Nothing that has a name: the verdicts, or nothing at all.
+    /// Nothing with a name: the verdicts, or nothing at all.
     Nothing,
 }
 
@@ -39,8 +39,8 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// The verdicts decide; where they are alike, findings of weight; where these are, what they cost; where nothing is found,
-    /// waiting for memory; else it is neither better nor worse.
+    /// Decides by the first of these that differ: the verdicts; findings that count; what findings cost; where nothing
+    /// is found, waiting for memory. Else it is neither better nor worse.
     pub(super) fn from_differences(it: &'a Differences<'_>) -> Self {
         let levels = rank(it.before.verdict.level).zip(rank(it.after.verdict.level));
         let Some((before, after)) = levels else {
@@ -53,7 +53,7 @@ impl<'a> Decision<'a> {
         let severity =
             |found: &[&FindingChange]| found.first().and_then(|change| change.severity());
         if let Some(doubtful) = doubtful(it) {
-            // What is certainly worse stays so, however the rest is.
+            // What is certainly worse stays so, whatever the doubtful findings are.
             return if severity(&worse) >= Some(doubtful) {
                 Self::new(Direction::Worse, By::Findings(worse))
             } else {
@@ -69,7 +69,7 @@ impl<'a> Decision<'a> {
         };
         let waits = waits_more(it);
         if after > before || after == before && !worse.is_empty() {
-            // A new disease in the place of another of the same weight is no cure.
+            // A new pathology that replaces another of the same severity is no improvement.
             Self::new(Direction::Worse, by(worse))
         } else if after < before || !better.is_empty() {
             match waits {
@@ -81,7 +81,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Of two sides on which the same was found, or nothing.
+    /// Decides between two sides on which the same was found, or nothing.
     fn by_amounts(it: &'a Differences<'_>, is_ill: bool) -> Self {
         let cost = if is_ill { by_cost(it.rates) } else { None };
         let moved = cost.or_else(|| waits_more(it));
@@ -103,7 +103,7 @@ const fn rank(level: Level) -> Option<u8> {
     }
 }
 
-/// The most severe of the roots of weight that turned so.
+/// The most severe of the roots that count and turned in one of these ways.
 fn turned<'a>(it: &'a Differences<'_>, turns: [Turn; 2]) -> Vec<&'a FindingChange> {
     let so = |change: &&FindingChange| change.is_of_weight() && turns.contains(&change.turn());
     let all: Vec<&FindingChange> = it.turned().filter(so).collect();
@@ -112,14 +112,15 @@ fn turned<'a>(it: &'a Differences<'_>, turns: [Turn; 2]) -> Vec<&'a FindingChang
     severe.collect()
 }
 
-/// The rank of a level; `None` if unknown.
+/// The highest severity of the roots in doubt; `None` where none is in doubt.
 fn doubtful(it: &Differences<'_>) -> Option<Severity> {
     let roots = it.findings.iter().filter(|change| change.is_root());
     let unknown = roots.filter(|change| change.is_of_weight() && change.turn() == Turn::Unknown);
     unknown.filter_map(FindingChange::severity).max()
 }
 
-/// Of two sides that are ill alike: whether stalls, swapping and refaults rose, where all that moved agree; the largest.
+/// For two sides with the same findings: the largest change of stalls, swapping and refaults, and whether it rose;
+/// only where all that moved agree.
 fn by_cost(rates: &[RateChange]) -> Option<(&RateChange, bool)> {
     let mut costs = rates
         .iter()

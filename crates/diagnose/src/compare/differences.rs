@@ -15,12 +15,12 @@ pub(super) struct Differences<'a> {
     pub(super) facts: &'a [FactChange],
     pub(super) amounts: &'a [AmountChange],
     pub(super) rates: &'a [RateChange],
-    /// What was asked, before and after.
+    /// The evidence of both sides, before and after.
     pub(super) sides: (&'a Evidence<'a>, &'a Evidence<'a>),
 }
 
 impl Differences<'_> {
-    /// Whether the hosts' RAM differs, so that amounts alone say little.
+    /// Whether the hosts' RAM differs; then absolute amounts mean little.
     pub(super) fn is_other_size(&self) -> bool {
         let mut facts = self.facts.iter();
         facts.any(|fact| fact.name == super::settings::RAM && fact.differs())

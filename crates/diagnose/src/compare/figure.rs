@@ -1,4 +1,4 @@
-//! A number that is compared, in the unit in which it prints.
+//! A number that is compared, in the unit in which it is printed.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What one of it is called where types end.
+    /// The name of its unit in untyped formats.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Size => Bytes::NAME,
@@ -28,7 +28,7 @@ impl Measure {
         }
     }
 
-    /// The number as people read it.
+    /// The number as it is printed.
     pub const fn figure(self, value: f64) -> Figure {
         Figure {
             measure: self,

@@ -1,4 +1,4 @@
-//! What was found on one side and not on the other, or at another cost: by rule and by what it happened in.
+//! Findings of one side only, or at another cost: by rule and by place.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,37 +9,37 @@ use super::Compared;
 use crate::finding::Scope;
 use crate::finding::{Finding, Severity};
 
-/// What a rule found in one thing, on either side.
+/// What a rule found in one place, on either side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingChange {
     /// Id of the rule.
     pub id: &'static str,
-    /// In what it happened: what people call it, without the ids of containers, which are new each time (untrusted text);
-    /// `None` for the host.
+    /// The place by its usual name, without the ids of containers, which are new each time (untrusted text); `None`
+    /// for the host.
     pub place: Option<String>,
-    /// As it was found before; `None` where it was not.
+    /// The finding before; `None` where there was none.
     pub before: Option<Found>,
-    /// As it was found after.
+    /// The finding after.
     pub after: Option<Found>,
-    /// Why it is unknown whether it is gone or new, better or worse; `None` if known.
+    /// Why it is unknown whether the finding is gone or new, better or worse; `None` if known.
     pub doubt: Option<NotComparable>,
 }
 
-/// Why the two sides cannot be compared in a finding.
+/// Why a finding cannot be compared between the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotComparable {
     /// The rule could not be evaluated on a side.
     NotEvaluated,
-    /// One side was watched for so short a time that it may have missed it, or that its frequency there is unknown.
+    /// One side was watched too briefly: it may have missed the finding, or cannot show how often it occurs.
     TooShort,
 }
 
 /// What was found on one side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// Its sentence.
+    /// Its title.
     pub title: String,
     /// Id of the finding that it follows from.
     pub caused_by: Option<&'static str>,
@@ -47,14 +47,14 @@ pub struct Found {
     pub cost: FindingCost,
 }
 
-/// How often something came, how long it lasted and what it cost, in the time that a side was watched.
+/// How often a finding occurred, how long it lasted and what it cost, in the time that a side was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FindingCost {
-    /// How often; 0 for a state without a beginning.
+    /// How often it occurred; 0 for a state without a beginning.
     pub times: usize,
-    /// How long in all; `None` for a state without a beginning.
+    /// Its total duration; `None` for a state without a beginning.
     pub lasted: Option<Span>,
-    /// How long tasks waited; `None` where the source does not measure it, or no task need wait.
+    /// How long tasks waited; `None` where the source does not measure it, or where the finding makes no task wait.
     pub waited: Option<Span>,
     /// Processes that were killed.
     pub killed: u64,
@@ -62,11 +62,11 @@ pub struct FindingCost {
     pub watched: Span,
 }
 
-/// From this factor on one side has more of it; an engineering choice.
+/// One side has more of a finding from this factor on; an engineering choice.
 const MORE: f64 = 2.0;
-/// And by so many seconds in the shorter of the two, which a few samples do not make.
+/// The least difference in seconds, scaled to the shorter side: a few samples do not make it.
 const LEAST_SECONDS: f64 = 5.0;
-/// Kills in the same time differ by chance by one.
+/// The least difference in kills: numbers in the same time differ by one by chance.
 const LEAST_KILLS: f64 = 2.0;
 
 impl FindingCost {
@@ -88,7 +88,7 @@ impl FindingCost {
         it
     }
 
-    /// The part of the watched time that it held.
+    /// The share of the watched time for which it held.
     pub fn share(&self) -> Option<Ratio> {
         let watched = self.watched.as_secs_f64();
         let lasted = self.lasted?.as_secs_f64();
@@ -101,7 +101,7 @@ impl FindingCost {
         Some(Span::from_secs_f64(waited))
     }
 
-    /// How often it came per hour that was watched; `None` for a state without a beginning.
+    /// How often it occurred per watched hour; `None` for a state without a beginning.
     pub fn times_an_hour(&self) -> Option<f64> {
         #[allow(clippy::cast_precision_loss)] // a number of incidents
         let times = self.times as f64;
@@ -113,7 +113,8 @@ impl FindingCost {
         (watched > 0.0).then_some(3600.0 / watched)
     }
 
-    /// Whether this side has more of it than the other, in the same time: by kills, else by waiting, else by how long.
+    /// Compares the cost on this side with that on the other, in the same time: by kills, else by waiting, else by
+    /// duration.
     pub(super) fn against(&self, other: &Self) -> Ordering {
         let (mine, others) = (self.watched.as_secs_f64(), other.watched.as_secs_f64());
         let shorter = mine.min(others);
@@ -146,17 +147,17 @@ impl FindingCost {
 /// How a finding changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Only after.
+    /// Found after, not before.
     New,
-    /// Only before.
+    /// Found before, not after.
     Gone,
-    /// On both sides, more severe after, or alike and at a higher cost in the same time.
+    /// On both sides: more severe after, or equally severe at a higher cost in the same time.
     Worse,
-    /// On both sides, less severe after, or alike and at a lower cost in the same time.
+    /// On both sides: less severe after, or equally severe at a lower cost in the same time.
     Better,
     /// The same on both sides.
     Same,
-    /// The other side could not show it, or was too short.
+    /// The other side could not show the finding, or was watched too briefly.
     Unknown,
 }
 
@@ -175,23 +176,23 @@ impl FindingChange {
         }
     }
 
-    /// The more severe of the two.
+    /// The higher of the two severities.
     pub fn severity(&self) -> Option<Severity> {
         let severity = |found: &Option<Found>| found.as_ref().map(|found| found.severity);
         severity(&self.before).max(severity(&self.after))
     }
 
-    /// Whether it would change a verdict.
+    /// Whether it is severe enough to affect a verdict.
     pub(super) fn is_of_weight(&self) -> bool {
         self.severity() > Some(Severity::Info)
     }
 
-    /// As it was found on a side.
+    /// The finding on one side.
     pub fn found(&self, is_after: bool) -> Option<&Found> {
         if is_after { &self.after } else { &self.before }.as_ref()
     }
 
-    /// On which side it is worse; none where it is alike.
+    /// Whether it is worse after; `None` where both are alike.
     pub(super) fn is_worse_after(&self) -> Option<bool> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => match after.against(before) {
@@ -203,7 +204,7 @@ impl FindingChange {
         }
     }
 
-    /// Whether it is a root on the side where it was found.
+    /// Whether it is a root cause on the side where it was found.
     pub(super) fn is_root(&self) -> bool {
         let found = self.after.as_ref().or(self.before.as_ref());
         found.is_some_and(|found| found.caused_by.is_none())
@@ -217,7 +218,7 @@ impl Found {
     }
 }
 
-/// The worst first, roots before what follows from them.
+/// Sorts by severity, and roots before what follows from them.
 pub(super) fn order(changes: &mut [FindingChange]) {
     changes.sort_by_key(|change| {
         (
@@ -259,7 +260,7 @@ pub(super) fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChan
     changes
 }
 
-/// What a rule found in such a place: more than one finding where it follows from several roots.
+/// The findings of a rule in one place: several where it follows from several roots.
 pub(super) fn of_place<'a>(
     side: Compared<'a>,
     id: &str,
@@ -273,7 +274,7 @@ pub(super) fn of_place<'a>(
 }
 
 impl Found {
-    /// The worst of them speaks for all.
+    /// Takes the most severe as representative of all.
     fn from_findings(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
         let worst = findings
             .iter()
@@ -289,7 +290,7 @@ impl Found {
     }
 }
 
-/// What people call that in which it happened.
+/// The usual name of the place where it happened.
 fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
     let Scope { entity, key } = &finding.scope;
     if *entity == Entity::Host {
@@ -304,7 +305,7 @@ fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
     })
 }
 
-/// A name without its words that are ids of containers and pods.
+/// A name without the words that are ids of containers and pods.
 fn without_ids(name: &str) -> String {
     let mut words = String::new();
     let is_part = |letter: char| letter.is_alphanumeric();

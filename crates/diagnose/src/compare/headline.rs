@@ -1,4 +1,4 @@
-//! The sentence on top: the cause where a recorded fact explains what changed, else what differs most.
+//! The headline: the cause where a recorded fact explains what changed, else what differs most.
 
 use timeline::facts::THP_ENABLED;
 use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
@@ -18,7 +18,7 @@ use crate::evidence::Evidence;
 use crate::judge::Diagnosis;
 use crate::judge::verdict::Level;
 
-/// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
+/// Writes the headline, one or two lines long, and the further sentences.
 pub(super) fn write(
     it: &Differences<'_>,
     decision: &Decision<'_>,
@@ -40,24 +40,24 @@ pub(super) fn write(
     (sentences.lead().join(" "), sentences.more())
 }
 
-/// What the headline is written from.
+/// The parts from which the headline is written.
 struct Sentences<'a> {
     it: &'a Differences<'a>,
     decision: &'a Decision<'a>,
     cause: Option<&'a Cause>,
-    /// The finding that speaks for all that turned.
+    /// The finding that represents all that changed.
     turned: Option<&'a FindingChange>,
-    /// That huge pages are the programs' choice.
+    /// A sentence that huge pages are the programs' choice.
     asked: Option<String>,
 }
 
 impl Sentences<'_> {
-    /// The cause of the first sentence; related changes come below.
+    /// The cause for the first sentence; a cause of some other change comes below.
     fn own_cause(&self) -> Option<&Cause> {
         self.cause.filter(|cause| !cause.is_beside)
     }
 
-    /// Whether the finding comes first: it decides, or nothing else does.
+    /// Whether the finding comes first: it decides, or nothing that has a name does.
     fn is_finding_first(&self) -> bool {
         matches!(self.decision.by, By::Findings(_) | By::Nothing)
     }
@@ -76,13 +76,13 @@ impl Sentences<'_> {
             self.turned
                 .filter(|_| own.is_none() && self.is_finding_first())
                 .map(in_words),
-            // Where no finding turned, what moved is the news.
+            // Where no finding changed, the rates and amounts that moved come first.
             self.most().filter(|_| self.is_most_first()),
         ];
         first.into_iter().flatten().collect()
     }
 
-    /// What decides and is no finding.
+    /// What decides, where that is not a finding.
     fn by_amount(&self) -> Option<String> {
         match &self.decision.by {
             By::Rate(rate) => {
@@ -132,14 +132,14 @@ impl Sentences<'_> {
         more
     }
 
-    /// Where a finding comes first, its own sentence says so.
+    /// Whether to say that no fact explains the change; where a finding comes first, its own sentence says so.
     fn is_unexplained(&self) -> bool {
         let is_told = self.turned.is_some() && self.is_finding_first();
         let is_news = differs(self.it) || !matches!(self.decision.by, By::Nothing);
         self.own_cause().is_none() && !is_told && self.asked.is_none() && is_news
     }
 
-    /// What differs most, and is not mentioned yet; of what a cause explains only that.
+    /// What differs most and is not mentioned yet; where a cause explains rates and amounts, only these.
     fn most(&self) -> Option<String> {
         let own = self.own_cause().filter(|cause| cause.finding.is_none());
         let is_told = |name: &str| match &self.decision.by {
@@ -160,7 +160,7 @@ impl Sentences<'_> {
         }
     }
 
-    /// What the cause does not explain, and what a cause explains beside.
+    /// What the cause does not explain, and other changes that it does explain.
     fn apart(&self) -> Vec<String> {
         let beside = self.cause.filter(|cause| cause.is_beside);
         let explained = beside.map(|cause| {
@@ -200,7 +200,7 @@ impl Sentences<'_> {
 fn apart(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|first| first.to_lowercase().to_string());
-    // What begins like a name stays as it is.
+    // A word that looks like a name keeps its capital.
     let is_word = letters.clone().next().is_some_and(char::is_lowercase);
     let rest = match first.filter(|_| is_word) {
         Some(first) => first + letters.as_str(),
@@ -221,13 +221,14 @@ fn differs(it: &Differences<'_>) -> bool {
 
 const UNEXPLAINED: &str = "No fact that was recorded explains it.";
 
-/// The worst root that is not the same on both sides; mere notes only where there is nothing else.
+/// The most severe root that is not the same on both sides; a note only where there is nothing else.
 fn turned<'a>(it: &'a Differences<'_>) -> Option<&'a FindingChange> {
     let mut of_weight = it.turned().filter(|change| change.is_of_weight());
     of_weight.next().or_else(|| it.turned().next())
 }
 
-/// Where the finding rests on a setting that is the same on both sides, it must have been changed since it was read.
+/// Says that a setting which the finding rests on, and which is the same on both sides, must have been changed after
+/// it was read.
 fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
     let known = it.settings_of(turned);
     match known.as_slice() {
@@ -236,7 +237,7 @@ fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
     }
 }
 
-/// How it changed, with the beginning of its title.
+/// How the finding changed, with the beginning of its title.
 fn in_words(change: &FindingChange) -> String {
     let (turn, found) = match change.turn() {
         Turn::New => ("New", &change.after),
@@ -250,7 +251,7 @@ fn in_words(change: &FindingChange) -> String {
     format!("{turn} after{cost}: {}", title.unwrap_or_default())
 }
 
-/// What decides between two sides that are ill alike: `15 min of waiting per hour before, 40 min after`.
+/// What decides between two sides with the same finding: `15 min of waiting per hour before, 40 min after`.
 fn costs(change: &FindingChange) -> Option<String> {
     let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
     if before.severity != after.severity {
@@ -275,7 +276,7 @@ fn explained(cause: &Cause, facts: &[FactChange]) -> String {
     explains(cause, facts, "it")
 }
 
-/// The same of something that is named; where a finding rests on it, there is no doubt what is meant.
+/// The same sentence for `what`, a finding or an amount; `it` is left out after "is the cause".
 fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
     let all = facts.iter().filter(|fact| cause.facts.contains(&fact.name));
     let named: Vec<&FactChange> = all.collect();
@@ -306,7 +307,7 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
             value(&fact.after)
         ),
         _ => {
-            // Of two forms of one limit that which is not in use is 0.
+            // Of two forms of one limit, the one that is not in use is 0.
             let side = |of: fn(&FactChange) -> &Option<String>| {
                 let set = named.iter().filter(|fact| of(fact).as_deref() != Some("0"));
                 let set: Vec<String> = set
@@ -325,7 +326,7 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
     format!("{names} {verb}: {values}.")
 }
 
-/// A fact as it is called in a sentence.
+/// The name of a fact in a sentence.
 fn label(fact: &FactChange) -> &'static str {
     match fact.name {
         super::settings::RAM => "RAM",
@@ -373,7 +374,7 @@ fn unknown(it: &Differences<'_>) -> String {
     )
 }
 
-/// Why a finding on one side says nothing of the other.
+/// Why a finding on one side does not apply to the other.
 fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     let id = change.id;
     let (old, new) = (it.sides.0.recorded(), it.sides.1.recorded());
@@ -403,7 +404,7 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
     }
 }
 
-/// The amount, its owner and the rate that moved most, of those that count by name.
+/// The amount, its owner and the rate that moved most, of those that `counts` admits by name.
 fn differs_most(
     it: &Differences<'_>,
     counts: impl Fn(&str) -> bool,
@@ -422,7 +423,7 @@ fn differs_most(
         .collect()
 }
 
-/// The owner of which anonymous memory differs most.
+/// The owner with the largest difference in anonymous memory.
 fn owner(it: &Differences<'_>) -> Option<String> {
     let share = |share: Option<units::Ratio>| share.map_or(0.0, units::Ratio::get);
     let moved = |a: &AmountChange| (share(a.after_share) - share(a.before_share)).abs();
@@ -430,7 +431,7 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     let owner = owners.max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
-    // Of a name the amount is known to the sample only.
+    // The amount of programs of one name is known at one sample only.
     let is_shown = owner.certainty != Some(Significance::Noise) && moved(owner) >= least(ram);
     is_shown.then(|| match (owner.before, owner.after) {
         (None, Some(after)) => format!(
@@ -478,7 +479,7 @@ fn moved(rate: &RateChange) -> Option<String> {
     ))
 }
 
-/// Whether there are more huge pages after; `None` where they did not change, or only with the memory that they hold.
+/// Whether there are more huge pages after; `None` where they did not change, or only with the memory that they back.
 fn huge_pages_moved(it: &Differences<'_>) -> Option<bool> {
     let moved = |amount: &AmountChange| amount.share_changed();
     let anonymous = it.amounts.iter().find(|amount| amount.name == "anon");
@@ -493,7 +494,7 @@ fn huge_pages_moved(it: &Differences<'_>) -> Option<bool> {
     huge.or(given).map(|more| more > 0.0)
 }
 
-/// Huge pages that came or went although the setting is the same are the programs' own choice.
+/// Where huge pages changed although the setting is the same, the programs themselves chose them.
 fn asked_for(it: &Differences<'_>) -> Option<String> {
     let more = huge_pages_moved(it)?;
     let (before, after) = (
@@ -523,7 +524,7 @@ fn first_sentence(text: &str) -> Option<String> {
     (!sentence.is_empty()).then(|| sentence.to_owned())
 }
 
-/// What stands before the first semicolon of the first sentence.
+/// The text before the first semicolon of the first sentence.
 fn first_clause(text: &str) -> Option<String> {
     let sentence = first_sentence(text)?;
     Some(match sentence.split_once("; ") {

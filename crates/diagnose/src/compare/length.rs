@@ -1,8 +1,9 @@
 //! What a source may have missed because it was watched for a shorter time than the other.
 //!
-//! An incident is found whatever length of recording is around it, so nothing is hidden by a longer source. But what came for
-//! half a minute in two hours is not shown to be gone by half a minute without it. The chance is computed: of all times at
-//! which the shorter source could have been watched within the longer one, the part in which the incident would not show.
+//! An incident is found whatever length of recording surrounds it, so a longer source hides nothing. But half a minute
+//! without an incident does not show that it is gone, if it occurred for half a minute in two hours. The chance to
+//! miss it is computed: the share of all times at which the shorter source could have been watched, within the longer
+//! one, at which the incident would not show.
 
 use std::cmp::Ordering;
 
@@ -14,14 +15,14 @@ use super::findings::{FindingChange, NotComparable, of_place};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 
-/// Sources of a length within this factor show the same; an engineering choice.
+/// Lengths of two sources within this factor count as equal; an engineering choice.
 const OTHER_LENGTH: f64 = 2.0;
-/// With a higher chance to have missed it, a source does not show that it is gone; an engineering choice.
+/// A source with a higher chance to miss a finding does not show that the finding is gone; an engineering choice.
 const MAY_MISS: Ratio = Ratio::from_percent(20.0);
-/// So much of an incident must lie within a source to be seen, or half of a shorter source: below it is a burst.
+/// How much of an incident must lie within a source to be seen: this, or half of a shorter source. Less is a burst.
 const DURATION_ENOUGH: Span = Span::from_secs(10);
 
-/// How the length of the source after compares to that before; `None` where both show the same.
+/// How the length of the source after compares with that before; `None` where the lengths count as equal.
 pub(super) fn differs(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<Ordering> {
     order(before.recorded(), after.recorded())
 }
@@ -32,7 +33,7 @@ fn order(before: Span, after: Span) -> Option<Ordering> {
     is_other.then(|| new.total_cmp(&old))
 }
 
-/// Finds the changes that only the lengths may explain.
+/// Marks the changes that may be due to the different lengths alone as doubtful.
 pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [FindingChange]) {
     let (old, new) = (before.timeline.recorded(), after.timeline.recorded());
     let Some(order) = order(old, new) else {
@@ -52,9 +53,9 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
                 let findings = of_place(long, change.id, change.place.as_ref());
                 chance_to_miss(long, &findings, longer, short) > MAY_MISS
             }
-            // The longer one had the better chance to show it.
+            // The longer source had the better chance to show it.
             Ordering::Less => false,
-            // The shorter one cannot show how often it comes.
+            // The shorter source cannot show how often it occurs.
             Ordering::Equal => change.is_worse_after().is_some(),
         };
         if is_in_doubt {
@@ -63,7 +64,7 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
     }
 }
 
-/// How likely a source of such a length does not show that it can be so severe.
+/// The chance that a source of this length misses that the finding can be so severe.
 fn chance_to_miss(
     long: Compared<'_>,
     findings: &[&Finding],
@@ -82,7 +83,7 @@ fn chance_to_miss(
         let occasions = finding.occasions.iter();
         let severe = occasions.filter(|one| Some(one.severity) == severity);
         let severe: Vec<Stretch> = severe.map(|one| one.stretch).collect();
-        // Where a root has its severity from what it brings about.
+        // Empty where a root has its severity from a finding that follows from it.
         times.extend(if severe.is_empty() {
             finding.stretches()
         } else {
@@ -103,8 +104,8 @@ fn chance_to_miss(
     )
 }
 
-/// The part of all beginnings, within a range of which so much was recorded, from which on a source of such a length sees
-/// none of these times.
+/// The share of possible starting points in a range, of which `recorded` was recorded, from which a source of length
+/// `short` sees none of these times.
 fn missed(
     mut times: Vec<(Span, Span)>,
     (first, last): (Span, Span),
@@ -139,7 +140,7 @@ fn missed(
 mod tests {
     use super::*;
 
-    /// Of 7,200 s, how likely so long a source misses these.
+    /// The chance that a source this long misses these times, in 7,200 s.
     fn chance(times: &[(u64, u64)], short: u64) -> f64 {
         let secs = Span::from_secs;
         let times = times.iter().map(|(from, to)| (secs(*from), secs(*to)));

@@ -1,8 +1,7 @@
-//! Where memory was on each side: at its typical sample, not at a random one, and whether levels differ by more than they do
-//! within a side.
+//! Where memory was on each side, at its typical sample, and whether levels differ by more than they do within a side.
 //!
-//! The typical sample is the one that lies nearest to the median of every term. It is a real sample, so its terms add up to
-//! MemTotal, which medians of single terms do not.
+//! The typical sample is the one that is nearest to the median of every term. It is a real sample, so its terms add
+//! up to MemTotal, which medians of single terms do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,40 +18,40 @@ use super::spread::{Significance, Spread, contrast};
 use crate::accounting::{Accounting, TermKind, account, owners_of_anonymous};
 use crate::evidence::Evidence;
 
-/// What kind of amount it is.
+/// The kind of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AmountKind {
-    /// A part of RAM: these add up to MemTotal on each side.
+    /// A term of RAM: terms add up to MemTotal on each side.
     Term,
-    /// A level beside them: available memory, swap, huge pages, a node's free memory.
+    /// A level that is not a term: available memory, swap, huge pages, a node's free memory.
     Level,
-    /// Anonymous memory of a service, or of the programs of one name.
+    /// Anonymous memory of a service, or of all programs of one name.
     Owner,
 }
 
-/// An amount of two sources.
+/// An amount on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AmountChange {
-    /// What kind it is.
+    /// Its kind.
     pub kind: AmountKind,
     /// Id of the term, name of the signal, or name of the owner (untrusted text).
     pub name: String,
-    /// What people call it; a name from the host where it is an owner.
+    /// Its label; for an owner a name from the host.
     pub label: String,
-    /// How much before, in bytes; `None` where the source does not have it. Below zero only what no counter explains.
+    /// Bytes before; `None` where the source lacks it. Only the unaccounted remainder may be below zero.
     pub before: Option<i64>,
-    /// How much after.
+    /// Bytes after.
     pub after: Option<i64>,
-    /// The same as shares of RAM.
+    /// `before` as a share of RAM.
     pub before_share: Option<Ratio>,
-    /// The same as shares of RAM.
+    /// `after` as a share of RAM.
     pub after_share: Option<Ratio>,
     /// Whether it differs by more than noise; `None` where one side does not have it.
     pub certainty: Option<Significance>,
 }
 
 impl AmountChange {
-    /// By how much of RAM it changed; a share, so that hosts of different size can be compared.
+    /// The change as a share of RAM, so that hosts of different size can be compared.
     pub fn share_changed(&self) -> Option<f64> {
         Some(self.after_share?.get() - self.before_share?.get())
     }
@@ -68,12 +67,12 @@ impl AmountChange {
         self.certainty == Some(Significance::Clear)
     }
 
-    /// What the list is ordered by: the change relative to RAM.
+    /// The size of the change relative to RAM, by which the list is ordered.
     fn size(&self) -> f64 {
         self.share_changed().map_or(0.0, f64::abs)
     }
 
-    /// Whether it is memory that holds something: not what is free, nor a promise.
+    /// Whether it is memory in use: not free memory, nor a promise.
     pub(super) fn holds_memory(&self) -> bool {
         match self.kind {
             AmountKind::Term => ![TermKind::Free, TermKind::Pcp]
@@ -86,7 +85,8 @@ impl AmountChange {
         }
     }
 
-    /// Whether it is worth a line: it changed, or that is unknown; where only one side has it, it is enough to matter.
+    /// Whether it deserves a line: it changed, or that is unknown; where only one side has it, it is large enough to
+    /// matter.
     pub fn is_worth_a_line(&self) -> bool {
         let share = self.before_share.or(self.after_share);
         match self.certainty {
@@ -96,12 +96,12 @@ impl AmountChange {
     }
 }
 
-/// A smaller part of RAM does not matter. An engineering choice: counters of one sample drift by as much.
+/// A smaller share of RAM does not matter. An engineering choice: counters of one sample drift by as much.
 const CHANGE_SHARE_MIN: Ratio = Ratio::from_percent(1.0);
-/// And on a large host from here on: a program that takes that much more is worth a line anywhere.
+/// On a large host this size is enough: a program that takes that much more deserves a line anywhere.
 const LEAST_SIZE: Bytes = Bytes::from_mib(100);
 
-/// From which share of RAM on a change matters.
+/// The share of RAM from which a change matters.
 pub(super) fn least(ram: Bytes) -> f64 {
     let size = LEAST_SIZE
         .ratio_of(ram)
@@ -109,12 +109,12 @@ pub(super) fn least(ram: Bytes) -> f64 {
     CHANGE_SHARE_MIN.get().min(size)
 }
 
-/// So many samples are accounted for, evenly over the source.
+/// At most this many samples are accounted for, evenly spaced over the source.
 const MOST_SAMPLES: usize = 120;
-/// Owners of smaller ranks hold too little to matter.
+/// At most this many owners are read on each side; smaller ones have too little memory to matter.
 const MOST_OWNERS: usize = 30;
 
-/// Amounts of one side.
+/// The amounts of one side.
 struct SideMemory {
     ram: Bytes,
     typical: Accounting,
@@ -123,14 +123,14 @@ struct SideMemory {
     owners: BTreeMap<String, i64>,
 }
 
-/// All amounts of two sources.
+/// All amounts of both sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
     /// The typical sample before, on its timeline's clock; `None` where the source has no MemTotal.
     pub typical_before: Option<Span>,
     /// The typical sample after.
     pub typical_after: Option<Span>,
-    /// The amounts, the largest change of a share of RAM first.
+    /// The amounts, the largest change relative to RAM first.
     pub amounts: Vec<AmountChange>,
 }
 
@@ -186,7 +186,7 @@ impl SideMemory {
     }
 }
 
-/// What RAM held at samples evenly over the source.
+/// Accounts for RAM at samples that are evenly spaced over the source.
 fn accounted_samples(cx: &Evidence<'_>) -> Vec<Accounting> {
     let samples = cx.timeline.len();
     let step = samples.div_ceil(MOST_SAMPLES).max(1);
@@ -218,7 +218,7 @@ fn size_of(accounting: &Accounting, kind: TermKind) -> Option<f64> {
     }
 }
 
-/// The sample nearest to the median of every term.
+/// The sample that is nearest to the median of every term.
 fn typical(samples: &[Accounting]) -> Option<&Accounting> {
     let kinds: BTreeSet<TermKind> = samples
         .iter()
@@ -241,7 +241,7 @@ fn typical(samples: &[Accounting]) -> Option<&Accounting> {
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Levels beside the terms, by name, over all samples.
+/// Levels that are not terms, by name, over all samples.
 fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
     let mut levels = BTreeMap::new();
     let mut put = |name: &str, label: String, values: &[Option<f64>]| {
@@ -268,7 +268,7 @@ fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
         put(ZONE_HIGH.def().name, label, floor.high.values());
     }
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
-    // The only node is the host.
+    // The only node of a host is the host itself.
     for node in nodes.iter().filter(|_| nodes.len() > 1) {
         if let Some(free) = cx.timeline.gauge_of(node, NODE_FREE) {
             let name = format!("{} {}", NODE_FREE.def().name, node.key);
@@ -317,7 +317,7 @@ fn levels(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChang
 }
 
 fn owners(before: &SideMemory, after: &SideMemory, amounts: &mut Vec<AmountChange>) {
-    // A side without processes does not show what they held.
+    // A side without processes does not show how much memory they had.
     if before.owners.is_empty() || after.owners.is_empty() {
         return;
     }
@@ -353,7 +353,7 @@ fn amount(
     };
     change.certainty = change.share_changed().map(|moved| {
         let least = moved.abs() >= least(old_side.ram.max(new_side.ram));
-        // Shares where the hosts are of different size, so the spreads are compared as shares too.
+        // Where the hosts' sizes differ these are shares of RAM, so the spreads are compared as shares too.
         match spreads.filter(|_| least) {
             _ if !least => Significance::Noise,
             Some((old, new)) => {
@@ -363,7 +363,7 @@ fn amount(
                 )
                 .certainty
             }
-            // An owner is read in one sample: its change is shown, not judged.
+            // An owner is read at one sample: its change is shown, but not judged.
             None => Significance::TooFew,
         }
     });

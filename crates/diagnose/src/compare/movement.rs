@@ -1,4 +1,4 @@
-//! Memory in use and waiting for memory: what differs between two sources whether or not a rule finds anything, and in which
+//! Memory in use and waiting for memory: what differs between two sources even if no rule finds anything, and in which
 //! direction.
 
 use timeline::signals::{MEM_ANON_HUGE, MEM_AVAILABLE, MEM_TOTAL, PSI_MEMORY_SOME};
@@ -9,11 +9,11 @@ use super::figure::Measure;
 use super::memory::{AmountChange, least};
 use super::rates::RateChange;
 
-/// So many times what is worth a line is a large difference: 5 % of RAM, or 500 MiB; an engineering choice.
+/// A large difference is this many times what deserves a line: 5 % of RAM, or 500 MiB; an engineering choice.
 const LARGE_FACTOR: f64 = 5.0;
-/// Tasks that wait so much more of the time for memory are slowed down noticeably; an engineering choice.
+/// Tasks that wait for memory for this much more of the time are noticeably slower; an engineering choice.
 const WAITS_MORE: Ratio = Ratio::from_percent(5.0);
-/// Below it no task waits noticeably.
+/// Below this share of the time no task waits noticeably.
 const WAITS: Ratio = Ratio::from_percent(1.0);
 
 /// Id of the term that is anonymous memory.
@@ -22,7 +22,7 @@ pub(super) const ANONYMOUS: &str = "anon";
 /// One side uses much more memory than the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Use<'a> {
-    /// What of it is available, or if that is unknown, anonymous memory.
+    /// The change of available memory, or if that is unknown, of anonymous memory.
     pub(super) amount: &'a AmountChange,
     /// Anonymous memory, where it moved as well.
     anonymous: Option<&'a AmountChange>,
@@ -31,7 +31,7 @@ pub(super) struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where both use about the same.
+    /// Returns `None` where both sides use about the same.
     pub(super) fn from_differences(it: &'a Differences<'_>) -> Option<Self> {
         let ram = [it.sides.0, it.sides.1].map(|cx| cx.timeline.last(MEM_TOTAL));
         let large = LARGE_FACTOR * least(ram.into_iter().flatten().max()?);
@@ -62,7 +62,7 @@ impl<'a> Use<'a> {
         }
     }
 
-    /// Whether memory that such an amount holds makes up most of the difference. What is a part of page cache is available.
+    /// Whether this amount makes up most of the difference. Parts of page cache never do, because they are available.
     pub(super) fn is_mostly(&self, part: &AmountChange) -> bool {
         let moved = |it: &AmountChange| it.share_changed().unwrap_or_default();
         let most = moved(self.amount).abs() / 2.0;
@@ -71,7 +71,7 @@ impl<'a> Use<'a> {
         };
         is_most(part)
             && match part.name.as_str() {
-                // Huge pages instead of small ones take no more.
+                // Huge pages that replace small ones take no more memory.
                 name if name == MEM_ANON_HUGE.def().name => {
                     let own = Some(self.amount).filter(|own| own.name == ANONYMOUS);
                     self.anonymous.or(own).is_some_and(is_most)
@@ -80,7 +80,7 @@ impl<'a> Use<'a> {
             }
     }
 
-    /// Whether its sentence has an amount of this name.
+    /// Whether its sentence already mentions an amount of this name.
     pub(super) fn covers(&self, name: &str) -> bool {
         let mut amounts = std::iter::once(self.amount).chain(self.anonymous);
         amounts.any(|amount| amount.name == name)
@@ -113,7 +113,7 @@ impl<'a> Use<'a> {
         format!("Uses {by} {word}{waits}: {}.", amounts.join(", "))
     }
 
-    /// What that costs, behind a comma.
+    /// The waiting time on both sides, as a clause after a comma.
     fn waits(&self, it: &Differences<'_>) -> String {
         let means = waiting(it).and_then(RateChange::means);
         let Some((before, after)) = means else {
@@ -134,13 +134,13 @@ impl<'a> Use<'a> {
     }
 }
 
-/// The time in which tasks waited for memory.
+/// The rate of time in which tasks waited for memory.
 fn waiting<'a>(it: &'a Differences<'_>) -> Option<&'a RateChange> {
     let name = PSI_MEMORY_SOME.def().name;
     it.rates.iter().find(|rate| rate.name == name)
 }
 
-/// The same where it differs so much that work is noticeably slower on one side, and whether that is the side after.
+/// The same where it makes work noticeably slower on one side, and whether that is the side after.
 pub(super) fn waits_more<'a>(it: &'a Differences<'_>) -> Option<(&'a RateChange, bool)> {
     let rate = waiting(it).filter(|rate| rate.is_clear())?;
     let (before, after) = rate.means()?;

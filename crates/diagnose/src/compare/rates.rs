@@ -1,5 +1,5 @@
-//! How fast things went on each side: refaults, swap, reclaim, stalls, reads and writes; means over the watched time, and
-//! whether the intervals differ by more than they do within a side.
+//! Rates on each side (refaults, swap, reclaim, stalls, reads and writes): means over the watched time, and whether
+//! the intervals differ by more than they do within a side.
 
 use timeline::{
     Counter, Signal, Track,
@@ -17,35 +17,35 @@ use super::figure::Measure;
 use super::spread::{Contrast, Significance, Spread, contrast};
 use crate::evidence::{Evidence, Missing};
 
-/// A rate of two sources.
+/// A rate on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateChange {
     /// Name of its main signal in the catalogue.
     pub name: &'static str,
-    /// What people call it.
+    /// Its label.
     pub label: &'static str,
     /// Its unit.
     pub measure: Measure,
-    /// Whether more of it is worse for the work: stalls are, faults are not.
+    /// Whether a higher rate is worse for the work: true of stalls, not of faults.
     pub is_cost: bool,
-    /// Its values before; `None` where the source does not have them.
+    /// Its values before; `None` where the source lacks them.
     pub before: Option<Spread>,
     /// Its values after.
     pub after: Option<Spread>,
-    /// How the two lie to each other; `None` where one is not there.
+    /// The comparison of the two; `None` where one is missing.
     pub contrast: Option<Contrast>,
-    /// By how much it changed, weighed by how consistently: what the list is ordered by.
+    /// The size of its change, weighted by its consistency: the list is ordered by it.
     pub effect: f64,
 }
 
 impl RateChange {
-    /// Whether it differs by more than noise, and by enough to matter.
+    /// Whether the difference is more than noise, and large enough to matter.
     pub fn is_clear(&self) -> bool {
         self.contrast
             .is_some_and(|contrast| contrast.certainty == Significance::Clear)
     }
 
-    /// The means, where both sides have it.
+    /// The means, where both sides have the rate.
     pub fn means(&self) -> Option<(f64, f64)> {
         Some((self.before.as_ref()?.mean, self.after.as_ref()?.mean))
     }
@@ -57,7 +57,7 @@ impl RateChange {
     }
 }
 
-/// Reads a rate of a source: its values, and their mean over the watched time.
+/// Reads a rate from a source: its values, and their mean over the watched time.
 type Read = fn(&Evidence<'_>) -> Result<Option<Spread>, Missing>;
 
 struct Spec {
@@ -65,8 +65,8 @@ struct Spec {
     label: &'static str,
     measure: Measure,
     is_cost: bool,
-    /// What is below it on both sides does not matter, and ratios of it mean nothing. Engineering choices, each a tenth
-    /// or less of what rules count from.
+    /// Rates below this on both sides do not matter, and their ratios mean nothing. Engineering choices, each a tenth
+    /// or less of the threshold that rules use.
     floor: f64,
     read: Read,
 }
@@ -155,7 +155,7 @@ fn share(
     spread(&cx.stall(signal)?)
 }
 
-/// As a share of all CPUs.
+/// CPU time as a share of all CPUs.
 fn cpus(cx: &Evidence<'_>, signal: Signal<Counter<Ticks>>) -> Result<Option<Spread>, Missing> {
     let Some(cpus) = cx.facts.cpus.filter(|cpus| *cpus > 0) else {
         return Ok(None);
@@ -210,9 +210,10 @@ impl Spec {
         }
     }
 
-    /// Where most intervals say one thing and the sum of all says another (a few huge bursts), nothing is clear.
+    /// Where most intervals show one direction and the sum of all shows the other (a few huge bursts), nothing is
+    /// clear.
     fn contrast(&self, before: &Spread, after: &Spread) -> Contrast {
-        /// Less than this of the larger mean is no change that anybody acts on.
+        /// A change below this share of the larger mean is too small to act on.
         const CHANGE_MIN: Ratio = Ratio::from_percent(10.0);
         let mut it = contrast(before, after);
         let change = after.mean - before.mean;
@@ -222,7 +223,7 @@ impl Spec {
         if it.certainty == Significance::Clear && (is_small || disagrees) {
             it.certainty = Significance::Noise;
         }
-        // What never moved on either side is known to be the same, however short the recording.
+        // A rate below the floor on both sides is known to be the same, however short the recording.
         if it.certainty == Significance::TooFew && most < self.floor {
             it.certainty = Significance::Noise;
         }

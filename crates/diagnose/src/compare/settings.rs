@@ -11,9 +11,9 @@ use units::{Bytes, Count, PageSize, Quantity};
 
 use crate::evidence::Evidence;
 
-/// Name of the fact that is RAM.
+/// The name of the fact for RAM.
 pub(super) const RAM: &str = "ram";
-/// Name of the fact that is the size of all swap areas.
+/// The name of the fact for the size of all swap areas.
 pub(super) const SWAP: &str = "swap";
 
 /// A fact that is not the same on both sides.
@@ -25,18 +25,18 @@ pub struct FactChange {
     pub before: Option<String>,
     /// Its value after.
     pub after: Option<String>,
-    /// Whether it explains what changed.
+    /// Whether it explains the change.
     pub explains: bool,
 }
 
 impl FactChange {
-    /// Whether both sides have it: only then it differs, else one source knows more.
+    /// Whether both sides have it: if not, it is not a difference, one source only knows more.
     pub fn differs(&self) -> bool {
         self.before.is_some() && self.after.is_some()
     }
 }
 
-/// MemTotal moves a little with the kernel's build and with what firmware keeps.
+/// MemTotal varies by up to this share with the kernel's build and with memory that firmware keeps.
 const SAME_RAM: f64 = 0.02;
 
 /// Facts that differ, or that one side lacks: the machine first, then tunables in the catalogue's order.
@@ -67,7 +67,8 @@ pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<FactCh
     changes
 }
 
-/// Whether the kernel sets it from the memory that is there at boot, which is never quite the same, and it is that.
+/// Whether the kernel derives the setting from RAM at boot, which is never quite the same, and both values are so
+/// derived.
 fn follows(fact: Fact, before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
     let numbers = before.facts.number(fact).zip(after.facts.number(fact));
     let from_ram = [MIN_FREE, USER_RESERVE, ADMIN_RESERVE].contains(&fact);
@@ -91,7 +92,7 @@ fn changed(
     })
 }
 
-/// Whether the hosts are of the same size, as far as is known.
+/// Whether the hosts have the same amount of RAM, as far as is known.
 pub(super) fn same_ram(before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
     let (Ok(old), Ok(new)) = (before.ram(), after.ram()) else {
         return true;
@@ -100,7 +101,7 @@ pub(super) fn same_ram(before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
     (old - new).abs() <= SAME_RAM * old.max(new)
 }
 
-/// What the machine is.
+/// The facts about the machine.
 fn machine(cx: &Evidence<'_>) -> [(&'static str, Option<String>); 9] {
     let facts = cx.facts;
     let size = |bytes: Option<Bytes>| {
@@ -135,7 +136,7 @@ fn container(cx: &Evidence<'_>) -> String {
     container.map_or_else(|| "no".to_owned(), |container| container.signs.join(", "))
 }
 
-/// `2, distance 21`.
+/// The NUMA nodes: `2, distance 21`.
 fn nodes(cx: &Evidence<'_>) -> Option<String> {
     let nodes = &cx.facts.nodes;
     if nodes.is_empty() {
@@ -149,7 +150,7 @@ fn nodes(cx: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// Only the boot parameters that one side has and the other has not.
+/// The boot parameters that only one side has.
 fn cmdline(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<FactChange> {
     let words = |cx: &Evidence<'_>| {
         let text = cx.facts.text(KERNEL_CMDLINE)?.to_owned();

@@ -1,19 +1,19 @@
-//! Whether two sets of samples differ by more than each does within itself.
+//! Whether two sets of samples differ by more than the samples within each set do.
 //!
-//! Values of a rate are bursty and skewed, so means and standard deviations decide nothing. Each interval of one side is
-//! compared with each of the other: the **lead** is the share of pairs in which `after` is larger, less the share in which
-//! `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAST_LEAD`] and the
-//! Mann-Whitney test, with its correction for ties, would see it by chance less often than once in a hundred times. With
-//! fewer than [`FEWEST`] intervals on a side the test can never say so, and the answer is "too few", not "the same".
+//! Values of a rate are bursty and skewed, so means and standard deviations decide nothing. Each interval of one side
+//! is compared with each of the other: the **lead** is the share of pairs in which `after` is larger, less the share
+//! in which `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAST_LEAD`]
+//! and chance would produce it less often than once in a hundred times by the Mann-Whitney test, corrected for ties.
+//! With fewer than [`FEWEST`] intervals on a side the test cannot decide, and the answer is "too few", not "the same".
 //!
-//! Neighbouring intervals are alike, since bursts last, so the test is surer than it should be; the least lead, and what
-//! is too small to matter (the caller's), keep it from making much of little.
+//! Neighbouring intervals are alike, since bursts last, so the test is more certain than it should be. The least lead,
+//! and the caller's threshold for what is too small to matter, compensate for that.
 
 use units::Ratio;
 
-/// Below this the test's chance cannot get under one in a hundred: with five on each side the least is 1.2 %.
+/// With fewer values the chance cannot get below one in a hundred: with five on each side the least is 1.2 %.
 pub(super) const FEWEST: usize = 6;
-/// A lead below it is called negligible (Romano et al. 2006, for Cliff's delta).
+/// A smaller lead is called negligible (Romano et al. 2006, for Cliff's delta).
 const LEAST_LEAD: f64 = 0.147;
 /// Standard deviations that chance exceeds once in a hundred times, both tails (normal distribution).
 const ONE_IN_100: f64 = 2.576;
@@ -27,7 +27,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of measured values; `None` where there is none.
+    /// Sorts measured values; `None` where there are none.
     pub(super) fn from_values(
         values: impl IntoIterator<Item = f64>,
         mean: Option<f64>,
@@ -45,14 +45,14 @@ impl Spread {
         })
     }
 
-    /// How many values.
+    /// The number of values.
     pub fn count(&self) -> usize {
         self.sorted.len()
     }
 
     /// The value below which this share of the values lies (nearest rank).
     pub fn quantile(&self, share: Ratio) -> f64 {
-        // There is always one.
+        // A spread has at least one value.
         timeline::quantile(&self.sorted, share).unwrap_or(self.mean)
     }
 
@@ -73,7 +73,7 @@ impl Spread {
 /// Whether a difference is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Significance {
-    /// It is.
+    /// The difference is more than noise.
     Clear,
     /// Each side differs as much within itself, or the difference is too small to matter.
     Noise,
@@ -81,7 +81,7 @@ pub enum Significance {
     TooFew,
 }
 
-/// How the values of two sides lie to each other.
+/// The comparison of two sides' values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     /// From -1 (every value before is larger) to 1 (every value after is).
@@ -90,7 +90,7 @@ pub struct Contrast {
     pub certainty: Significance,
 }
 
-/// Holds each value of one side against each of the other.
+/// Compares each value of one side with each of the other.
 pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
     let (lead, deviations) = ranked(&before.sorted, &after.sorted);
     let certainty = if before.count().min(after.count()) < FEWEST {
@@ -103,8 +103,8 @@ pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
     Contrast { lead, certainty }
 }
 
-/// The lead, and how many standard deviations of chance it is away from none (Mann and Whitney 1947; normal
-/// approximation with corrections for ties and continuity). Both lists are sorted; one pass over both.
+/// The lead, and its distance from zero in standard deviations of chance (Mann and Whitney 1947; normal approximation
+/// with corrections for ties and continuity). Both lists are sorted; one pass over both.
 #[allow(clippy::cast_precision_loss)] // numbers of samples
 fn ranked(before: &[f64], after: &[f64]) -> (f64, f64) {
     let (m, n) = (before.len() as f64, after.len() as f64);
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn the_test_agrees_with_published_tables() {
-        // Two-sided critical value of U for 6 and 6 at 1 %: 2; so U = 2 is significant and U = 3 is not by the exact table.
+        // Two-sided critical value of U for 6 and 6 at 1 %: 2; so U = 2 is significant and U = 3 is not by the exact
+        // table.
         let (lead, deviations) = ranked(
             &[1.0, 2.0, 3.0, 4.0, 5.0, 7.5],
             &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0],

@@ -1,4 +1,4 @@
-//! Whole comparisons of synthetic hosts; truth is judged on recordings.
+//! Whole comparisons of synthetic hosts; accuracy is checked on recordings.
 
 use proptest::prelude::*;
 use timeline::facts::{SWAPPINESS, THP_ENABLED, ZONE_RECLAIM_MODE};
@@ -17,17 +17,17 @@ fn mib(n: u64) -> Bytes {
     Bytes::from_mib(n)
 }
 
-/// A host of 1,000 MiB with everything that the rules about movement ask for, at rest.
+/// A host of 1,000 MiB at rest, with every reading that the rules about movement need.
 fn healthy() -> Case {
     host(0)
 }
 
-/// The same, watched for so many seconds.
+/// The same host, watched for this many seconds.
 fn healthy_for(seconds: u64) -> Case {
     host_for(seconds, 0)
 }
 
-/// The same; full of anonymous memory and swapping where it swaps so many pages a second both ways.
+/// The same host, swapping this many pages a second both ways; if any, it is full of anonymous memory.
 fn host(pages: u64) -> Case {
     host_for(30, pages)
 }
@@ -142,7 +142,7 @@ fn burst_in(seconds: u64) -> Case {
 
 #[test]
 fn a_longer_source_alone_makes_nothing_better_or_worse() {
-    // Two hours with the same half minute in them: half a minute cannot show how often that comes.
+    // Two hours that contain the same half minute: half a minute cannot show how often it occurs.
     let long = || burst_in(7200);
     for (before, after) in [(host(5000), long()), (long(), host(5000))] {
         let it = compared(&before, &after);
@@ -174,7 +174,7 @@ fn a_source_of_comparable_length_without_it_shows_that_it_is_gone() {
     assert_eq!(better.direction, Direction::Better, "{}", better.headline);
     let worse = compared(&an_hour(), &ill());
     assert_eq!(worse.direction, Direction::Worse, "{}", worse.headline);
-    // So does a shorter one where it is there nearly all the time.
+    // A shorter recording does too, where the finding is there nearly all the time.
     let always = compared(&host(5000), &healthy_for(10));
     assert_eq!(always.direction, Direction::Better, "{}", always.headline);
     let calm = compared(&healthy(), &well());
@@ -204,7 +204,7 @@ fn each_side_says_how_often_how_long_and_at_what_cost() {
     assert!((an_hour - waited / 2.0).abs() < 1e-6, "{an_hour}");
 }
 
-/// A healthy host of which so much is in use; where tasks wait for memory, so many µs of each second.
+/// A healthy host with this much memory in use; tasks wait for memory for `stall` µs of each second.
 fn using(mib_used: u64, stall: u64) -> Case {
     healthy()
         .gauge(MEM_FREE, mib(900 - mib_used))
@@ -225,7 +225,7 @@ fn more_memory_in_use_is_told_with_its_direction_and_is_neither_better_nor_worse
         less.headline
             .starts_with("Uses 300 MiB less, and nothing waited")
     );
-    // Huge pages instead of small ones take no more, so their setting explains nothing of it.
+    // Huge pages that replace small ones take no more memory, so their setting does not explain it.
     let small = using(100, 0).gauge(MEM_ANON_HUGE, mib(0));
     let huge = using(100, 0).gauge(MEM_ANON_HUGE, mib(100));
     let full = huge.gauge(MEM_AVAILABLE, mib(700));
@@ -269,7 +269,7 @@ fn a_setting_is_named_on_top_for_the_memory_that_it_took() {
 
 #[test]
 fn a_setting_gets_no_word_for_what_it_does_not_bear_on() {
-    // Huge pages went with the setting; that tasks swap has nothing to do with it.
+    // Huge pages changed with the setting; the swapping has nothing to do with it.
     let setting = |it: Case, word: &str| it.fact(THP_ENABLED, word);
     let it = compared(
         &setting(
@@ -419,7 +419,7 @@ fn what_one_side_could_not_look_for_is_neither_new_nor_gone() {
     assert_eq!((rate.change(), rate.contrast), (None, None));
 }
 
-/// Samples at these seconds of the boot clock; a step back is a reboot. Each second reads a MiB.
+/// Samples at these seconds of the boot clock; a step back is a reboot. One MiB is read each second.
 fn reading(boots: &[u64]) -> Timeline {
     let mut timeline = Timeline::default();
     for (nth, second) in boots.iter().enumerate() {
@@ -484,7 +484,7 @@ fn sources_without_anything_are_compared_without_a_panic() {
     assert!(it.rates.is_empty() && it.memory.amounts.is_empty());
 }
 
-/// A host with random levels and counters: a second apart, each counter by these steps.
+/// A host with random levels and counters: samples a second apart, each counter with these steps.
 fn any_host(levels: &[u64], steps: &[u64]) -> Case {
     let at = |i: usize| mib(levels.get(i).copied().unwrap_or_default());
     Case::over(steps.len() as u64)
@@ -542,10 +542,10 @@ proptest! {
             let same = same.unwrap();
             prop_assert_eq!((amount.before, amount.after), (same.after, same.before));
         }
-        // A new disease in the place of another is worse in either direction; nothing is better in both.
+        // A new pathology that replaces another is worse in either direction; a change cannot be better in both.
         prop_assert!(!(there.direction == Direction::Better && back.direction == Direction::Better));
         prop_assert_eq!(there.direction == Direction::Same, back.direction == Direction::Same);
-        // What is new for certain is worse, whatever else is unknown.
+        // A finding that is certainly new is worse, whatever else is unknown.
         for (one, other) in [(&there, &back), (&back, &there)] {
             if one.direction == Direction::Unknown {
                 prop_assert!(matches!(other.direction, Direction::Unknown | Direction::Worse));

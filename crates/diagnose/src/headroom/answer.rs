@@ -1,4 +1,4 @@
-//! The judgement: whether it fits, what binds, what an addition would do, and the words for it.
+//! The judgement: whether the demand fits, what binds, what adding it would do; and its sentences.
 
 use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
 use units::{Bytes, Count, Ratio};
@@ -10,42 +10,42 @@ use super::{
 use crate::evidence::Evidence;
 use crate::finding::Affected;
 
-/// With less than this left after what is added, it is tight: the estimate has been right to a tenth of RAM (docs/headroom.md),
-/// so there may be nothing left, and the next burst decides.
+/// It is tight where less than this share of RAM is left: the estimate has been right to a tenth of RAM
+/// (docs/headroom.md), so there may be nothing left, and the next burst decides.
 const MARGIN: Ratio = Ratio::from_percent(10.0);
-/// More page cache than this, as a share of RAM, that is not available needs an explanation (MemAvailable leaves out the floor
-/// and a little more).
+/// Page cache that is not available, as a share of RAM: more than this needs an explanation (MemAvailable leaves out
+/// the floor and a little more).
 const RESIDUE: Ratio = Ratio::from_percent(5.0);
-/// On a large host a burst does not grow with RAM.
+/// The most that must be left: on a large host a burst does not grow with RAM.
 const MARGIN_AT_MOST: Bytes = Bytes::from_gib(4);
 
-/// Whether it fits.
+/// Whether the demand fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It fits, and some is left.
+    /// It fits, with memory to spare.
     Fits,
-    /// It fits in the time that was watched, which is too short a part of a cycle to say that it always does.
+    /// It fits in the watched time, which is too short a part of a cycle to say that it always does.
     FitsSoFar,
     /// It fits most of the time, or hardly anything is left.
     Tight,
-    /// It does not.
+    /// It does not fit.
     DoesNotFit,
-    /// What decides is not known.
+    /// A figure that decides is unknown.
     Unknown,
 }
 
-/// What an addition would do.
+/// What adding the demand would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// What is left at the worst moment.
+    /// The estimate of what is left at the worst moment.
     pub left: Option<i64>,
     /// The same as bounds.
     pub bounds: Bounds,
-    /// In sentences.
+    /// The effect, in sentences.
     pub text: Vec<String>,
 }
 
-/// All that the judgement rests on.
+/// All figures that the judgement rests on.
 pub(super) struct HeadroomFacts<'a> {
     pub(super) cx: &'a Evidence<'a>,
     pub(super) question: &'a Question,
@@ -123,7 +123,7 @@ impl HeadroomFacts<'_> {
         i64::try_from(self.added_bytes().get()).unwrap_or(i64::MAX)
     }
 
-    /// What must be left, so that the next burst does not decide; `None` where the size of RAM is not known.
+    /// The room that must be left for the next burst; `None` where the size of RAM is unknown.
     fn margin(&self) -> Option<i64> {
         let margin = self.ram?.share(MARGIN).min(MARGIN_AT_MOST);
         i64::try_from(margin.get()).ok()
@@ -139,7 +139,7 @@ impl HeadroomFacts<'_> {
         (tightest.bounds.best() < least.best()).then_some(tightest)
     }
 
-    /// Room with all limits taken into account.
+    /// The room, reduced by all limits.
     fn bounded(&self, bounds: Bounds) -> Bounds {
         let limits = self.limits.iter();
         limits
@@ -172,12 +172,12 @@ impl HeadroomFacts<'_> {
         };
         match () {
             () if is_short(usual) && is_estimate => Answer::DoesNotFit,
-            // By the worst that may be it does not, by the best it does.
+            // It does not fit by the lower bound, and does by the upper.
             () if is_short(usual) => Answer::Unknown,
-            // A moment shows a lack, and never that there is none.
+            // A single moment can show a shortage, but cannot show that there is none.
             () if self.cx.is_too_short() => Answer::Unknown,
             () if self.margin().is_none() => Answer::Unknown,
-            // Within bounds it is tight for certain, or else only perhaps.
+            // Tight by the estimate or the upper bound is certain; by the lower bound alone it is only possible.
             () if is_tight(surely) => Answer::Tight,
             () if self.cycle.is_too_short() => Answer::Unknown,
             () if is_tight(least) => Answer::Tight,
@@ -185,7 +185,7 @@ impl HeadroomFacts<'_> {
         }
     }
 
-    /// Whether there is less than is wanted at the worst moment, as far as that is known.
+    /// Whether the room at the worst moment is smaller than the demand, as far as is known.
     fn is_lacking_at_worst(&self) -> bool {
         self.room.as_ref().is_some_and(|room| {
             let room = self.bounded(room.least).likely_or_upper();
@@ -193,7 +193,7 @@ impl HeadroomFacts<'_> {
         })
     }
 
-    /// Whether nothing speaks against it but that too little of a cycle was watched.
+    /// Whether it fits, and only the watched part of the cycle is too short to confirm it.
     fn fits_so_far(&self) -> bool {
         self.cycle.is_too_short()
             && !self.cx.is_too_short()
@@ -337,7 +337,7 @@ impl HeadroomFacts<'_> {
         findings.collect()
     }
 
-    /// What more RAM would not cure: a node that must not take what others have.
+    /// Remark where a node that reclaims its own pages limits headroom: more RAM would not cure that.
     fn without_node_reclaim(&self) -> Option<String> {
         let room = self.room.as_ref()?;
         self.is_bound_by_a_node().then(|| {
@@ -353,7 +353,7 @@ impl HeadroomFacts<'_> {
             .is_some_and(|limit| limit.kind == LimitKind::Node)
     }
 
-    /// Cgroups with a limit of their own into which the demand does not fit: it may be meant for one of them.
+    /// Cgroups with a limit of their own that leaves too little room for the demand: it may be meant for one of them.
     fn tight_groups(&self) -> Vec<String> {
         let Some(add) = self.question.add else {
             return Vec::new();
@@ -368,7 +368,7 @@ impl HeadroomFacts<'_> {
             .collect()
     }
 
-    /// Page cache that is neither free nor available, and that nothing explains.
+    /// Remark on page cache that is neither free nor available, and that nothing explains.
     fn residue(&self) -> Option<String> {
         let (terms, index) = (self.terms.as_ref()?, self.room.as_ref()?.worst);
         let timeline = self.cx.timeline;
@@ -399,7 +399,7 @@ impl HeadroomFacts<'_> {
         let beyond = over(least.best());
         let beyond = match add.kind {
             DemandKind::Cache => beyond,
-            // What is past the cliff has no cache left to take.
+            // Past the cliff there is no page cache left to take.
             _ => beyond.saturating_sub(past_cliff),
         };
         let swap = room.swap_left;
@@ -448,8 +448,8 @@ impl HeadroomFacts<'_> {
         Some(Added { left, bounds, text })
     }
 
-    /// RAM that the worst moment needs, the demand and no margin included: likely, and for certain. Where memory was short
-    /// it is not known how much was lacking, so there is none.
+    /// RAM that the worst moment needs, with the demand and without a margin: the likely and the certain figure.
+    /// `None` where memory was short, as it is unknown how much was lacking.
     fn smallest_ram(&self) -> Option<(Option<Bytes>, Option<Bytes>)> {
         let ram = i64::try_from(self.ram?.get()).ok()?;
         let least = self.room.as_ref()?.least;
@@ -466,7 +466,7 @@ impl HeadroomFacts<'_> {
 }
 
 impl DemandKind {
-    /// Its name in a sentence: `500 MiB of process memory`.
+    /// Its name in a sentence: `process memory` in `500 MiB of process memory`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Anon => "process memory",

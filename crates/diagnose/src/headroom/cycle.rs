@@ -1,32 +1,34 @@
-//! What was watched, against the time in which the workload comes round: day and night, weekdays and weekend, nightly jobs.
+//! The watched time, compared with the time after which the workload repeats: day and night, weekdays and weekend,
+//! nightly jobs.
 
 use units::{Ratio, Span};
 
 use crate::evidence::Evidence;
 
 const DAY: Span = Span::from_hours(24);
-/// A range with holes in more of it than this is no whole cycle; an engineering choice.
+/// A whole cycle needs samples for at least this share of its time; an engineering choice.
 const PRESENT: Ratio = Ratio::from_percent(95.0);
 
-/// What was watched.
+/// The watched time, compared with the cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
-    /// The cycle asked for.
+    /// The requested cycle.
     pub asked: Span,
     /// From the first sample to the last.
     pub watched: Span,
-    /// The part of it that samples speak for.
+    /// The share of that time for which there are samples.
     pub present: Ratio,
-    /// Whether there is a Saturday and a Sunday in it; `None` without a wall clock, and for cycles below a week.
+    /// Whether it contains a Saturday and a Sunday; `None` without a wall clock, and for cycles below a week.
     pub has_weekend: Option<bool>,
-    /// Whether it is a whole cycle.
+    /// Whether it covers a whole cycle.
     pub is_whole: bool,
     /// The same in words: `2.1 d of 7 d: no weekend yet`.
     pub text: String,
 }
 
 impl Cycle {
-    /// Whether so little was watched that it cannot show that there is enough: hosts differ by the hour of the day.
+    /// Whether less than a day was watched, and no whole cycle: a host's load changes with the hour of the day, so
+    /// this cannot show that there is enough.
     pub(super) fn is_too_short(&self) -> bool {
         !self.is_whole && self.watched.times(self.present.get()) < DAY
     }

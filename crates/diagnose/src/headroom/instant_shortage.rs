@@ -1,4 +1,4 @@
-//! How much wanted memory at once where it was short: what RAM held, and what lay in swap beside it.
+//! How much memory was needed at once while it was short: what RAM contained, and what was in swap.
 
 use timeline::signals::MEM_SWAP_CACHED;
 use units::Bytes;
@@ -7,8 +7,8 @@ use super::terms::Levels;
 use super::{ReadCache, Short};
 use crate::evidence::Evidence;
 
-/// The most of it, with the kernel's floor and the page cache that is read again; `None` where memory was not short, or
-/// nothing lay in swap: then it is not known what else would have been wanted.
+/// Returns the largest such sum, with the kernel's floor and the page cache that is read again. `None` where memory
+/// was not short, or nothing was in swap: then it is unknown how much more was needed.
 pub(super) fn wanted(
     cx: &Evidence<'_>,
     levels: &Levels,
@@ -20,7 +20,7 @@ pub(super) fn wanted(
     let cached = cx.timeline.gauge(MEM_SWAP_CACHED);
     let at = |index: usize| {
         let swap = swap.at(index).filter(|swap| *swap > Bytes::ZERO)?;
-        // Pages that are in both count once.
+        // Pages that are both in RAM and in swap count once.
         let both = cached.as_ref().and_then(|cached| cached.at(index));
         let swapped = swap.saturating_sub(both.unwrap_or_default());
         Some(ram.saturating_sub(levels.available.at(index)?) + swapped)

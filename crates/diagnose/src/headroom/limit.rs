@@ -2,14 +2,14 @@
 
 use super::{Bounds, DemandKind};
 
-/// What kind of limit it is.
+/// The kind of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
     /// A NUMA node's own memory.
     Node,
     /// A cgroup's limit.
     Cgroup,
-    /// What the kernel promises at most.
+    /// The kernel's commit limit: how much memory it promises in all.
     Commit,
     /// RAM reserved for huge pages.
     Hugetlb,
@@ -30,18 +30,18 @@ impl LimitKind {
     }
 }
 
-/// Something that limits.
+/// Something that limits what can be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadroomLimit {
-    /// Of what kind.
+    /// Its kind.
     pub kind: LimitKind,
-    /// Which one; empty where there is one only.
+    /// Its name; empty where there is only one of its kind.
     pub name: String,
-    /// Room below it at its worst sample, with unknowns taken both ways.
+    /// The room below it at its worst sample, as bounds where figures are unknown.
     pub bounds: Bounds,
-    /// Whether it holds, or may hold, for whatever is added here, not only for somebody's own memory.
+    /// Whether it applies, or may apply, to anything that is added here, not only to one cgroup's own memory.
     pub holds: bool,
-    /// In a sentence.
+    /// The limit in a sentence.
     pub text: String,
 }
 

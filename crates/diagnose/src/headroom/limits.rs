@@ -1,4 +1,4 @@
-//! What else limits, apart from the host's RAM: NUMA nodes, cgroups, promises of memory, reserved huge pages.
+//! Limits other than the host's RAM: NUMA nodes, cgroups, the commit limit, reserved huge pages.
 
 use timeline::cgroup::ancestors;
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
@@ -16,12 +16,12 @@ use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 
-/// Groups shown at most; the tightest.
+/// At most this many cgroups are shown, the tightest.
 const MOST_GROUPS: usize = 3;
-/// Container runtimes nest a handful of groups; a hostile path may have millions.
+/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
 const DEEPEST: usize = 64;
 
-/// All of them that bear on such a demand, what holds first, the tightest first.
+/// All limits that bear on the demand: those that apply first, the tightest first among these.
 pub(super) fn all(
     cx: &Evidence<'_>,
     cache: &ReadCache,
@@ -36,8 +36,8 @@ pub(super) fn all(
     limits
 }
 
-/// A node's free memory and files above its floor, beside the files that are read again. It holds where a node reclaims its
-/// own pages before it takes others'; where that is unknown, it may.
+/// A node's room: its free memory and files above its floor, less the files that are read again. The limit applies
+/// where a node reclaims its own pages before it takes memory from other nodes; where that is unknown, it may apply.
 fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<HeadroomLimit> {
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
     if nodes.len() < 2 {
@@ -72,16 +72,16 @@ fn node_files(cx: &Evidence<'_>, node: &EntitySeries) -> Option<Track<Bytes>> {
     Some(active.plus(&cx.gauge_of(node, NODE_INACTIVE_FILE).ok()?))
 }
 
-/// Room on a node at its worst sample.
+/// The room on a node at its worst sample.
 struct NodeRoom {
     bounds: Bounds,
-    /// Its files that must stay, where that is known.
+    /// The node's files that must stay, where that is known.
     needed: Option<Bytes>,
 }
 
 impl NodeRoom {
-    /// The files on it that must stay are their part of what all need, as it is unknown which node's files are read again.
-    /// Unknowns are taken both ways: none of its files may be given up, or all.
+    /// The node's files that must stay are its share of all that must stay, as no counter shows on which node the
+    /// files are that are read again. Unknowns count both ways: none of its files, or all of them, can be given up.
     fn measure(
         cx: &Evidence<'_>,
         node: &EntitySeries,
@@ -152,8 +152,8 @@ impl NodeRoom {
     }
 }
 
-/// Where a node's free memory rests: at least, at most. Without its zones' marks, anything up to what is usual for a host of
-/// this size.
+/// The lower and upper edge of a node's free memory under load. Without its zones' watermarks: anything up to what is
+/// usual for a host of this size.
 fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
     let measured = Floor::of_node(cx, &node.key).ok();
     match measured.and_then(|floor| floor.high.max()) {
@@ -165,7 +165,7 @@ fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
     }
 }
 
-/// Groups with a limit below RAM: those around the observer hold, of others the tightest are worth knowing.
+/// Cgroups with a limit below RAM: those that contain the observer apply; of the others the tightest are listed.
 fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
     let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
     let chain: Vec<&str> = ancestors(own).take(DEEPEST).collect();
@@ -194,7 +194,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
             let bounds = group_room(cx, group, max)?;
             (bounds, group_text(&group.key, bounds, max))
         }
-        // Without consequence for a cgroup that memtide does not run in.
+        // An unknown is reported only for a cgroup that memtide runs in.
         None if holds && cx.timeline.last_of(group, CGROUP_CURRENT).is_some() => (
             Bounds {
                 lower: None,
@@ -230,8 +230,8 @@ fn group_text(key: &str, bounds: Bounds, max: Bytes) -> String {
     }
 }
 
-/// Room below a group's limit at its worst sample: anonymous memory stays, and reclaim in the group could take its cache.
-/// Where the source does not separate these, anything from none to all of it is cache.
+/// The room below a cgroup's limit at its worst sample: anonymous memory stays, and reclaim in the cgroup can take its
+/// cache. Where the source does not separate the two, the cache is anything from none to all of the usage.
 fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bounds> {
     let most = whole(max.as_f64());
     let Some(current) = cx.timeline.gauge_of(group, CGROUP_CURRENT) else {
@@ -263,7 +263,7 @@ fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bou
     }
 }
 
-/// What reclaim in a group could take; `None` without its memory.stat.
+/// What reclaim in a cgroup can take; `None` without its memory.stat.
 fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
     let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
     let files = of(CGROUP_FILE)?;
@@ -274,7 +274,8 @@ fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> 
     })
 }
 
-/// The commit limit, where the kernel holds to it; where that is unknown, it may, unless more was promised already.
+/// The commit limit, where the kernel enforces it. Where the mode is unknown, it may, unless more than the limit is
+/// already promised.
 fn commit(cx: &Evidence<'_>) -> Option<HeadroomLimit> {
     const HOLDS: u64 = 2;
     let mode = cx.facts.number(OVERCOMMIT_MEMORY);

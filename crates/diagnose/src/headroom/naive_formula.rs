@@ -1,5 +1,5 @@
-//! The formula as people first write it down, and why it differs: available − what stays free − what waits to be written −
-//! all of the page cache.
+//! The formula that people write down first, and why its result differs: available − what stays free − data that waits
+//! to be written − all page cache.
 
 use timeline::signals::{MEM_DIRTY, MEM_FREE};
 use units::{Bytes, Quantity, Ratio, Span};
@@ -9,31 +9,31 @@ use super::{ReadCache, Room, signed};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 
-/// Figures that differ by more are worth a word.
+/// A larger difference between the two results is explained.
 const DIFFERS: Ratio = Ratio::from_percent(20.0);
-/// The lower edge of free memory, where it rests on its floor.
+/// The quantile of free memory that counts as its lower edge, where free memory rests on its floor.
 const EDGE: Ratio = Ratio::from_percent(1.0);
 
-/// What that formula gives.
+/// The result of that formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Article {
-    /// Headroom at its worst sample.
+    /// Its headroom at its worst sample.
     pub bytes: i64,
-    /// That sample, on the timeline's clock; `None` where it is the worst of ours as well.
+    /// The time of that sample on the timeline's clock; `None` where it is the worst sample of ours as well.
     pub at: Option<Span>,
-    /// What stays free, as it takes it.
+    /// The free memory that the formula subtracts.
     pub kept_free: Bytes,
-    /// What waits to be written, at most; `None` if unknown: then none was taken off.
+    /// The most data that waited to be written; `None` if unknown, and then nothing was subtracted.
     pub written: Option<Bytes>,
     /// Page cache at its worst sample.
     pub cache: Bytes,
-    /// Whether it differs from ours enough to be explained.
+    /// Whether the difference from our result is large enough to be explained.
     pub differs: bool,
     /// The formula with its figures, and why it differs.
     pub text: String,
 }
 
-/// `None` if page cache or what stays free is unknown.
+/// Returns `None` if page cache or the memory that stays free is unknown.
 pub(super) fn formula(
     cx: &Evidence<'_>,
     levels: &Levels,
@@ -95,7 +95,7 @@ fn differs(room: &Room, bytes: i64, ram: Bytes) -> bool {
     room.least.likely_or_lower().is_none_or(far)
 }
 
-/// The lower edge of free memory where it rested on its floor; else where it would.
+/// The lower edge of free memory where it rested on its floor; else the expected floor.
 fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
     let (_, high) = levels.floor;
     if !levels.floor_is_measured
@@ -111,7 +111,7 @@ fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
     })
 }
 
-/// What makes the two differ: the cache that it takes for needed, where ours takes less, and the floor, which it counts twice.
+/// Why the two differ: the formula counts all cache as needed, where ours counts less, and counts the floor twice.
 fn why(cache: &ReadCache, all: Bytes, kept_free: Bytes) -> String {
     let needed = match (cache.likely, cache.upper) {
         (Some(likely), _) if likely + all.share(DIFFERS) >= all => None,

@@ -1,4 +1,4 @@
-//! Headroom over time: the same terms, sample by sample, on all of a source or on any part of it.
+//! Headroom over time: the same terms, sample by sample, for a whole source or any part of it.
 
 use timeline::Stamp;
 use units::Bytes;
@@ -7,20 +7,20 @@ use super::terms::{Levels, RoomSeries};
 use super::{ReadCache, Short, needed};
 use crate::evidence::Evidence;
 
-/// Headroom sample by sample, in bytes; below zero where memory was short; `None` where nothing was measured.
+/// Headroom sample by sample, in bytes: below zero where memory was short, `None` where nothing was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// What can be had without swapping, as the kernel says it, or the counters.
+    /// Memory that can be had without swapping, as the kernel reports it or as computed from counters.
     pub available: Vec<Option<f64>>,
-    /// With the page cache that is likely needed; `None` where there are bounds only.
+    /// Headroom with the likely read cache; `None` where only its bounds are known.
     pub likely: Option<Vec<Option<f64>>>,
-    /// With the most that may be needed; `None` where nothing bounds that, and where it is `likely`.
+    /// Headroom with the largest possible read cache; `None` where that has no bound, and where it equals `likely`.
     pub lower: Option<Vec<Option<f64>>>,
-    /// With the least that may be needed; `None` where it is `likely`.
+    /// Headroom with the smallest possible read cache; `None` where it equals `likely`.
     pub upper: Option<Vec<Option<f64>>>,
 }
 
-/// What must stay in memory, judged by all of a source, so that any part of it can be measured against it.
+/// The cache that must stay in memory, measured on a whole source, so that any part of it can be judged by it.
 #[derive(Debug, Clone)]
 pub struct Needs {
     read_cache: ReadCache,
@@ -30,7 +30,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// `None` if available memory is unknown.
+    /// Measures a whole source; `None` if available memory is unknown.
     pub fn measure(cx: &Evidence<'_>) -> Option<Self> {
         let mut unknown = Vec::new();
         let levels = Levels::measured(cx, &mut unknown).ok()?;
@@ -42,7 +42,7 @@ impl Needs {
         })
     }
 
-    /// Headroom on the samples of the source or of a part of it; `None` if that part does not show available memory.
+    /// Headroom at the samples of the source or of a part of it; `None` if that part does not show available memory.
     pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
         let mut levels = Levels::measured(part, &mut Vec::new()).ok()?;
         levels.writers_run_free = self.writers_run_free;
@@ -61,7 +61,7 @@ impl Needs {
     }
 }
 
-/// The clocks at both ends of a short time.
+/// The stamps at both ends of a shortage.
 fn ends(cx: &Evidence<'_>, short: &Short) -> Option<(Stamp, Stamp)> {
     let when = short.when?;
     cx.timeline
@@ -69,7 +69,7 @@ fn ends(cx: &Evidence<'_>, short: &Short) -> Option<(Stamp, Stamp)> {
         .zip(cx.timeline.stamp(when.last))
 }
 
-/// By the wall clock where there is one, as the other starts anew with each boot.
+/// Compares by the wall clock where there is one, as the boot clock starts anew with each boot.
 fn lies_between(stamp: Stamp, (from, to): (Stamp, Stamp)) -> bool {
     match (from.wall, stamp.wall, to.wall) {
         (Some(from), Some(at), Some(to)) => from <= at && at <= to,

@@ -1,4 +1,4 @@
-//! Who held memory and who was busy at a moment.
+//! The processes that used most memory and the busiest ones at one moment.
 
 use timeline::signals::{PROC_READ_BYTES, PROC_STIME, PROC_UTIME, PROC_WRITE_BYTES};
 use timeline::{Counter, Entity, EntitySeries, Signal};
@@ -8,16 +8,16 @@ use crate::evidence::Evidence;
 use crate::finding::Affected;
 use crate::measures::processes;
 
-/// The largest three show where memory was; more would bury the busy ones.
+/// Three show where memory was; more would hide the busy ones.
 const PROCESSES_MAX: usize = 3;
-/// Less CPU time than this is idle.
+/// A process with less CPU time than this is idle.
 const CPU_BUSY: Ratio = Ratio::from_percent(5.0);
 const IO_MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
-/// The largest holders around a sample, then who read, wrote and computed most.
+/// The processes with most memory around a sample, then those that read, wrote and computed most.
 pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
     let mut then = processes::largest(cx, index, PROCESSES_MAX);
-    // Where no process counts by itself, what they belong to may.
+    // Where no single process is large enough, its service may be.
     if then.is_empty() {
         then = processes::largest_units(cx, index, PROCESSES_MAX);
     }

@@ -1,8 +1,9 @@
-//! How much page cache must stay because its files are read again: bounds, and an estimate where the evidence carries one.
+//! How much page cache must stay because its files are read again: bounds, and an estimate where the evidence allows
+//! one.
 //!
-//! No counter shows how much page cache is needed. What does: a cache that was small for a while without refaults was large
-//! enough; one with refaults was not; and the classic lists separate what was used more than once. With one sample, or
-//! without refault counters, the need stays unknown, and is never zero.
+//! No counter shows how much page cache is needed. It follows from this: a cache that was small for a while without
+//! refaults was large enough; one with refaults was not; and the classic LRU lists separate pages that were used more
+//! than once. With one sample, or without refault counters, the need stays unknown; it is never taken for zero.
 
 use std::collections::VecDeque;
 
@@ -19,29 +20,30 @@ use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 use crate::measures::quiet::Quiet;
 
-/// A cache that is small for this long under the usual load is large enough for it; in short recordings a part of that.
+/// A cache that stays small for this long under the usual load is large enough for it. In short recordings a part of
+/// this time is enough.
 const LASTING: Span = Span::from_mins(10);
-/// What is not used within this time is not held for its use.
+/// A page that is not used within this time does not stay for its use.
 const USED_WITHIN: Span = Span::from_mins(1);
-/// Bounds that lie this close, as a share of RAM, are an estimate; an engineering choice: the marks of an ordinary host
-/// move headroom as much.
+/// Bounds this close together, as a share of RAM, count as an estimate; an engineering choice: the watermarks of an
+/// ordinary host change headroom by as much.
 const CLOSE: Ratio = Ratio::from_percent(5.0);
-/// More than so many times what is usually read is no usual load: a cold start, a backup.
+/// Reading this many times the usual amount is not the usual load: a cold start, a backup.
 const MUCH_READ: f64 = 2.0;
 const SOME_READ: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Before this kernel there are no generations, so its lists show what was used more than once.
+/// Kernels before this one have no multi-generational LRU, so their lists show what was used more than once.
 const GENERATIONS: KernelVersion = KernelVersion { major: 6, minor: 1 };
 
-/// What the estimate rests on.
+/// The evidence that the estimate rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Files refaulted: more than there was.
+    /// Files refaulted: more cache is needed than there was.
     Refaults,
     /// The smallest cache that lasted with hardly any refaults.
     Experience,
-    /// The same, and of it what the kernel keeps in its list of files used more than once.
+    /// The same, counting only the kernel's list of files used more than once.
     ActiveList,
-    /// The cache was never squeezed while it was watched: all that is in it, at most.
+    /// The cache was never squeezed while it was watched: all of it is the upper bound.
     NeverSqueezed,
     /// Nothing bounds it from above.
     Unknown,
@@ -50,13 +52,13 @@ pub enum How {
 /// Page cache that must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadCache {
-    /// At least this much.
+    /// The lower bound.
     pub lower: Bytes,
-    /// The best estimate; `None` where there are bounds only.
+    /// The best estimate; `None` where only bounds are known.
     pub likely: Option<Bytes>,
-    /// At most this much; `None` if unknown.
+    /// The upper bound; `None` if unknown.
     pub upper: Option<Bytes>,
-    /// What that rests on.
+    /// The evidence that it rests on.
     pub how: How,
     /// The same in words.
     pub text: String,
@@ -110,7 +112,7 @@ impl ReadCache {
         }
     }
 
-    /// From calm times, without refaults.
+    /// The estimate from calm times, without refaults.
     fn seen(
         cx: &Evidence<'_>,
         levels: &Levels,
@@ -174,7 +176,8 @@ impl ReadCache {
         }
     }
 
-    /// Without refault counters: while free memory lies above its floor nothing was evicted, and all there is is enough.
+    /// The estimate without refault counters: while free memory is above its floor nothing was evicted, so all of the
+    /// cache is enough.
     fn not_counted(cx: &Evidence<'_>, files: &Track<Bytes>, why: &str) -> Self {
         match files.max().filter(|_| !is_squeezed(cx)) {
             Some((most, _)) => Self {
@@ -189,7 +192,7 @@ impl ReadCache {
     }
 }
 
-/// Where files were read again and again: more than there was of cache.
+/// The need where files refaulted: more than there was of cache.
 fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Option<ReadCache> {
     let is_about_files =
         |short: &&Short| ["page-cache-thrash", "exec-pages-evicted"].contains(&short.rule);
@@ -208,20 +211,20 @@ fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Optio
     Some(ReadCache {
         lower,
         likely: None,
-        // More than RAM holds is no cache.
+        // The page cache cannot exceed RAM.
         upper: upper.map(|upper| upper.max(lower).min(cx.ram().unwrap_or(upper))),
         how: How::Refaults,
         text: format!("files refaulted while the cache was {lower}"),
     })
 }
 
-/// Files in the list of those used more than once, and mapped ones: whether those are used, the kernel checks only when
-/// it needs memory, so they wait in the other list (mm/vmscan.c, folio_check_references). Those in both count twice, which
-/// errs on the side of too little headroom.
+/// Files in the list of those used more than once, plus mapped files: the kernel checks whether mapped files are used
+/// only when it needs memory, so they may be in the other list (mm/vmscan.c, folio_check_references). Files that are
+/// both count twice, which underestimates headroom.
 fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let active = cx.timeline.gauge(MEM_ACTIVE_FILE)?;
     let mapped = cx.timeline.gauge(MEM_MAPPED)?;
-    // Mapped counts shared memory too: at least as much as the process has that maps most of it.
+    // Mapped includes shared memory: at least as much as the process maps that maps most of it.
     let shared = cx
         .timeline
         .entities(Entity::Process)
@@ -231,7 +234,8 @@ fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     Some(active.plus(&files))
 }
 
-/// Whether the lists of files show what was used more than once: not with generations, and not where that is not known.
+/// Whether the lists of files show what was used more than once: not with multi-generational LRU, nor where its state
+/// is unknown.
 fn lists_show_use(cx: &Evidence<'_>) -> bool {
     match cx.facts.number(MGLRU) {
         Some(mask) => mask & 1 == 0,
@@ -239,14 +243,15 @@ fn lists_show_use(cx: &Evidence<'_>) -> bool {
     }
 }
 
-/// Whether free memory was on its floor at some time: then cache was given up.
+/// Whether free memory was on its floor at any time: then cache was given up.
 fn is_squeezed(cx: &Evidence<'_>) -> bool {
     let Ok(ram) = cx.ram() else { return true };
     let least = cx.gauge(MEM_FREE).ok().and_then(|free| free.min());
     let rests = |(least, _): (Bytes, usize), edge| least <= Floor::rests_below(edge, ram);
     match cx.floor().ok().and_then(|floor| floor.high.max()) {
         Some((edge, _)) => least.is_none_or(|least| rests(least, edge)),
-        // A prediction may be far off (a raised vm.min_free_kbytes), so a flat edge counts, and a cache that is nearly gone.
+        // A prediction may be far off (a raised vm.min_free_kbytes), so a flat edge counts as well, and a cache that
+        // is nearly gone.
         None => {
             let edge = Floor::expected(cx, ram).1;
             let cache = cx.page_cache().ok().and_then(|cache| cache.min());
@@ -257,7 +262,7 @@ fn is_squeezed(cx: &Evidence<'_>) -> bool {
     }
 }
 
-/// For each sample, whether hardly anything refaulted and no more was read than usual.
+/// For each sample, whether hardly anything refaulted and reads were not above the usual amount.
 fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
     let calm = refaults.at_most(Quiet::REFAULTS);
     let reads = cx.rate(PGPGIN).ok();
@@ -274,7 +279,8 @@ fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>
         .collect()
 }
 
-/// How long a level must last to be that of the work: ten minutes in an hour or more, a quarter of a minute in minutes.
+/// How long a level must last to be typical of the load: ten minutes in recordings of an hour or more, a quarter of a
+/// minute in recordings of minutes.
 fn long_enough(recorded: Span) -> Span {
     const BURST: Span = Span::from_secs(15);
     const DURATION_MIN: Span = Span::from_secs(4);
@@ -283,7 +289,7 @@ fn long_enough(recorded: Span) -> Span {
     short.max(LASTING.times(hours)).max(DURATION_MIN)
 }
 
-/// The smallest level that a track did not exceed for long enough, at the usual load, and how long that is.
+/// The smallest level that a track did not exceed for long enough at the usual load, and how long it lasted.
 fn smallest_that_lasted(
     cx: &Evidence<'_>,
     track: &Track<Bytes>,
@@ -303,7 +309,7 @@ fn smallest_that_lasted(
             window.pop_back();
         }
         window.push_back((index, value));
-        // The shortest window that lasts long enough ends here.
+        // `first` moves to the start of the shortest window that ends here and lasts long enough.
         while first < index && times[index] - times[first + 1] >= lasting {
             first += 1;
         }

@@ -1,4 +1,4 @@
-//! When memory was short as seen: what the rules found. A formula that sees room at such a time is wrong.
+//! When memory was short according to the rules. A formula that shows room at such a time is wrong.
 
 use super::Short;
 use crate::evidence::Evidence;
@@ -7,11 +7,12 @@ use crate::judge::RuleAnswers;
 use crate::rule::Class;
 use crate::rules;
 
-/// When memory was short, and by which rule.
+/// The times at which memory was short, each with its rule.
 pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
     let is_shortage = |finding: &Finding| {
         let rule = rules::by_id(finding.id);
-        // What is only worth knowing, as kills at some time since boot are, is of no moment of the source.
+        // A finding of severity info, such as kills at an unknown time since boot, is not tied to a moment of the
+        // source.
         finding.severity > Severity::Info && rule.is_some_and(|rule| rule.class == Class::Shortage)
     };
     let incidents = RuleAnswers::collect(cx).incidents;
@@ -19,7 +20,7 @@ pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
     short.flat_map(|finding| each_time(cx, finding)).collect()
 }
 
-/// Every time at which a finding held; the whole source where it is of no time.
+/// Every time at which a finding held; the whole source where the finding has no time.
 fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
     let mut stretches = finding.stretches();
     if stretches.is_empty() {

@@ -1,5 +1,5 @@
-//! The terms of headroom sample by sample: what can be had, what the kernel keeps of it, the room that writers fill; and
-//! the headroom that follows from them.
+//! The terms of headroom sample by sample (available memory, what the kernel keeps of it, the room that writers fill),
+//! and the headroom that follows from them.
 
 use timeline::facts::KernelVersion;
 use timeline::signals::{
@@ -14,59 +14,59 @@ use crate::evidence::{Evidence, Missing};
 use crate::measures::available;
 use crate::measures::floor::Floor;
 
-/// The part of what could be dirtied up to which writers run free with the kernel's defaults: the middle of 10 and 20 %,
-/// and some of what is under way (mm/page-writeback.c, dirty_freerun_ceiling).
+/// The part of dirtyable memory up to which writers are not throttled with the kernel's defaults: the middle of 10 and
+/// 20 %, and some of what is under writeback (mm/page-writeback.c, dirty_freerun_ceiling).
 const WRITERS_RUN_FREE: Ratio = Ratio::from_percent(17.5);
-/// Since this kernel MemAvailable leaves out the whole reserve; before it left out the low marks only.
+/// Since this kernel MemAvailable leaves out the whole reserve; before, it left out the low watermarks only.
 const RESERVE_IS_LEFT_OUT: KernelVersion = KernelVersion { major: 4, minor: 6 };
 
-/// What was measured, sample by sample.
+/// The measured levels, sample by sample.
 #[derive(Debug, Clone)]
 pub(super) struct Levels {
-    /// What can be had without swapping.
+    /// Memory that can be had without swapping.
     pub(super) available: Track<Bytes>,
-    /// Whether the kernel reported it.
+    /// Whether the kernel reported it; else it is computed.
     pub(super) is_from_kernel: bool,
-    /// Pages of files that reclaim can take; `None` where shared memory is not separate.
+    /// File pages that reclaim can take; `None` where shared memory is not separate.
     pub(super) files: Option<Track<Bytes>>,
     /// Unwritten data; `None` if unknown.
     pub(super) unwritten: Option<Track<Bytes>>,
-    /// What the kernel keeps beyond what `available` leaves out.
+    /// Memory that the kernel keeps beyond what `available` leaves out.
     kept_by_kernel: Option<Track<Bytes>>,
     /// The part of the cache that `available` leaves out already.
     left_out: Option<Track<Bytes>>,
-    /// Up to where writers run free: more room than this they do not need.
+    /// The most unwritten data at which writers are not throttled: they need no more room than this.
     pub(super) writers_run_free: Bytes,
     /// MemTotal.
     ram: Option<Bytes>,
-    /// Where free memory rests under load.
+    /// Free memory under load: the lower and upper edge.
     pub(super) floor: (Bytes, Bytes),
     /// Whether the floor was measured, not predicted.
     pub(super) floor_is_measured: bool,
 }
 
-/// The terms at one sample, for people.
+/// The terms at one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// What can be had without swapping.
+    /// Memory that can be had without swapping.
     pub available: Bytes,
-    /// Whether the kernel reported it, or it is free memory and files together.
+    /// Whether the kernel reported it; else it is the sum of free memory and files.
     pub available_is_from_kernel: bool,
-    /// Where free memory rests under load, low and high edge: what `available` leaves out already.
+    /// Free memory under load, lower and upper edge: what `available` leaves out already.
     pub floor: (Bytes, Bytes),
-    /// Whether the floor is from the zones' marks, or predicted for a host of this size.
+    /// Whether the floor is from the zones' watermarks; else it is predicted for a host of this size.
     pub floor_is_measured: bool,
-    /// What the kernel keeps beyond that.
+    /// Memory that the kernel keeps beyond the floor.
     pub kept: Option<Bytes>,
-    /// Room for what waited for disks then: at least, at most. The same where it was measured.
+    /// Room for data that waited for disks: lower and upper bound; equal where it was measured.
     pub write_cache: (Bytes, Bytes),
-    /// All data of files that waited for disks then; `None` where it was not measured.
+    /// All file data that waited for disks; `None` where it was not measured.
     pub unwritten: Option<Bytes>,
     /// Page cache that must stay.
     pub read_cache: ReadCache,
     /// The part of the cache that `available` leaves out already.
     pub left_out: Option<Bytes>,
-    /// All of the page cache that could be dropped.
+    /// All page cache that could be dropped.
     pub page_cache: Option<Bytes>,
 }
 
@@ -104,7 +104,7 @@ impl Levels {
         })
     }
 
-    /// What can be had at a sample, down to the floor: every page of cache given up.
+    /// Memory that can be had at a sample, down to the floor, if all page cache is given up.
     fn base(&self, index: usize) -> Option<f64> {
         let available = self.available.values().get(index).copied().flatten()?;
         let kept = self.kept_by_kernel.as_ref();
@@ -112,8 +112,8 @@ impl Levels {
         Some(available - kept.unwrap_or_default())
     }
 
-    /// Room that writers need at a sample, at least and at most: what waits for disks, up to where they run free; where it
-    /// was not measured, anything up to that.
+    /// The lower and upper bound of the room that writers need at a sample: unwritten data, up to where writers are
+    /// throttled. Where it was not measured, anything up to that.
     fn write_cache(&self, index: usize) -> (Bytes, Bytes) {
         let most = self.writers_run_free;
         let waits = self.unwritten.as_ref().and_then(|track| track.at(index));
@@ -122,12 +122,12 @@ impl Levels {
         })
     }
 
-    /// Headroom at a sample, if so much cache were needed for reading and writing.
+    /// Headroom at a sample, given the cache that is needed for reading and for writing.
     fn room(&self, index: usize, cache: Bytes, written: Bytes) -> Option<f64> {
         let left_out = self.left_out.as_ref();
         let left_out = left_out.and_then(|kept| kept.values()[index]);
         let needed = cache.as_f64() + written.as_f64() - left_out.unwrap_or_default();
-        // More than all of RAM cannot be lacking in it, nor needed.
+        // Neither the lack nor the need can exceed RAM.
         let most = self.ram.map_or(f64::MAX, Quantity::as_f64);
         Some(self.base(index)? - needed.clamp(0.0, most))
     }
@@ -160,7 +160,7 @@ fn not_told(missing: &Missing) -> Unknown {
     }
 }
 
-/// What is available is part of RAM, at each sample; tools round, each figure for itself.
+/// Checks that available memory is a part of RAM at each sample. Tools round each figure by itself.
 fn plausible(cx: &Evidence<'_>, available: &Track<Bytes>) -> Result<(), Unknown> {
     const ROUNDED: f64 = 1.05;
     let Some(ram) = cx.timeline.gauge(MEM_TOTAL) else {
@@ -182,9 +182,9 @@ fn plausible(cx: &Evidence<'_>, available: &Track<Bytes>) -> Result<(), Unknown>
     }
 }
 
-/// Data of files that waits for disks, sample by sample. `Writeback` counts pages on their way to swap as well, for which
-/// nobody keeps room: so it is at most what waited before and what was dirtied since (`nr_dirtied` counts pages of files only,
-/// mm/page-writeback.c). Where that is unknown, all is taken for data of files: rather too little headroom than too much.
+/// File data that waits for disks, sample by sample. `Writeback` also counts pages on their way to swap, which need no
+/// room. So file data is at most what waited before plus what was dirtied since (`nr_dirtied` counts file pages only,
+/// mm/page-writeback.c). Where that is unknown, all of `Writeback` counts as file data, which underestimates headroom.
 fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let dirty = cx.timeline.gauge(MEM_DIRTY)?;
     let Some(writeback) = cx.timeline.gauge(MEM_WRITEBACK) else {
@@ -206,7 +206,7 @@ fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     }))
 }
 
-/// Half way between where the kernel begins to write and where it makes writers wait, at the best moment.
+/// Half way between the background threshold and the threshold at which the kernel throttles writers, at its highest.
 fn writers_run_free(cx: &Evidence<'_>, available: &Track<Bytes>) -> Bytes {
     let thresholds = cx
         .bytes(NR_DIRTY_THRESHOLD)
@@ -228,13 +228,13 @@ fn write_cache_is_not_told(most: Bytes) -> Unknown {
     }
 }
 
-/// The flat lower edge of free memory, where it has one: what the kernel keeps on this host, measured as people see it.
+/// The flat lower edge of free memory, if it has one: the floor of this host as its free memory shows it.
 pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
-    /// Free memory that rests swings by less than this; an engineering choice.
+    /// Free memory at rest swings by less than this factor; an engineering choice.
     const SWING: f64 = 1.05;
-    /// And it falls there from above, from this much higher at least: a calm host's free memory is flat too.
+    /// And it falls to the edge from at least this factor higher: a calm host's free memory is flat too.
     const FALL: f64 = 1.3;
-    /// The part of the samples that lie on an edge, at least.
+    /// The least share of samples that lie on an edge.
     const PART_SHARE: f64 = 0.25;
     const SAMPLES: usize = 3;
     let free = cx.gauge(MEM_FREE).ok()?;
@@ -250,7 +250,7 @@ pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
     (is_edge && most.as_f64() >= least.as_f64() * FALL).then_some(least)
 }
 
-/// Where free memory rests under load (low and high edge), and whether the zones' watermarks give it.
+/// Free memory under load (lower and upper edge), and whether the zones' watermarks give it.
 fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool) {
     if let Ok(floor) = cx.floor()
         && let (Some((low, _)), Some((high, _))) = (floor.low.max(), floor.high.max())
@@ -268,8 +268,8 @@ fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool
     (edges.unwrap_or_default(), false)
 }
 
-/// What the kernel keeps beyond what MemAvailable leaves out: marks that are raised for a while, and before 4.6 what lies
-/// between the low marks and the whole reserve.
+/// Memory that the kernel keeps beyond what MemAvailable leaves out: watermarks that are raised for a while, and
+/// before 4.6 the reserve above the low watermarks.
 fn kept_by_kernel(cx: &Evidence<'_>, low_marks: Option<&Track<Bytes>>) -> Option<Track<Bytes>> {
     if cx
         .facts
@@ -281,7 +281,7 @@ fn kept_by_kernel(cx: &Evidence<'_>, low_marks: Option<&Track<Bytes>>) -> Option
     zone_sum(cx, ZONE_BOOST)
 }
 
-/// A gauge summed over all zones that have it.
+/// The sum of a gauge over all zones that have it.
 fn zone_sum(cx: &Evidence<'_>, signal: Signal<Gauge<Pages>>) -> Option<Track<Bytes>> {
     let page = cx.page_size().ok()?;
     let zones = cx.timeline.entities(Entity::Zone);
@@ -291,7 +291,7 @@ fn zone_sum(cx: &Evidence<'_>, signal: Signal<Gauge<Pages>>) -> Option<Track<Byt
         .map(|sum| sum.to_bytes(page))
 }
 
-/// Headroom at each sample, for the most, the likely and the least read cache.
+/// Headroom at each sample, for the largest, the likely and the smallest read cache.
 pub(super) struct RoomSeries<'a> {
     levels: &'a Levels,
     pub(super) lower: Option<Vec<Option<f64>>>,
@@ -308,7 +308,7 @@ impl<'a> RoomSeries<'a> {
     ) -> Self {
         let room = |index: usize, cache: Bytes, written: Bytes| {
             let room = levels.room(index, cache, written)?;
-            // What was seen counts more than a formula: at that time nothing fitted any more.
+            // A shortage that was observed outweighs the formula: at that time nothing more fitted.
             Some(if is_short(index) { room.min(0.0) } else { room })
         };
         let all = |of: &dyn Fn(usize, (Bytes, Bytes)) -> Option<f64>| -> Vec<Option<f64>> {
@@ -330,7 +330,7 @@ impl<'a> RoomSeries<'a> {
         }
     }
 
-    /// The worst moment, the usual room, and what lies between the worst moment and the cliff.
+    /// The room at the worst moment and usually, and how far the worst moment is from the cliff.
     pub(super) fn room(&self, cx: &Evidence<'_>, quantile: Ratio) -> Option<Room> {
         let by = self
             .likely
@@ -340,7 +340,7 @@ impl<'a> RoomSeries<'a> {
         let measured = by.iter().enumerate();
         let (worst, _) = measured
             .filter_map(|(index, room)| Some((index, (*room)?)))
-            // While memory was short all are 0: then the one next to the cliff.
+            // While memory was short all are 0: then the one nearest to the cliff.
             .min_by(|(at_a, a), (at_b, b)| {
                 let base = |at: &usize| self.levels.base(*at).unwrap_or(f64::MAX);
                 a.total_cmp(b)
@@ -379,7 +379,7 @@ fn least(series: &[Option<f64>]) -> Option<f64> {
     series.iter().flatten().copied().reduce(f64::min)
 }
 
-/// What is there for at least `share` of the recorded time; samples may lie closer at one time than at another.
+/// The value that is reached for at least `share` of the recorded time; samples may be unevenly spaced.
 fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Option<f64> {
     let known = series.iter().enumerate();
     let mut sorted: Vec<(f64, f64)> = known
@@ -395,8 +395,8 @@ fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Optio
     found.or(sorted.last()).map(|(room, _)| *room)
 }
 
-/// Seconds for which a sample speaks: those since the one before; after a gap the distance of its nearer neighbour, as
-/// somebody may have begun to sample more rarely.
+/// The seconds that a sample covers: those since the sample before; after a gap the distance to its nearer neighbour,
+/// as the sampling interval may have changed.
 fn speaks_for(cx: &Evidence<'_>, index: usize) -> Option<f64> {
     let timeline = cx.timeline;
     let since = timeline.stretch(index.checked_sub(1)?, index)?;
@@ -407,7 +407,7 @@ fn speaks_for(cx: &Evidence<'_>, index: usize) -> Option<f64> {
     Some(since.elapsed().min(until.elapsed()).as_secs_f64())
 }
 
-/// To whole bytes.
+/// Rounds to whole bytes.
 #[allow(clippy::cast_possible_truncation)] // memory of a host is far below the bounds, and casts saturate
 pub(super) fn whole(bytes: f64) -> i64 {
     bytes.round() as i64

@@ -1,4 +1,5 @@
-//! Tests of the whole; those of a term are in its file. Truth is judged on captures with known demands (corpus, bench).
+//! Tests of whole answers; tests of a term are in its file. Accuracy is checked on captures with known demands
+//! (corpus, bench).
 
 use timeline::facts::{MGLRU, MemoryMount, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
@@ -18,8 +19,8 @@ use crate::rules::testing::Case;
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 const PAGES: fn(u64) -> Pages = |mib| Pages::new(mib * 256);
 
-/// A host of 1000 MiB watched for a minute: 400 available, of which 300 are files, 100 of them used more than once. Low
-/// marks of 20 MiB, so 20 of the cache are left out of what is available.
+/// A host of 1000 MiB watched for a minute: 400 available, of which 300 are files, 100 of them used more than once.
+/// Low watermarks of 20 MiB, so available leaves out 20 of the cache.
 fn host() -> Case {
     lasting(60)
 }
@@ -47,7 +48,7 @@ fn lasting(seconds: u64) -> Case {
         .fact(MGLRU, "0x0000")
 }
 
-/// What the minute shows, which is all of the load's cycle.
+/// The answer where the watched minute is the whole cycle of the load.
 fn asked(case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
     asked_over(Span::from_mins(1), case, add)
 }
@@ -119,7 +120,7 @@ fn a_demand_is_judged_by_what_is_left_at_the_worst_moment() {
     ] {
         assert_eq!(asked(&host(), Some((add, Anon))).answer, answer, "{add}");
     }
-    // What lasts for a moment only makes it tight.
+    // A shortage that lasts for a moment only makes it tight.
     let mut available = vec![MIB(400); 60];
     available[30] = MIB(150);
     let case = host().gauge_steps(MEM_AVAILABLE, &available);
@@ -316,7 +317,7 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
         asked(&strict("0"), Some((100, DemandKind::Anon))).answer,
         Answer::Fits
     );
-    // Unknown, it may be either; where more is promised than the limit, it is not held to.
+    // If the mode is unknown, the limit may apply or not; where more is promised than the limit, it is not enforced.
     let untold = |promised| {
         let case = host()
             .gauge(COMMIT_LIMIT, MIB(500))
@@ -362,7 +363,7 @@ fn on_a_node_of_its_own_files_that_are_read_again_must_stay() {
             .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(0))
             .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(files));
     }
-    // Of the 100 that are read again node 0 has 80; its floor is 24: 60 + 240 − 80 − 24.
+    // Node 0 has 80 of the 100 that are read again; its floor is 24: 60 + 240 − 80 − 24.
     let answer = asked(&case, Some((100, DemandKind::Anon)));
     let node = answer.limits.iter().find(|limit| limit.name == "0");
     assert_eq!(mib(node.map(|node| node.bounds.best())), Some(196));
@@ -478,7 +479,7 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
             .course(&Evidence::new(&part, cx.facts));
         assert_eq!(part.unwrap().likely.unwrap(), likely[1..3]);
     });
-    // Where generations leave bounds only, nothing is likely.
+    // With the multi-generational LRU only bounds are known, without an estimate.
     let bounds = host().fact(MGLRU, "0x0007").with(|cx| course(cx).unwrap());
     assert_eq!(bounds.likely, None);
     assert_eq!(bounds.upper.unwrap()[0], Some(MIB(400).as_f64()));
@@ -515,7 +516,7 @@ fn the_usual_is_of_time_and_not_of_samples() {
     assert_eq!(usual(steady.chain(after), 50.0), Some(400));
 }
 
-/// Headroom for such a part of the time, of what was available when.
+/// The headroom for this share of the time, from available memory by time.
 fn usual(available: impl Iterator<Item = (Span, u64)>, percent: f64) -> Option<i64> {
     let mut timeline = Timeline::default();
     for (at, mib) in available {
@@ -625,7 +626,7 @@ fn pages_on_their_way_to_swap_are_no_write_cache() {
         ),
         ("some were", case(&writeback).counter(NR_DIRTIED, 256), 21),
         ("unknown", case(&writeback), 60),
-        // What was under way before anything was read may be of files.
+        // Data under writeback before anything was read may be file data.
         (
             "from the beginning",
             case(&[MIB(60)]).counter(NR_DIRTIED, 0),
@@ -728,7 +729,7 @@ fn files_in_a_tmpfs_are_limited_by_its_size() {
     };
     for (what, mounts, fits) in [
         ("too small", vec![mount("tmpfs", Some(50))], Answer::Unknown),
-        // 10 MiB of shared memory may lie in it, or not.
+        // 10 MiB of shared memory may be in it, or not.
         (
             "perhaps taken",
             vec![mount("tmpfs", Some(105))],
@@ -749,7 +750,7 @@ fn files_in_a_tmpfs_are_limited_by_its_size() {
     ] {
         assert_eq!(answer(mounts, DemandKind::Tmpfs), fits, "{what}");
     }
-    // Of other memory it is no limit.
+    // It does not limit other memory.
     assert_eq!(
         answer(vec![mount("tmpfs", Some(50))], DemandKind::Anon),
         Answer::Fits
@@ -772,10 +773,10 @@ fn what_wanted_memory_at_once_says_how_much_ram_would_have_held_it() {
         let answer = asked(case, add);
         answer.wanted_at_once.map(|bytes| bytes.get() >> 20)
     };
-    // 800 of RAM in use, 200 in swap of which 20 are in RAM as well, and 100 of cache that is used again.
+    // 800 of RAM in use, 200 in swap of which 20 are in RAM as well, and 100 of cache that is used more than once.
     assert_eq!(wanted(&thrash(), None), Some(1080));
     assert_eq!(wanted(&thrash(), Some((50, DemandKind::Anon))), Some(1130));
-    // Cold swap, and a shortage without swap, show nothing of the kind.
+    // Neither cold swap nor a shortage without swap gives a figure.
     let cold = host()
         .gauge(SWAP_TOTAL, MIB(500))
         .gauge(SWAP_FREE, MIB(300));
@@ -800,7 +801,7 @@ fn bounds_are_no_wider_than_the_machine() {
 
 #[test]
 fn the_row_of_the_cache_names_what_its_estimate_rests_on() {
-    // More is mapped and used more than once than there was of cache when least.
+    // More is mapped and used more than once than there was of cache at its smallest.
     let case = host()
         .gauge(MEM_ACTIVE_FILE, MIB(300))
         .gauge(MEM_INACTIVE_FILE, MIB(0))

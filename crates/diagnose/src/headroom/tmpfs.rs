@@ -1,4 +1,5 @@
-//! What a tmpfs may hold: files in it are limited by its size, whatever RAM has left. How full each is, no kernel file says.
+//! How much fits into a tmpfs: its size limits its files, however much RAM is left. No kernel file shows how full each
+//! is.
 
 use timeline::facts::MemoryMount;
 use timeline::signals::MEM_SHMEM;
@@ -9,10 +10,10 @@ use super::limit::{HeadroomLimit, LimitKind};
 use super::terms::whole;
 use crate::evidence::Evidence;
 
-/// A tmpfs without `size=` holds so much of RAM (mm/shmem.c, shmem_default_max_blocks).
+/// A tmpfs without `size=` may use this share of RAM (mm/shmem.c, shmem_default_max_blocks).
 const DEFAULT: Ratio = Ratio::from_percent(50.0);
 
-/// The limit of the largest tmpfs; where none is mounted, of one that would be.
+/// The limit of the largest tmpfs; where none is mounted, that of one with the default size.
 pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
     let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
     let mounts = cx
@@ -55,7 +56,8 @@ pub(super) fn limit(cx: &Evidence<'_>) -> HeadroomLimit {
     }
 }
 
-/// All shared memory may lie in it, or none; and a larger one may be mounted, so what it leaves is no upper bound.
+/// The room in one tmpfs. It may contain all shared memory or none; and a larger tmpfs may be mounted, so the room in
+/// this one is no upper bound.
 fn of_mount(cx: &Evidence<'_>, mount: &MemoryMount, size: Bytes) -> (String, Bounds, String) {
     let shared = cx.timeline.gauge(MEM_SHMEM).and_then(|shared| shared.max());
     let used = shared.map_or(size, |(shared, _)| shared.min(size));

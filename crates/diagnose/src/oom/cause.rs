@@ -1,4 +1,4 @@
-//! Why a report was written, as one of a closed list of causes.
+//! Why a report was written: one of a closed list of causes.
 
 use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
 use timeline::signals::{
@@ -16,19 +16,19 @@ use super::watermarks::{Checked, Hurdle};
 /// Why the kernel wrote the report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OomCause {
-    /// Somebody asked for the kill (SysRq f).
+    /// The kill was requested by hand (SysRq f).
     ByHand,
-    /// A cgroup's limit.
+    /// A cgroup hit its limit.
     GroupLimit(LimitHit),
     /// The request was confined to nodes that are full.
     Confined(Constraint),
-    /// The request needs a low zone, and that is exhausted while higher ones have room.
+    /// The request needs a low zone, which is exhausted while higher zones have room.
     LowZone,
-    /// Enough is free, but not in one piece.
+    /// Enough memory is free, but not in one block.
     NoBlock,
-    /// What is free is CMA's.
+    /// The free memory belongs to CMA.
     CmaOnly,
-    /// A request that could not wait found the reserve used up; no process is killed for that.
+    /// A request that could not sleep found the reserve used up; no process is killed for that.
     AtomicReserve,
     /// RAM is used up.
     UsedUp {
@@ -37,27 +37,27 @@ pub(crate) enum OomCause {
         /// What fills RAM.
         by: Filler,
     },
-    /// The report does not show it; with what is missing.
+    /// The report does not show the cause; with the name of what is missing.
     Unknown(&'static str),
 }
 
-/// Which limit of a cgroup.
+/// Which limit of a cgroup was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitHit {
-    /// Its memory.
+    /// The memory limit.
     Memory,
-    /// Its memory and swap together (cgroup v1).
+    /// The limit of memory and swap together (cgroup v1).
     MemoryAndSwap,
-    /// Its kernel memory (cgroup v1).
+    /// The kernel memory limit (cgroup v1).
     Kernel,
 }
 
-/// What swap could still take.
+/// How much more swap could take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SwapState {
-    /// There is none.
+    /// There is no swap.
     None,
-    /// Nothing worth the name.
+    /// It is full, or nearly so.
     Full,
     /// It had room.
     Room,
@@ -82,7 +82,7 @@ pub(crate) enum Filler {
     Locked(Bytes),
     /// Page cache, or names and inodes of files, that could not be dropped.
     Files(Bytes),
-    /// Nothing that the kernel counts.
+    /// Memory that no counter of the kernel shows.
     Unaccounted(Bytes),
     /// The report does not show it.
     Unknown,
@@ -94,14 +94,14 @@ impl OomCause {
         matches!(self, Self::UsedUp { .. })
     }
 
-    /// Whether it says nothing of the host: a kill by hand, a group's limit, a few nodes of many.
+    /// Whether the cause does not concern the whole host: a kill by hand, a cgroup's limit, a few nodes of many.
     pub(crate) fn is_not_the_hosts(&self) -> bool {
         matches!(self, Self::ByHand | Self::GroupLimit(_) | Self::Confined(_))
     }
 }
 
 impl Filler {
-    /// The rule that is about it.
+    /// The rule about this part of RAM.
     fn rule(&self) -> Option<&'static str> {
         match self {
             Self::Slab(_) => Some("slab-leak"),
@@ -113,7 +113,7 @@ impl Filler {
         }
     }
 
-    /// In words, where it is another than programs.
+    /// The size and the description; `None` for programs and where unknown.
     pub(crate) fn words(&self) -> Option<(Bytes, &'static str)> {
         match *self {
             Self::Slab(held) => Some((held, "kernel objects that cannot be dropped (slab)")),
@@ -128,7 +128,7 @@ impl Filler {
     }
 }
 
-/// Decides; `zones` as [`replay`](super::watermarks::replay) found them.
+/// Finds the cause; `zones` as [`replay`](super::watermarks::replay) returns them.
 pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
     if report.is_by_hand() {
         return OomCause::ByHand;
@@ -157,12 +157,12 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
 
 const ROOM_BY_THEN: &str = "why: by the time it was written a zone could have served the request";
 
-/// Whether a zone could serve the request with twice its marks to spare, which no shortage leaves.
+/// Whether a zone could serve the request with twice its high watermark to spare, which no shortage leaves.
 fn is_roomy(zone: &Checked<'_>) -> bool {
     zone.hurdle == Hurdle::Nothing && zone.usable > zone.zone.high + zone.zone.high + zone.reserve
 }
 
-/// Whether a cgroup was charged too much: by its lines, or where these are cut off by the call trace.
+/// Whether a cgroup was at its limit: by its lines, or where these are cut off, by the call trace.
 fn is_at_a_limit(report: &KernelReport) -> bool {
     const CHARGES: [&str; 4] = [
         "mem_cgroup_out_of_memory",
@@ -175,7 +175,7 @@ fn is_at_a_limit(report: &KernelReport) -> bool {
         || report.trace.iter().any(|f| CHARGES.contains(&f.as_str()))
 }
 
-/// Which of the group's limits is reached.
+/// Which of the cgroup's limits is reached.
 fn limit(group: &GroupReport) -> LimitHit {
     let full = |limit: Option<timeline::kernel_report::GroupLimit>| {
         limit.is_some_and(|limit| limit.is_full())
@@ -191,7 +191,7 @@ fn limit(group: &GroupReport) -> LimitHit {
     }
 }
 
-/// What the zones show beyond "no zone has enough": it is there, but this request cannot have it.
+/// The cause where memory is free, but this request cannot have it; `None` where no zone has enough.
 fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
     let eligible = || zones.iter().filter(|zone| zone.is_eligible());
     if eligible().next().is_none() {
@@ -207,7 +207,7 @@ fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
     if none_has_enough && has_room_above(zones) {
         return Some(OomCause::LowZone);
     }
-    // Free CMA memory that would have lifted a zone well above its marks.
+    // Free CMA memory that alone would keep a zone above its high watermark.
     let cma = |z: &Checked<'_>| z.hurdle == Hurdle::CmaOnly && z.zone.free >= z.zone.high;
     if none_has_enough && eligible().any(cma) {
         return Some(OomCause::CmaOnly);
@@ -219,7 +219,7 @@ fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
     (!could_serve && eligible().any(in_pieces)).then_some(OomCause::NoBlock)
 }
 
-/// Whether a zone above those that the request may use has memory to give.
+/// Whether a zone above those that the request may use has room.
 fn has_room_above(zones: &[Checked<'_>]) -> bool {
     let best = zones
         .iter()
@@ -233,7 +233,7 @@ fn has_room_above(zones: &[Checked<'_>]) -> bool {
     })
 }
 
-/// Page cache that reclaim could have turned into free memory, so that it was not memory that lacked.
+/// Whether reclaim could have turned page cache into free memory, so that memory itself was not lacking.
 fn can_reclaim(report: &KernelReport) -> bool {
     const TENTH: Ratio = Ratio::from_percent(10.0);
     let Some(ram) = report.host.get(MEM_TOTAL) else {
@@ -242,7 +242,7 @@ fn can_reclaim(report: &KernelReport) -> bool {
     file(&report.host).is_some_and(|file| file >= ram.share(TENTH))
 }
 
-/// Nobody was killed: the request could not wait, or was not worth it.
+/// The cause of a failed allocation without a kill: the request could not sleep, or did not justify a kill.
 fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
     let Some(asked) = asked else {
         return OomCause::Unknown("what was asked for (order and gfp mask)");
@@ -252,7 +252,7 @@ fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) 
     match (asked.is_atomic(), asked.order, zones.is_empty()) {
         (true, 0, _) => OomCause::AtomicReserve,
         (true, _, false) if is_known_low => OomCause::AtomicReserve,
-        // Larger than what the kernel promises to find, and nothing that shows a shortage.
+        // An order above what the kernel promises to find, and nothing shows a shortage.
         (_, 4.., true) => OomCause::NoBlock,
         (_, _, true) => OomCause::Unknown("the part of the report that shows memory (Mem-Info)"),
         (false, ..) if is_known_low => used_up(&report.host),
@@ -267,7 +267,7 @@ fn used_up(host: &Row) -> OomCause {
     }
 }
 
-/// What swap could still take.
+/// How much more swap could take.
 fn host_swap(host: &Row) -> SwapState {
     const NEARLY: Ratio = Ratio::from_percent(10.0);
     const AT_MOST: Bytes = Bytes::from_gib(1);
@@ -279,10 +279,10 @@ fn host_swap(host: &Row) -> SwapState {
     }
 }
 
-/// A part of RAM that deserves a word.
+/// A part of RAM from this share on is named as filling it.
 const SHARE_MUCH: Ratio = Ratio::from_percent(25.0);
 
-/// What fills RAM: that which is seldom large, where it takes a quarter; else programs.
+/// What fills RAM: the largest of the parts that are seldom large, if it takes a quarter; else files or programs.
 fn filler(host: &Row) -> Filler {
     let Some(ram) = host.get(MEM_TOTAL).filter(|ram| *ram > Bytes::ZERO) else {
         return Filler::Unknown;
@@ -291,7 +291,7 @@ fn filler(host: &Row) -> Filler {
         .into_iter()
         .filter_map(|filler| Some((filler.words()?.0, filler)))
         .max_by_key(|(held, _)| *held);
-    // Page cache is large on any host; only where programs hold less does it need a word.
+    // Page cache is large on any host; it is named only where programs use less.
     let cache = file(host).unwrap_or_default() + host.get(MEM_SLAB_RECLAIMABLE).unwrap_or_default();
     match largest {
         Some((held, filler)) if held >= ram.share(SHARE_MUCH) => filler,
@@ -303,7 +303,7 @@ fn filler(host: &Row) -> Filler {
     }
 }
 
-/// What else than programs and page cache may hold RAM.
+/// Other parts than programs and page cache that may fill RAM.
 fn seldom(host: &Row, ram: Bytes) -> [Filler; 6] {
     let held = |signal: Signal<Gauge<Bytes>>| host.get(signal).unwrap_or_default();
     [
@@ -316,7 +316,7 @@ fn seldom(host: &Row, ram: Bytes) -> [Filler; 6] {
     ]
 }
 
-/// Rules about parts of RAM that are there, but too small to have brought the shortage about.
+/// Rules about parts of RAM that are present, but too small to have caused the shortage.
 pub(crate) fn too_small(host: &Row) -> Vec<(&'static str, String)> {
     const WORTH_A_WORD: Ratio = Ratio::from_percent(3.0);
     let Some(ram) = host.get(MEM_TOTAL) else {
@@ -332,7 +332,7 @@ pub(crate) fn too_small(host: &Row) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Anonymous memory; the lists hold shared memory too.
+/// Anonymous memory; the LRU lists that replace it where it is not printed include shared memory.
 fn anon(host: &Row) -> Option<Bytes> {
     host.get(MEM_ANON).or_else(|| {
         let lists = host.get(MEM_ACTIVE_ANON)? + host.get(MEM_INACTIVE_ANON)?;
@@ -350,7 +350,7 @@ fn file(host: &Row) -> Option<Bytes> {
     lists().or_else(cached)
 }
 
-/// RAM less all that the report counts; `None` where it lacks what is usually large.
+/// RAM less all that the report counts; `None` where it lacks a part that is usually large.
 fn unaccounted(host: &Row, ram: Bytes) -> Option<Bytes> {
     let counted = [
         MEM_FREE,
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(cause(&report), OomCause::GroupLimit(LimitHit::Kernel));
     }
 
-    /// A 32-bit host: little of what the kernel can map is left, much of what it cannot.
+    /// A 32-bit host: little of the memory that the kernel can map is left, much of what it cannot.
     fn low_memory(high_free: u64) -> Report {
         Report::default()
             .asking(0xd0, 0)
@@ -480,7 +480,7 @@ mod tests {
     fn a_low_zone_is_exhausted_only_beside_room_above() {
         assert_eq!(cause(&low_memory(900_000)), OomCause::LowZone);
         assert_ne!(cause(&low_memory(600)), OomCause::LowZone);
-        // What DMA32 keeps during an ordinary shortage is no such thing.
+        // What DMA32 keeps during an ordinary shortage is not a low zone's exhaustion.
         assert!(cause(&Report::of_a_host()).is_shortage());
     }
 

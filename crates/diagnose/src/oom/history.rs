@@ -1,4 +1,4 @@
-//! What all reports of a source say together: how often, since when, always the same victim?
+//! Compares all kernel reports of a source: how often, since when, always the same victim?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use units::{Count, Span};
 
 use crate::evidence::Evidence;
 
-/// A log may hold any number of reports: the last thousand are compared, and if there are more only the last hundred
-/// mention the others.
+/// A log may contain any number of reports: the last thousand are compared, and if there are more, only the last
+/// hundred mention the others.
 const REPORTS_MAX: usize = 1000;
 const MENTIONING_MAX: usize = 100;
 
-/// One line about all reports of this one's kind; `None` where it is the only one.
+/// A line about all reports of the same kind as this one; `None` where it is the only one.
 pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
     let alike = alike(cx, one);
     if alike.len() < 2 {
@@ -40,7 +40,7 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
     Some(text)
 }
 
-/// `, one of 3 kills in this source,`: a title's word that there are others; nothing where it is the only one.
+/// Part of a title that mentions other kills: `, one of 3 kills in this source,`; empty where this is the only one.
 pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
     let alike = alike(cx, one);
     // Some reports say that no process could be killed.
@@ -52,7 +52,7 @@ pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
     }
 }
 
-/// Reports of this one's kind, itself included, the last first.
+/// Reports of the same kind, this one included, the newest first.
 fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
     let all = cx.timeline.all_reports();
     let mut newest = all.iter().rev().take(MENTIONING_MAX);
@@ -63,7 +63,7 @@ fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
     last.filter(|other| is_alike(one, &other.report)).collect()
 }
 
-/// When a report was written, for order and distance among those of one clock: with a year, or without.
+/// When a report was written: whether its clock has a year, and nanoseconds for order and distance on that clock.
 pub(crate) fn when(reported: &Reported) -> Option<(bool, i64)> {
     let of_year = || {
         let nanos = reported.report.stamp.as_ref()?.of_year.as_nanos();
@@ -81,10 +81,11 @@ pub(crate) struct KillHistory<'a> {
 }
 
 impl<'a> KillHistory<'a> {
-    /// A shortage that makes the kernel kill lets requests fail that cannot wait; longer after it they are something else.
+    /// A request that cannot sleep may fail during the shortage that causes a kill; longer after the kill it fails for
+    /// another reason.
     const WITHIN: i64 = 1_000_000_000;
 
-    /// Of all reports of a source.
+    /// Collects the kills from all reports of a source.
     pub(crate) fn new(reports: &'a [Reported]) -> Self {
         let kills = || reports.iter().filter(|r| !r.report.killed.is_empty());
         let killed = kills().flat_map(|r| &r.report.killed);
@@ -94,8 +95,8 @@ impl<'a> KillHistory<'a> {
         }
     }
 
-    /// Whether a report is about an allocation that failed because of a kill: of a process that was just killed (it may
-    /// not wait any more), or within a second of one.
+    /// Whether a report is about an allocation that failed because of a kill: of a process that was just killed (it
+    /// may not wait any more), or within a second of a kill.
     pub(crate) fn explain(&self, reported: &Reported) -> bool {
         let report = &reported.report;
         let by = report.invoker.as_ref();
@@ -114,7 +115,7 @@ impl<'a> KillHistory<'a> {
     }
 }
 
-/// Whether two reports are of one kind, as far as their own words go.
+/// Whether two reports are of one kind, by their own lines.
 fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
     let kind = |r: &KernelReport| {
         (
@@ -126,7 +127,7 @@ fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
     kind(one) == kind(other)
 }
 
-/// From the first to the last, if the log has times.
+/// The time from the first report to the last, if the log has times.
 fn lasted(reports: &[&Reported]) -> Option<Span> {
     let times: Vec<_> = reports.iter().map(|r| when(r)).collect::<Option<_>>()?;
     let ((clock, first), (same, last)) = (times.iter().min()?, times.iter().max()?);
@@ -135,7 +136,7 @@ fn lasted(reports: &[&Reported]) -> Option<Span> {
     (nanos > 0).then(|| Span::from_nanos(nanos))
 }
 
-/// `mysqld ×5, java ×2`: the most frequent first, four at most; `None` without a name.
+/// The most frequent names with their numbers, four at most: `mysqld ×5, java ×2`; `None` without a name.
 fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for name in names.filter(|name| !name.is_empty()) {

@@ -1,5 +1,5 @@
-//! Which tasks held memory at a kill: the report's table of tasks, by program, and whether the victim was the
-//! one that the kernel's own score points to.
+//! Which tasks used the memory at a kill: the report's table of tasks, by program, and whether the victim was the task
+//! with the highest score.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,18 +11,18 @@ use units::{Bytes, Count};
 
 use crate::finding::Affected;
 
-/// Who held memory.
+/// The tasks that used the memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Holders<'a> {
-    /// By program, the largest first.
+    /// Programs, the largest first.
     pub(crate) programs: Vec<Program<'a>>,
-    /// Who was killed.
+    /// The killed process.
     pub(crate) victim: Option<Victim<'a>>,
-    /// The largest task that could be killed, by what it held.
+    /// The largest task that could be killed, by [`held`].
     pub(crate) largest: Option<&'a ReportTask>,
-    /// Tasks that are kept from being killed, by what they held.
+    /// Tasks that are protected from being killed, the largest first by [`held`].
     pub(crate) protected: Vec<&'a ReportTask>,
-    /// Tasks of the table that the report was too long to keep: their size is unknown.
+    /// The number of tasks that the report was too long to keep; their size is unknown.
     left_out: usize,
 }
 
@@ -31,31 +31,31 @@ pub(crate) struct Holders<'a> {
 pub(crate) struct Program<'a> {
     /// Their name.
     pub(crate) name: &'a str,
-    /// How many.
+    /// The number of its processes.
     pub(crate) processes: u64,
-    /// Resident: anonymous memory of all, files and shared memory of the one that maps most; where the table does not
-    /// separate these, all of each.
+    /// Resident memory: anonymous memory of all, files and shared memory of the process that maps most; where the
+    /// table does not separate the kinds, the sum of all.
     pub(crate) rss: Bytes,
     shared: Bytes,
-    /// In swap.
+    /// Memory in swap.
     pub(crate) swap: Bytes,
-    /// Whether that is more than there is of RAM, so that pages which they share are counted more than once.
+    /// Whether the sum exceeds RAM, so that pages which its processes share are counted more than once.
     is_counted_twice: bool,
 }
 
-/// Who was killed, with what the table of tasks adds to the line of the kill.
+/// The killed process, with its line in the table of tasks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Victim<'a> {
-    /// As the kernel names it.
+    /// The process as the kernel names it.
     pub(crate) killed: &'a Killed,
-    /// Its line of the table.
+    /// Its line in the table.
     pub(crate) task: Option<&'a ReportTask>,
 }
 
-/// Tasks with this adjustment or less are chosen when no other task is left.
+/// Tasks with this `oom_score_adj` or less are killed only when no other task is left.
 pub(crate) const PROTECTED: i32 = -900;
 
-/// What a task held that a kill gives back: as the kernel scores it (mm/oom_kill.c, oom_badness).
+/// The memory that killing a task frees, as the kernel scores it (mm/oom_kill.c, oom_badness).
 pub(crate) fn held(task: &ReportTask) -> Bytes {
     task.rss + task.swap + task.page_tables
 }
@@ -105,9 +105,9 @@ impl<'a> Holders<'a> {
         }
     }
 
-    /// The largest programs but the victim, as those that a finding is about.
+    /// The largest programs except the victim, as entries of a finding.
     pub(crate) fn affected(&self, most: usize) -> Vec<Affected> {
-        // The victim has a line of its own.
+        // The victim has an entry of its own.
         let victim = self.victim.map(|victim| victim.killed.name.as_str());
         let is_victim = |p: &&Program<'_>| p.processes == 1 && Some(p.name) == victim;
         let largest = self.programs.iter().filter(|p| !is_victim(p));
@@ -121,7 +121,7 @@ impl<'a> Holders<'a> {
             .collect()
     }
 
-    /// The program that holds most of what all programs hold in many processes, of which none stands out.
+    /// The program that uses most of the memory of all programs, with many processes of similar size.
     pub(crate) fn many_processes_program(&self) -> Option<&Program<'a>> {
         const PROCESSES_MIN: u64 = 8;
         let held = |program: &Program<'_>| program.rss + program.swap;
@@ -185,7 +185,7 @@ impl Program<'_> {
     }
 }
 
-/// `, 5.8 GiB in swap`, or nothing.
+/// The swapped memory: `, 5.8 GiB in swap`, or nothing.
 fn in_swap(swap: Bytes) -> String {
     if swap > Bytes::ZERO {
         format!(", {swap} in swap")
@@ -195,17 +195,17 @@ fn in_swap(swap: Bytes) -> String {
 }
 
 impl<'a> Victim<'a> {
-    /// What was resident, as far as reported.
+    /// Its resident memory, as far as reported.
     pub(crate) fn rss(&self) -> Option<Bytes> {
         self.killed.rss().or(self.task.map(|task| task.rss))
     }
 
-    /// What a kill gave back.
+    /// The memory that its end freed.
     pub(crate) fn held(&self) -> Option<Bytes> {
         self.task.map(held).or_else(|| self.rss())
     }
 
-    /// Its adjustment, as far as reported.
+    /// Its `oom_score_adj`, as far as reported.
     pub(crate) fn adj(&self) -> Option<i32> {
         self.killed
             .oom_score_adj
@@ -221,7 +221,7 @@ impl<'a> Victim<'a> {
         }
     }
 
-    /// How it compares with the largest task of the table; `None` without a whole table that has it.
+    /// How it compares with the largest task of the table; `None` unless the table is complete and contains it.
     pub(crate) fn compared(&self, holders: &Holders<'a>, report: &KernelReport) -> Option<String> {
         let (task, largest) = (self.task?, holders.largest?);
         if holders.left_out > 0 {
@@ -255,7 +255,7 @@ impl<'a> Victim<'a> {
     }
 }
 
-/// What 1,000 points of score stand for: all memory that the tasks could use.
+/// The memory that 1,000 points of score stand for: all that the tasks could use.
 fn pool(report: &KernelReport) -> Option<Bytes> {
     match &report.group {
         Some(group) => group.memory.filter(|m| m.is_limited()).map(|m| m.limit),
@@ -273,7 +273,7 @@ fn programs<'a>(tasks: impl Iterator<Item = &'a ReportTask>) -> Vec<Program<'a>>
             Some((anon, file, shmem)) => (anon, file + shmem),
             None => (task.rss, Bytes::ZERO),
         };
-        // What processes of one program map is mostly the same files and segments.
+        // Processes of one program map mostly the same files and segments.
         let known = program.shared;
         program.shared = known.max(shared);
         program.rss = program.rss.saturating_sub(known) + own + program.shared;

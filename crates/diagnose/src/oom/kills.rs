@@ -1,4 +1,4 @@
-//! OOM kills in counters: in cgroups, and on the host.
+//! OOM kills as counters show them: in cgroups, and on the host.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,26 +14,27 @@ use crate::evidence::{Evidence, Missing};
 use crate::measures::cgroups;
 use crate::oom::{self, OomCause};
 
-/// A kill counter that rises at all: by one a day.
+/// The rate of one kill a day, as the threshold for any rise of a kill counter.
 pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
 
-/// Kills in one cgroup between two readings of it.
+/// Kills in one cgroup between two readings of its counter.
 #[derive(Debug)]
 pub(crate) struct GroupKills<'a> {
-    /// Where the victims were.
+    /// The cgroup of the victims.
     pub(crate) group: &'a EntitySeries,
-    /// The sample of the reading before: groups may be read more rarely than the host.
+    /// The sample of the earlier reading: cgroups may be read less often than the host.
     pub(crate) from: usize,
-    /// The sample of the reading after.
+    /// The sample of the later reading.
     pub(crate) at: usize,
-    /// How many.
+    /// The number of kills.
     pub(crate) count: u64,
-    /// The group at its limit: it or one above it. `None` where no limit was hit, so the host killed.
+    /// The cgroup at its limit: this one or an ancestor. `None` where no limit was hit, so the host itself ran out of
+    /// memory.
     pub(crate) at_limit_of: Option<&'a EntitySeries>,
 }
 
 impl GroupKills<'_> {
-    /// Whether the limit of such a group killed in the time of a stretch.
+    /// Whether these kills were caused by the limit of cgroup `limited`, during a stretch.
     pub(crate) fn are_of(&self, limited: &str, stretch: &Stretch) -> bool {
         self.at_limit_of.is_some_and(|group| group.key == limited)
             && stretch.first < self.at
@@ -41,13 +42,13 @@ impl GroupKills<'_> {
     }
 }
 
-/// All kills in cgroups.
+/// Finds all kills in cgroups.
 ///
-/// `oom_kill` of memory.events counts the group's victims of any OOM kill, the host's included (kernel
-/// Documentation/admin-guide/cgroup-v2.rst), so each is compared with the limits.
+/// `oom_kill` of memory.events counts the cgroup's victims of any OOM kill, the host's included (kernel
+/// Documentation/admin-guide/cgroup-v2.rst), so each rise is compared with limit hits.
 ///
 /// # Errors
-/// [`Missing`] where no group reports kills.
+/// [`Missing`] where no cgroup reports kills.
 pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
     cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
     let rises = timeline::cgroup_counter_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
@@ -78,13 +79,13 @@ fn at_a_limit<'a>(
     }
 }
 
-/// The innermost group from `group` upwards that ran into its own limit around sample `at`.
+/// The innermost cgroup, from `group` upwards, that hit its own limit around sample `at`.
 fn limit_hit<'a>(
     cx: &Evidence<'a>,
     group: &'a EntitySeries,
     at: usize,
 ) -> Option<&'a EntitySeries> {
-    // Files of one sample are read one after the other, so an event may show one sample off.
+    // The files of one sample are read one after the other, so an event may appear one sample earlier or later.
     let around = |signal, group: &EntitySeries| {
         let own = cgroups::own_events(cx, group, signal)?;
         Some((at - 1..=at + 1).any(|i| own.at(i).is_some_and(|rate| rate.get() > 0.0)))
@@ -95,13 +96,13 @@ fn limit_hit<'a>(
                 let hit = around(CGROUP_EVENTS_MAX, group)?;
                 Some(hit && cgroups::limit(cx, group, CGROUP_MAX).is_some())
             })
-            // Without events about limits the limit itself must do.
+            // Without a counter of limit hits, having a limit is enough.
             .unwrap_or_else(|| cgroups::limit(cx, group, CGROUP_MAX).is_some())
     })
 }
 
-/// A group without a limit of its own cannot have hit one: its counter keeps what happened in a group below it that is
-/// gone by sample `at`, as a failed unit's is at once. The one that was nearest to its limit.
+/// A cgroup without a limit of its own cannot have hit one: its counter includes a descendant that is gone by sample
+/// `at`, as a failed unit's cgroup is at once. Returns the descendant that was nearest to its limit.
 fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
     if cgroups::limit(cx, group, CGROUP_MAX).is_some() {
         return None;
@@ -122,13 +123,13 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
         .map(|(_, child)| child)
 }
 
-/// The samples before which the kernel killed, and how many. A recorder may have stalled meanwhile.
+/// The samples before which the kernel killed, and how many processes. A recorder may have stalled meanwhile.
 pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
     let rises = timeline::host_counter_rises(cx.timeline, OOM_KILLS.id()).into_iter();
     rises.map(|rise| (rise.to, rise.by)).collect()
 }
 
-/// How many were killed in a cgroup, or on the host as a whole, by the time of each incident.
+/// Numbers of kills in a cgroup or on the host, for any incident.
 pub(crate) struct KillCounts<'a> {
     host: Vec<(usize, u64)>,
     groups: Vec<GroupKills<'a>>,
@@ -142,7 +143,7 @@ impl<'a> KillCounts<'a> {
         }
     }
 
-    /// At the limit of a group by its key; or on the host.
+    /// The number of kills during a stretch: at the limit of the cgroup with this key; `None`: on the host.
     pub(crate) fn during(&self, limited: Option<&str>, stretch: &Stretch) -> u64 {
         match limited {
             Some(limited) => {
@@ -163,7 +164,8 @@ impl<'a> KillCounts<'a> {
     }
 }
 
-/// Those of them that neither a group at its limit explains nor a kernel report that says nothing of the host.
+/// The host's kills that are explained neither by a cgroup at its limit nor by a kernel report that does not concern
+/// the whole host.
 pub(crate) fn of_host(
     cx: &Evidence<'_>,
     in_groups: Option<&[GroupKills<'_>]>,
@@ -186,7 +188,7 @@ pub(crate) fn of_host(
     for (from, at, count) in &mut others {
         *count = taken(&mut left, *from + 1..=*at, *count);
     }
-    // The counters of one sample are read one after the other, so a kill may show one sample off.
+    // The counters of one sample are read one after the other, so a kill may appear one sample earlier or later.
     for (from, at, count) in others {
         taken(&mut left, from..=at + 1, count);
     }
@@ -194,7 +196,7 @@ pub(crate) fn of_host(
     left.into_iter().collect()
 }
 
-/// Takes so many off within a range; what could not be taken.
+/// Subtracts `count` from the numbers within a range; returns what could not be subtracted.
 fn taken(left: &mut BTreeMap<usize, u64>, within: RangeInclusive<usize>, mut count: u64) -> u64 {
     if within.is_empty() {
         return count;

@@ -1,4 +1,4 @@
-//! What every finding about a report says in the same words.
+//! The sentences that every finding about a report has in common.
 
 use timeline::Stretch;
 use timeline::kernel_report::Killed;
@@ -12,12 +12,12 @@ use super::{Explained, history};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Confidence, Finding, KernelEvent, Severity};
 
-/// A report of a large machine has dozens of zones; this many lines show what matters.
+/// At most 8 zones: a report of a large machine has dozens, this many show what matters.
 const ZONES: usize = 8;
-/// How many victims are named where a whole cgroup was killed.
+/// At most this many victims are named where a whole cgroup was killed.
 const KILLED: usize = 3;
 
-/// `The kernel killed mysqld (20 GiB resident, 5.8 GiB in swap)`.
+/// The kill in a sentence: `The kernel killed mysqld (20 GiB resident, 5.8 GiB in swap)`.
 pub(crate) fn kill(one: &Explained<'_>) -> String {
     let Some(victim) = &one.holders.victim else {
         return "The kernel had to kill a process".to_owned();
@@ -33,7 +33,7 @@ pub(crate) fn kill(one: &Explained<'_>) -> String {
     format!("The kernel killed {}{others}", victim.words())
 }
 
-/// What came of it, and how much that matters.
+/// The severity and the effect in a sentence.
 pub(crate) fn effect(one: &Explained<'_>) -> (Severity, String) {
     if one.is_kill() {
         (Severity::Critical, kill(one))
@@ -42,7 +42,7 @@ pub(crate) fn effect(one: &Explained<'_>) -> (Severity, String) {
     }
 }
 
-/// The victim as one that a finding is about.
+/// The victim as an entry of a finding.
 pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
     let victim = one.holders.victim.as_ref()?;
     Some(Affected {
@@ -55,7 +55,8 @@ pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
     })
 }
 
-/// The report, line by line: what was asked for, why no zone could serve it, who held memory.
+/// Adds the report to a finding, line by line: what was requested, why no zone could serve it, which tasks used the
+/// memory.
 pub(crate) fn explain(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
     finding.event = Some(event(one));
     if let Some(stretch) = moment(cx, one) {
@@ -93,12 +94,12 @@ fn event(one: &Explained<'_>) -> KernelEvent {
     }
 }
 
-/// When it was, where that means anything: among other samples, or on a known clock.
+/// When the report was written, where that is meaningful: among other samples, or on a known clock.
 pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> {
     let wall = cx.timeline.stamp(one.index).and_then(|stamp| stamp.wall);
     let is_known = cx.timeline.len() > 1 || wall.is_some();
     let sample = cx.timeline.stretch(one.index, one.index)?;
-    // The sample that shows what it says may be of a little later.
+    // The sample that shows the report's memory may have been taken a little later.
     is_known.then_some(Stretch {
         from: one.at,
         to: one.at,
@@ -106,7 +107,7 @@ pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> 
     })
 }
 
-/// `killed: mysqld (PID 6576), 20 GiB anonymous, 5.8 GiB in swap, 60 MiB of page tables`.
+/// The line of a kill: `killed: mysqld (PID 6576), 20 GiB anonymous, 5.8 GiB in swap, 60 MiB of page tables`.
 fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
     let mut tasks = one.report.tasks.iter();
     let task = tasks.find(|task| task.pid == killed.pid || task.tgid == killed.pid);
@@ -137,7 +138,7 @@ fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
     )
 }
 
-/// `asked for: 4 KiB (order 0), memory of a program or of files, may wait, by sed (PID 77)`.
+/// The line of the request: `asked for: 4 KiB (order 0), memory of a program or of files, may wait, by sed (PID 77)`.
 fn asked(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<String> {
     let asked = one.asked.as_ref()?;
     let page = one.report.page_size.or(cx.facts.page_size);
@@ -153,7 +154,7 @@ fn asked(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<String> {
     ))
 }
 
-/// A line for each zone; those that the request may use first.
+/// Adds a line for each zone; those that the request may use come first.
 fn zones(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
     let Some(asked) = &one.asked else {
         return finding;
@@ -172,12 +173,12 @@ fn zones(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Findin
     finding
 }
 
-/// What held RAM, as far as it is a tenth of it or more, and swap.
+/// Adds the readings that take a tenth of RAM or more, and swap.
 pub(crate) fn measures(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
     const TENTH: Ratio = Ratio::from_percent(10.0);
     let at = |signal| cx.timeline.at(signal, one.index);
     let when = moment(cx, one).map(|moment| moment.from);
-    // Where zones are cut off, what is left of them is not all of RAM.
+    // Where the report's zones are cut off, the sum of the rest is not all of RAM.
     if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL))
         && free <= ram
     {
@@ -214,7 +215,7 @@ pub(crate) fn measures(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Find
     finding
 }
 
-/// How sure a finding is that rests on the kernel's own words.
+/// The confidence of a finding that rests on the kernel's own report.
 pub(crate) fn sure(one: &Explained<'_>, value: f64, open: &str) -> Confidence {
     let mut why = "rests on the kernel's own report".to_owned();
     let mut value = value;

@@ -1,25 +1,25 @@
-//! What an allocation requested: its GFP flags. Their bits moved between kernels, their meaning did not.
+//! What an allocation requested, decoded from its GFP flags. Their bits moved between kernels, their meaning did not.
 
 use timeline::kernel_report::Request;
 use units::{Bytes, PageSize};
 
-/// Kinds of zones, the lowest first: what may use one may use those before it.
+/// Kinds of zones, the lowest first. A request that may use one zone may use all lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ZoneType {
     /// The first 16 MiB; 1 GiB on some boards.
     Dma,
     /// Below 4 GiB.
     Dma32,
-    /// All that the kernel can map; below 896 MiB on 32-bit machines.
+    /// Memory that the kernel maps permanently; below 896 MiB on 32-bit machines.
     Normal,
-    /// Beyond, on 32-bit machines.
+    /// Memory above that, on 32-bit machines.
     HighMem,
-    /// For memory that can be moved.
+    /// Movable allocations only.
     Movable,
 }
 
 impl ZoneType {
-    /// `None` for a zone without allocations (Device).
+    /// The kind of zone with this name; `None` for a zone without allocations (Device).
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "DMA" => Some(Self::Dma),
@@ -32,20 +32,20 @@ impl ZoneType {
     }
 }
 
-/// A request, decoded.
+/// A decoded request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// 2^order pages.
     pub(crate) order: u32,
-    /// The highest kind of zone that may serve it; lower ones may too.
+    /// The highest kind of zone that may serve it; lower zones may too.
     pub(crate) highest: ZoneType,
-    /// Its pages can be moved, so CMA may serve it.
+    /// Whether its pages can be moved, so that CMA may serve it.
     pub(crate) is_movable: bool,
-    /// It may wait until memory was reclaimed.
+    /// Whether it may sleep until memory was reclaimed.
     pub(crate) may_sleep: bool,
-    /// It may dip into the reserve below the marks.
+    /// Whether it may use the reserve below the `min` watermark.
     pub(crate) is_privileged: bool,
-    /// Reclaim on its behalf may enter file systems.
+    /// Whether reclaim on its behalf may enter file systems.
     pub(crate) may_enter_fs: bool,
 }
 
@@ -57,15 +57,16 @@ const MOVABLE: u64 = 0x08;
 const HIGH: u64 = 0x20;
 const FS: u64 = 0x80;
 
-/// Bits that together mean "may reclaim directly and wakes kswapd", by era: since 5.1, since 4.18, since 4.11, since 4.4.
+/// Bits that together mean "may reclaim directly and wakes kswapd", by era: since 5.1, since 4.18, since 4.11, since
+/// 4.4.
 const RECLAIM: [u64; 4] = [0xc00, 0x60_0000, 0x140_0000, 0x240_0000];
-/// Bits that wake kswapd only: the same eras.
+/// Bits that wake kswapd only, by the same eras.
 const WAKES_KSWAPD: [u64; 4] = [0x800, 0x40_0000, 0x100_0000, 0x200_0000];
-/// Before 4.4: may wait.
+/// Before 4.4: the bit for "may sleep".
 const WAIT: u64 = 0x10;
 
 impl Asked {
-    /// `None` for a kill requested by hand: nothing was asked for.
+    /// Decodes a request; `None` for a kill that was requested by hand, without an allocation.
     pub(super) fn from_request(request: &Request) -> Option<Self> {
         let order = u32::try_from(request.order).ok()?;
         let mask = request.gfp_mask;
@@ -102,12 +103,12 @@ impl Asked {
         })
     }
 
-    /// A request that can neither wait nor be put off, as interrupts make them.
+    /// Whether it can neither sleep nor be deferred, as requests of interrupts.
     pub(crate) fn is_atomic(&self) -> bool {
         !self.may_sleep
     }
 
-    /// How large it is; without a page size in pages.
+    /// Its size; in pages where the page size is unknown.
     pub(crate) fn size(&self, page: Option<PageSize>) -> String {
         match (page, 1_u64.checked_shl(self.order)) {
             (Some(page), Some(pages)) => {
@@ -119,7 +120,7 @@ impl Asked {
         }
     }
 
-    /// What kind of memory, for whom.
+    /// The kind of memory, and for whom.
     pub(crate) fn kind(&self) -> String {
         let what = match (self.highest, self.is_movable) {
             (ZoneType::Dma | ZoneType::Dma32, _) => "memory for a device",
@@ -143,7 +144,7 @@ impl Asked {
     }
 }
 
-/// Whether the names say that it may wait; `None` if unknown.
+/// Whether the flag names allow it to sleep; `None` if unknown.
 fn sleeps_by_name(names: &[&str]) -> Option<bool> {
     const SLEEPS: [&str; 9] = [
         "GFP_NOFS",
@@ -171,12 +172,12 @@ fn sleeps_by_name(names: &[&str]) -> Option<bool> {
     names.iter().any(|n| NEVER.contains(n)).then_some(false)
 }
 
-/// Whether the mask says that it may wait, on whatever kernel: no era uses another's bits for both of these together.
+/// Whether the mask allows it to sleep, on any kernel: both bits together mean this in one era only.
 fn sleeps_by_mask(mask: u64) -> bool {
     if RECLAIM.iter().any(|both| mask & both == *both) {
         return true;
     }
-    // Before 4.4 no request woke kswapd by a bit of its own.
+    // Before 4.4 no bit of its own woke kswapd.
     let is_newer = WAKES_KSWAPD.iter().any(|bit| mask & bit != 0);
     !is_newer && mask & WAIT != 0
 }

@@ -1,4 +1,4 @@
-//! Kernel reports of a shortage among the samples: levels around them are of a moment at which memory was short.
+//! Kernel reports of a shortage: levels of samples near them were taken while memory was short.
 
 use timeline::Stretch;
 use units::{Count, Span};
@@ -7,8 +7,8 @@ use super::{Explained, reports};
 use crate::evidence::Evidence;
 use crate::trigger::LEVEL;
 
-/// A kernel report of a shortage among the samples: their levels are of a moment at which memory was wanted and not there,
-/// and nothing of them is called harmless.
+/// Why levels are not called harmless: the last kernel report of a shortage among the samples. `None` where there is
+/// none.
 pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
     let last = shortages(cx).last();
     last.map(|one| {
@@ -27,15 +27,15 @@ fn shortages<'a>(cx: &Evidence<'a>) -> impl DoubleEndedIterator<Item = Explained
     })
 }
 
-/// The longest part of a stretch that is not within seconds of a kernel report of a shortage.
+/// The longest part of a stretch that is not near a kernel report of a shortage.
 ///
 /// # Errors
-/// What the kernel reported, where that leaves no time.
+/// What the kernel reported, where the remaining time is too short.
 pub(crate) fn apart_from_shortage(
     cx: &Evidence<'_>,
     stretch: &Stretch,
 ) -> Result<Stretch, &'static str> {
-    /// Levels of so much time before and after are of that moment.
+    /// Levels within this time before and after a report belong to its shortage.
     const NEAR_KILL: Span = LEVEL;
     let Some(why) = shortage(cx) else {
         return Ok(*stretch);

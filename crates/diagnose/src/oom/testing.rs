@@ -1,4 +1,4 @@
-//! Reports for tests, figure by figure.
+//! Builds kernel reports for tests, figure by figure.
 
 use timeline::kernel_report::{
     FreeBlocks, GroupLimit, GroupReport, Killed, ReportKind, ReportTask, Request, ZoneReport,
@@ -9,16 +9,16 @@ use timeline::signals::{
 use timeline::{Gauge, KernelReport, Signal};
 use units::{Bytes, PageSize};
 
-/// A report in the making.
+/// A report under construction.
 #[derive(Default)]
 pub(crate) struct Report(pub(crate) KernelReport);
 
-/// KiB, as the kernel prints.
+/// A size in KiB, as the kernel prints it.
 pub(crate) fn kib(n: u64) -> Bytes {
     Bytes::from_kib(n)
 }
 
-/// A task with so many KiB resident.
+/// A task with `rss` KiB resident.
 pub(crate) fn task(pid: u32, name: &str, rss: u64, oom_score_adj: i32) -> ReportTask {
     ReportTask {
         pid,
@@ -66,7 +66,7 @@ impl Report {
         report
     }
 
-    /// A cgroup at its limit, in KiB, of which one was killed.
+    /// A cgroup at its limit (in KiB) in which one process was killed.
     pub(crate) fn of_a_group(usage: u64, limit: u64) -> Self {
         let mut report = Self::default().asking(0x110_0cca, 0).killing(40, "worker");
         report.0.group = Some(GroupReport {
@@ -99,7 +99,7 @@ impl Report {
         self
     }
 
-    /// Nobody was killed.
+    /// Makes it a failed allocation without a kill.
     pub(crate) fn failed(mut self) -> Self {
         self.0.kind = ReportKind::AllocationFailure;
         self.0.killed.clear();
@@ -115,7 +115,7 @@ impl Report {
         self
     }
 
-    /// A zone of node 0: free, min and managed in KiB, what it keeps in pages.
+    /// Adds a zone of node 0: free, min and managed in KiB, its reserve in pages.
     pub(crate) fn zone(
         self,
         name: &str,
@@ -150,7 +150,7 @@ impl Report {
         self
     }
 
-    /// Free blocks of the last zone.
+    /// Sets the free blocks of the last zone.
     pub(crate) fn blocks(mut self, blocks: &[(u64, &str)]) -> Self {
         if let Some(zone) = self.0.zones.last_mut() {
             zone.blocks = blocks

@@ -1,7 +1,8 @@
-//! Why no zone could serve a request: the allocator's own test, done again with the figures of the report.
+//! Why no zone could serve a request: repeats the allocator's own check with the figures of the report.
 //!
-//! `free` less what the request may not use must be above the zone's `min` and what the zone keeps from requests that
-//! could use a higher zone; then a large request needs a free block of its size (mm/page_alloc.c, __zone_watermark_ok).
+//! `free` less what the request may not use must exceed the zone's `min` watermark plus the zone's reserve against
+//! requests that could use a higher zone; a large request also needs a free block of its size (mm/page_alloc.c,
+//! __zone_watermark_ok).
 
 use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use timeline::{KernelReport, facts::KernelVersion};
@@ -9,22 +10,22 @@ use units::{Bytes, PageSize};
 
 use super::request::{Asked, ZoneType};
 
-/// What stood in the way in one zone.
+/// What prevented a zone from serving the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hurdle {
-    /// A higher zone than the request may use.
+    /// The zone is higher than the request may use.
     TooHigh,
-    /// A node that the request may not use.
+    /// The request may not use this node.
     OtherNode,
-    /// Free memory is below the mark.
+    /// Free memory is below the watermark.
     BelowMark,
-    /// It would do, but is CMA's and the request is not movable.
+    /// Enough is free, but it belongs to CMA and the request is not movable.
     CmaOnly,
-    /// Above the mark, but kept for requests that have no higher zone.
+    /// Free memory is above the watermark, but reserved for requests that cannot use a higher zone.
     Reserved,
-    /// Enough is free, but not in one piece.
+    /// Enough is free, but not in one block.
     NoBlock,
-    /// Nothing, at the time of the report.
+    /// Nothing, by the time of the report.
     Nothing,
 }
 
@@ -33,23 +34,23 @@ pub(crate) enum Hurdle {
 pub(crate) struct Checked<'a> {
     /// The zone.
     pub(crate) zone: &'a ZoneReport,
-    /// What stood in the way.
+    /// What prevented it from serving the request.
     pub(crate) hurdle: Hurdle,
     /// Free memory that the request may use.
     pub(crate) usable: Bytes,
-    /// The mark for this request.
+    /// The watermark for this request.
     pub(crate) mark: Bytes,
-    /// What the zone keeps from this request.
+    /// The zone's reserve against this request.
     pub(crate) reserve: Bytes,
 }
 
 impl Checked<'_> {
-    /// Whether the request might have been served from here.
+    /// Whether the request may use this zone.
     pub(crate) fn is_eligible(&self) -> bool {
         !matches!(self.hurdle, Hurdle::TooHigh | Hurdle::OtherNode)
     }
 
-    /// Memory beyond all marks: free, or file pages that could be dropped, as far as worth the name.
+    /// Room above the `high` watermark: free memory if it is 1 % of the zone, plus file pages if they are 10 %.
     pub(crate) fn room(&self) -> Bytes {
         let free = self.zone.free.saturating_sub(self.zone.high);
         let hundredth = Bytes::new(self.zone.managed.get() / 100);
@@ -63,7 +64,7 @@ impl Checked<'_> {
         free + file
     }
 
-    /// One line: what is free, and why it did not help.
+    /// A line about the zone: what is free, and why that was not enough.
     pub(crate) fn line(&self, asked: &Asked, page: Option<PageSize>, with_node: bool) -> String {
         let zone = self.zone;
         let node = if with_node {
@@ -96,7 +97,7 @@ impl Checked<'_> {
     }
 }
 
-/// Each zone at the time of the request; empty where the report shows no zones or no request.
+/// Checks each zone at the time of the request; empty where the report shows no zones or no request.
 pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec<Checked<'a>> {
     let Some(asked) = asked else {
         return Vec::new();
@@ -154,7 +155,7 @@ fn hurdle(
     }
 }
 
-/// Free memory less what is not for such requests.
+/// Free memory less what this request may not use.
 fn usable(zone: &ZoneReport, asked: &Asked) -> Bytes {
     let mut usable = zone.free;
     if !(asked.is_atomic() && asked.is_privileged) {
@@ -166,7 +167,8 @@ fn usable(zone: &ZoneReport, asked: &Asked) -> Bytes {
     usable
 }
 
-/// `min`; privileged requests may go to half of it, and those that cannot wait to a quarter less than that.
+/// The watermark: `min`; privileged requests may go down to half of it, and those that cannot sleep a quarter below
+/// that.
 fn mark(zone: &ZoneReport, asked: &Asked) -> Bytes {
     let min = zone.min.get();
     match (asked.is_privileged, asked.is_atomic()) {
@@ -176,8 +178,9 @@ fn mark(zone: &ZoneReport, asked: &Asked) -> Bytes {
     }
 }
 
-/// What a zone keeps from a request that could use `highest`. The list has one entry for each kind of zone that the kernel
-/// was built with, and nothing says which: the first entry that is not zero belongs to the next zone that has memory.
+/// A zone's reserve against a request that could use `highest`. The list has one entry for each kind of zone that the
+/// kernel was built with, and the report does not say which: the first entry that is not zero belongs to the next
+/// higher zone that has memory.
 fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
     let populated = |place: ZoneType| {
         let same = all
@@ -198,7 +201,7 @@ fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
     if ZoneType::named(&zone.name) == Some(own) {
         return Bytes::ZERO;
     }
-    // The best zone for the request keeps something for the zone above it, from that zone's entry on.
+    // The best zone for the request has a reserve for the zone above it, from that zone's entry on.
     let above = best.reserve.iter().position(|kept| *kept > Bytes::ZERO);
     above
         .and_then(|above| zone.reserve.get(above.checked_sub(1)?))
@@ -206,10 +209,10 @@ fn reserve(all: &[ZoneReport], zone: &ZoneReport, highest: ZoneType) -> Bytes {
         .unwrap_or_default()
 }
 
-/// Since then a large request needs one block of its size; before, the marks were applied to each order.
+/// Since this kernel a large request needs one block of its size; before, the watermark was checked for each order.
 const ANY_BLOCK_SINCE: KernelVersion = KernelVersion { major: 4, minor: 4 };
 
-/// No block of the order or above that the request may have. Unknown counts as there.
+/// Whether there is no free block of this order or above that the request may have. Unknown counts as there is one.
 fn has_no_block(zone: &ZoneReport, asked: &Asked) -> bool {
     let order = usize::try_from(asked.order).unwrap_or(usize::MAX);
     !zone.blocks.is_empty()
@@ -220,8 +223,8 @@ fn has_no_block(zone: &ZoneReport, asked: &Asked) -> bool {
             .any(|blocks| serves(blocks, asked))
 }
 
-/// Whether one of the free blocks may serve the request: those of CMA serve movable memory only, those kept for large
-/// atomic requests these only, and isolated ones no request.
+/// Whether a free block may serve the request: CMA blocks serve only movable requests, blocks reserved for high-order
+/// atomic requests only these, and isolated blocks none.
 fn serves(blocks: &FreeBlocks, asked: &Asked) -> bool {
     let fits = |kind: char| match kind {
         'C' => asked.is_movable,
@@ -232,7 +235,8 @@ fn serves(blocks: &FreeBlocks, asked: &Asked) -> bool {
     blocks.count > 0 && (blocks.types.is_empty() || blocks.types.chars().any(fits))
 }
 
-/// The test before 4.4: what is free in blocks of each order and above must be above the mark, halved with each order.
+/// The check before 4.4: free memory in blocks of each order and above must exceed the watermark, halved with each
+/// order.
 fn is_scattered(checked: &Checked<'_>, asked: &Asked, page: PageSize) -> bool {
     let order = usize::try_from(asked.order).unwrap_or(usize::MAX);
     let mut free = checked.usable;
@@ -249,11 +253,11 @@ fn is_scattered(checked: &Checked<'_>, asked: &Asked, page: PageSize) -> bool {
     false
 }
 
-/// Nodes that a request may use.
+/// The nodes that a request may use.
 pub(super) struct Nodes(Vec<(u32, u32)>);
 
 impl Nodes {
-    /// Those that the report says the request was confined to; all where it was not.
+    /// Those that the report says the request was confined to; all where it was not confined.
     pub(super) fn allowed(report: &KernelReport) -> Self {
         Self(report.confined_to().map(ranges).unwrap_or_default())
     }
@@ -267,7 +271,7 @@ impl Nodes {
     }
 }
 
-/// `0-1,4` as ranges; what is no number is left out.
+/// Parses `0-1,4` as ranges; skips what is not a number.
 fn ranges(list: &str) -> Vec<(u32, u32)> {
     let parts = list.split(',').take(1024);
     parts

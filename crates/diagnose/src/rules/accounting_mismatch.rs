@@ -122,7 +122,7 @@ fn mismatch(difference: Option<Difference>) -> Option<Difference> {
     difference.filter(Difference::matters)
 }
 
-/// The only nodes that a kernel report prints (mm/show_mem.c, show_mem_node_skip).
+/// The nodes to which a kernel report is confined, as it prints no others (mm/show_mem.c, show_mem_node_skip).
 fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
     cx.timeline
         .reports()

@@ -40,11 +40,11 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a
-/// large host exhausted with tens of GiB left.
+/// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a large host
+/// exhausted while tens of GiB are available.
 const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(5.0);
 const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
-/// Counts only while tasks wait.
+/// Counts only while tasks wait for memory.
 const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 
@@ -231,7 +231,7 @@ mod tests {
         assert_ne!(finding.confidence.word(), "confirmed");
     }
 
-    /// What `free` of 2011 prints, in MiB.
+    /// What `free` of 2011 prints, in MiB: without available memory.
     fn old_free(free: u64, buffers: u64, cached: u64) -> Case {
         Case::once()
             .gauge(MEM_TOTAL, Bytes::from_mib(3941))
@@ -250,7 +250,7 @@ mod tests {
             finding.title
         );
         clear(RULE, &old_free(109, 1, 620));
-        // Cached may be shared memory; an upper bound that high proves nothing.
+        // Cached may be shared memory; so high an upper bound proves nothing.
         clear(RULE, &old_free(30, 0, 2300));
     }
 

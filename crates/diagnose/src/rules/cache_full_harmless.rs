@@ -42,9 +42,10 @@ declare_rule! {
 
 /// Hosts posted with the question where the memory went had 35 % to 94 %.
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
-/// Where RAM is unknown: a third of 3 GiB, about the smallest host that such questions are about. An engineering choice.
+/// Where RAM is unknown: a third of 3 GiB, about the smallest host in such questions. An engineering choice.
 const CACHE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
-/// Cache outside MemAvailable is locked, or is shared memory that the source does not report.
+/// At least this share of the cache must be in MemAvailable: the rest is locked, or shared memory that the source does
+/// not report.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
@@ -72,7 +73,7 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Clean page cache; includes shared memory where the source does not report it.
+/// Clean page cache; it includes shared memory where the source does not report that separately.
 fn clean() -> Reading<Bytes> {
     let cache = page_cache()
         .or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]))
@@ -208,7 +209,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .during(stretch)
         .graph("page cache", &clean().track(cx)?)
         .counts_if(is_reported, "available memory");
-    // All of Cached may be shared memory; then no kind of evidence excludes that.
+    // All of Cached may be shared memory; then no evidence excludes that.
     let excludes = shared_is_known || is_reported;
     Ok(calm
         .shown_in(levels.shown_in(cx, shared_is_known, finding))
@@ -224,8 +225,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// Growth of the cache that disk reads explain, so it is files and not shared memory. Without RAM and MemAvailable, only
-/// this and free memory are certain to be available.
+/// Growth of the cache that disk reads explain: it is files and not shared memory. Without RAM and MemAvailable, only
+/// this growth and free memory are certain to be available.
 fn read_into(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
     let cache = clean().track(cx)?;
     let (Some(first), Some(last), Ok(read)) = (

@@ -45,7 +45,7 @@ declare_rule! {
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
 /// Cache below this multiple of the floor is hardly any, on hosts where that is more than the share: an engineering choice.
 const FLOORS: f64 = 2.0;
-/// Above this, cache is not starved.
+/// With more than this available, cache is not starved.
 const AVAILABLE: Ratio = LITTLE_AVAILABLE;
 /// An engineering choice: disk reads that a cache might have avoided.
 const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);

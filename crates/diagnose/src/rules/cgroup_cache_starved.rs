@@ -115,15 +115,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// A cgroup that reads its files again.
+/// The readings of a cgroup that reads its files again.
 struct Starved {
     limit: Bytes,
     refaults: Track<BytesPerSecond>,
-    /// Their mean.
+    /// The mean of the refaults.
     refaulted: BytesPerSecond,
     /// Whether the cgroup counts refaults itself.
     counted: bool,
-    /// How often it hit its limit; `None` where that is not counted.
+    /// The number of limit hits; `None` where they are not counted.
     hits: Option<Count>,
 }
 
@@ -197,7 +197,7 @@ impl Starved {
     }
 }
 
-/// How often an event happened in the cgroup itself, not below it; `None` where that is not counted.
+/// The number of events in the cgroup itself, without its descendants; `None` where they are not counted.
 fn events(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -212,9 +212,9 @@ fn events(
 struct CgroupWaits {
     memory: Option<Ratio>,
     io: Option<Ratio>,
-    /// No task of the cgroup ran.
+    /// The share of the time in which no task of the cgroup ran.
     full: Option<Ratio>,
-    /// Some task waited long enough to notice.
+    /// Whether some task waited long enough to notice.
     any: bool,
     over: WindowPart,
 }
@@ -241,7 +241,7 @@ impl CgroupWaits {
         }
     }
 
-    /// Whether the cgroup's own pressure files show it.
+    /// Whether the cgroup's own pressure files show the wait.
     fn of_group(&self) -> bool {
         self.any && (self.memory.is_some() || self.io.is_some())
     }

@@ -44,8 +44,8 @@ declare_rule! {
 
 /// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled cgroup may read a little below its limit.
 const NEAR_LIMIT: Ratio = Ratio::from_percent(98.0);
-/// Where reclaim keeps up, a cgroup stays within a batch of 64 pages per CPU of its limit; where it does not, it goes
-/// beyond (a labelled capture, November 2026: 5 % to 16 % above).
+/// Where reclaim keeps up, a cgroup stays within a batch of 64 pages per CPU of its limit; where it does not, the
+/// cgroup exceeds the limit by more (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
 
 fn trigger() -> Trigger {
@@ -117,7 +117,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// A cgroup that was throttled.
+/// The readings of a throttled cgroup.
 struct Throttled {
     high: Bytes,
     used: Bytes,

@@ -41,7 +41,7 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. Labelled captures, November 2026: none at all on calm hosts.
+/// An engineering choice. Labelled captures, November 2026: no compaction stalls at all on calm hosts.
 const STALLS: PerSecond<Count> = PerSecond::new(1.0);
 /// An engineering choice: if most attempts succeed, the work is not wasted.
 const FAILED: Ratio = Ratio::from_percent(50.0);
@@ -116,8 +116,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(remedy(cx, finding).sure_by_kinds(cx, "").into())
 }
 
-/// Available memory, where it is so little that compaction must fail: it moves pages into free ones (mm/compaction.c,
-/// isolate_freepages).
+/// Returns available memory where it is too little for compaction to succeed: compaction moves pages into free ones
+/// (mm/compaction.c, isolate_freepages).
 fn little_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
     let available = cx.mean_level(MEM_AVAILABLE, stretch)?;
     let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);

@@ -45,11 +45,11 @@ declare_rule! {
 
 /// An engineering choice; a healthy 1 GiB cloud host has 14 %.
 const CACHE_SHARE_LARGE: Ratio = Ratio::from_percent(20.0);
-/// Where RAM is unknown: cases that people ask about have 4 GiB and more.
+/// Where RAM is unknown: hosts that people ask about have 4 GiB and more.
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: writing a dump adds 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
-/// Busy shrinkers: thrashing with little slab scans at most 375 objects a second (labelled captures).
+/// Scanning by busy shrinkers: thrashing with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
 /// Most entries are negative dentries: names that do not exist (nr_negative in fs/dcache.c).
 const NEGATIVE: f64 = 0.5;
@@ -84,7 +84,7 @@ fn large() -> Reading<Bytes> {
         .or(Reading::constant(LARGE_UNKNOWN_RAM))
 }
 
-/// Steady rises and jumps count alike.
+/// Steady rises and jumps both count.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let rises = Rise::of_size(&reclaimable().track(cx)?, Rise::at_least(cx, RISE));
     with_levels(cx, is_large(), rises)

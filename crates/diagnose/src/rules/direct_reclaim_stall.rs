@@ -48,7 +48,8 @@ const UNDER_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
 /// kernel's default.
 const SCALE: u64 = 100;
-/// Start of background writeback: an engineering choice, half a second to two seconds of a disk's throughput.
+/// The threshold to set for background writeback: an engineering choice, half a second to two seconds of a disk's
+/// throughput.
 const EARLY: Bytes = Bytes::from_mib(64);
 
 fn trigger() -> Trigger {

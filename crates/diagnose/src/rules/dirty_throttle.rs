@@ -49,15 +49,16 @@ declare_rule! {
 }
 
 /// Share of the middle of the two thresholds, below which writers are not throttled (mm/page-writeback.c,
-/// dirty_freerun_ceiling); an engineering choice, since the level swings.
+/// dirty_freerun_ceiling); an engineering choice, because the level swings.
 const NEAR_LIMIT: f64 = 0.9;
-/// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
+/// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a
+/// calm host.
 const WAITED: Ratio = Ratio::from_percent(10.0);
 /// Without pressure files, a disk this busy counts as waiting; throttled captures show 99 %, calm ones 10 %.
 const DISK_BUSY: Ratio = Ratio::from_percent(70.0);
-/// More waiting for memory than this is another problem; throttled captures show 0 %.
+/// Tasks that wait more than this for memory have another problem; throttled captures show 0 %.
 const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
-/// With more swap-out than this, Writeback is mostly swap; a host that writes files swaps out none.
+/// With more swap-out than this, Writeback is mostly swap; a host that only writes files swaps nothing out.
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
 /// The limit is a share of dirtyable memory. If that is less than a tenth of RAM, memory is used up.
 const DIRTYABLE: f64 = 0.1;
@@ -98,7 +99,7 @@ fn free_run() -> Reading<Bytes> {
         .minus(threshold.minus(background).times(0.5))
 }
 
-/// The limit follows from the settings, not from a lack of dirtyable memory. A limit in bytes always does.
+/// Whether the limit follows from the settings, not from a lack of dirtyable memory. A limit in bytes always does.
 fn is_genuine() -> Predicate {
     let percent = fact(DIRTY_RATIO).or(Reading::constant(RATIO_DEFAULT));
     let least = percent.of_size(ram().times(DIRTYABLE / 100.0));
@@ -208,7 +209,7 @@ struct WriterWaits {
 }
 
 impl WriterWaits {
-    /// The share for memory, where that is another problem.
+    /// The share of the time spent waiting for memory, where that is another problem.
     fn mostly_for_memory(&self) -> Option<Ratio> {
         let much = |memory: &Ratio| {
             *memory >= WAITED_FOR_MEMORY
@@ -245,7 +246,7 @@ impl WriterWaits {
     }
 }
 
-/// A disk while writers wait.
+/// A disk that is written while writers wait.
 struct WrittenDisk {
     name: String,
     busy: Ratio,
@@ -350,7 +351,7 @@ fn remedy(
         Bytes::from_f64(whole).max(SMALLEST_LIMIT)
     };
     let (background, most) = (seconds(1.0), seconds(4.0));
-    // The limit is small already.
+    // The limit is already small.
     if most >= limit || background >= most {
         return finding;
     }
@@ -369,7 +370,7 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
 
-    /// A host of 1000 MiB with so many MiB dirty and such a limit; its tasks wait for disks.
+    /// A host of 1000 MiB with this many MiB dirty and this limit; its tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {
         Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))

@@ -48,18 +48,18 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: hosts of some GiB evict program text below 5 % of RAM, small ones at a larger share. With more
-/// cache than this, other pages are evicted first.
+/// An engineering choice: hosts of some GiB evict program text below 5 % of RAM, small ones at a larger share. With
+/// more cache than this, other pages are evicted first.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
-/// As for stalls in general.
+/// The same engineering choice as for stalls in general.
 const MAJOR_FAULTS: PerSecond<Count> = PressureWindow::MAJOR_FAULTS;
-/// A process that takes a major fault every other second loses pages; that three of them do is not a single data file
-/// (newer kernels show 10 to 26 faults per second in all).
+/// A process that takes a major fault every other second loses pages. If three of them do, the reason is not a single
+/// data file (newer kernels show 10 to 26 faults per second in all).
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
 const PROCESSES: usize = 3;
 /// Swap-ins per file refault above which swap thrashes instead; an engineering choice.
 const SWAPPED: f64 = 0.1;
-/// With less than this left, swap is full; an engineering choice.
+/// With less than this free, swap is full; an engineering choice.
 const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
 
 /// Why anonymous memory cannot be swapped out.
@@ -305,7 +305,8 @@ mod tests {
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
 
-    /// 10,000 file refaults per second on a host of 1,000 MiB with `cache` MiB of page cache and `swap` of 500 MiB free.
+    /// 10,000 file refaults per second on a host of 1,000 MiB with `cache` MiB of page cache and `swap` of 500 MiB
+    /// free.
     fn starved(cache: u64, swap: u64, swappiness: &str) -> Case {
         Case::over(240)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))

@@ -45,11 +45,11 @@ declare_rule! {
 
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
 const COSTLY: usize = 3;
-/// Multiples of the floor; an engineering choice: more free memory than this is not a shortage.
+/// Multiples of the floor; an engineering choice: with more free memory than this there is no shortage.
 const FREE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
-/// Requests fail six times per minute; an engineering choice, calm labelled captures show single events.
+/// Requests fail at least six times per minute; an engineering choice, calm labelled captures show single events.
 const FAILING: PerSecond<Count> = PerSecond::new(0.1);
 /// Fewer failed requests than this are single events.
 const TIMES: f64 = 6.0;
@@ -81,7 +81,7 @@ fn is_fragmented(blocks: Reading<Ratio>) -> Predicate {
     ]
 }
 
-/// The share of a zone's free memory in blocks that the kernel expects to find, largest of all zones.
+/// The share of a zone's free memory in blocks that the kernel expects to find; the largest of all zones.
 fn expected_blocks() -> Reading<Ratio> {
     computed("free memory in blocks of 8 pages", |cx| {
         largest_share(cx, &zones(cx)?, COSTLY)
@@ -95,8 +95,8 @@ fn blocks_of_huge_pages() -> Reading<Ratio> {
     })
 }
 
-/// Kernel reports of requests that found no block, times of failed requests, and times at which small blocks are missing
-/// without any request.
+/// Kernel reports of requests that found no block, times of failed requests, and times at which small blocks are
+/// missing without any request.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let reported = oom::occurrences(cx, has_no_block);
     let mut found = match counted(cx) {
@@ -150,13 +150,13 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     Ok(found)
 }
 
-/// The samples that both have in common.
+/// The samples that both occurrences have in common.
 fn overlap(a: &Occurrence, b: &Occurrence) -> Option<Occurrence> {
     let (first, last) = (a.first.max(b.first), a.last.min(b.last));
     (first <= last).then(|| Occurrence::on_host(first, last))
 }
 
-/// When requests failed often enough.
+/// The times at which requests failed often enough.
 fn failures(cx: &Evidence<'_>) -> Vec<Occurrence> {
     let all = FAILURES
         .iter()
@@ -277,7 +277,8 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
     .sure(oom::sure(explained, value, open))
 }
 
-/// The share of a zone's free memory in blocks of this order, largest of all zones; 0 for a zone at its watermarks.
+/// The share of a zone's free memory in blocks of this order; the largest of all zones; 0 for a zone at its
+/// watermarks.
 fn largest_share(
     cx: &Evidence<'_>,
     zones: &[ZoneBlocks],
@@ -305,11 +306,11 @@ fn huge_page_order(cx: &Evidence<'_>) -> Result<usize, Missing> {
 
 /// A zone's free memory by block size.
 struct ZoneBlocks {
-    /// Free memory is at its watermarks, so ordinary allocations get none.
+    /// Whether free memory is at the watermarks, so that ordinary allocations get none.
     at_watermarks: Condition,
     /// Free pages in blocks of each order.
     pages: Vec<Track<Count>>,
-    /// No pages, at each sample.
+    /// A track of zeros.
     none: Track<Count>,
 }
 

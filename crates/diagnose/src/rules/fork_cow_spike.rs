@@ -50,15 +50,15 @@ const CHILD: Ratio = Ratio::from_percent(50.0);
 /// Smaller processes do not matter for the host.
 const PARENT: Ratio = Ratio::from_percent(5.0);
 const PARENT_AT_LEAST: Bytes = Bytes::from_mib(16);
-/// Available memory falls to this share of what it was.
+/// The share of its earlier level to which available memory falls.
 const FALL: Ratio = Ratio::from_percent(50.0);
 
-/// A parent and its child of the same name while both live.
+/// A parent and its child of the same name while both were alive.
 struct Fork<'a> {
     parent: &'a EntitySeries,
     child: &'a EntitySeries,
     size: Bytes,
-    /// From the sample before the child to the last with both.
+    /// From the sample before the child to the last sample with both.
     stretch: Stretch,
     /// Whether the child started after the first sample.
     begins: bool,
@@ -146,7 +146,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some((before, available.min_in(&fork.stretch)?))
     });
     let tight = fell.is_some_and(|(before, (least, _))| {
-        // If processes are read rarely, the parent may have grown itself since the sample before the child.
+        // If processes are read rarely, the parent itself may have grown since the sample before the child.
         (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
     let title = format!(
@@ -190,7 +190,7 @@ fn is_copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> bool {
     copied(cx, fork).is_some_and(|copied| copied >= fork.size.share(COPIED))
 }
 
-/// Adds the evidence of the copies.
+/// Adds the evidence of copied memory.
 fn show_copies(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Finding {
     let (least, at) = (fork.size.share(COPIED), Some(fork.stretch.to));
     let much = |copied: Option<Bytes>| copied.filter(|copied| *copied >= least);
@@ -296,7 +296,7 @@ fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     forks
 }
 
-/// The time in which both lived, if the parent was large and the child of similar size.
+/// The time in which both were alive, if the parent was large and the child of similar size.
 fn fork<'a>(
     cx: &Evidence<'a>,
     parent: &'a EntitySeries,

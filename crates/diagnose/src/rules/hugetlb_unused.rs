@@ -36,9 +36,9 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: a pool is sized with some slack.
+/// An engineering choice: some slack in the pool is usual.
 const UNUSED_SHARE: Ratio = Ratio::from_percent(5.0);
-/// Less is not worth a change even on the smallest host; eight pages of 2 MiB.
+/// Less is not worth a change even on the smallest host: eight pages of 2 MiB.
 const UNUSED_MIN: Bytes = Bytes::from_mib(16);
 /// Where RAM is unknown: this much matters on any host that uses huge pages; an engineering choice.
 const LEAST_OF_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
@@ -106,7 +106,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// Whether the pool is in use after the incident: a program that has just started took it.
+/// Whether the pool is in use after the incident, so that a program which had just started took it.
 fn were_taken(cx: &Evidence<'_>, last: usize, pages: Count) -> Result<bool, Missing> {
     let after = last + 1;
     let reserved = cx.gauge(HUGEPAGES_TOTAL)?.at(after);

@@ -39,9 +39,11 @@ declare_rule! {
     }
 }
 
-/// An engineering choice, judged on the labelled captures, November 2026: 20 % at most on calm hosts, also while streaming.
+/// An engineering choice, checked on the labelled captures, November 2026: 20 % at most on calm hosts, also while
+/// streaming.
 const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
-/// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap thrashes.
+/// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap
+/// thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
 /// kthreadd, the parent of kernel threads.
 const KTHREADD: Count = Count::new(2);
@@ -49,7 +51,7 @@ const KTHREADD: Count = Count::new(2);
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
     let freed = rate(PGSTEAL_KSWAPD);
-    // One thread for each node; the busiest counts.
+    // There is one thread for each node; the busiest counts.
     let cpu: Reading<Ratio> = computed_within(
         "kswapd's CPU",
         |cx| Ok(busiest(cx)?.1),
@@ -71,8 +73,8 @@ fn trigger() -> Trigger {
     )
 }
 
-/// All system CPU time, which includes kswapd's. Kernels that count by ticks are wrong by 3 % over half a second (250 ticks
-/// per second), and by less over more.
+/// All system CPU time, which includes kswapd's. Kernels that count CPU time by ticks are wrong by 3 % over half a
+/// second (250 ticks per second), and by less over longer times.
 fn kernels_cpu() -> Reading<PerSecond<Ticks>> {
     /// USER_HZ, which is 100 on all current architectures.
     const TICKS: f64 = 100.0;
@@ -184,7 +186,7 @@ fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
     Ok((threads, busiest))
 }
 
-/// A kernel thread of that name; any process can use the name.
+/// Whether it is a kernel thread of that name; any process can use the name.
 fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
     process.label.starts_with("kswapd")
         && cx

@@ -37,7 +37,7 @@ declare_rule! {
 
 /// An engineering choice. Labelled captures, November 2026: 1.3 % at most, the recorder's own memory.
 const LOCKED_SHARE_LARGE: Ratio = Ratio::from_percent(25.0);
-/// Named processes must lock at least this share of it to explain it.
+/// Named processes must lock at least this share of locked memory to explain it.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 /// Recorders and time servers lock a few megabytes.
 const WORTH_NAMING: Bytes = Bytes::from_mib(16);

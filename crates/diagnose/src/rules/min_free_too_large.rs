@@ -51,28 +51,28 @@ const FLOOR: Ratio = Ratio::from_percent(10.0);
 const RESERVE_SHARE_MIN: Ratio = Ratio::from_percent(5.0);
 /// The default is computed from today's RAM; the kernel computed it at boot from slightly less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
-/// With base pages larger than 4 KiB, the kernel's default for huge pages is this share of the 5 %.
+/// The least share of those 5 % that the kernel's default for huge pages has with base pages larger than 4 KiB.
 const NEARLY_ALL: f64 = 0.9;
-/// Gaps between the watermarks of this many times the default are set by hand; the default varies by rounding only.
+/// Gaps of this many times the default between the watermarks are set by hand; the default varies by rounding only.
 const WIDE_GAPS: f64 = 2.0;
-/// Refaults while that much memory is free.
+/// Refaults while memory is kept free.
 const REFAULTS: PerSecond<Pages> = Quiet::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// A default that costs less than this is not reported.
+/// A default that costs less memory than this is not reported.
 const WORTH_REPORTING: Bytes = Bytes::from_mib(256);
 /// Cap of the default of vm.min_free_kbytes without huge pages: mm/page_alloc.c, calculate_min_free_kbytes.
 const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 
 fn trigger() -> Trigger {
-    // With large base pages, the default is close to its cap. With small ones that share is usual on small hosts, where it
-    // is not reported.
+    // With large base pages the default is close to its cap. With small base pages that share is usual on small hosts,
+    // and is not reported there.
     let min = ram().share(RESERVE_SHARE_MIN);
     let least = min.clone().times(NEARLY_ALL).max(WORTH_REPORTING).min(min);
     let of_zones = any![
         floor().at_least("the watermarks", ram().share(FLOOR)),
         mins().at_least("the min watermarks", least),
     ];
-    // The default is capped at 5 %, rounded; one step beyond is certainly set by hand.
+    // The default is capped at 5 %, rounded; a value well beyond the cap was certainly set by hand.
     let by_hand = ram().share(RESERVE_SHARE_MIN).times(BEYOND_DEFAULT);
     let setting = min_free().at_least("vm.min_free_kbytes", by_hand);
     Trigger::on_host(LEVEL, of_zones.or_without(setting))
@@ -226,8 +226,8 @@ fn page_block(page: PageSize) -> Bytes {
     Bytes::new(page * (page / 8))
 }
 
-/// What the setting costs while reclaim keeps free memory near the watermarks. Each is the mean of the longest stretch,
-/// because a setting lasts long and costs something for a part of that time.
+/// What the setting costs while reclaim keeps free memory near the watermarks. Each cost is the mean of the longest
+/// such stretch, because a setting lasts long and costs something only for a part of that time.
 #[derive(Default)]
 struct Price {
     refaults: Option<PerSecond<Pages>>,
@@ -292,7 +292,7 @@ fn longest_mean<Q: Quantity>(
     track.mean_in(&longest)
 }
 
-/// Back to a default, which needs no line in a file: the line that sets another value must go.
+/// Restores a default, which needs no line in a file: the line that sets another value must go.
 fn unset(cx: &Evidence<'_>, what: &str, fact: Fact, value: u64) -> Fix {
     let what = format!(
         "{what} To keep it, remove {} from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile.",
@@ -322,7 +322,8 @@ fn remedy(
     finding.fix(unset(cx, what, WATERMARK_SCALE, 10))
 }
 
-/// With large base pages, huge pages are large too, and khugepaged keeps eleven free in each zone: a costly default.
+/// With large base pages, huge pages are large too, and khugepaged keeps eleven of them free in each zone: a costly
+/// default.
 fn huge_page_default(
     cx: &Evidence<'_>,
     floor: Bytes,
@@ -355,7 +356,7 @@ fn huge_page_default(
     .into())
 }
 
-/// Without the zones' watermarks only the setting can be judged.
+/// Judges the setting alone, where the zones' watermarks are not known.
 fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let setting = cx.number(MIN_FREE)?;
     let min = Bytes::from_kib(setting);
@@ -378,7 +379,7 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 /// vm.min_free_kbytes as read, which may differ from the value behind the zones' watermarks.
 struct MinFreeSetting {
     kib: u64,
-    /// The zones' watermarks follow from it.
+    /// Whether the zones' watermarks follow from it.
     agrees: bool,
     /// The value to restore.
     restored: Bytes,

@@ -35,8 +35,8 @@ declare_rule! {
     }
 }
 
-/// The advice: 1 % of RAM, between 128 MiB and 1 GiB, and at most 4 % of RAM on small hosts, because kswapd's watermarks lie
-/// above it. All four are engineering choices; the kernel's default is below them on any host.
+/// The advised value: 1 % of RAM, between 128 MiB and 1 GiB, and at most 4 % of RAM on small hosts, because kswapd's
+/// watermarks are above it. All four are engineering choices; the kernel's default is lower on any host.
 const ADVISED: Ratio = Ratio::from_percent(1.0);
 const RESERVE_MIN: Bytes = Bytes::from_mib(128);
 const RESERVE_MAX: Bytes = Bytes::from_gib(1);

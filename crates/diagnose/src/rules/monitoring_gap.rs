@@ -35,10 +35,10 @@ declare_rule! {
 
 /// An engineering choice: a shortage can come and go within minutes.
 const COARSE: Span = Span::from_mins(5);
-/// A sample is late from this multiple of the median interval; reclaim delays a recorder by up to 4 s at 1 s (labelled
-/// captures), which is no gap.
+/// A sample is late from this multiple of the median interval on; reclaim delays a recorder by up to 4 s at 1 s
+/// (labelled captures), which is not a gap.
 const LATE_INTERVALS: f64 = 5.0;
-/// A recorder that was late for less than this in all missed almost nothing; an engineering choice.
+/// A recorder that was late for less than this in total missed almost nothing; an engineering choice.
 const LATE_IN_ALL: Span = Span::from_secs(5);
 /// An engineering choice: the recorder missed a considerable part.
 const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
@@ -142,8 +142,8 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
     .collect()
 }
 
-/// The share of the time before a sample in which tasks waited for memory. Taken from the totals at both ends, because a
-/// very late recorder leaves a gap without a rate; `None` if the machine was suspended or rebooted.
+/// The share of the time before a sample in which tasks waited for memory. It is computed from the totals at both
+/// ends, because a very late recorder leaves a gap without a rate; `None` if the machine was suspended or rebooted.
 fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
     use BreakKind::{NewSegment, Reboot, Suspend};
     let is_reset = |kind| matches!(kind, Suspend(_) | Reboot | NewSegment);
@@ -182,7 +182,7 @@ impl Lateness {
     }
 }
 
-/// Signals that the source lacks and that rules about shortages need.
+/// Names the signals that rules about shortages need and that the source lacks.
 fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
     let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err()
         && cx.rate(ALLOCSTALL).is_err()
@@ -341,7 +341,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert!(finding.title.contains("stalls"), "{}", finding.title);
         assert_eq!(finding.severity, Severity::Info);
-        // Pressure averages in one of the samples are a measurement.
+        // Pressure averages in one of the samples count as a measurement.
         clear(RULE, &case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0)));
     }
 }

@@ -42,7 +42,8 @@ declare_rule! {
 
 /// Re-reading this much keeps an ordinary disk busy; labelled captures, November 2026: 140 MiB/s and more.
 const READ_AGAIN_MUCH: BytesPerSecond = BytesPerSecond::from_mib(10.0);
-/// Free on another node. An engineering choice: in labelled captures node reclaim leaves a third of RAM and more unused.
+/// Free memory on another node. An engineering choice: in labelled captures node reclaim leaves a third of RAM and
+/// more unused.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(5.0);
 
 fn trigger() -> Trigger {
@@ -124,7 +125,7 @@ fn nodes(cx: &Evidence<'_>) -> Ratio {
     Ratio::new(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX)))
 }
 
-/// The least that each node had free, the fullest node first.
+/// The least free memory of each node, the fullest node first.
 fn free_of_nodes<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Vec<(&'a str, Bytes)> {
     let nodes = cx.timeline.entities(Entity::Node);
     let mut free: Vec<_> = nodes

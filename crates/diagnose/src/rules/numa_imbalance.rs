@@ -49,7 +49,7 @@ const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
 /// Allocations served by another node; fewer do not matter.
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
-/// The node is full of programs' memory, not of cache.
+/// At least this share of a full node is programs' memory, not cache.
 const ANON: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
@@ -69,7 +69,7 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Tasks swap, reclaim or wait.
+/// Whether tasks swap, reclaim or wait.
 fn costs() -> Predicate {
     any![
         swapped_out().at_least("swapped out", SWAPPED_OUT),
@@ -78,7 +78,7 @@ fn costs() -> Predicate {
     ]
 }
 
-/// Programs get memory of another node.
+/// Whether programs get memory of another node.
 fn goes_elsewhere() -> Predicate {
     let anon = gauge(NODE_ANON).ratio_of(gauge(NODE_TOTAL));
     all![
@@ -249,7 +249,7 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{ZONE_HIGH, ZONE_MANAGED};
 
-    /// Two nodes of 500 MiB with so many MiB free.
+    /// Two nodes of 500 MiB with this much free, in MiB.
     fn nodes(free_0: u64, free_1: u64) -> Case {
         nodes_of(Case::over(20).fact(ZONE_RECLAIM_MODE, "0"), free_0, free_1)
     }

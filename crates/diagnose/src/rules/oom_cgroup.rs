@@ -78,7 +78,7 @@ fn occurrence(kills: &GroupKills<'_>) -> Option<Occurrence> {
     })
 }
 
-/// Whether the host may have killed since boot; if not, cgroups are not needed to say so.
+/// Whether the host may have killed since boot; if not, the answer needs no cgroups.
 fn may_have_killed(cx: &Evidence<'_>) -> bool {
     cx.timeline.last(OOM_KILLS) != Some(Count::ZERO)
 }
@@ -174,7 +174,7 @@ impl<'a> LimitKills<'a> {
 
     /// The cgroup at its limit, and the first kills in the cgroup with most kills.
     fn worst(&self) -> Option<(&'a EntitySeries, &GroupKills<'a>)> {
-        // max_by_key returns the last of equal ones; the first is meant.
+        // max_by_key returns the last of equal items; the first is wanted.
         let worst = self
             .0
             .iter()
@@ -227,7 +227,7 @@ fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &
 /// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
 const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
 
-/// The memory.high for a limit raised to this.
+/// The memory.high for a limit that was raised to `limit`.
 fn high_below(limit: Bytes) -> Bytes {
     limit.share(BEFORE_LIMIT)
 }
@@ -253,7 +253,7 @@ fn throttle_first(
 
 const THROTTLE_FIRST: &str = "Set memory.high a tenth below the raised limit: the kernel then throttles the cgroup before it kills, and you can alert on that.";
 
-/// Adds the cgroup's memory when it was last read before the kill.
+/// Adds the cgroup's memory at its last reading before the kill.
 fn show_memory(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -285,7 +285,7 @@ fn show_memory(
     })
 }
 
-/// Nothing was killed since the first sample; kills before that are informational.
+/// The answer where nothing was killed since the first sample: earlier kills are informational.
 fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let worst = cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?
         .into_iter()
@@ -318,8 +318,8 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-/// Adds how fast the cgroup grew before the kill. Between two readings a track repeats the earlier one, so only the readings
-/// themselves give a rate.
+/// Adds how fast the cgroup grew before the kill. Between two readings a track repeats the earlier one, so only the
+/// readings themselves give a rate.
 fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
     let current = incident
         .of
@@ -330,7 +330,7 @@ fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> 
             .filter_map(|at| Some((current.at(at)?, at)))
             .collect();
         let (last, earlier) = readings.split_last()?;
-        // The climb begins at the last minimum.
+        // The growth begins at the last minimum.
         let low = earlier
             .iter()
             .min_by_key(|(bytes, at)| (*bytes, Reverse(*at)))?;

@@ -44,16 +44,16 @@ declare_rule! {
     }
 }
 
-/// With more than this available just before, the host was hardly short (`free-low-harmless` calls 15 % healthy). A labelled
-/// capture of a fast-growing process had 3 % one second before its kill; a faster one would have had more.
+/// With more than this available just before, the host was hardly short of memory (`free-low-harmless` calls 15 %
+/// healthy). A labelled capture of a fast-growing process had 3 % one second before its kill; a faster one would have
+/// had more.
 const AVAILABLE_SHARE_SHORT: Ratio = Ratio::from_percent(15.0);
 /// Parts of this share of RAM are shown as having filled it: an engineering choice.
 const SHARE_MUCH: Ratio = Ratio::from_percent(10.0);
 
-/// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
+/// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more than this is broken.
 const MOST_KILLS: u64 = 1 << 22;
-/// Upper bounds of the confidence if one sign of a shortage is missing, or two: within the bands of "probable" and
-/// "possible". An engineering choice.
+/// Upper bounds of the confidence where one or two signs of a shortage are missing.
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
@@ -202,7 +202,7 @@ impl Signs {
         }
     }
 
-    /// Around the kill before sample `at`.
+    /// The signs around the kill before sample `at`.
     fn at(&self, cx: &Evidence<'_>, at: usize) -> KillInterval {
         let stalls = self.stalls.as_ref();
         let available = self.available.as_ref().and_then(|available| {
@@ -239,7 +239,7 @@ impl KillInterval {
         self.reclaimed.map(|stalls| stalls > Count::ZERO)
     }
 
-    /// For comparison: the more signs the greater.
+    /// A key for comparison: more signs compare as greater.
     fn signs(&self) -> (bool, bool) {
         (
             self.had_to_reclaim() == Some(true),
@@ -284,7 +284,7 @@ impl KillInterval {
     }
 }
 
-/// Nothing was killed since the first sample.
+/// The answer where nothing was killed since the first sample.
 fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
     let in_groups = logged_in_cgroups(cx);
     if in_groups >= since_boot {
@@ -348,8 +348,8 @@ mod tests {
     use timeline::Entity::{Cgroup, Process};
     use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
 
-    /// A process is killed in second 9, with `stalls` allocation stalls in that second and `available` MiB of 469 available
-    /// one second before.
+    /// A process is killed in second 9, with `stalls` allocation stalls in that second and `available` MiB of 469
+    /// available one second before.
     fn kill(stalls: u64, available: u64) -> Case {
         let second_nine = |n| {
             let mut steps = vec![0; 14];
@@ -498,8 +498,8 @@ mod tests {
         assert_eq!(not_evaluated(RULE, &Case::over(14)).names, ["vm.oom_kill"]);
     }
 
-    /// An hour with kills in these seconds, a kill in a cgroup at its limit in second 1000, and allocation stalls at every
-    /// kill.
+    /// An hour with kills in these seconds, a kill in a cgroup at its limit in second 1000, and allocation stalls at
+    /// every kill.
     fn hour(seconds: &[usize]) -> Case {
         let mut kills = vec![0; 3600];
         let mut left = vec![Bytes::from_mib(350); 3601];

@@ -69,14 +69,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "no protected process has much memory, and the victim had no positive oom_score_adj"
         );
     };
-    // The rule that explains why memory ran out counts the kill.
+    // The rule that explains why memory ran out already counts the kill.
     Ok(oom::explain(cx, one, finding)
         .fix(Fix::say("Remove the protection from what grows, and keep it for what must survive: OOMScoreAdjust=0 in its unit file, choom for a running process (pods: the class follows from requests and limits)."))
         .sure(oom::sure(one, 0.9, "whether this is intended is unknown"))
         .into())
 }
 
-/// Protected processes with much memory.
+/// The finding on protected processes with much memory.
 fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     let all = match &one.report.group {
         Some(group) => group.memory.filter(|m| m.is_limited())?.limit,
@@ -103,7 +103,7 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     )
 }
 
-/// A victim chosen for its oom_score_adj, not for its size.
+/// The finding on a victim that was chosen for its oom_score_adj, not for its size.
 fn marked(one: &Explained<'_>) -> Option<Finding> {
     let victim = one.holders.victim.as_ref()?;
     let (adj, size, largest) = (victim.adj()?, victim.held()?, one.holders.largest?);

@@ -39,16 +39,16 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: one large request away from the limit.
+/// An engineering choice: the next large request exceeds the limit.
 const COMMITTED_SHARE: Ratio = Ratio::from_percent(95.0);
-/// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): requests of a tenth of the limit were
-/// refused on a host at 88 % (a test VM, November 2026).
+/// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): requests of a tenth of the limit
+/// were refused on a host at 88 % (a test VM, November 2026).
 const NEAR_LIMIT: Ratio = Ratio::from_percent(85.0);
 /// The default reserve for root in mode 2: 8 MiB (mm/mmap.c, init_admin_reserve).
 const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 /// The advised limit, as a multiple of committed memory.
 const MARGIN: f64 = 1.25;
-/// A ratio beyond this leaves nothing for the kernel itself; an engineering choice.
+/// A higher ratio leaves nothing for the kernel itself; an engineering choice.
 const MOST_RATIO: f64 = 95.0;
 /// The mode that enforces the limit; there is none above it.
 const STRICT: Count = Count::new(2);

@@ -48,15 +48,15 @@ declare_rule! {
     }
 }
 
-/// Activations per refault above which a little more cache helps, and below which only cache for all files does; an
-/// engineering choice.
+/// With more activations per refault than this a little more cache helps; with fewer than the next constant only cache
+/// for all files does. An engineering choice.
 const NEAR_MISS: Ratio = Ratio::from_percent(50.0);
 const FAR_MISS: Ratio = Ratio::from_percent(10.0);
 /// Shared memory of this share of RAM displaces the cache and looks like it.
 const MUCH_SHARED: Ratio = Ratio::from_percent(25.0);
 
-/// Labelled captures of thrashing read all of their page cache again within 0.5 to 5 s; streams through a cache that is large
-/// enough, on busy healthy guests, within 77 s and more (November 2026).
+/// Labelled captures of thrashing read all of their page cache again within 0.5 to 5 s; streams through a cache that
+/// is large enough, on busy healthy guests, need 77 s and more (November 2026).
 const TURN: Span = Span::from_secs(20);
 
 fn trigger() -> Trigger {
@@ -91,7 +91,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_slow = least
         .and_then(|(cache, _)| turn(cache, fastest))
         .is_some_and(|turn| turn > TURN);
-    // A large cache that thrashes takes long to read again, too; but then tasks stand still for memory, not for the disk.
+    // A large cache that thrashes also takes long to read again, but then tasks stand still for memory, not for the
+    // disk.
     let stands_still = stalls
         .memory_full
         .is_some_and(|full| full >= PressureWindow::STANDSTILL);
@@ -143,8 +144,8 @@ fn share_of_reads(
     (read.get() > 0.0).then(|| Ratio::new((refaulted.get() / read.get()).min(1.0)))
 }
 
-/// The share of refaults that are activations, and whether that is much: those pages were evicted recently, so little cache
-/// is missing. The multi-generational LRU counts activations in another way.
+/// The share of refaults that are activations, and whether it is high: those pages were evicted recently, so only a
+/// little more cache is needed. The multi-generational LRU counts activations differently.
 fn near(
     cx: &Evidence<'_>,
     stretch: &Stretch,
@@ -323,12 +324,12 @@ mod tests {
 
     #[test]
     fn clear_when_a_cgroup_limit_evicts() {
-        // By the host's counters, which do not count reclaim under a limit.
+        // Evidence from the host's counters, which do not count reclaim under a limit.
         let case = reading(50_000, 49_000)
             .counter(PGSCAN_KSWAPD, 0)
             .gauge(MEM_FREE, Bytes::from_mib(3000));
         assert!(clear(RULE, &case).contains("cgroup-cache-starved"));
-        // By the cgroup's own counters.
+        // Evidence from the cgroup's own counters.
         let web = |limit| {
             reading(50_000, 49_000)
                 .gauge(MEM_FREE, Bytes::from_mib(3000))

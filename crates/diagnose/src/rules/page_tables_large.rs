@@ -41,7 +41,8 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
+/// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one
+/// segment.
 const PAGE_TABLES_SHARE: Ratio = Ratio::from_percent(3.0);
 /// A hundred small processes need this much, which exceeds the share on the smallest hosts.
 const PAGE_TABLES_MIN: Bytes = Bytes::from_mib(16);
@@ -63,7 +64,7 @@ fn trigger() -> Trigger {
     )
 }
 
-/// The threshold: for the host, or for the mapped memory.
+/// The threshold: relative to the host or to mapped memory.
 fn large() -> Reading<Bytes> {
     let mapped = gauge(MEM_ANON).plus([gauge(MEM_MAPPED)]);
     let much = mapped.share(OF_MAPPED).max(PAGE_TABLES_MUCH);
@@ -177,7 +178,7 @@ fn reserve(cx: &Evidence<'_>, segment: Option<Bytes>) -> Fix {
     }
 }
 
-/// 8 bytes for each page, for each process.
+/// The page tables of one segment: 8 bytes for each page and process.
 fn predicted(cx: &Evidence<'_>, processes: u64, segment: Bytes) -> Bytes {
     let page = cx
         .facts

@@ -152,7 +152,7 @@ fn owner(mappers: &[(&str, Bytes)], mapped: bool) -> String {
     }
 }
 
-/// `left` is available memory, where it is little.
+/// The title; `left` is available memory, where it is little.
 fn title(
     rise: Option<&Rise>,
     (peak, share): (Bytes, Ratio),
@@ -193,8 +193,8 @@ fn advised(finding: Finding, mapped: bool) -> Finding {
     }
 }
 
-/// Programs by the largest shared memory among their processes: a segment counts in full for each process that maps it, so a
-/// sum would mean nothing.
+/// Programs by the largest shared memory among their processes: a segment counts in full for each process that maps it,
+/// so a sum would mean nothing.
 fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     let mapped = |process: &EntitySeries, at| {
         let mapped = cx.timeline.at_of(process, PROC_RSS_SHMEM, at)?;
@@ -278,7 +278,7 @@ mod tests {
         let finding = found(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &jump));
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("jumped"), "{}", finding.title);
-        // Also to a quarter of RAM and more: a program was started.
+        // A jump to a quarter of RAM and more counts as a program that was started, too.
         jump[10..].fill(MIB(280));
         let finding = found(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &jump));
         assert_eq!(finding.severity, Severity::Info);

@@ -44,7 +44,7 @@ declare_rule! {
 const CLIMB: Ratio = Ratio::from_percent(4.0);
 /// Real hosts in question-and-answer threads: 0.3 % to 5.4 %; the smallest leak 15 %.
 const SLAB_SHARE_HIGH: Ratio = Ratio::from_percent(10.0);
-/// On small machines the basic kernel objects alone are a large share.
+/// On small machines the basic kernel objects alone take a large share.
 const HIGH_AT_LEAST: Bytes = Bytes::from_mib(256);
 /// Where RAM is unknown: 10 % of 40 GiB.
 const HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(4);
@@ -92,7 +92,7 @@ fn is_high() -> Predicate {
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let mut rises = Rise::of_size(&unreclaimable().track(cx)?, Rise::at_least(cx, CLIMB));
-    // A jump that does not continue: a program was started.
+    // Drops jumps that do not continue: a program was started.
     rises.retain(|rise| rise.climbs);
     with_levels(cx, is_high(), rises)
 }
@@ -137,7 +137,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
         })
         .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} of unreclaimable slab{of_ram}")))
-        // Seconds of growth are one kind of evidence only.
+        // A few seconds of growth count as one kind of evidence only.
         .counts_once_if(!is_long && !too_high)
         .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
         .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))

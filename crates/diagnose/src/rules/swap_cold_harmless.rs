@@ -33,7 +33,7 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: after a shortage, more swap than this is used.
+/// An engineering choice: a shortage leaves more swap than this in use.
 const SWAP_USED_SHARE: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
@@ -81,7 +81,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// Levels show no swap-in, but little used swap with much available memory is typical of idle pages.
+/// Levels alone show no swap-in, but little used swap with much available memory is typical of idle pages.
 fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
     let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
     let share_of_swap = used

@@ -39,10 +39,10 @@ declare_rule! {
 const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice: swap takes nothing more.
 const SWAP_FREE_SHARE_FULL: Ratio = Ratio::from_percent(2.0);
-/// With more than this available, full swap holds cold pages.
+/// With more than this available, a full swap contains cold pages.
 const AVAILABLE_LITTLE: Ratio = LITTLE_AVAILABLE;
 
-/// A kernel report proves it at once; levels must last.
+/// Fires at once on a kernel report; levels must last.
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
         find,

@@ -106,7 +106,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// The cgroup at its own limit with most of the refaults: then the limit is too small, not the host.
+/// The cgroup at its own limit that has most of the refaults: then its limit is too small, not the host.
 fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
     let host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
     let groups = cgroups::with(cx, CGROUP_REFAULT_ANON).ok()?;

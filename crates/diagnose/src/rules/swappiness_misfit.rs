@@ -44,7 +44,7 @@ declare_rule! {
 const SWAP_FREE_SHARE: Ratio = Ratio::from_percent(20.0);
 /// Anonymous memory worth swapping; an engineering choice.
 const COLD: Ratio = Ratio::from_percent(10.0);
-/// The multi-generational LRU has no inactive list as such; half of all anonymous memory stands for the cold part.
+/// The multi-generational LRU has no inactive list; half of all anonymous memory stands for the cold part.
 const COLD_OF_GENERATIONS: f64 = 0.5;
 /// The kernel's default; lower settings cannot be too high (mm/vmscan.c, vm_swappiness).
 const DEFAULT: u64 = 60;
@@ -59,7 +59,7 @@ fn trigger() -> Trigger {
     Trigger::on_host(STALL, all![any![is_too_low(), is_too_high()], is_measured])
 }
 
-/// Files in use are evicted, cold memory stays.
+/// Files in use are evicted while cold memory stays.
 fn is_too_low() -> Predicate {
     let low = Count::new(LOW_SWAPPINESS);
     let much = gauge(SWAP_TOTAL).share(SWAP_FREE_SHARE);
@@ -72,7 +72,7 @@ fn is_too_low() -> Predicate {
     ]
 }
 
-/// Program data is swapped out, idle cache stays.
+/// Program data is swapped out while idle cache stays.
 fn is_too_high() -> Predicate {
     all![
         fact(SWAPPINESS).at_least("vm.swappiness", Count::new(DEFAULT)),
@@ -172,7 +172,7 @@ fn too_high(
         .verify("memtide check --for 1m under the same load: below 10 pages/s swapped in"))
 }
 
-/// Never critical: the setting makes a shortage worse, but is not the shortage.
+/// Returns the severity, which is never critical: the setting makes a shortage worse, but is not the shortage.
 fn severity(stalls: &PressureWindow) -> Severity {
     Severity::warning_if(stalls.any() || !stalls.measured())
 }

@@ -1,4 +1,4 @@
-//! Synthetic cases for rules' own tests: a host built signal by signal. Truth is judged on the corpus.
+//! Synthetic cases for rules' own tests: a host built signal by signal. Accuracy is checked on the corpus.
 #![allow(clippy::field_reassign_with_default)] // Facts keeps some fields private
 
 use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal, Timeline};
@@ -23,7 +23,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// `seconds` intervals of a second: one sample more than that.
+    /// A case of `seconds` intervals of a second, which has one sample more.
     pub(crate) fn over(seconds: u64) -> Self {
         let mut facts = Facts::default();
         facts.page_size = PageSize::from_bytes(4096);
@@ -36,12 +36,12 @@ impl Case {
         }
     }
 
-    /// What a kernel report says, and nothing else.
+    /// A case that consists of one kernel report.
     pub(crate) fn of_report(report: Report) -> Self {
         Self::of_reports([report])
     }
 
-    /// Several, a second apart.
+    /// A case of several kernel reports, a second apart.
     pub(crate) fn of_reports<const N: usize>(reports: [Report; N]) -> Self {
         let mut case = Self::once();
         case.samples.clear();
@@ -53,25 +53,25 @@ impl Case {
         case
     }
 
-    /// The kernel writes a report before sample `at`, which shows the host as the report does.
+    /// Adds a kernel report at sample `at`, which then shows the host as the report does.
     pub(crate) fn reporting(mut self, at: usize, Report(report): Report) -> Self {
         self.samples[at].host = report.host.clone();
         self.reports.push((at, report));
         self
     }
 
-    /// What a report says in a second of the case, which shows the host as it is.
+    /// Adds a kernel report in a second of the case; the sample keeps its readings.
     pub(crate) fn with_report(mut self, second: usize, Report(report): Report) -> Self {
         self.reports.push((second, report));
         self
     }
 
-    /// One sample.
+    /// A case of one sample.
     pub(crate) fn once() -> Self {
         Self::over(0)
     }
 
-    /// A gauge that stands still.
+    /// Sets a gauge to a constant.
     pub(crate) fn gauge<U: Unit>(mut self, signal: Signal<Gauge<U>>, value: U) -> Self {
         for sample in &mut self.samples {
             sample.host.set(signal, value);
@@ -79,7 +79,7 @@ impl Case {
         self
     }
 
-    /// A gauge sample by sample; the last value goes on.
+    /// Sets a gauge sample by sample; the last value continues.
     pub(crate) fn gauge_steps<U: Unit>(mut self, signal: Signal<Gauge<U>>, values: &[U]) -> Self {
         for (i, sample) in self.samples.iter_mut().enumerate() {
             sample.host.set(signal, values[i.min(values.len() - 1)]);
@@ -87,13 +87,13 @@ impl Case {
         self
     }
 
-    /// A counter that rises by `per_second` each second, from 1000.
+    /// Adds a counter that rises by `per_second` each second, from 1000.
     pub(crate) fn counter<U: Unit>(self, signal: Signal<Counter<U>>, per_second: u64) -> Self {
         let n = self.samples.len();
         self.counter_steps(signal, &vec![per_second; n])
     }
 
-    /// A counter that rises by `increases[i]` in second i.
+    /// Adds a counter that rises by `increases[i]` in second i.
     pub(crate) fn counter_steps<U: Unit>(
         mut self,
         signal: Signal<Counter<U>>,
@@ -109,7 +109,7 @@ impl Case {
         self
     }
 
-    /// An entity's gauge that stands still.
+    /// Sets an entity's gauge to a constant.
     pub(crate) fn gauge_of<U: Unit>(
         mut self,
         entity: Entity,
@@ -123,7 +123,7 @@ impl Case {
         self
     }
 
-    /// An entity's gauge sample by sample; the last value goes on.
+    /// Sets an entity's gauge sample by sample; the last value continues.
     #[allow(dead_code)]
     pub(crate) fn gauge_steps_of<U: Unit>(
         mut self,
@@ -139,7 +139,7 @@ impl Case {
         self
     }
 
-    /// An entity's counter that rises by `per_second` each second, from 1000.
+    /// Adds an entity's counter that rises by `per_second` each second, from 1000.
     pub(crate) fn counter_of<U: Unit>(
         mut self,
         entity: Entity,
@@ -155,7 +155,7 @@ impl Case {
         self
     }
 
-    /// A counter that stands at this total.
+    /// Sets a counter to a constant total.
     pub(crate) fn counter_at<U: Unit>(mut self, signal: Signal<Counter<U>>, total: u64) -> Self {
         for sample in &mut self.samples {
             sample.host.set(signal, U::from_raw(total));
@@ -163,7 +163,7 @@ impl Case {
         self
     }
 
-    /// An entity's counter that rises by `increases[i]` in second i, from 1000.
+    /// Adds an entity's counter that rises by `increases[i]` in second i, from 1000.
     pub(crate) fn counter_steps_of<U: Unit>(
         mut self,
         entity: Entity,
@@ -182,7 +182,7 @@ impl Case {
         self
     }
 
-    /// A gauge of an entity that is there for the first `values.len()` samples only.
+    /// Sets a gauge of an entity that exists in the first `values.len()` samples only.
     pub(crate) fn gauge_until_of<U: Unit>(
         mut self,
         entity: Entity,
@@ -196,7 +196,7 @@ impl Case {
         self
     }
 
-    /// Such entities are read in every so manyth sample only, from the first.
+    /// Reads entities of this kind in every `samples`th sample only, from the first on.
     pub(crate) fn read_every(mut self, samples: usize, entity: Entity) -> Self {
         for (at, sample) in self.samples.iter_mut().enumerate() {
             let table = sample.table_mut(entity);
@@ -207,7 +207,7 @@ impl Case {
         self
     }
 
-    /// A process that is there in some samples only is called this.
+    /// Names a process in some samples only.
     pub(crate) fn named_within(
         mut self,
         key: &str,
@@ -222,7 +222,7 @@ impl Case {
         self
     }
 
-    /// A process (key `PID@START`) is called this.
+    /// Names a process (key `PID@START`) in all samples.
     #[allow(dead_code)]
     pub(crate) fn named(mut self, key: &str, name: &str) -> Self {
         for sample in &mut self.samples {
@@ -233,7 +233,7 @@ impl Case {
         self
     }
 
-    /// A gauge of an entity that is there in some samples only.
+    /// Sets a gauge of an entity that exists in some samples only.
     pub(crate) fn gauge_within_of<U: Unit>(
         mut self,
         entity: Entity,
@@ -248,13 +248,13 @@ impl Case {
         self
     }
 
-    /// A fact.
+    /// Records a fact.
     pub(crate) fn fact(mut self, fact: Fact, text: &str) -> Self {
         self.facts.record(Span::ZERO, fact, text);
         self
     }
 
-    /// What the engine makes of the rule's trigger and story: the worst finding, or why there is none.
+    /// The engine's result for the rule: the most severe finding, or why there is none.
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
         let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
         self.with(|cx| {
@@ -267,7 +267,7 @@ impl Case {
         })
     }
 
-    /// What somebody asks of it.
+    /// Returns what `ask` computes from the evidence of the case.
     pub(crate) fn with<T>(&self, ask: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let mut timeline = Timeline::default();
         for (at, sample) in self.samples.iter().enumerate() {
@@ -280,20 +280,20 @@ impl Case {
     }
 }
 
-/// Seconds of which the first, third and fifth part have these values, with calm of a minute between: 240 in all.
+/// 240 seconds: 40 of each value, with 60 seconds of calm between them.
 pub(crate) fn three_times<T: Copy>(values: [T; 3], calm: T) -> Vec<T> {
     let [first, second, third] = values.map(|value| vec![value; 40]);
     [first, vec![calm; 60], second, vec![calm; 60], third].concat()
 }
 
-/// What rises by `n` in this second of so many, and in no other.
+/// Steps of a counter that rises by `n` in one second, and not in the others.
 pub(crate) fn in_second(second: usize, of: usize, n: u64) -> Vec<u64> {
     let mut steps = vec![0; of];
     steps[second] = n;
     steps
 }
 
-/// All that the rule finds, each time by itself.
+/// All findings of the rule, one for each incident.
 #[track_caller]
 pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
     let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
@@ -301,20 +301,20 @@ pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
     answer.expect("what it needs").incidents
 }
 
-/// Seconds of an hour: in the middle something lasts for 30 of them.
+/// An hour of `calm` with 30 seconds of `disease` in the middle.
 pub(crate) fn amid_calm<T: Copy>(disease: T, calm: T) -> Vec<T> {
     let mut hour = vec![calm; 3600];
     hour[1800..1830].fill(disease);
     hour
 }
 
-/// When a finding held, second by second.
+/// The times at which a finding held, in seconds.
 pub(crate) fn times(finding: &Finding) -> Vec<(usize, usize)> {
     let stretches = finding.stretches();
     stretches.iter().map(|it| (it.first, it.last)).collect()
 }
 
-/// The rule fires, and its finding is complete enough to print.
+/// Asserts that the rule fires, and that its finding is complete enough to print.
 #[track_caller]
 pub(crate) fn found(rule: Rule, case: &Case) -> Finding {
     match case.check(rule) {
@@ -332,7 +332,7 @@ pub(crate) fn found(rule: Rule, case: &Case) -> Finding {
     }
 }
 
-/// The rule is evaluated and finds nothing.
+/// Asserts that the rule is evaluated and finds nothing.
 #[track_caller]
 pub(crate) fn clear(rule: Rule, case: &Case) -> String {
     match case.check(rule) {
@@ -341,7 +341,7 @@ pub(crate) fn clear(rule: Rule, case: &Case) -> String {
     }
 }
 
-/// The rule says what it lacks.
+/// Asserts that the rule is not evaluated, and returns what it lacks.
 #[track_caller]
 pub(crate) fn not_evaluated(rule: Rule, case: &Case) -> Missing {
     match case.check(rule) {

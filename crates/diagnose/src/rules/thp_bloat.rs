@@ -39,7 +39,7 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: most of it.
+/// An engineering choice: most anonymous memory.
 const OF_ANON: Ratio = Ratio::from_percent(50.0);
 /// Less would not change the host's state even if all of it were empty; an engineering choice.
 const OF_RAM: Ratio = Ratio::from_percent(20.0);

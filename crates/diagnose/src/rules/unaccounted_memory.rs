@@ -45,13 +45,13 @@ declare_rule! {
 
 /// Measured: 0.5 % to 4.3 % on healthy hosts, old kernels included.
 const UNACCOUNTED_SHARE_LARGE: Ratio = Ratio::from_percent(5.0);
-/// Where the source lacks terms that are present on any host; per-CPU lists alone may take some percent.
+/// Where the source lacks terms that every host has: per-CPU lists alone may take some percent.
 const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice.
 const AT_LEAST: Bytes = Bytes::from_gib(1);
 /// Three times the threshold: no healthy driver takes this much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
-/// Samples before and after one, for the median.
+/// The number of samples on either side of one, for the median.
 const AROUND: usize = 2;
 
 fn trigger() -> Trigger {
@@ -86,7 +86,7 @@ fn is_large() -> Predicate {
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let large = large(cx, &last(cx)?)?;
-    // Most hosts are done here, without accounting for each sample.
+    // On most hosts this is enough, without accounting for each sample.
     if !could().holds(Subject { cx, of: None })?.could_hold() {
         return Ok(Vec::new());
     }
@@ -122,11 +122,11 @@ fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
     Ok(cx.ram()?.share(share).max(AT_LEAST))
 }
 
-/// Unaccounted memory at each sample: the median of a few samples, because the files of one sample are not read at one
-/// instant.
+/// Unaccounted memory at each sample: the median of a few samples, because the files of one sample are not all read at
+/// the same instant.
 fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     last(cx)?;
-    // It is negative if terms exceed MemTotal by drift.
+    // The remainder is negative if the terms exceed MemTotal by drift.
     let at = |index| {
         let bytes = accounting_at(cx, index)?.unaccounted_bytes;
         Some(Bytes::new(u64::try_from(bytes).unwrap_or(0)).as_f64())
@@ -226,7 +226,7 @@ mod tests {
 
     const GIB: fn(u64) -> Bytes = Bytes::from_gib;
 
-    /// A host of 32 GiB with so much free; the rest of the counters is constant.
+    /// A host of 32 GiB with this much free; the other counters are constant.
     fn host(seconds: u64, free: &[u64]) -> Case {
         let mut case = Case::over(seconds)
             .fact(KERNEL_VERSION, "Linux version 6.1.0")

@@ -36,10 +36,11 @@ declare_rule! {
     }
 }
 
-/// Guests with a fifth of a CPU each: 90 % and more while kswapd reclaimed for streamed files; 10 % and less on calm ones.
+/// Guests with a fifth of a CPU each: 90 % and more while kswapd reclaimed for streamed files; 10 % and less on calm
+/// ones.
 const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
 
-/// Rarer samples show a stall but seldom its cause, which may be shorter: an engineering choice.
+/// Samples further apart show a stall but seldom its cause, which may be shorter: an engineering choice.
 const SAMPLE_INTERVAL_RARE: Span = Span::from_secs(15);
 
 /// This many restored pages explain a wait: an engineering choice, a disk seek each tenth of a second.
@@ -54,7 +55,7 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    // Rare samples do not show the cause.
+    // Samples too far apart do not show the cause.
     let every = stretch.interval();
     if every > SAMPLE_INTERVAL_RARE {
         let names = vec![PSI_MEMORY_SOME.def().name];
@@ -104,8 +105,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// The rate at which files are read again that were in use when evicted, and available memory, where that is enough: the
-/// kernel counts this wait as a memory stall (mm/workingset.c).
+/// The rate at which evicted files that were in use are read again, and available memory, where the rate and memory
+/// are high enough: the kernel counts this wait as a memory stall (mm/workingset.c).
 fn restored(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, Bytes)> {
     let restored = cx.mean_rate(RESTORE_FILE, stretch)?;
     let (left, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
@@ -113,9 +114,9 @@ fn restored(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, B
     (restored >= RESTORED && is_enough).then_some((restored, left))
 }
 
-/// The share of time for which tasks waited for a CPU, where only kernel threads reclaimed: kswapd alone, or khugepaged and
-/// the like while work continued. PSI counts them as stalled for as long as they reclaim (mm/vmscan.c, balance_pgdat), even
-/// while they wait for a CPU.
+/// The share of time for which tasks waited for a CPU, where only kernel threads reclaimed: kswapd alone, or
+/// khugepaged and the like while work continued. PSI counts kernel threads as stalled for as long as they reclaim
+/// (mm/vmscan.c, balance_pgdat), even while they wait for a CPU.
 fn of_kernel_threads(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
     let is_kswapd = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;

@@ -38,7 +38,7 @@ declare_rule! {
 
 /// Measured: lz4 reaches about 0.4 on program memory, zstd 0.3; random data 1.0, one random byte per page 0.01.
 const POOR: Ratio = Ratio::from_percent(70.0);
-/// With less stored data than this the ratio means little; an engineering choice.
+/// With less data stored than this share of RAM, the ratio means little; an engineering choice.
 const WORTH_IT: Ratio = Ratio::from_percent(5.0);
 /// Pages stored uncompressed (drivers/block/zram, huge_pages) save nothing; an engineering choice: most of them.
 const UNCOMPRESSED: Ratio = Ratio::from_percent(50.0);
@@ -48,7 +48,7 @@ const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 const MUCH_RAM: Ratio = Ratio::from_percent(30.0);
 const TRUE: Count = Count::new(1);
 
-/// Faults of a device, the worst first.
+/// Faults of a device, the most severe first.
 enum ZramFault {
     Full {
         used: Bytes,
@@ -101,7 +101,7 @@ fn saves_little() -> Predicate {
     ]
 }
 
-/// 1 while a disk's swap area is in use and filled before the zram.
+/// 1 while a disk's swap area is in use that is filled before the zram.
 fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missing> {
     let lacks = || cx.lacks_signal(SWAP_AREA_RANK.id());
     let area = area_of(cx, device).ok_or_else(lacks)?;
@@ -126,7 +126,7 @@ fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missin
     Ok(behind)
 }
 
-/// The swap area on a zram.
+/// The swap area on a zram device.
 fn area_of<'a>(cx: &Evidence<'a>, device: &EntitySeries) -> Option<&'a EntitySeries> {
     let mut areas = cx.timeline.entities(Entity::SwapArea);
     areas.find(|area| area.key.rsplit('/').next() == Some(device.key.as_str()))
@@ -178,7 +178,7 @@ fn stalling(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Stretch> {
         .max_by_key(Stretch::duration)
 }
 
-/// The worst fault of an incident, at the time at which the device took most RAM.
+/// The most severe fault of an incident, at the time at which the device took most RAM.
 fn fault(
     cx: &Evidence<'_>,
     device: &EntitySeries,
@@ -235,7 +235,7 @@ fn poor_compression(
     (huge >= stored.share(UNCOMPRESSED)).then_some(ZramFault::Uncompressed { huge, stored })
 }
 
-/// The disk's swap area in use that is filled before this zram.
+/// The disk's swap area that is in use and is filled before this zram.
 fn behind(cx: &Evidence<'_>, device: &EntitySeries, at: usize) -> Option<String> {
     let level = |area, signal| cx.timeline.latest_of(area, signal, at);
     let rank = level(area_of(cx, device)?, SWAP_AREA_RANK)?;

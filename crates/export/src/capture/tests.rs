@@ -1,4 +1,4 @@
-//! A capture has the readings of its source.
+//! Tests that a capture has the readings of its source.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -170,7 +170,7 @@ fn nothing_is_made_up_and_what_has_no_file_is_named() {
     assert!(words[1].starts_with("1 event: "), "{words:?}");
 }
 
-/// The report that a log holds.
+/// Parses the report in a log.
 fn report(log: &str) -> KernelReport {
     let source = open_bytes("log", log.as_bytes()).unwrap();
     source.timeline.all_reports()[0].report.clone()

@@ -1,4 +1,4 @@
-//! Kernel files' texts, written from signals: here the files of independent lines, the others in the submodules.
+//! Writes the texts of kernel files from signals: files of independent lines here, the others in submodules.
 
 mod columns;
 mod disk;
@@ -20,10 +20,10 @@ use timeline::{Entity, EntityRow, Row, Sample, SignalId};
 
 pub(super) use facts::{changed, known, unchanged};
 
-/// Path → text.
+/// Texts by path.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// The texts of a sample's files; cgroups are of this version.
+/// Returns the texts of a sample's files; `mode` is the cgroup version.
 pub(super) fn from_sample(sample: &Sample, mode: CgroupMode) -> Texts {
     let mut texts = Texts::new();
     for (signal, raw) in sample.host.iter() {
@@ -67,7 +67,7 @@ fn raw(row: &Row, wanted: SignalId) -> Option<u64> {
     found.map(|(_, raw)| raw)
 }
 
-/// Numbers of which only the place says what they are: up to the first that is missing.
+/// Joins numbers that only their position identifies, up to the first that is missing.
 fn leading(numbers: impl IntoIterator<Item = Option<u64>>) -> String {
     let numbers = numbers.into_iter().map_while(|number| number);
     let words: Vec<String> = numbers.map(|number| number.to_string()).collect();
@@ -80,7 +80,7 @@ fn field(def: &SignalDef, raw: u64) -> String {
     format!("{}: {}{unit}\n", def.field, raw / def.scale)
 }
 
-/// `pgfault 7`. A sum over zones stands in the line of one of them.
+/// `pgfault 7`. The sum of a counter over zones is written on the line of one zone.
 fn pair(def: &SignalDef, raw: u64) -> String {
     let name = def.field.replace('*', "normal");
     format!("{name} {}\n", raw / def.scale)
@@ -109,7 +109,7 @@ fn swap_area(row: &EntityRow, texts: &mut Texts) {
         .row
         .get(SWAP_AREA_RANK)
         .map(|rank| i64::try_from(rank.get()));
-    // A line needs all its numbers, and none is made up.
+    // A line needs all its numbers; a missing one is not invented.
     if let (Some(size), Some(used), Some(Ok(rank))) = (size, used, rank) {
         let kind = if row.key.starts_with("/dev/") {
             "partition"

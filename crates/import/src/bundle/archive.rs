@@ -11,9 +11,9 @@ use super::{Bundle, MOST_ENTRIES};
 use crate::decompress::{Packing, damage};
 use timeline::Source;
 
-/// Bytes of an unpacked bundle: a packed megabyte can become a gigabyte.
+/// At most 64 GiB of an unpacked bundle: a packed megabyte can become a gigabyte.
 const ARCHIVE_BYTES_MAX: u64 = 64 << 30;
-/// Bytes of extended headers: far more than the longest path.
+/// At most 64 KiB of extended headers, far more than the longest path.
 const LONGEST_NAME: u64 = 64 << 10;
 
 /// Reads an archive up to its end or its first error.

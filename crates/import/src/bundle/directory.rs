@@ -1,5 +1,5 @@
-//! A bundle in a directory. Links are not followed: nothing outside is read, and nothing twice. Only files and directories
-//! are opened: a pipe would block.
+//! A bundle in a directory. Links are not followed, so nothing outside is read, and nothing twice. Only files and
+//! directories are opened: a pipe would block.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Bundle, MOST_ENTRIES};
 use timeline::Source;
 
-/// Levels of directories; `/sys/fs/cgroup` of a large host has 12.
+/// At most 32 levels of directories; `/sys/fs/cgroup` of a large host has 12.
 const DEEPEST: usize = 32;
 
 /// Reads a directory.

@@ -1,8 +1,8 @@
-//! `free`, of any procps: old columns (`buffers cached`, `-/+ buffers/cache`) and new (`buff/cache available`), all units,
-//! one line (`-L`), a series, headings in some other languages.
+//! `free` of any procps: old columns (`buffers cached`, `-/+ buffers/cache`) and new (`buff/cache available`), all
+//! units, one line (`-L`), a series, headings in some other languages.
 //!
-//! The columns changed their meaning: "used" includes buffers and cache before procps 3.3.10, and is total − available
-//! since 4.0; so it only serves to check that the row adds up. "buff/cache" includes reclaimable slab since 3.3.10.
+//! The columns changed their meaning. "used" includes buffers and cache before procps 3.3.10, and is total − available
+//! since 4.0, so it only serves to check that the row adds up. "buff/cache" includes reclaimable slab since 3.3.10.
 //! "shared" is always 0 before 3.3.10 on kernels after 2.6.
 
 use timeline::signals::{
@@ -34,8 +34,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     one_line(input, &options).or_else(|| tables(input, &options))
 }
 
-/// Whether the first lines have a word that all output of `free` has. This check runs for every line of a text, and reading
-/// a stamp is expensive.
+/// Whether the first lines have a word that all output of `free` has. This check runs for every line of a text, as
+/// reading a stamp is expensive.
 fn may_begin(lines: &[&str]) -> bool {
     let has = |line: &&&str| table::MEM.iter().any(|name| line.contains(name));
     // A time, the heading, the row.

@@ -1,5 +1,5 @@
-//! Pasted text of kernel files: complete, truncated, a few lines of `grep`, one or several files. The parsers of live files
-//! read it; this module finds out which file it is.
+//! Pasted text of kernel files: complete, truncated, a few lines of `grep`, one or several files. The parsers of live
+//! files read it; this module finds out which file it is.
 //!
 //! The path is before each line (`/proc/meminfo:MemFree: …`), in a heading (`==> /proc/vmstat <==`), or in the command
 //! (`cat /proc/vmstat`); else the content decides. If that is ambiguous (pressure of memory or of io? `pgfault` of the

@@ -1,7 +1,7 @@
-//! Kernel logs: reports of OOM kills and of failed allocations, behind any prefix of `dmesg`, the journal, syslog or containers.
+//! Kernel logs: reports of OOM kills and failed allocations, prefixed by `dmesg`, the journal, syslog or containers.
 //!
-//! Prefixes are removed ([`prefix`]), and lines broken by a terminal or mail are joined ([`messages`]); `probe` parses the
-//! messages. A report is a snapshot of its own time, wherever it was pasted.
+//! Prefixes are removed ([`prefix`]), and lines broken by a terminal or mail are joined ([`messages`]); `probe` parses
+//! the messages. A report is a snapshot of its own time, wherever it was pasted.
 
 mod messages;
 mod prefix;
@@ -20,9 +20,9 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Reports with all zones and tasks; further ones have the largest tasks only.
+/// At most 200 reports keep all zones and tasks; further ones keep the largest tasks only.
 const MOST_WHOLE: usize = 200;
-/// Tasks of those.
+/// At most 20 tasks of each further report.
 const TASKS_MAX: usize = 20;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -51,7 +51,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     snapshot.when = messages
         .wall()
         .map_or(SnapshotTime::Unknown, SnapshotTime::At);
-    // A dump is no fault.
+    // A memory dump of SysRq is no fault, so it is not kept as a report.
     if !is_dump {
         snapshot.report = Some(report);
         snapshot.text = Some(input.lines[..lines].join("\n").into());

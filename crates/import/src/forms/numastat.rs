@@ -1,6 +1,6 @@
-//! `numastat`: allocations on each node, in pages since boot; with `-m` the memory of each node, in MiB. Tables in MiB of
-//! allocations (`-n`, `-c`) and of processes (`-p`) are recognised and skipped: the former are too coarse for rates, and
-//! no rule uses the latter.
+//! `numastat`: allocations on each node, in pages since boot; with `-m` the memory of each node, in MiB. Two kinds of
+//! tables in MiB are recognised and skipped: allocations (`-n`, `-c`) are too coarse for rates, and no rule uses those
+//! of processes (`-p`).
 //!
 //! A table that is wider than the terminal continues below, with the columns of further nodes.
 
@@ -131,7 +131,7 @@ impl NumastatTable {
     }
 }
 
-/// Memory of a node, or of the host in the column of totals, if the field is the same there.
+/// Sets memory of a node. In the column of totals, sets memory of the host if `/proc/meminfo` has the same field.
 fn fill_memory(column: NumastatColumn, name: &str, figure: PrintedFigure, snapshot: &mut Snapshot) {
     let file = match column {
         NumastatColumn::Node(_) => NODE_MEMINFO,
@@ -158,7 +158,7 @@ fn fill_memory(column: NumastatColumn, name: &str, figure: PrintedFigure, snapsh
     }
 }
 
-/// What a column is for.
+/// The subject of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumastatColumn {
     Node(u32),

@@ -12,10 +12,10 @@ use super::size_unit::SizeUnit;
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, MIB, TIB};
 
-/// RAM of any host.
+/// The RAM of any host is between these bounds.
 const RAM_BYTES_MIN: f64 = 64.0 * MIB;
 const RAM_BYTES_MAX: f64 = 16.0 * TIB;
-/// RAM of most hosts.
+/// Most hosts have at most this much RAM.
 const USUAL: f64 = TIB;
 
 /// The unit of sizes, as a `MemTotal` without a unit shows it.
@@ -50,7 +50,7 @@ pub(super) fn unit_of_total(total: f64) -> TotalUnit {
     }
 }
 
-/// The problem to report.
+/// The problem to report for a unit that was assumed or is unknown.
 pub(super) fn unit_problem(unit: TotalUnit) -> Option<String> {
     match unit {
         TotalUnit::Kib => None,

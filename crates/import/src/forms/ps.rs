@@ -1,5 +1,5 @@
-//! `ps aux` and similar tables: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), all rows or the first
-//! ones; RSS and VSZ are KiB. RSS counts shared pages once per process: its sum exceeds the memory in use.
+//! `ps aux` and similar tables: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), all rows or the
+//! first ones; RSS and VSZ are KiB. RSS counts shared pages once per process, so its sum exceeds the memory in use.
 //!
 //! `pmap` is recognised and skipped: `smaps` of the process has more.
 
@@ -30,12 +30,12 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             break;
         }
         if line.starts_with("-----") {
-            // The sums of smem.
+            // Below the table smem prints sums.
             block.lines += 2.min(input.lines.len() - block.lines);
             break;
         }
         if !header.read_row(line, block.lines, &mut snapshot, input.facts) {
-            // One line may have been broken in two when it was pasted.
+            // One line may have been broken in two by the terminal.
             if block.not_understood > 0 || prompt::command(line).is_some() {
                 break;
             }

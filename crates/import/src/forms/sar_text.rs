@@ -51,7 +51,7 @@ fn sadf(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     })
 }
 
-/// Whether output of sar begins here: with its first line and a table below it, or with headings that no other tool has.
+/// Whether output of sar begins here: its first line with a table below, or headings that no other tool has.
 fn begins(lines: &[&str]) -> bool {
     let headings = |line: &&str| match time::split(line) {
         Some((_, rest)) => rest.starts_with("LINUX RESTART") || table(rest).is_some(),
@@ -243,7 +243,7 @@ impl<'a> SarText<'a> {
         self.table = Some((table, start.map(|start| self.midnight + start)));
     }
 
-    /// `Average:`, `Durchschnitt:`, `Moyenne :`: a word or two that end with a colon, then headings or a row of a table.
+    /// `Average:`, `Durchschnitt:`, `Moyenne :`: a word or two before a colon, then headings or a row of a table.
     fn is_average(&self, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ends = |word: &&str| word.ends_with([':', '：']);

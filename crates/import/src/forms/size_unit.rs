@@ -46,8 +46,8 @@ impl SizeUnit {
     }
 }
 
-/// The cache column of `free` and `vmstat` includes reclaimable slab, and buffers in `buff/cache`. As an error of at least
-/// a page it makes the figure of the kernel preferred.
+/// The cache column of `free` and `vmstat` includes reclaimable slab, and buffers in `buff/cache`. An error of at
+/// least a page lets the kernel's own figure take precedence.
 pub(super) const SLAB_IN_CACHE: f64 = 4096.0;
 
 #[cfg(test)]

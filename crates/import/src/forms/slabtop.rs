@@ -25,7 +25,7 @@ pub(super) const TOTALS: Form = Form {
     read: read_pairs,
 };
 
-/// As many caches as of `/proc/slabinfo`.
+/// At most 64 caches, as of `/proc/slabinfo`.
 const MOST_ROWS: usize = 64;
 const VMSTAT: &str = "vmstat -m";
 

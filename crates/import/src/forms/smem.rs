@@ -1,8 +1,8 @@
 //! `smem -tw`: memory of the kernel and of user space. Tables of processes are read as those of `ps`.
 //!
 //! Three of its figures are fields of `/proc/meminfo`: free memory, anonymous memory (user space, noncache) and mapped
-//! files (user space, cache). The cache of the kernel is a sum of several fields and is not used. Sizes are KiB, or have a
-//! suffix (`-k`); percentages (`-p`) are not used.
+//! files (user space, cache). The cache of the kernel is a sum of several fields and is not used. Sizes are KiB, or
+//! have a suffix (`-k`); percentages (`-p`) are not used.
 
 use timeline::signals::{MEM_ANON, MEM_FREE, MEM_MAPPED, MEM_TOTAL};
 

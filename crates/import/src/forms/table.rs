@@ -1,9 +1,9 @@
 //! Tables with a header of known names, as scripts log them: CSV, columns, Markdown.
 //!
-//! The unit of a size is in its head (`free_MB`) or in the heading above (`series (MiB)`); names of kernel fields are KiB.
-//! Otherwise the column is not used, and a problem reports it. The same applies to percentages under the name of a size,
-//! and to figures that are ambiguous by a factor of a thousand (`1,925`). Rows with times are one timeline, rows without
-//! are unrelated samples. Rates and shares of stall time become totals by the time between rows.
+//! The unit of a size is in its head (`free_MB`) or in the heading above (`series (MiB)`); names of kernel fields are
+//! KiB. A column without a unit is not used, and a problem reports it. The same applies to percentages under the name
+//! of a size, and to figures that are ambiguous by a factor of a thousand (`1,925`). Rows with times are one timeline,
+//! rows without are unrelated samples. Rates and shares of stall time become totals by the time between rows.
 
 use timeline::signals::{MEM_TOTAL, PROC_RSS};
 use timeline::{Entity, SignalId};
@@ -29,9 +29,9 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Further rows are counted only.
+/// At most 100,000 rows; further ones are only counted.
 const MOST_ROWS: usize = 100_000;
-/// Lines between the header and the first row.
+/// At most 3 lines between the header and the first row.
 const MOST_BEFORE_A_ROW: usize = 3;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -170,7 +170,7 @@ fn cells<'r>(rows: &'r [TableRow<'_>], column: usize) -> impl Iterator<Item = &'
         .filter_map(move |row| row.cells.get(column).copied().flatten())
 }
 
-/// How the columns are used, and their decimal marks. Notes a problem for each column that is not.
+/// Returns how the columns are used, and their decimal marks. Notes a problem for each column that is not used.
 fn columns(
     header: &TableHeader,
     rows: &[TableRow<'_>],
@@ -208,7 +208,7 @@ fn columns(
     columns
 }
 
-/// The size of one in a column, in bytes, as far as it helps to find the decimal mark.
+/// Returns how many bytes a figure of 1 stands for, if that helps to find the decimal mark.
 fn size_for_marks(
     column: &TableColumn,
     rows: &[TableRow<'_>],
@@ -326,7 +326,7 @@ fn unit_name(bytes: f64) -> &'static str {
         .unwrap_or("")
 }
 
-/// Whether a column that is used as a total falls: then it is something else.
+/// Whether a column that is used as a total falls, so that it cannot be one.
 fn falls(used: ColumnUse, figures: impl Iterator<Item = PrintedFigure>) -> bool {
     let ColumnUse::Plain(signal) = used else {
         return false;
@@ -334,7 +334,7 @@ fn falls(used: ColumnUse, figures: impl Iterator<Item = PrintedFigure>) -> bool 
     signal.def().is_counter && !figures.map(|figure| figure.value).is_sorted()
 }
 
-/// Averages are percentages. Of an unknown kind, figures above 100 are a total.
+/// Averages are percentages. If the kind is unknown, a first figure above 100 means a total.
 fn pressure(
     signal: SignalId,
     kind: PressureKind,

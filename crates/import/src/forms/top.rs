@@ -1,4 +1,4 @@
-//! `top`: the sums at its head, of old and new procps and of busybox, and its processes; one screen or a batch (`top -b`).
+//! `top`: the sums at its head, of old and new procps and of busybox, and its processes; one screen or a batch (`-b`).
 //!
 //! "used" includes the cache before procps 3.3.10 and is not used. A figure that ends in `+` did not fit its column and
 //! lost its last digits: it is not used either. The interval of a batch follows from the time of day and the uptime in

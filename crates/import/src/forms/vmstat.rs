@@ -35,9 +35,9 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// If the interval is unknown.
+/// The interval that is assumed if it is unknown.
 const NOMINAL: Span = Span::from_secs(1);
-/// With a USER_HZ of 100.
+/// Ticks a second in one percent of a CPU, with a USER_HZ of 100.
 const TICKS_PER_PERCENT: f64 = 1.0;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -118,7 +118,7 @@ fn levels(rows: &VmstatRows<'_>, row: &VmstatRow, unit: SizeUnit) -> Snapshot {
 struct VmstatCounters {
     /// Column, counter, factor to the unit of the counter, and the sum so far.
     sums: Vec<(&'static str, SignalId, f64, f64)>,
-    /// Whether small rates of `si` and `so` would show.
+    /// Whether `si` and `so` are used: in a large unit, small rates print as 0.
     swap_is_shown: bool,
 }
 

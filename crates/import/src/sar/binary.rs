@@ -1,4 +1,4 @@
-//! Binary files of sysstat (`/var/log/sysstat/sa21`), read by the installed `sadf`: their layout changes with each version.
+//! Binary files of sysstat (`/var/log/sysstat/sa21`), read by the installed `sadf`: each version has its own layout.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -45,15 +45,15 @@ pub(super) fn is_binary(first: &[u8]) -> bool {
     )
 }
 
-/// Enough for a day of samples. A file of one-second samples may take longer and is then read in part.
+/// At most 60 s for sadf, enough for a day of samples. A file of one-second samples may need more and is read in part.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
-/// A day of ten-minute samples has about 6 MB.
+/// At most 1 GiB of output; a day of ten-minute samples has about 6 MB.
 const MOST_BYTES: u64 = 1 << 30;
 /// From the error message of sadf for files of older versions.
 const OLD_FORMAT: &str = "convert it to current format";
 
-/// Reads a binary file through a copy: the input may be packed or a pipe, and sadf cannot take the path of the copy for an
-/// option or a number.
+/// Reads a binary file through a copy: the input may be packed or a pipe, and sadf cannot mistake the path of the copy
+/// for an option or a number.
 pub(super) fn read(input: &mut dyn BufRead) -> Result<SarDocument, SadfError> {
     let scratch = tempfile::tempdir().map_err(SadfError::Run)?;
     let path = scratch.path().join("sa");

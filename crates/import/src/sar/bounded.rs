@@ -13,7 +13,7 @@ pub(crate) struct Bounded<'a> {
 }
 
 impl<'a> Bounded<'a> {
-    /// Far more than any name or text of sadf.
+    /// At most 1 MiB of a line, far more than any name or text of sadf.
     const LINE_BYTES_MAX: usize = 1 << 20;
 
     /// Bounds an input.

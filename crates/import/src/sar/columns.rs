@@ -1,10 +1,10 @@
 //! The signals behind sar's columns, one line each, for all forms of sar.
 //!
 //! Left out on purpose: `kbmemused` (includes the cache before sysstat 11.7.3; only its share of RAM is used, see
-//! `ram_total.rs`), `pgsteal/s` (sums counters that overlap on kernels since 5.8, until late in sysstat 12.7), `pgprom/s`
-//! and `pgdem/s` (0 also in files too old to have them; the second is a sum of several signals), `%system`, `%usr` and
-//! `%nice` (their meaning depends on `-u ALL`), huge pages (in KiB without the page size), and the pressure averages,
-//! which `%smem` and the like give exactly.
+//! `ram_total.rs`), `pgsteal/s` (sums counters that overlap on kernels since 5.8, until late in sysstat 12.7),
+//! `pgprom/s` and `pgdem/s` (0 also in files too old to have them; the second is a sum of several signals), `%system`,
+//! `%usr` and `%nice` (their meaning depends on `-u ALL`), huge pages (in KiB without the page size), and the pressure
+//! averages, which `%smem` and the like give exactly.
 
 use crate::text::figure::KIB;
 use timeline::SignalId;
@@ -150,7 +150,7 @@ pub(crate) const COLUMNS: &[SarColumn] = columns! {
 /// Index of a column in [`COLUMNS`].
 pub(crate) type ColumnIndex = usize;
 
-/// Whether no host has 0 of it. If it is 0 in all rows, this sysstat did not know it.
+/// Whether every host has more than 0 of it. If it is 0 in all rows, this sysstat did not know it.
 pub(crate) fn is_never_zero(column: ColumnIndex) -> bool {
     const NEVER: &[&str] = &[
         "kbmemfree",

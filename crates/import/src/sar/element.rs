@@ -18,7 +18,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// More than any host has, so that a hostile file cannot fill memory.
+    /// At most 100,000 figures and rows, more than any host has, so that a hostile file cannot fill memory.
     const ELEMENTS_MAX: usize = 100_000;
 
     /// Adds a string.

@@ -15,7 +15,7 @@ pub(crate) struct SarHost {
 }
 
 impl SarHost {
-    /// No name is longer.
+    /// At most 128 bytes of a name; none is longer.
     const NAME_BYTES_MAX: usize = 128;
 
     /// Notes the kernel's release.

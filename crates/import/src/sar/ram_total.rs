@@ -1,8 +1,8 @@
 //! The size of RAM, which the tables of sar do not print.
 //!
-//! Every version of sysstat prints `%memused` as `kbmemused` / RAM, whatever it counts as used. The two decimals of that
-//! share give bounds for RAM, and all rows together narrow them. Before 11.7.3 free and used
-//! memory add up to RAM, since then with the cache. A sum that is the same in all rows and within the bounds is exact.
+//! Every version of sysstat prints `%memused` as `kbmemused` / RAM, whatever it counts as used. The two decimals of
+//! that share give bounds for RAM, and all rows together narrow them. Before 11.7.3 free and used memory add up to
+//! RAM, since then with the cache. A sum that is the same in all rows and within the bounds is exact.
 
 /// One row of the memory table, in KiB and percent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,7 +61,7 @@ impl Default for RamTotalFinder {
 impl RamTotalFinder {
     /// Half of the last decimal of the share, and the error of the arithmetic.
     const HALF_PERCENT_STEP: f64 = 0.005 + 1e-9;
-    /// Smaller shares have too few digits.
+    /// At least 1 %: smaller shares have too few digits.
     const LEAST_SHARE: f64 = 1.0;
 
     /// Adds a row.

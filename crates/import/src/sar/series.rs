@@ -43,13 +43,13 @@ pub(crate) struct SarSeries {
 }
 
 impl SarSeries {
-    /// As many as a timeline may have.
+    /// At most 100,000 rows, as many as a timeline may have.
     const MOST_RECORDS: usize = 100_000;
-    /// 24 bytes each: a day of ten-minute samples of 10,000 disks.
+    /// At most 5,000,000 figures of disks, 24 bytes each: a day of ten-minute samples of 10,000 disks.
     const MOST_DISK_FIGURES: usize = 5_000_000;
-    /// More than any host has.
+    /// At most 1,000 disks, more than any host has.
     const MOST_DISKS: usize = 1_000;
-    /// No counter grows faster. sysstat prints such rates after a counter was reset.
+    /// At most 1e12 a second: no counter grows faster. sysstat prints such rates after a counter was reset.
     const MOST_PER_SECOND: f64 = 1e12;
 
     /// Notes the start of the interval of the rates at a time.
@@ -330,9 +330,9 @@ type CounterKey = (Option<u32>, SignalId);
 #[derive(Debug, Default)]
 struct Counting {
     sums: HashMap<CounterKey, f64>,
-    /// Those in the sample before.
+    /// Counters in the sample before.
     before: BTreeSet<CounterKey>,
-    /// Those in this sample.
+    /// Counters in this sample.
     now: BTreeSet<CounterKey>,
 }
 
@@ -360,8 +360,8 @@ impl Counting {
         }
     }
 
-    /// Sets the counters of the next row that this row lacks: without an older reading they would have no rate. A counter
-    /// in the sample before is not set: its rate over this row is unknown.
+    /// Sets the counters that the next row has and this one lacks: without an older reading they would have no rate. A
+    /// counter in the sample before is not set, as its rate over this row is unknown.
     fn announce(&mut self, next: &SarRecord, series: &SarSeries, sample: &mut Sample) {
         for (counter, _) in rates(next, series.cpus) {
             if !self.now.contains(&counter) && !self.before.contains(&counter) {

@@ -1,21 +1,21 @@
 //! Searches logs of any length for kernel reports about memory, a block at a time.
 //!
 //! A **window** is cut around each mark of a report, from some lines before it to where lines no longer resemble a
-//! report. Other lines are only counted. Memory is bounded by a block and a window, time by a few vectorised searches of
-//! each block.
+//! report. Other lines are only counted. Memory is bounded by a block and a window, time by a few vectorised searches
+//! of each block.
 
 use std::io::{ErrorKind, Read};
 
 use memchr::memmem::Finder;
 use probe::kernel_report::marks::{MARKS, continues};
 
-/// Small enough to stay in the L2 cache while it is searched several times.
+/// Bytes of a block: small enough to stay in the L2 cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
 /// Bytes before a mark that belong to its window: a report may begin with an unknown line.
 const BEFORE: usize = 4 << 10;
-/// Enough for a table of 30,000 tasks.
+/// At most 4 MiB of a window, enough for a table of 30,000 tasks.
 const LONGEST_WINDOW: usize = 4 << 20;
-/// Bytes of all windows.
+/// At most 64 MiB of all windows.
 const MOST_BYTES: u64 = 64 << 20;
 /// A report has at most this many lines in a row that could be of something else.
 const QUIET_LINES: usize = 256;

@@ -98,8 +98,8 @@ fn is_argument(word: &str) -> bool {
     word.starts_with(['-', '/']) || word.parse::<f64>().is_ok()
 }
 
-/// The arguments of `program`, up to the next command on the line: of `sudo free -m; uptime` and `free` it is `-m`. `None`
-/// if the program was not run.
+/// The arguments of `program`, up to the next command on the line: of `sudo free -m; uptime` and `free` it is `-m`.
+/// `None` if the program was not run.
 pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a str>> {
     command.split([';', '|', '&']).find_map(|part| {
         let mut words = part.split_whitespace();

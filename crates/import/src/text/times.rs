@@ -49,8 +49,8 @@ impl PrintedTime {
         ))
     }
 
-    /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`, `Time: …`,
-    /// `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
+    /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`,
+    /// `Time: …`, `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
     pub(crate) fn whole(line: &str) -> Option<Self> {
         if line.len() > 80 || !line.contains(|c: char| c.is_ascii_digit()) {
             return None;
@@ -117,7 +117,7 @@ impl SampleTimes {
         Self { every, last: None }
     }
 
-    /// The time of the next snapshot, and the time since the one before. `None` if unknown: it is not part of the series.
+    /// The time of the next snapshot, and the time since the one before. `None` if unknown: it is of another series.
     pub(crate) fn next(&mut self, printed: Option<PrintedTime>) -> Option<(SnapshotTime, Span)> {
         let wall = printed.and_then(PrintedTime::wall);
         let Some(last) = self.last.replace(printed) else {

@@ -1,4 +1,4 @@
-//! `memtide capture`: this host's kernel files over time, to bring a sick host home.
+//! `memtide capture`: this host's kernel files over time, to diagnose it elsewhere.
 
 use std::path::Path;
 

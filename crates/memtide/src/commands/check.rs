@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
                 }
                 reports.push(answers::check(&source).into());
             }
-            // One bad file of several must not hide the others.
+            // One faulty file of several must not hide the others.
             Err(error) if paths.len() > 1 => {
                 output.error(&error);
                 let name = path.display().to_string();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     print(&reports, args, output)
 }
 
-/// This host, live, after its recording.
+/// Checks this host, live, after its recording.
 fn live(args: &CheckArgs, output: &Output) -> Report {
     let mut source = source::watch(args.watch_options(), output);
     if !args.no_history {

@@ -1,4 +1,4 @@
-//! `memtide convert`: `memtide export --format capture` for whatever is none yet.
+//! `memtide convert`: `memtide export --format capture` for sources that are not captures.
 
 use ::export::{Capture, Picks};
 use anyhow::bail;

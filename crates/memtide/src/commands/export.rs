@@ -1,4 +1,4 @@
-//! `memtide export`: what a source holds, in formats of other programs.
+//! `memtide export`: a source in formats of other programs.
 
 mod format;
 mod parquet;

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &HeadroomArgs, output: &Output) -> anyhow::Result<Exit> 
     Ok(report.answer.into())
 }
 
-/// The last cycle of a recording, unless another part is named.
+/// Returns the last cycle of a recording, unless another part is named.
 fn range(args: &HeadroomArgs, path: &Path) -> TimeRange {
     let mut range = args.part.range();
     if range.is_all() && import::is_recording(path) {
@@ -36,7 +36,7 @@ fn range(args: &HeadroomArgs, path: &Path) -> TimeRange {
     range
 }
 
-/// What was asked.
+/// Returns the question that was asked.
 pub(crate) fn question(asked: &cli::DemandArgs, quantile: Ratio) -> Question {
     let kind = match asked.kind {
         AddKind::Anon => DemandKind::Anon,

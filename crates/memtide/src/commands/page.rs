@@ -10,7 +10,7 @@ use super::export::OutputTarget;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// A page, after warnings of what was wrong while its source was read again.
+/// Prints the problems met while a page's source was read again, as warnings, and returns the page.
 pub(super) fn checked((page, problems): (Page, Vec<String>), output: &Output) -> Page {
     for problem in &problems {
         output.warn(&format!(
@@ -21,7 +21,7 @@ pub(super) fn checked((page, problems): (Page, Vec<String>), output: &Output) ->
     page
 }
 
-/// Writes a page to its file, and notes that.
+/// Writes a page to its file, and notes where.
 pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyhow::Result<Exit> {
     match target.write(|out| out.write_all(html.as_bytes())) {
         Ok(()) if !target.is_stdout() => {
@@ -31,7 +31,7 @@ pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyho
             ));
         }
         Ok(()) => {}
-        // A reader that went away (`| head`) is no error.
+        // A closed pipe (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) => return Err(error).with_context(|| format!("cannot write {target}")),
     }

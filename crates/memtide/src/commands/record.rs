@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     foreground::run(args, processes, &directory(args)?, output)
 }
 
-/// Where to record, as an absolute path.
+/// Returns the directory to record into, as an absolute path.
 fn directory(args: &RecordArgs) -> anyhow::Result<PathBuf> {
     let named = args
         .to

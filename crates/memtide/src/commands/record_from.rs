@@ -1,4 +1,4 @@
-//! `memtide record --from SOURCE --to DIR`: anything that `check` reads becomes a recording.
+//! `memtide record --from SOURCE --to DIR`: makes a recording of any source that `check` reads.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `memtide report`: the page that is mailed to a colleague.
+//! `memtide report`: a page that can be sent by mail.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
     )
 }
 
-/// Whether both paths lead to the same file.
+/// Whether both paths name the same file.
 fn is_one_file(source: &Path, output: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(source).is_some_and(|source| found(output) == Some(source))

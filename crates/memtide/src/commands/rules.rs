@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RulesArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Rules that share a word of their id with what was typed.
+/// Returns the rules that share a word of their id with the typed text.
 fn nearest(id: &str) -> String {
     let near: Vec<_> = diagnose::rules::ALL
         .iter()

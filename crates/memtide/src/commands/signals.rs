@@ -22,7 +22,7 @@ pub(crate) fn run(args: &SignalsArgs, output: &Output) -> anyhow::Result<Exit> {
     let screen = output.screen();
     let text = match args.answer.get() {
         Format::Json => report::json(&entries)? + "\n",
-        // A few are explained in full, many are listed.
+        // A few signals are explained in full, many are listed.
         Format::Text if args.name.is_some() && entries.len() <= 8 => entries
             .iter()
             .map(|entry| report::text::signal(entry, &screen))

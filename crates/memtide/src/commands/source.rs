@@ -1,5 +1,5 @@
-//! Opens what a command was pointed at: with progress, with the range that was understood where an error is about it, and
-//! with warnings of what was wrong.
+//! Opens a command's source: shows progress, prints warnings of problems, and adds the range as understood to errors
+//! about it.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn watch(options: WatchOptions, output: &Output) -> Source {
     })
 }
 
-/// Reads all of a source; warns of what was wrong with it.
+/// Reads all of a source and warns of its problems.
 pub(crate) fn open(path: &Path, output: &Output) -> anyhow::Result<Source> {
     open_part(path, OpenOptions::default(), output).inspect(|source| warn(source, output))
 }
@@ -38,7 +38,7 @@ pub(crate) fn open_part(
     })
 }
 
-/// Reads the part of a source in a range as finely as a judgement needs. Warnings are left to the answer, or to [`warn`].
+/// Reads a range of a source in the detail that diagnosis needs. Warnings are left to the answer, or to [`warn`].
 pub(crate) fn open_screened(
     path: &Path,
     range: TimeRange,
@@ -64,14 +64,14 @@ fn read(
     )
 }
 
-/// Warns of what was wrong with a source, where the answer does not say it.
+/// Warns of a source's problems, for answers that do not show them.
 pub(crate) fn warn(source: &Source, output: &Output) {
     for problem in &source.problems {
         output.warn(&format!("{}: {problem}", source.origin.name));
     }
 }
 
-/// The range that `--since`, `--until` and `--at` name.
+/// Returns the range that `--since`, `--until` and `--at` name.
 pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
     let range = typed
         .at
@@ -81,7 +81,7 @@ pub(crate) fn range(typed: &AroundArgs) -> anyhow::Result<TimeRange> {
 }
 
 /// # Errors
-/// Where a range ends before it begins: it is empty in any source.
+/// If a range ends before it begins, and so is empty in any source.
 fn refuse_backwards(range: TimeRange) -> anyhow::Result<()> {
     if range.is_backwards() {
         bail!("`--since` is later than `--until`; a time of day is the latest one that is past");

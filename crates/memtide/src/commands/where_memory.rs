@@ -14,7 +14,7 @@ use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// A sample that is older than this does not show the present; PSS is read every few minutes.
+/// Samples read before the requested time show its state up to this age; PSS is read every few minutes.
 const BEFORE: Span = Span::from_mins(30);
 
 pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The last sample before a time and what is read more rarely; of a recording without a time, its end.
+/// Selects the last sample before a time, with tables that are read less often; without a time, a recording's end.
 fn last_sample(file: &Path, at: Option<TimePoint>) -> OpenOptions {
     let end = || import::is_recording(file).then_some(TimePoint::BeforeEnd(Span::ZERO));
     OpenOptions {

@@ -1,7 +1,7 @@
-//! Brings a BPF iterator from an object file in this binary into the kernel, and starts passes of it.
+//! Loads a BPF iterator from an object file in this binary into the kernel, and starts passes of it.
 //!
-//! aya loads the program; attaching an iterator and reading it more than once are two system calls that aya makes only
-//! together.
+//! aya loads the program. It makes the two system calls that attach an iterator and start a pass only together, so both
+//! are made here: then more than one pass can be started.
 
 use std::error::Error;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -17,13 +17,13 @@ use crate::bpf::memory_limit::{self, MemoryLeft};
 use crate::host::facts;
 use crate::kernel_file::Root;
 
-/// The kernel's types, by which a program finds the kernel's data.
+/// The kernel's type information, with which a program finds the kernel's data.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// An iterator program, as it was compiled.
+/// A compiled iterator program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IteratorProgram {
-    /// The object file; must be aligned as `aya::include_bytes_aligned` does.
+    /// The object file, aligned as by `aya::include_bytes_aligned`.
     pub(crate) object: &'static [u8],
     /// The program's name in the object, which also names it in messages.
     pub(crate) name: &'static str,
@@ -32,11 +32,11 @@ pub(crate) struct IteratorProgram {
 }
 
 impl IteratorProgram {
-    /// Loads and attaches the program with a constant set, where there is memory to do so: loading must not get this
-    /// process killed. What is returned keeps the program in the kernel; all else that was needed to load it is freed.
+    /// Loads and attaches the program with a constant set, if there is enough memory: loading must not get this process
+    /// killed. The returned descriptor keeps the program in the kernel; everything else needed for loading is freed.
     ///
     /// # Errors
-    /// In words: what it needs.
+    /// What is missing, in words.
     pub(crate) fn load(&self, constant: (&str, u32)) -> Result<OwnedFd, String> {
         let root = Root::default();
         let types = std::fs::metadata(root.path(TYPES)).map_or(0, |types| types.len());
@@ -80,7 +80,7 @@ impl IteratorProgram {
     }
 }
 
-/// Whether this process has the capabilities; the kernel refuses without saying which are missing.
+/// Checks that this process has the capabilities; the kernel's refusal does not name the missing ones.
 pub(crate) fn check_capabilities() -> Result<(), String> {
     let ours = capabilities(None).map_or(CapabilitySet::empty(), |ours| ours.effective);
     let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
@@ -94,9 +94,10 @@ pub(crate) fn check_capabilities() -> Result<(), String> {
     })
 }
 
-/// Whether types of so many bytes can be read into memory.
+/// Checks that type information of this many bytes fits into memory.
 fn fits(types: u64, least: Option<&MemoryLeft>) -> Result<(), String> {
-    /// Measured: 34 MiB for 5.3 MiB of types (6.18), 6.5 times; the rest is for what the process goes on to need.
+    /// Measured: 34 MiB for 5.3 MiB of types (6.18), a factor of 6.5; the rest is for what the process needs
+    /// afterwards.
     const TIMES: u64 = 8;
     let needed = Bytes::new(types.saturating_mul(TIMES));
     match least {
@@ -107,7 +108,8 @@ fn fits(types: u64, least: Option<&MemoryLeft>) -> Result<(), String> {
     }
 }
 
-/// The kernel's types are 40 MiB in many small pieces while a program is loaded, which the allocator would retain.
+/// Returns freed heap to the kernel: while a program is loaded, the types take 40 MiB in many small pieces, which the
+/// allocator would keep.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 fn trim_heap() {
@@ -118,8 +120,8 @@ fn trim_heap() {
 #[cfg(not(target_env = "gnu"))]
 fn trim_heap() {}
 
-/// An error and its causes in one line. Of a verifier's log, which is pages long, the line that says what is wrong: the
-/// last one that is no statistics.
+/// Formats an error and its causes in one line. Of a verifier's log, which is pages long, it takes only the line with
+/// the error: the last one that is not statistics.
 fn one_line(error: &dyn Error) -> String {
     const STATISTICS: [&str; 4] = [
         "processed ",
@@ -148,8 +150,8 @@ fn one_line(error: &dyn Error) -> String {
     all
 }
 
-/// Before 5.11 what BPF holds counts as locked memory, of which a process may have 64 KiB to 8 MiB. No limit until this
-/// is dropped.
+/// Removes the limit on locked memory until dropped. Before 5.11 BPF memory counts as locked memory, which is limited
+/// to 64 KiB to 8 MiB per process.
 struct RaisedMemlock(Rlimit);
 
 impl RaisedMemlock {
@@ -159,7 +161,7 @@ impl RaisedMemlock {
             current: None,
             maximum: None,
         };
-        // Where this is not permitted the kernel may still not need it.
+        // If this is not permitted, the kernel may still not need it.
         let _ = setrlimit(Resource::Memlock, unlimited);
         Self(before)
     }
@@ -202,7 +204,7 @@ fn attach(program: i32) -> Result<OwnedFd, Errno> {
     bpf(BPF_LINK_CREATE, &arguments)
 }
 
-/// Starts a pass of an iterator; its records are read from what is returned.
+/// Starts a pass of an iterator; its records are read from the returned descriptor.
 pub(crate) fn iterate(link: &OwnedFd) -> Result<OwnedFd, Errno> {
     const BPF_ITER_CREATE: i32 = 33;
     let arguments = IterCreate {
@@ -216,8 +218,8 @@ pub(crate) fn iterate(link: &OwnedFd) -> Result<OwnedFd, Errno> {
 #[allow(unsafe_code)]
 fn bpf<T>(command: i32, arguments: &T) -> Result<OwnedFd, Errno> {
     use std::os::fd::FromRawFd;
-    // SAFETY: the kernel reads `size_of::<T>()` bytes of arguments, which are there and have no padding, and writes none
-    // for these commands.
+    // SAFETY: the kernel reads `size_of::<T>()` bytes of arguments, which are there and have no padding, and writes
+    // none for these commands.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,

@@ -1,9 +1,9 @@
-//! How much memory this process may still take before the OOM killer acts: the least of what its cgroup, the cgroups
-//! above it and the host have left.
+//! The memory this process may still take before the OOM killer acts: the minimum of what its cgroup, the ancestors of
+//! the cgroup and the host have left.
 //!
-//! A cgroup's page cache counts as left: it is reclaimed first. Swap is not counted: where this process would push others
-//! out, nothing is left. Cgroups that this process does not see (above a container's own) are not read. Cost: three small
-//! files and `memory.stat` for each cgroup; for the start, not for samples.
+//! A cgroup's page cache counts as free because it is reclaimed first. Free swap does not count: memory that is
+//! available only by swapping others out is not left. Cgroups outside the process's view (above a container's own) are
+//! not read. Cost: three small files and `memory.stat` for each cgroup; for the start, not for samples.
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
@@ -18,15 +18,15 @@ use crate::cgroup::hierarchy::Hierarchy;
 use crate::host::meminfo::Meminfo;
 use crate::kernel_file::Root;
 
-/// Memory that is left in a cgroup or on the host.
+/// Memory left in a cgroup or on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryLeft {
     pub(crate) left: Bytes,
-    /// Which, in words: `cgroup /a of 24 MiB`, `this host`.
+    /// The place in words: `cgroup /a of 24 MiB`, `this host`.
     pub(crate) place: String,
 }
 
-/// Where the least is left; `None` where neither the host nor a cgroup says.
+/// Returns the place with the least memory left; `None` if neither the host nor a cgroup reports any.
 pub(crate) fn least(root: &Root) -> Option<MemoryLeft> {
     let groups = in_groups(root).unwrap_or_default();
     groups
@@ -38,7 +38,7 @@ pub(crate) fn least(root: &Root) -> Option<MemoryLeft> {
 fn on_host(root: &Root) -> Option<MemoryLeft> {
     let mut sample = Sample::default();
     let text = root.read(MEMINFO).ok()?;
-    // A line that is wrong leaves its reading absent.
+    // A malformed line leaves its reading absent.
     let _ = Meminfo::default().parse(&text, &mut sample);
     Some(MemoryLeft {
         left: sample.host.get(MEM_AVAILABLE)?,
@@ -46,7 +46,7 @@ fn on_host(root: &Root) -> Option<MemoryLeft> {
     })
 }
 
-/// What is left in each group with a limit, from our own up to the mount.
+/// Returns what is left in each cgroup with a limit, from our own up to the mount.
 fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
     let hierarchy = Hierarchy::find(root)?;
     let own = hierarchy.key(&root.read("/proc/self/cgroup").ok()?)?;
@@ -59,7 +59,7 @@ fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
     )
 }
 
-/// The group around one; `None` for the mount itself.
+/// Returns the parent of a cgroup; `None` for the mount itself.
 fn parent(group: &str) -> Option<&str> {
     match group.rsplit_once('/')? {
         ("", "") => None,
@@ -86,7 +86,7 @@ fn in_group(
     let mut row = Row::default();
     for name in names {
         if let Ok(text) = root.read(&format!("{directory}/{name}")) {
-            // As above.
+            // A malformed line leaves its reading absent.
             let _ = files.parse(hierarchy.mode, name, &text, &mut row);
         }
     }

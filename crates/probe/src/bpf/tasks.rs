@@ -11,7 +11,7 @@ pub(crate) use iterator::TaskIter;
 /// Loads the program and tests it against `/proc`.
 ///
 /// # Errors
-/// In words: why that does not work here.
+/// Why it does not work here, in words.
 pub(crate) fn open(root: &Root) -> Result<TaskIter, String> {
     let mut iterator = TaskIter::open(root)?;
     self_test::check(root, &mut iterator)?;

@@ -1,10 +1,10 @@
 //! Memory of a cgroup: `memory.*` and `io.pressure` of the unified hierarchy (v2).
 //!
 //! Sizes are bytes; `max` means no limit. `memory.stat` mixes bytes with event counters, and `memory.events` counts the
-//! group *and everything below it*. Since 4.5; `memory.peak` 5.19, the pressure files 4.20 with PSI. The machine's own
-//! root group has `memory.stat` and the pressure files only; the root of a cgroup namespace has all of them.
-//! Fields come and go with kernels; those that the catalogue does not know are skipped, because unknown fields have no
-//! group. Traps: a page is charged to the group that touched it first, so shared files belong to one group; `file`
+//! cgroup *and everything below it*. Since 4.5; `memory.peak` 5.19, the pressure files 4.20 with PSI. The machine's own
+//! root cgroup has `memory.stat` and the pressure files only; the root of a cgroup namespace has all of them. Fields
+//! come and go with kernels; fields that the catalogue does not know are skipped, as unknown fields are stored without
+//! a cgroup. Traps: a page is charged to the cgroup that touched it first, so shared files belong to one cgroup; `file`
 //! contains `shmem`.
 //!
 //! Cost: 3 to 5 µs a file; `memory.stat` more, because it sums per-CPU counters of the whole subtree.
@@ -53,7 +53,7 @@ const IO_PRESSURE: Pressure = Pressure {
     averages: None,
 };
 
-/// The parser of a group's files, of either version; it remembers their layout.
+/// Parses the files of a cgroup, of either version, and remembers their layout.
 #[derive(Debug)]
 pub struct CgroupFiles {
     stat: Fields,
@@ -70,7 +70,7 @@ impl Default for CgroupFiles {
 }
 
 impl CgroupFiles {
-    /// The files of a v2 group that have a parser.
+    /// The files of a v2 cgroup that have a parser.
     pub const NAMES: [&str; 12] = [
         "memory.current",
         "memory.stat",
@@ -86,7 +86,7 @@ impl CgroupFiles {
         "io.pressure",
     ];
 
-    /// The names of the files that have a parser.
+    /// Returns the names of the files that have a parser.
     pub const fn names(mode: CgroupMode) -> &'static [&'static str] {
         match mode {
             CgroupMode::V1 => &v1::NAMES,
@@ -94,16 +94,16 @@ impl CgroupFiles {
         }
     }
 
-    /// Where a cgroup of v1 has a signal: the file's name, and the field in it, which is empty where the file
-    /// holds one number. `None`: nowhere.
+    /// Returns the v1 source of a signal: the file's name and the field in it, which is empty if the file has only one
+    /// number. `None`: v1 does not have it.
     pub fn place_in_v1(signal: SignalId) -> Option<(&'static str, &'static str)> {
         v1::place(signal)
     }
 
-    /// Reads the text of the group's file `name` into its row. `Ok(false)`: this file has no parser.
+    /// Reads the text of the cgroup's file `name` into its row. `Ok(false)`: this file has no parser.
     ///
     /// # Errors
-    /// The first line that is not what it should be; the other lines are read.
+    /// The first malformed line; the other lines are read.
     pub fn parse(
         &mut self,
         mode: CgroupMode,
@@ -133,7 +133,7 @@ impl CgroupFiles {
     }
 }
 
-/// A file that holds one size.
+/// Reads a file with one size.
 fn size(text: &[u8], signal: Signal<Gauge<Bytes>>, row: &mut Row) -> Result<(), ParseError> {
     let word = text::trim(text);
     let bytes = text::number(word)
@@ -142,7 +142,7 @@ fn size(text: &[u8], signal: Signal<Gauge<Bytes>>, row: &mut Row) -> Result<(), 
     Ok(())
 }
 
-/// A file that holds one size, or `max`.
+/// Reads a file with one size, or `max`.
 fn limit(text: &[u8], signal: Signal<Gauge<Limit>>, row: &mut Row) -> Result<(), ParseError> {
     let word = text::trim(text);
     let limit = match (word, text::number(word)) {
@@ -157,21 +157,22 @@ fn limit(text: &[u8], signal: Signal<Gauge<Limit>>, row: &mut Row) -> Result<(),
     Ok(())
 }
 
-/// A saved file's place in a hierarchy.
+/// The location of a saved file in a hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CgroupFile<'a> {
     pub(crate) mode: CgroupMode,
-    /// The group's path below the mount: `/app`; `/` for the mount itself.
+    /// The cgroup's path below the mount: `/app`; `/` for the mount itself.
     pub(crate) group: &'a str,
     /// The file's name in it.
     pub(crate) name: &'a str,
 }
 
 impl<'a> CgroupFile<'a> {
-    /// Takes the saved path of a cgroup file with a parser apart. `None` for all other paths.
+    /// Splits the saved path of a cgroup file that has a parser. `None` for all other paths.
     ///
-    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names decide. `memory.stat`, which
-    /// both have, is v1's there unless the machine is `known` to be of v2: no group is named after the controller.
+    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a cgroup on another, so file names decide.
+    /// `memory.stat`, which both have, counts as v1 there unless the machine is `known` to use v2: no cgroup is named
+    /// after the controller.
     pub(crate) fn from_path(path: &'a str, known: Option<CgroupMode>) -> Option<Self> {
         let below = path.strip_prefix("/sys/fs/cgroup")?;
         let (_, name) = below.rsplit_once('/')?;
@@ -185,7 +186,7 @@ impl<'a> CgroupFile<'a> {
             _ if CgroupFiles::NAMES.contains(&name) => (CgroupMode::V2, below),
             _ => return None,
         };
-        // On a host that runs both versions, the unified mount lies here and holds the groups' pressure files.
+        // On a host that runs both versions, the unified mount is here, with the pressure files of cgroups.
         let below = match below.strip_prefix("/unified") {
             Some(rest) if mode == CgroupMode::V2 && rest.starts_with('/') => rest,
             _ => below,
@@ -198,15 +199,15 @@ impl<'a> CgroupFile<'a> {
         })
     }
 
-    /// Notes which version manages memory. A pressure file does not show it: on a host that runs both versions it lies in
-    /// the unified hierarchy, while memory is managed by v1.
+    /// Stores which version manages memory. A pressure file does not show that: on a host that runs both versions it is
+    /// in the unified hierarchy, while v1 manages memory.
     pub(crate) fn note_mode(self, facts: &mut Facts) {
         if !self.name.ends_with(".pressure") {
             facts.cgroup_mode = Some(self.mode);
         }
     }
 
-    /// The row of the group. Saved files of one group mostly stand together, so the last row is tried first.
+    /// Returns the row of the cgroup. Saved files of one cgroup are usually adjacent, so the last row is tried first.
     pub(crate) fn row(self, table: &mut EntityTable) -> &mut EntityRow {
         if table.rows().last().is_some_and(|row| row.key == self.group) {
             let last = table.rows().len() - 1;

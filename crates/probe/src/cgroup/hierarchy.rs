@@ -1,4 +1,4 @@
-//! Where the cgroups with their memory are: which version, mounted where, and which of them is ours.
+//! Locates the cgroup hierarchy that manages memory: its version, its mount, and our own cgroup.
 
 use timeline::facts::CgroupMode;
 
@@ -13,7 +13,7 @@ pub(crate) struct Hierarchy {
     pub(crate) mode: CgroupMode,
     /// Where it is mounted, below the root.
     pub(crate) point: String,
-    /// Which group is mounted there: `/`, or a container's own.
+    /// The cgroup that is mounted there: `/`, or a container's own.
     inside: Vec<u8>,
 }
 
@@ -22,7 +22,7 @@ impl Hierarchy {
     pub(crate) fn find(root: &Root) -> Option<Self> {
         let mountinfo = root.read("/proc/self/mountinfo").unwrap_or_default();
         let mounted = |mode, has: &dyn Fn(&str) -> bool| {
-            // The last mount at a point is the one that is seen.
+            // Of several mounts at one point, the last is visible.
             let all = mounts::mountinfo(&mountinfo).filter(|mount| mounts::is_cgroup(mount, mode));
             let found = all.filter_map(|mount| Self::at_mount(mode, &mount));
             found.filter(|hierarchy| has(&hierarchy.point)).last()
@@ -58,8 +58,8 @@ impl Hierarchy {
         })
     }
 
-    /// The cgroup of the process with this `/proc/PID/cgroup`, as keyed in the timeline: its path below the mount.
-    /// `None` where it lies outside of what is mounted.
+    /// Returns the cgroup in this `/proc/PID/cgroup` as it is keyed in the timeline: its path below the mount. `None`
+    /// if it is outside of the mounted part.
     pub(crate) fn key(&self, cgroup: &[u8]) -> Option<String> {
         let path = service::memory_path(cgroup, self.mode)?;
         let below = match &self.inside[..] {
@@ -68,7 +68,7 @@ impl Hierarchy {
         };
         match below {
             b"" | b"/" => Some("/".to_owned()),
-            // A group outside of the cgroup namespace.
+            // A cgroup outside of the cgroup namespace.
             [b'/', b'.', b'.', ..] => None,
             [b'/', ..] => Some(text::lossy(below).into_owned()),
             _ => None,

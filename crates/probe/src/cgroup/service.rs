@@ -1,16 +1,17 @@
-//! Which service a process belongs to: read from its cgroups in `/proc/PID/cgroup`.
+//! The service that a process belongs to, read from its cgroups in `/proc/PID/cgroup`.
 //!
 //! A line is `HIERARCHY:CONTROLLERS:PATH`; the unified hierarchy is number 0 without controllers. The service is the
-//! innermost part of a path that a person would know: a systemd unit (`ssh.service`, `session-3.scope`), a container's
-//! id, or a pod; it is empty for processes that are in none. Paths are relative to the reader's cgroup namespace.
+//! innermost part of a path that has a meaning for a person: a systemd unit (`ssh.service`, `session-3.scope`), a
+//! container's ID, or a pod. A process in none of these has an empty service. Paths are relative to the reader's cgroup
+//! namespace.
 
 use timeline::facts::CgroupMode;
 
 use crate::text;
 
-/// Appends the name of the service to `name`; nothing where there is none.
+/// Appends the name of the service to `name`, if there is one.
 pub(crate) fn push_name(text: &[u8], name: &mut String) {
-    // On a host that runs both versions, systemd's own hierarchy has the units and the others may be flat.
+    // On a host that runs both versions, systemd's own hierarchy has the units, and the others may be flat.
     let of = |wanted: fn(&[u8]) -> bool| {
         lines(text)
             .filter(|(controllers, _)| wanted(controllers))
@@ -23,7 +24,7 @@ pub(crate) fn push_name(text: &[u8], name: &mut String) {
     }
 }
 
-/// The path in the hierarchy that manages memory.
+/// Returns the path in the hierarchy that manages memory.
 pub(crate) fn memory_path(text: &[u8], mode: CgroupMode) -> Option<&[u8]> {
     lines(text)
         .find(|(controllers, _)| match mode {
@@ -33,12 +34,12 @@ pub(crate) fn memory_path(text: &[u8], mode: CgroupMode) -> Option<&[u8]> {
         .map(|(_, path)| path)
 }
 
-/// Controllers and path of each line.
+/// Returns controllers and path of each line.
 fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     text::lines(text).filter_map(|(_, line)| {
         let mut parts = line.splitn(3, |b| *b == b':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        // A group that was removed while its last process ends.
+        // The suffix of a cgroup that was removed while its last process ends.
         Some((
             controllers,
             path.strip_suffix(b" (deleted)").unwrap_or(path),
@@ -46,13 +47,13 @@ fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The innermost part of a path that names a service.
+/// Returns the innermost part of a path that names a service.
 fn innermost(path: &[u8]) -> Option<&[u8]> {
     let mut init = None;
     let mut inner = path;
     while let Some(slash) = memchr::memrchr(b'/', inner) {
         let (outer, part) = (&inner[..slash], &inner[slash + 1..]);
-        // Every systemd, also a user's or a container's, has an `init.scope`: what is around it says more.
+        // Every systemd, also a user's or a container's, has an `init.scope`: the part around it is more informative.
         if part == b"init.scope" {
             init = Some(part);
         } else if is_service(part, outer) {

@@ -1,11 +1,11 @@
-//! Memory of a cgroup on a v1 hierarchy, mapped onto the signals of v2 so that rules know one form.
+//! Memory of a cgroup on a v1 hierarchy, mapped to the signals of v2 so that rules know only one form.
 //!
 //! Same meaning: `usage_in_bytes` (current), `max_usage_in_bytes` (peak), `limit_in_bytes` (max), `kmem.usage_in_bytes`
-//! (kernel), `failcnt` (events_max: times the limit was hit), and of `memory.stat` the `total_*` lines, which count the
-//! groups below as v2 does (`total_rss` is anon, `total_cache` is file, `total_swap` is swap). `oom_control` counts kills
-//! (since 4.13) of the group itself only, unlike v2. There is no pressure, no `high`, and no reclaim count per group;
-//! `pgpgin` and `pgpgout` there count charges, not I/O, and are not read. "No limit" is the largest page-aligned number.
-//! Cost: 2 to 5 µs a file; `memory.stat` walks the groups below.
+//! (kernel), `failcnt` (events_max: limit hits), and of `memory.stat` the `total_*` lines, which include descendants
+//! as in v2 (`total_rss` is anon, `total_cache` is file, `total_swap` is swap). `oom_control` counts OOM kills (since
+//! 4.13) of the cgroup itself only, unlike v2. There is no pressure, no `high`, and no reclaim count per cgroup;
+//! `pgpgin` and `pgpgout` there count charges, not I/O, and are not read. "No limit" is the largest page-aligned
+//! number. Cost: 2 to 5 µs a file; `memory.stat` walks the descendants.
 
 use timeline::{
     Row, SignalId,
@@ -63,7 +63,7 @@ const STAT_FIELDS: [(&[u8], SignalId); 17] = [
     (b"unevictable", CGROUP_UNEVICTABLE.id()),
 ];
 
-/// Files of one number: name, path for messages, signal. Of a limit, one number means none.
+/// Files with one number: name, path for messages, signal. An unlimited value means that there is no limit.
 const SINGLES: [(&str, &str, SignalId); 5] = [
     (
         "memory.usage_in_bytes",
@@ -88,7 +88,7 @@ const SINGLES: [(&str, &str, SignalId); 5] = [
     ("memory.limit_in_bytes", LIMIT, CGROUP_MAX.id()),
 ];
 
-/// Where a cgroup of v1 has a signal: the file, and the field in it, which is empty where it holds one number.
+/// Returns the v1 source of a signal: the file, and the field in it, which is empty if the file has only one number.
 pub(crate) fn place(signal: SignalId) -> Option<(&'static str, &'static str)> {
     if signal == CGROUP_EVENTS_OOM_KILL.id() {
         return Some(("memory.oom_control", "oom_kill"));
@@ -99,7 +99,7 @@ pub(crate) fn place(signal: SignalId) -> Option<(&'static str, &'static str)> {
     single.or_else(|| Some(("memory.stat", std::str::from_utf8(fields.next()?.0).ok()?)))
 }
 
-/// Reads the text of a group's file `name` into its row. `Ok(false)`: this file has no parser.
+/// Reads the text of a cgroup's file `name` into its row. `Ok(false)`: this file has no parser.
 pub(crate) fn parse(name: &str, text: &[u8], row: &mut Row) -> Result<bool, ParseError> {
     match name {
         "memory.stat" => stat(text, row),
@@ -113,7 +113,7 @@ pub(crate) fn parse(name: &str, text: &[u8], row: &mut Row) -> Result<bool, Pars
     .map(|()| true)
 }
 
-/// A file that holds one number.
+/// Reads a file with one number.
 fn single(
     file: &'static str,
     text: &[u8],
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use units::{Count, Pages};
 
-    /// From a 6.18 host; the group has one below it.
+    /// From a 6.18 host; the cgroup has one child.
     const STAT_6_18: &[u8] = b"cache 123719680\nrss 1785856\nrss_huge 0\nshmem 0\nmapped_file 0\ndirty 24576\n\
         writeback 0\nworkingset_refault_anon 0\nworkingset_refault_file 5\nswap 0\nswapcached 0\npgpgin 67388\n\
         pgpgout 38285\npgfault 76855\npgmajfault 49\ninactive_anon 1708032\nactive_anon 12288\n\

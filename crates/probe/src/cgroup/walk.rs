@@ -1,11 +1,13 @@
 //! All cgroups and their memory: a walk over the hierarchy, largest first.
 //!
-//! A group's usage contains that of the groups below it, so visiting the group with the most memory next, and only then
-//! listing it, gives the largest groups of the whole tree without reading the rest. Bounds: 1,000 groups become
-//! rows, 16,384 are visited, eight levels deep; what lies beyond is counted. Groups that vanish meanwhile are skipped.
+//! A cgroup's usage includes its children, so the walk always visits the cgroup with the most memory next and lists its
+//! children only then: that gives the largest cgroups of the whole tree without reading the rest. Bounds: 1,000 cgroups
+//! become rows, 16,384 are visited, eight levels deep; cgroups beyond these are counted. Cgroups that vanish meanwhile
+//! are skipped.
 //!
-//! Cost, measured on 6.18 with v1: 30 µs a group, 8 of them for `memory.stat`. A v2 group has twelve files instead of
-//! seven, and its `memory.stat` costs more in deep trees and with many CPUs: there, walk less often than once a second.
+//! Cost, measured on 6.18 with v1: 30 µs per cgroup, 8 of them for `memory.stat`. A v2 cgroup has twelve files instead
+//! of seven, and its `memory.stat` costs more in deep trees and with many CPUs: there, walk less often than once a
+//! second.
 
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
@@ -20,26 +22,26 @@ use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
 use crate::text;
 
-/// The hierarchy that manages memory, ready to be walked again and again.
+/// The hierarchy that manages memory, ready for repeated walks.
 #[derive(Debug)]
 pub struct Cgroups {
     root: Root,
-    /// Where it is; searched again now and then until it is found, as cgroups may be mounted late.
+    /// Where it is mounted; searched again now and then until found, as cgroups may be mounted late.
     mounted: Option<(CgroupMode, PathBuf)>,
-    /// Walks until it is searched again: searching allocates.
+    /// Walks until the next search, as a search allocates.
     search_in: u32,
     files: CgroupFiles,
     queue: BinaryHeap<Candidate>,
     paths: Paths,
     /// The directory that is being listed.
     listed: Vec<u8>,
-    /// The text of the file at hand.
+    /// The text of the current file.
     text: Vec<u8>,
-    /// The path that the text is shown under.
+    /// The path under which the text is passed to the sink.
     shown: String,
 }
 
-/// A group that waits for its visit. The field that decides comes first.
+/// A cgroup waiting for its visit. The first field decides the order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     usage: u64,
@@ -48,7 +50,7 @@ struct Candidate {
     end: usize,
 }
 
-/// The candidates' paths below the mount, one after the other, and room for one more.
+/// The paths of the candidates below the mount, one after the other, and room for one more.
 #[derive(Debug, Default)]
 struct Paths {
     bytes: Vec<u8>,
@@ -67,7 +69,7 @@ impl Paths {
         start..self.bytes.len()
     }
 
-    /// The path of a file of the group.
+    /// Returns the path of a file of the cgroup.
     fn file(&mut self, group: &Range<usize>, name: &str) -> &[u8] {
         self.scratch.clear();
         self.scratch.extend_from_slice(&self.bytes[group.clone()]);
@@ -80,19 +82,19 @@ impl Paths {
 }
 
 impl Cgroups {
-    /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
+    /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const REQUESTED_MAX: usize = 1_000;
-    /// Cgroups with a requested usage, to find the largest.
+    /// Cgroups whose usage is read to find the largest.
     const MOST_VISITED: usize = 16_384;
-    /// Walks from one search for a mount to the next.
+    /// Walks between two searches for a mount.
     const SEARCH_EVERY: u32 = 60;
-    /// Room for a group's path. Groups change places from walk to walk as their sizes do, and a longer path in a row that
-    /// had a shorter one must not have to be allocated; a pod's container takes 190 bytes.
+    /// Capacity for a cgroup's path. Cgroups change places from walk to walk as their sizes do, and a longer path in a
+    /// row that had a shorter one must not be allocated; a pod's container takes 190 bytes.
     const KEY_ROOM: usize = 256;
-    /// Levels below the mount. A container in Kubernetes lies at 4, an application of a desktop at 5.
+    /// Levels below the mount. A container in Kubernetes is at level 4, an application of a desktop at 5.
     const DEEPEST: usize = 8;
 
-    /// The cgroups below `root`.
+    /// Creates a walk over the cgroups below `root`.
     pub fn new(root: &Root) -> Self {
         Self {
             root: root.clone(),
@@ -107,13 +109,13 @@ impl Cgroups {
         }
     }
 
-    /// Reads the groups into rows of `sample`, the mount itself first and then by falling usage.
+    /// Reads the cgroups into rows of `sample`: first the mount itself, then by falling usage.
     pub fn sample(&mut self, sample: &mut Sample) -> Walk {
         self.sample_showing(sample, &mut |_, _| ())
     }
 
-    /// The same, and shows each text that is read. Wherever the hierarchy is mounted, its files are shown where the
-    /// catalogue has them: below `/sys/fs/cgroup`, those of v1 below `/sys/fs/cgroup/memory`.
+    /// Like [`sample`](Self::sample), and passes each text that is read to `sink`. Wherever the hierarchy is mounted,
+    /// files have the path that the catalogue uses: below `/sys/fs/cgroup`, those of v1 below `/sys/fs/cgroup/memory`.
     pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
         let Some((mode, point)) = self.mounted() else {
             return Walk::absent(Errno::NOENT);
@@ -194,7 +196,7 @@ impl Cgroups {
         }
     }
 
-    /// Queues the groups below this one that have memory of their own.
+    /// Queues the children of this cgroup that have memory of their own.
     fn queue_children(
         &mut self,
         mount: &Directory,
@@ -226,13 +228,13 @@ impl Cgroups {
             let path = paths.add(parent.clone(), name);
             match mount.read_record(paths.file(&path, usage_file), text) {
                 Ok(()) => queue.push(Candidate {
-                    // What is no number comes last; the visit says what is wrong with it.
+                    // A text that is not a number sorts last; the visit reports it.
                     usage: text::number(text::trim(text)).unwrap_or(0),
                     depth: group.depth + 1,
                     start: path.start,
                     end: path.end,
                 }),
-                // On v2 a group without the controller has no memory file, and neither has any group below it.
+                // On v2 a cgroup without the controller has no memory file, and neither have its descendants.
                 Err(errno) => walk.note_errno(errno),
             }
             ControlFlow::Continue(())
@@ -243,7 +245,7 @@ impl Cgroups {
     }
 }
 
-/// Where the catalogue has the files of a version.
+/// Returns the path that the catalogue uses for a version's files.
 const fn mode_path(mode: CgroupMode) -> &'static str {
     match mode {
         CgroupMode::V1 => "/sys/fs/cgroup/memory",
@@ -265,7 +267,7 @@ mod tests {
         fs::write(at.join("memory.stat"), format!("anon {current}\nfile 0\n")).unwrap();
     }
 
-    /// A v2 machine: its root has no usage of its own.
+    /// A v2 machine: its root cgroup has no usage of its own.
     fn machine() -> (tempfile::TempDir, std::path::PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let mount = directory.path().join("sys/fs/cgroup");
@@ -372,7 +374,7 @@ mod tests {
     fn a_group_that_vanishes_is_skipped() {
         let (directory, mount) = machine();
         group(&mount.join("ok"), 10);
-        // A removed group is a directory without files to a walk that still lists it.
+        // To a walk that still lists it, a removed cgroup is a directory without files.
         fs::create_dir(mount.join("gone")).unwrap();
         let (sample, walk) = read(directory.path());
         assert_eq!(keys(&sample), ["/", "/ok"]);

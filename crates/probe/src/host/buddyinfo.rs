@@ -1,8 +1,9 @@
 //! Free blocks by size: `/proc/buddyinfo`.
 //!
-//! One line a zone with pages; column *n*, counted from 0, is the number of free blocks of 2^n contiguous pages. All
-//! kernels have it. There are 11 columns with pages of 4 KiB and up to 16 elsewhere: those beyond order 10 are stored as
-//! unknown. Counts are taken under the zone's lock, one zone after the other. Cost: one `pread` of 100 bytes a zone, 3 µs.
+//! One line per zone with pages; column *n*, counted from 0, is the number of free blocks of 2^n contiguous pages. All
+//! kernels have it. There are 11 columns with 4 KiB pages and up to 16 otherwise: columns beyond order 10 are stored as
+//! unknown fields. Counts are taken under the zone's lock, one zone after the other. Cost: one `pread` of 100 bytes per
+//! zone, 3 µs.
 
 use timeline::{
     Entity, Sample,
@@ -14,20 +15,20 @@ use crate::error::{First, ParseError};
 use crate::host::zoneinfo::{keep_of, split_header, zone_key};
 use crate::text;
 
-/// The parser; it keeps the memory in which it writes keys.
+/// The parser; it reuses a buffer for keys.
 #[derive(Debug, Default)]
 pub(crate) struct Buddyinfo {
     key: String,
 }
 
-/// What the orders beyond the catalogue's are called among the unknown fields.
+/// Names of orders beyond the catalogue's among the unknown fields.
 const HIGHER_ORDERS: [&str; 5] = ["order 11", "order 12", "order 13", "order 14", "order 15"];
 
 impl Buddyinfo {
     /// Reads the text into the zones' rows, which are keyed `NODE/ZONE`.
     ///
     /// # Errors
-    /// The first line that is not what it should be; the other lines are read.
+    /// The first malformed line; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let mut first = First::default();
         for (count, line) in text::lines(text) {
@@ -45,7 +46,7 @@ impl Buddyinfo {
             zone_key(&mut self.key, node, name);
             let mut words = text::words(blocks);
             let (row, unknown) = sample.entry_and_unknown(Entity::Zone, &self.key);
-            // The signals lead: a word that `zip` had taken without a signal for it would be lost.
+            // The signals come first in `zip`: otherwise it would take and lose a word that has no signal.
             for (signal, word) in ZONE_BLOCKS.iter().zip(&mut words) {
                 if let Some(blocks) = number(word) {
                     row.row.set(*signal, Count::new(blocks));

@@ -1,12 +1,12 @@
-//! Whether the observer lives in a box: a container, a sandbox, WSL.
+//! Detects whether this process runs in a container, a sandbox or WSL.
 //!
-//! It matters because a box shows less than the machine: other processes are missing, cgroup paths start at the box,
-//! and with lxcfs or gVisor even `/proc/meminfo` speaks of the box. What decides is what the kernel says: the initial
-//! namespaces have fixed inode numbers since 3.8 (`PROC_PID_INIT_INO` and its siblings). Files that images carry
-//! (`/.dockerenv`) prove nothing alone: a virtual machine that was made from an image has them too.
+//! There the kernel's files show less than the machine: other processes are missing, cgroup paths start at the
+//! container, and with lxcfs or gVisor even `/proc/meminfo` describes the container. The kernel's evidence decides: the
+//! initial namespaces have fixed inode numbers since 3.8 (`PROC_PID_INIT_INO` and its siblings). Files that images
+//! contain (`/.dockerenv`) prove nothing alone: a virtual machine made from an image has them too.
 //!
-//! Of PID 1's environment only the value of `container=` is read, and only that word is stored.
-//! Cost: a dozen small reads, once.
+//! Of PID 1's environment only the value of `container=` is read, and only that word is stored. Cost: a dozen small
+//! reads, once.
 
 use timeline::facts::Container;
 
@@ -14,7 +14,7 @@ use crate::kernel_file::Root;
 use crate::mounts;
 use crate::text;
 
-/// The inode numbers of the initial namespaces that a container leaves, from `include/linux/proc_ns.h`.
+/// Inode numbers of the initial namespaces that a container does not share, from `include/linux/proc_ns.h`.
 const INITIAL: [(&str, u64); 5] = [
     ("ipc", 0xEFFF_FFFF),
     ("uts", 0xEFFF_FFFE),
@@ -23,17 +23,17 @@ const INITIAL: [(&str, u64); 5] = [
     ("cgroup", 0xEFFF_FFFB),
 ];
 
-/// What gVisor's `/proc/version` says in releases that do not name themselves.
+/// The `/proc/version` of gVisor releases that do not name themselves.
 const GVISOR_BUILD: &[u8] = b"#1 SMP Sun Jan 10 15:06:54 PST 2016";
 
-/// Searches for signs of a container around this process. `None`: there are none.
+/// Searches for signs of a container around this process; `None` if there are none.
 pub(crate) fn detect(root: &Root) -> Option<Container> {
     let mut container = Container::default();
     let mut sign = |words: &str| container.signs.push(words.to_owned());
 
     let is_private = |name| namespace_is_private(root, name);
     let namespaces = INITIAL.map(|(name, _)| is_private(name));
-    // Where the kernel says that all are shared with the machine, a file in the root directory is no box.
+    // If the kernel says that all namespaces are shared with the machine, a file in the root directory proves nothing.
     let may_be_boxed = namespaces.contains(&Some(true)) || namespaces.iter().all(Option::is_none);
     if may_be_boxed {
         for (file, words) in [
@@ -76,12 +76,12 @@ pub(crate) fn detect(root: &Root) -> Option<Container> {
     (!container.signs.is_empty()).then_some(container)
 }
 
-/// The file's text; empty where it cannot be read, which is no sign.
+/// Returns the file's text; empty if it cannot be read, which is not a sign.
 fn read(root: &Root, path: &str) -> Vec<u8> {
     root.read(path).unwrap_or_default()
 }
 
-/// Whether our namespace is another than the machine's; `None` where the source lacks it.
+/// Whether our namespace differs from the machine's; `None` if the source lacks it.
 fn namespace_is_private(root: &Root, name: &str) -> Option<bool> {
     let link = std::fs::read_link(root.path(&format!("/proc/self/ns/{name}"))).ok()?;
     let inode = link.to_str()?.split_once('[')?.1.strip_suffix(']')?;
@@ -89,8 +89,8 @@ fn namespace_is_private(root: &Root, name: &str) -> Option<bool> {
     Some(text::number(inode.as_bytes())? != *initial)
 }
 
-/// Without namespace links: kernels before 4.15 write PID 1's number outside of the box in `/proc/1/sched`, and under a
-/// `/proc` that was mounted outside we have one number for each level.
+/// Detects a container without namespace links: kernels before 4.15 write PID 1's number outside of the container to
+/// `/proc/1/sched`, and under a `/proc` mounted outside our process has one number for each level.
 fn init_has_another_pid(root: &Root) -> bool {
     let sched = read(root, "/proc/1/sched");
     let head = text::lines(&sched)
@@ -106,7 +106,7 @@ fn init_has_another_pid(root: &Root) -> bool {
     outer.is_some_and(|pid| pid != 1) || levels.is_some_and(|levels| levels > 1)
 }
 
-/// The container runtime of the cgroup that the process is in. The runtime's own service (`docker.service`) is not it.
+/// Returns the container runtime of a process's cgroup. The runtime's own service (`docker.service`) does not count.
 fn runtime_in_cgroup(cgroup: &[u8]) -> Option<&'static str> {
     const RUNTIMES: [(&str, &[u8]); 7] = [
         ("kubepods", b"/kubepods"),
@@ -123,7 +123,7 @@ fn runtime_in_cgroup(cgroup: &[u8]) -> Option<&'static str> {
         .map(|(runtime, _)| *runtime)
 }
 
-/// The value of `container=`, which systemd's container interface asks managers to set for PID 1.
+/// Returns the value of `container=`, which systemd's container interface asks managers to set for PID 1.
 fn container_variable(environ: &[u8]) -> Option<String> {
     let value = environ
         .split(|b| *b == 0)
@@ -140,7 +140,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// A root with these files, and namespaces that are all initial but `private`.
+    /// Detects in a root with these files, and with namespaces that are all initial except `private`.
     fn signs(files: &[(&str, &str)], namespaces: Option<&[&str]>) -> Option<Container> {
         let directory = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -210,7 +210,7 @@ mod tests {
                 "a private control-group namespace"
             ]
         );
-        // A hardened service has a host name of its own and is no container.
+        // A hardened service has its own host name but is not a container.
         assert_eq!(words(&[], Some(&["uts"])), Vec::<String>::new());
         assert_eq!(
             words(&[("proc/1/sched", "bash (2841, #threads: 1)\n")], None),

@@ -1,12 +1,13 @@
 //! I/O of block devices: `/proc/diskstats`.
 //!
-//! A sector is 512 bytes here whatever the device's own is. Times are milliseconds and wrap at 2^32; times of parallel
-//! requests add up. 11 numbers follow the name, 15 since 4.18 (discards), 17 since 5.5 (flushes).
+//! A sector is always 512 bytes here, whatever the device uses. Times are milliseconds and wrap at 2^32; times of
+//! parallel requests add up. 11 numbers follow the name, 15 since 4.18 (discards), 17 since 5.5 (flushes).
 //!
-//! Rows are whole disks, and device-mapper and MD devices: their I/O is counted again in the disks below them. Left out are partitions,
-//! RAM disks, loop devices and zram: no disk of their own. The kernel lists a disk right before its partitions and names
-//! these after it with a number, set off by `p` where the disk's own name ends in a digit (`block/partitions/core.c`),
-//! so the text alone distinguishes partitions from disks. Cost: one `pread` of 100 bytes a device, 6 µs for ten.
+//! Rows are whole disks, and device-mapper and MD devices, whose I/O is counted again in the disks below them.
+//! Partitions are left out, as are RAM disks, loop devices and zram, which are not disks of their own. The kernel lists
+//! a disk right before its partitions and names these after it with a number, separated by `p` if the disk's own name
+//! ends in a digit (`block/partitions/core.c`), so the text alone distinguishes partitions from disks. Cost: one
+//! `pread` of 100 bytes per device, 6 µs for ten.
 
 use timeline::{
     Entity, Row, Sample, SignalId,
@@ -22,8 +23,8 @@ use crate::text;
 /// A sector of `/proc/diskstats`.
 const SECTOR: u64 = 512;
 
-/// The numbers behind a device's name, in order, with their scale; none where the catalogue does not have the signal:
-/// merged requests, discards.
+/// The numbers after a device's name, in order, with their scale; `None` for merged requests and discards, which are
+/// not in the catalogue.
 const NUMBERS: [Option<(SignalId, u64)>; 16] = [
     Some((DISK_READS.id(), 1)),
     None,
@@ -46,7 +47,7 @@ const NUMBERS: [Option<(SignalId, u64)>; 16] = [
 /// Reads the text into the disks' rows, which are keyed by the kernel's name.
 ///
 /// # Errors
-/// The first line that is not what it should be; the other lines are read.
+/// The first malformed line; the other lines are read.
 pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
     let mut first = First::default();
     let mut disk: &[u8] = b"";
@@ -83,11 +84,11 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
     first.into_result()
 }
 
-/// Puts a number into the row, or says what it should have been.
+/// Stores a number in the row; the error says what was expected.
 fn record(signal: SignalId, scale: u64, word: &[u8], row: &mut Row) -> Result<(), &'static str> {
     let value = text::number(word).ok_or("a number")?;
     if signal == DISK_IN_FLIGHT.id() && value > i32::MAX.unsigned_abs().into() {
-        // Some 4.x kernels take this one below zero, and print it as almost 2^32.
+        // Some 4.x kernels let this one fall below zero, and print almost 2^32.
         return Err("a number of requests below 2^31");
     }
     let scaled = value.checked_mul(scale);
@@ -105,7 +106,7 @@ fn is_partition(name: &[u8], disk: &[u8]) -> bool {
     }
 }
 
-/// Whether `name` is `stem` and a number.
+/// Whether `name` is `stem` followed by a number.
 fn is_numbered(name: &[u8], stem: &[u8]) -> bool {
     name.strip_prefix(stem)
         .is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))

@@ -1,9 +1,9 @@
-//! What changes rarely: tunables, page size, CPUs, NUMA nodes, disks, file systems in RAM, cgroups, containers.
+//! Facts that change rarely: tunables, page size, CPUs, NUMA nodes, disks, file systems in RAM, cgroups, containers.
 //!
-//! Everything here is one small file a fact; a file that is missing leaves its fact absent, because a kernel without
-//! the feature and a user without the right are common. Some facts are not in files but in the C library's start-up
-//! data (page size, USER_HZ) and hold for the running machine only, not for a directory of another machine's files.
-//! Cost: 60 small reads, 0.3 ms; meant for the start and then once a minute, to notice a changed tunable.
+//! Most facts are one small file each. A missing file leaves its fact absent, as kernels without the feature and users
+//! without the right are common. Page size and USER_HZ come from the C library's start-up data, and so describe only
+//! the running machine, not a directory of another machine's files. Cost: 60 small reads, 0.3 ms; meant for the start
+//! and then once a minute, to notice a changed tunable.
 
 use std::borrow::Cow;
 
@@ -23,11 +23,11 @@ use crate::text;
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 const NODES: &str = "/sys/devices/system/node/";
 const BLOCK: &str = "/sys/block/";
-/// One is a link to the other; a directory of saved files may have either.
+/// One is a link to the other; a directory of saved files may have only one of them.
 const MOUNTS: [&str; 2] = ["/proc/self/mounts", "/proc/mounts"];
 
-/// Paths of the files below `root` that hold facts by themselves, which a capture keeps: tunables, CPUs, nodes, disks,
-/// mounts. The other facts follow from several files, or are in none.
+/// Returns the paths below `root` of files that contain a fact each, which a capture keeps: tunables, CPUs, nodes,
+/// disks, mounts. The other facts come from several files, or from none.
 pub fn files(root: &Root) -> Vec<String> {
     let mut paths: Vec<String> = facts::ALL.iter().map(|f| f.file.to_owned()).collect();
     paths.push(CPUS_ONLINE.to_owned());
@@ -40,7 +40,8 @@ pub fn files(root: &Root) -> Vec<String> {
     paths
 }
 
-/// What may be stored of the text of one of these files: of a mount table only the lines about memory, of others all.
+/// Returns the part of one of these files that may be stored: only the lines about memory of a mount table, all of
+/// other files.
 pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
     if MOUNTS.contains(&path) {
         mounts::about_memory(text).into()
@@ -49,14 +50,14 @@ pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// The host's name, which is read only where it is requested.
+/// Returns the host's name, read only on request.
 pub fn hostname(root: &Root) -> Option<String> {
     let text = root.read("/proc/sys/kernel/hostname").ok()?;
     let name = text::lossy(text::trim(&text)).into_owned();
     (!name.is_empty()).then_some(name)
 }
 
-/// Whether we are root, for whom the kernel refuses next to nothing.
+/// Whether this user is root, to whom the kernel refuses next to nothing.
 pub fn user_is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -92,8 +93,8 @@ pub fn read(root: &Root, at: Span, facts: &mut Facts) {
     facts.container = container::detect(root);
 }
 
-/// Takes the facts from one kernel file's text, saved under its path. `false`: the path holds none of them.
-/// Tunables are not among them: [`facts::ALL`] lists their files.
+/// Takes the facts from a kernel file's text that was saved under its path. `false`: the path contains none of them.
+/// Tunables are not read here: [`facts::ALL`] lists their files.
 pub(crate) fn from_saved(path: &str, text: &[u8], facts: &mut Facts) -> bool {
     match SavedFact::at(path) {
         Some(SavedFact::Cpus) => facts.cpus = listed(text).or(facts.cpus),
@@ -109,7 +110,7 @@ pub(crate) fn from_saved(path: &str, text: &[u8], facts: &mut Facts) -> bool {
     true
 }
 
-/// A file of which a fact is made that is no short text.
+/// A saved file with a fact that is more than a short text.
 pub(crate) enum SavedFact<'a> {
     Cpus,
     Mounts,
@@ -118,7 +119,7 @@ pub(crate) enum SavedFact<'a> {
 }
 
 impl<'a> SavedFact<'a> {
-    /// The fact in the file at a path.
+    /// Returns the fact in the file at a path.
     pub(crate) fn at(path: &'a str) -> Option<Self> {
         if path == CPUS_ONLINE {
             Some(Self::Cpus)
@@ -133,8 +134,7 @@ impl<'a> SavedFact<'a> {
     }
 }
 
-/// Takes the number of CPUs from a saved `/proc/stat` where no better source has it. Its readings have a parser of
-/// their own.
+/// Takes the number of CPUs from a saved `/proc/stat` if there is no better source. Its readings have their own parser.
 pub(crate) fn note_cpus(path: &str, text: &[u8], facts: &mut Facts) {
     if path == signals::STAT && facts.cpus.is_none() {
         facts.cpus = cpus_in_stat(text);
@@ -150,7 +150,7 @@ fn small_number(word: &str) -> Option<u32> {
     u32::try_from(text::number(word.as_bytes())?).ok()
 }
 
-/// Keeps the node's distances; nodes stay in the order of their numbers.
+/// Stores the node's distances; nodes stay in the order of their numbers.
 fn note_node(id: u32, text: &[u8], nodes: &mut Vec<Node>) {
     let distances = text::words(text::trim(text))
         .map_while(|word| u32::try_from(text::number(word)?).ok())
@@ -162,7 +162,7 @@ fn note_node(id: u32, text: &[u8], nodes: &mut Vec<Node>) {
     }
 }
 
-/// Keeps whether the disk spins; disks stay in the order of their names.
+/// Stores whether the disk spins; disks stay in the order of their names.
 fn note_disk(name: &str, text: &[u8], disks: &mut Vec<Disk>) {
     let disk = Disk {
         name: name.to_owned(),
@@ -178,7 +178,7 @@ fn note_disk(name: &str, text: &[u8], disks: &mut Vec<Disk>) {
     }
 }
 
-/// How many a list such as `0-3,8` holds; `None` where it is none.
+/// Returns how many numbers a list such as `0-3,8` has; `None` if it is malformed.
 fn listed(text: &[u8]) -> Option<u32> {
     let mut count: u32 = 0;
     for range in text::trim(text).split(|b| *b == b',') {
@@ -191,7 +191,7 @@ fn listed(text: &[u8]) -> Option<u32> {
     Some(count)
 }
 
-/// The `cpu0`, `cpu1`, … lines of `/proc/stat`: CPUs that are online.
+/// Counts the `cpu0`, `cpu1`, … lines of `/proc/stat`: CPUs that are online.
 fn cpus_in_stat(stat: &[u8]) -> Option<u32> {
     let cpus = text::lines(stat)
         .filter(|(_, line)| {

@@ -1,7 +1,7 @@
-//! The host's kernel files: where each is, in which shape the kernel hands it out, and which parser reads it.
+//! The host's kernel files: the path of each, the shape in which the kernel returns it, and its parser.
 //!
-//! One table for live and saved texts. Files of nodes and zram devices are there once for each: their path holds a `*`
-//! in the catalogue, and which one is meant is the file's *instance*: `0` of `node0`, `zram0`.
+//! One table serves live and saved texts. There is one file for each node and zram device: its path contains a `*` in
+//! the catalogue, and the file's *instance* says which one: `0` of `node0`, `zram0`.
 
 use timeline::{
     Entity, Sample,
@@ -32,10 +32,10 @@ use crate::kernel_file::{Root, Shape};
 /// How often a recorder reads a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cadence {
-    /// With every sample: what moves within seconds, and without which no stall can be explained.
+    /// With every sample: values that change within seconds and are needed to explain any stall.
     Each,
-    /// Every few samples: totals of kernel objects, which move slowly, and what other files have already: a node's free memory
-    /// is that of its zones.
+    /// Every few samples: totals of kernel objects, which change slowly, and values that other files also have: a
+    /// node's free memory is that of its zones.
     Slow,
     /// Rarely: slabinfo costs more than all others together.
     Rare,
@@ -69,7 +69,7 @@ pub(crate) enum HostFile {
 }
 
 impl HostFile {
-    /// All kinds, in the order in which they are read: what belongs together stands together.
+    /// All kinds, in the order in which they are read; related files are adjacent.
     pub(crate) const ALL: [Self; 22] = [
         Self::Meminfo,
         Self::Vmstat,
@@ -95,7 +95,7 @@ impl HostFile {
         Self::Slabinfo,
     ];
 
-    /// The path, as the catalogue has it.
+    /// Returns the path as the catalogue has it.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Meminfo => MEMINFO,
@@ -123,10 +123,10 @@ impl HostFile {
         }
     }
 
-    /// How the kernel hands it out.
+    /// Returns the shape in which the kernel returns the file.
     pub(crate) const fn shape(self) -> Shape {
         match self {
-            // Records of any length: a node, a disk with its partitions, a swap area with its path; or of many pages.
+            // Records of any length (a node, a disk with its partitions, a swap area with its path), or of many pages.
             Self::Zoneinfo | Self::Diskstats | Self::Swaps | Self::Slabinfo => Shape::Records,
             // A field: the longest name has 30 characters, a number has 20 digits.
             Self::Vmstat => Shape::ShortRecords(96),
@@ -151,7 +151,7 @@ impl HostFile {
         }
     }
 
-    /// How often it is worth reading.
+    /// Returns how often a recorder reads the file.
     pub(crate) const fn cadence(self) -> Cadence {
         match self {
             Self::Meminfo
@@ -179,14 +179,14 @@ impl HostFile {
         }
     }
 
-    /// The kind and instance of the file with this path; the instance of a file that is there once is empty.
+    /// Returns kind and instance of the file with this path; the instance of a file that exists once is empty.
     pub(crate) fn at(path: &str) -> Option<(Self, &str)> {
         Self::ALL
             .iter()
             .find_map(|kind| Some((*kind, kind.instance(path)?)))
     }
 
-    /// Which instance the file with this path is; `None` where it is of another kind.
+    /// Returns the instance of the file with this path; `None` if it is of another kind.
     fn instance(self, path: &str) -> Option<&str> {
         let Some((directory, device, file)) = self.pattern() else {
             return (path == self.path()).then_some("");
@@ -199,14 +199,15 @@ impl HostFile {
         is_number.then_some(instance)
     }
 
-    /// Directory, what an instance's name begins with, and file of a kind that is there several times.
+    /// Returns directory, prefix of instance names, and file name of a kind with several instances.
     fn pattern(self) -> Option<(&'static str, &'static str, &'static str)> {
         let (before, file) = self.path().split_once('*')?;
         let (_, device) = before.rsplit_once('/')?;
         Some((before.strip_suffix(device)?, device, file))
     }
 
-    /// Path and instance of all files of this kind below `root`; of one that is there once, whether or not it exists.
+    /// Returns path and instance of all files of this kind below `root`. A file that exists once is included even if it
+    /// is missing.
     pub(crate) fn below(self, root: &Root) -> Vec<(String, String)> {
         let Some((directory, _, file)) = self.pattern() else {
             return vec![(self.path().to_owned(), String::new())];
@@ -220,7 +221,7 @@ impl HostFile {
     }
 }
 
-/// The parsers of all host files, with what they remember between samples.
+/// The parsers of all host files, and their state between samples.
 #[derive(Debug)]
 pub(crate) struct HostParsers {
     meminfo: Meminfo,
@@ -266,7 +267,7 @@ impl HostParsers {
     /// Reads a file's text into the sample.
     ///
     /// # Errors
-    /// What was wrong with the first bad line; readings of the other lines are valid.
+    /// The first malformed line; readings of the other lines are valid.
     pub(crate) fn parse(
         &mut self,
         file: HostFile,

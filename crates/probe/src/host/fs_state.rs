@@ -1,25 +1,25 @@
 //! The kernel's file objects: `/proc/sys/fs/{dentry-state,inode-nr,file-nr}`.
 //!
 //! Counts of cached directory entries (all, unused, negative), of cached inodes (all, unused) and of open files. They
-//! say, without root, which of the caches it is that a large reclaimable slab holds. Negative entries are counted since
-//! 5.0, in a field that was 0 before: a 0 there is taken for an older kernel, as a running system always has some.
-//! Cost: three `pread`s, 0.4 µs each, which sum per-CPU counters.
+//! show, without root, which of the caches fills a large reclaimable slab. Negative entries are counted since 5.0, in a
+//! field that was 0 before: a 0 is taken for an older kernel, as a running system always has some. Cost: three
+//! `pread`s, 0.4 µs each, which sum per-CPU counters.
 
 use timeline::signals::{DENTRIES_NEGATIVE, DENTRY_STATE, FILE_NR, INODE_NR};
 
 use crate::columns::NumberColumns;
 
-/// The parser of `dentry-state`.
+/// Returns the parser of `dentry-state`.
 pub(crate) fn dentry_state() -> NumberColumns {
     NumberColumns::for_file(DENTRY_STATE).uncounted_if_zero(DENTRIES_NEGATIVE.id())
 }
 
-/// The parser of `inode-nr`.
+/// Returns the parser of `inode-nr`.
 pub(crate) fn inode_nr() -> NumberColumns {
     NumberColumns::for_file(INODE_NR)
 }
 
-/// The parser of `file-nr`.
+/// Returns the parser of `file-nr`.
 pub(crate) fn file_nr() -> NumberColumns {
     NumberColumns::for_file(FILE_NR)
 }

@@ -1,6 +1,6 @@
 //! Merged equal pages: `/sys/kernel/mm/ksm/{pages_shared,pages_sharing}`.
 //!
-//! Pages in use by KSM, and pages that it saves. Since 2.6.32 with CONFIG_KSM; 0 while KSM was never switched on. Cost:
+//! Pages in use by KSM, and pages that it saves. Since 2.6.32 with CONFIG_KSM; 0 if KSM was never switched on. Cost:
 //! two `pread`s, 0.5 µs each, no lock.
 
 use crate::columns::NumberColumns;
@@ -10,12 +10,12 @@ pub(crate) const PAGES_SHARED: &str = "/sys/kernel/mm/ksm/pages_shared";
 /// Pages saved.
 pub(crate) const PAGES_SHARING: &str = "/sys/kernel/mm/ksm/pages_sharing";
 
-/// The parser of `pages_shared`.
+/// Returns the parser of `pages_shared`.
 pub(crate) fn pages_shared() -> NumberColumns {
     NumberColumns::for_file(PAGES_SHARED)
 }
 
-/// The parser of `pages_sharing`.
+/// Returns the parser of `pages_sharing`.
 pub(crate) fn pages_sharing() -> NumberColumns {
     NumberColumns::for_file(PAGES_SHARING)
 }

@@ -1,13 +1,14 @@
-//! All of the host's kernel files, live: opened once, read together into a sample.
+//! All of the host's kernel files, live: opened once, read together into a sample. Processes and cgroups are read
+//! elsewhere.
 //!
-//! Without processes and cgroups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
-//! above the bare reads, and 0.2 to 0.3 ms where the CPU's caches went to others in between (`benches/host_sample.rs`).
-//! In steady state nothing is allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs
-//! more than all others together and changes slowly: it is read every 60th time. A recorder spares itself others, too:
+//! A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them above the bare reads, and 0.2 to 0.3
+//! ms if other processes used the CPU's caches in between (`benches/host_sample.rs`). In steady state nothing is
+//! allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs more than all others
+//! together and changes slowly: it is read every 60th time. A recorder also reads others less often:
 //! [`HostProbe::slow_every`].
 //!
-//! A file that cannot be opened or read is noted with the reason and costs nothing else. What comes later (a zram
-//! device, a node) is seen after [`HostProbe::refresh`].
+//! A file that cannot be opened or read is noted with the reason and costs nothing else. New files (of a zram device,
+//! of a node) are found by [`HostProbe::refresh`].
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,13 +23,13 @@ use crate::error::{ParseError, ReadError};
 use crate::host::file::{Cadence, HostFile, HostParsers};
 use crate::kernel_file::{KernelFile, Root};
 
-/// The three clocks, now.
+/// Returns the current time on the three clocks.
 pub fn now() -> Stamp {
     let span = |time: Timespec| {
         Span::from_secs(time.tv_sec.unsigned_abs())
             .plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
     };
-    // In this order, a machine that never slept is never awake for longer than it is up.
+    // Read in this order, a machine that never slept is never awake for longer than it is up.
     let awake = span(clock_gettime(ClockId::Monotonic));
     let boot = span(clock_gettime(ClockId::Boottime));
     let wall = clock_gettime(ClockId::Realtime);
@@ -54,11 +55,11 @@ pub struct HostProbe {
     rare: ReadTurn,
 }
 
-/// Comes up once in so many samples, and in the first.
+/// A turn that comes with the first sample and then once per number of samples.
 #[derive(Debug)]
 struct ReadTurn {
     every: u32,
-    /// Samples until it comes up again.
+    /// Samples until the next turn.
     left: u32,
 }
 
@@ -84,19 +85,19 @@ impl ReadTurn {
 #[derive(Debug)]
 struct HostSource {
     kind: HostFile,
-    /// As captures have it.
+    /// The path as captures have it.
     path: String,
     instance: String,
-    /// None where it could not be opened, or its device is gone.
+    /// `None` if it could not be opened, or its device is gone.
     file: Option<KernelFile>,
     /// Why the last attempt to open or read it failed.
     absence: Option<Absence>,
-    /// Where in the buffer its text is; none where this sample does not have it.
+    /// Where its text is in the buffer; `None` if this sample does not have it.
     text: Option<Range<usize>>,
 }
 
 impl HostProbe {
-    /// A minute at one sample a second: what leaks into a cache that matters does so for longer.
+    /// One minute at one sample a second: a leak into a cache that matters lasts longer.
     const SLABINFO_EVERY: u32 = 60;
 
     /// Opens the files of the host below `root`. What cannot be opened is [absent](Self::absent).
@@ -121,17 +122,17 @@ impl HostProbe {
         self
     }
 
-    /// Reads what moves slowly (nodes, swap areas, zram, sockets, directory entries, KSM) with the next sample and then
-    /// with every `samples`th instead of every one: half of the files on a host of one node. So rarely it also keeps fields
-    /// that the catalogue does not know.
+    /// Reads slowly changing files (nodes, swap areas, zram, sockets, directory entries, KSM) with the next sample and
+    /// then with every `samples`th instead of every one: half of the files on a host of one node. Fields that the
+    /// catalogue does not know are also kept only then.
     #[must_use]
     pub fn slow_every(mut self, samples: u32) -> Self {
         self.slow = ReadTurn::every(samples);
         self
     }
 
-    /// Opens what has come since and what could not be opened before, and forgets devices that are gone. It allocates
-    /// and lists directories: for every few minutes, not for every sample.
+    /// Opens new files and those that could not be opened before, and forgets devices that are gone. It allocates and
+    /// lists directories: call it every few minutes, not for every sample.
     pub fn refresh(&mut self) {
         let mut before = std::mem::take(&mut self.sources);
         for kind in HostFile::ALL {
@@ -147,20 +148,20 @@ impl HostProbe {
         }
     }
 
-    /// Reads all files into the sample and stamps it. The caller empties the sample before.
+    /// Reads all files into the sample and stamps it. The caller clears the sample first.
     pub fn sample(&mut self, sample: &mut Sample) {
         self.sample_showing(sample, &mut |_, _| ());
     }
 
-    /// The same, and shows each text that is read.
+    /// Like [`sample`](Self::sample), and passes each text that is read to `sink`.
     pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) {
         sample.stamp = now();
         let (with_slow, with_rare) = (self.slow.takes(), self.rare.takes());
         if !with_slow {
             sample.unknown.close();
         }
-        // All files are read before any is parsed: their numbers are of almost one moment, and the kernel's code and
-        // ours do not drive each other out of the CPU's caches.
+        // All files are read before any is parsed: their numbers are of almost the same moment, and kernel code and
+        // ours do not evict each other from the CPU's caches.
         self.buffer.clear();
         for source in &mut self.sources {
             let is_due = match source.kind.cadence() {
@@ -179,7 +180,7 @@ impl HostProbe {
                 .parsers
                 .parse(source.kind, &source.instance, text, sample);
             if let Err(problem) = parsed {
-                // Files and expectations are few and fixed, so this list is short without a limit of its own.
+                // Files and expectations are few and fixed, so this list stays short without a limit.
                 let is_known = |known: &ParseError| {
                     (known.file, known.expected) == (problem.file, problem.expected)
                 };
@@ -188,12 +189,12 @@ impl HostProbe {
                 }
             }
         }
-        // Cgroups and processes come at their own pace.
+        // Cgroups and processes are read at their own intervals.
         sample.unknown.open();
     }
 
-    /// The files that could not be read the last time, by their path in the catalogue. One that is there several times
-    /// is absent where none of them can be read.
+    /// Returns the files whose last read failed, by their path in the catalogue. A file with several instances is
+    /// absent if none of them can be read.
     pub fn absent(&self) -> impl Iterator<Item = (&'static str, Absence)> + '_ {
         HostFile::ALL.into_iter().filter_map(|kind| {
             let of_kind = || self.sources.iter().filter(|source| source.kind == kind);
@@ -205,7 +206,7 @@ impl HostProbe {
         })
     }
 
-    /// The files that are open: what a sample reads, slabinfo included.
+    /// Returns the files that are open: what a sample reads, slabinfo included.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let files = self
             .sources
@@ -214,7 +215,7 @@ impl HostProbe {
         files.map(KernelFile::path)
     }
 
-    /// What was wrong with the files' texts: the first of each kind in each file.
+    /// Returns the errors in the files' texts: the first of each kind in each file.
     pub fn problems(&self) -> &[ParseError] {
         &self.problems
     }
@@ -234,8 +235,8 @@ impl HostSource {
         }
     }
 
-    /// Appends the file's text to the buffer and says where it is, or remembers why that failed. The next attempt may
-    /// succeed: the kernel may have had no memory for it. A device that is gone does not come back in the same open file.
+    /// Appends the file's text to the buffer and returns where it is, or notes why that failed. The next attempt may
+    /// succeed: the kernel may have had no memory. A device that is gone does not come back in the same open file.
     fn read(&mut self, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
         let start = buffer.len();
         match self.file.as_ref()?.append(buffer) {

@@ -1,8 +1,8 @@
 //! Memory of the whole machine: `/proc/meminfo`.
 //!
-//! "kB" there are KiB; `HugePages_*` are counts. Fields come and go with kernels (some 40 to 60): unknown ones are
-//! stored as such, missing ones are missing. All numbers are of one read, but per-CPU drift makes sums differ by a few MiB.
-//! Cost: one `pread` of 1.5 KiB, 6 µs; no lock that a task waits for.
+//! "kB" there are KiB; `HugePages_*` are counts. Fields come and go with kernels (some 40 to 60): unknown fields are
+//! stored by name, missing ones are absent. All numbers are from one read, but per-CPU drift makes sums differ by a few
+//! MiB. Cost: one `pread` of 1.5 KiB, 6 µs; no lock that a task waits for.
 
 use timeline::{Sample, signals::MEMINFO};
 
@@ -23,7 +23,7 @@ impl Meminfo {
     /// Reads the text into the host's row.
     ///
     /// # Errors
-    /// The first line that holds no number; the other lines are read.
+    /// The first line without a number; the other lines are read.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let Sample { host, unknown, .. } = sample;
         self.0.parse(text, host, |field, value| {

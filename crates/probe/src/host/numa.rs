@@ -1,9 +1,9 @@
 //! Memory of a NUMA node: `/sys/devices/system/node/node*/{meminfo,numastat}`.
 //!
-//! Lines of meminfo are those of `/proc/meminfo` behind `Node 0 `, in KiB, with `FilePages` in place of Cached and
-//! Buffers: those that the catalogue has for the machine alone are known and passed over. numastat counts pages since
-//! boot; while `vm.numa_stat` is 0 (4.15) it stands still. Kernels without CONFIG_NUMA have neither. Cost: two `pread`s,
-//! 5 µs and 2 µs a node, which sum per-CPU counters.
+//! Lines of meminfo are those of `/proc/meminfo` after `Node 0 `, in KiB, with `FilePages` in place of Cached and
+//! Buffers; known fields that the catalogue has only for the whole machine are skipped. numastat counts pages since
+//! boot, and stands still while `vm.numa_stat` is 0 (4.15). Kernels without CONFIG_NUMA have neither. Cost: two
+//! `pread`s, 5 µs and 2 µs per node, which sum per-CPU counters.
 
 use timeline::{
     Entity, Sample,
@@ -20,7 +20,7 @@ use crate::text;
 pub(crate) struct Numa {
     meminfo: Fields,
     numastat: Fields,
-    /// What each line of meminfo begins with.
+    /// The prefix of each line of meminfo.
     prefix: String,
     key: String,
 }
@@ -41,7 +41,7 @@ impl Numa {
     /// Reads the meminfo of the node with this number into its row, which is keyed by the number.
     ///
     /// # Errors
-    /// The first line that holds no number, or a text that is not of this node; the other lines are read.
+    /// The first line without a number, or a text of another node; the other lines are read.
     pub(crate) fn parse_meminfo(
         &mut self,
         node: &str,
@@ -77,7 +77,7 @@ impl Numa {
     /// Reads the numastat of the node with this number into its row.
     ///
     /// # Errors
-    /// The first line that holds no number; the other lines are read.
+    /// The first line without a number; the other lines are read.
     pub(crate) fn parse_numastat(
         &mut self,
         node: &str,

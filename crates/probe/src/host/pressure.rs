@@ -1,4 +1,4 @@
-//! Which pressure files the host has, and the signals of each.
+//! The host's pressure files and their signals.
 
 use timeline::signals::{
     CPU_PRESSURE, IO_PRESSURE, MEMORY_PRESSURE, PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL,

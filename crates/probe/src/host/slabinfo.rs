@@ -1,12 +1,12 @@
 //! Kernel object caches: `/proc/slabinfo`, version 2.1 (2.6.10 on).
 //!
-//! One line a cache; a cache's pages are `num_slabs` × `pagesperslab`. `active_objs` of SLUB counts free objects of
-//! per-CPU slabs as active. SLUB merges caches of equal size, so a name may stand for several. For root only; absent on
-//! kernels that were built without CONFIG_SLUB_DEBUG.
+//! One line per cache; a cache's pages are `num_slabs` × `pagesperslab`. `active_objs` of SLUB counts free objects of
+//! per-CPU slabs as active. SLUB merges caches of equal size, so a name may stand for several. Readable only by root;
+//! absent on kernels built without CONFIG_SLUB_DEBUG.
 //!
-//! A host has 150 to 400 caches of which few matter: the 64 that take most pages become rows, whatever the size of a page.
-//! Cost: seven `pread`s of 4 KiB, 165 µs, more with many NUMA nodes, under the lock that creating a cache takes: not for
-//! every sample.
+//! A host has 150 to 400 caches, most of them small: the 64 with the most pages become rows, whatever the size of a
+//! page. Cost: seven `pread`s of 4 KiB, 165 µs, more with many NUMA nodes, under the lock that creating a cache takes:
+//! not for every sample.
 
 use timeline::{
     Entity, Sample,
@@ -17,13 +17,13 @@ use units::{Bytes, Count, Pages};
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// The parser; it keeps the memory in which it ranks caches.
+/// The parser; it reuses a buffer to rank caches.
 #[derive(Debug, Default)]
 pub(crate) struct Slabinfo {
     caches: Vec<SlabinfoRow>,
 }
 
-/// A cache, with its name's place in the text.
+/// A cache, and where its name is in the text.
 #[derive(Debug, Clone, Copy)]
 struct SlabinfoRow {
     pages: u64,
@@ -41,7 +41,7 @@ impl Slabinfo {
     /// Reads the text into rows of the 64 largest caches, in the order of the file.
     ///
     /// # Errors
-    /// The first line that is not what it should be; the other lines are read.
+    /// The first malformed line; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let mut first = First::default();
         self.caches.clear();
@@ -103,7 +103,7 @@ impl SlabinfoRow {
     }
 }
 
-/// The text before its last word, and that word as a number.
+/// Splits off the last word of the text, as a number.
 fn last_number(text: &[u8]) -> Option<(&[u8], u64)> {
     let text = text.trim_ascii_end();
     let (before, word) = text.split_at(memchr::memrchr(b' ', text)? + 1);

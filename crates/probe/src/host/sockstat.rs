@@ -1,8 +1,9 @@
 //! Memory of sockets: `/proc/net/sockstat`.
 //!
-//! `TCP: … mem N` and `UDP: … mem N` are pages, of all network namespaces together. Counts of sockets are those of the
-//! reader's own namespace and are passed over; other protocols' memory is stored as unknown. Buffers are charged in steps,
-//! so small amounts are rounded up. Absent without CONFIG_INET. Cost: one `pread` of 130 bytes, 1.5 µs.
+//! `TCP: … mem N` and `UDP: … mem N` are pages, of all network namespaces together. Counts of sockets are skipped, as
+//! they cover only the reader's own namespace; memory of other protocols is stored as unknown fields. Buffers are
+//! charged in steps, so small amounts are rounded up. Absent without CONFIG_INET. Cost: one `pread` of 130 bytes, 1.5
+//! µs.
 
 use timeline::{
     Sample,
@@ -13,7 +14,7 @@ use units::Pages;
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// The parser; it keeps the memory in which it writes names.
+/// The parser; it reuses a buffer for names.
 #[derive(Debug, Default)]
 pub(crate) struct Sockstat {
     name: String,
@@ -23,7 +24,7 @@ impl Sockstat {
     /// Reads the text into the host's row.
     ///
     /// # Errors
-    /// The first line with a name without a number; the other values are read.
+    /// The first line with a name that lacks its number; the other values are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let mut first = First::default();
         for (count, line) in text::lines(text) {

@@ -2,8 +2,8 @@
 //!
 //! CPU times are USER_HZ ticks summed over CPUs: 8 columns in 2.6.11, `guest` since 2.6.24, `guest_nice` since 2.6.33.
 //! Guest time is also in user time. `processes` counts forks since boot, threads included. The lines of single CPUs and
-//! of interrupts, most of the file on a large host, are passed over. Cost: one `pread` of 1 KiB, 5 µs; some 60 µs on a
-//! host of 64 CPUs, where the kernel adds up every interrupt of every CPU.
+//! of interrupts, most of the file on a large host, are skipped. Cost: one `pread` of 1 KiB, 5 µs; some 60 µs on a host
+//! of 64 CPUs, where the kernel sums every interrupt of every CPU.
 
 use timeline::{
     Counter, Sample, Signal,
@@ -34,7 +34,7 @@ const CPU: [Signal<Counter<Ticks>>; 10] = [
 /// Reads the text into the host's row.
 ///
 /// # Errors
-/// The first line that holds no number; the other lines are read.
+/// The first line without a number; the other lines are read.
 pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
     let Sample { host, unknown, .. } = sample;
     let mut first = First::default();

@@ -1,10 +1,10 @@
 //! Swap areas: `/proc/swaps`.
 //!
-//! Sizes are KiB. Priorities are -32768 to 32767, negative unless set by hand; the catalogue's rank is priority plus
-//! 32768, so that it is a number like the others. The row's key is the area's path. The kernel writes blanks, tabs, line
-//! ends and backslashes of a path as octal escapes (`\040`); those that are printable are undone here. A removed swap
-//! file's path ends in ` (deleted)`. There is no such file without CONFIG_SWAP, and only a heading without swap. Cost:
-//! one `pread` of 100 bytes, 0.5 µs; it takes the lock that swapon and swapoff take.
+//! Sizes are KiB. Priorities are -32768 to 32767, negative unless set by hand; the catalogue's rank is the priority
+//! plus 32768, so that it is never negative. The row's key is the area's path. The kernel writes blanks, tabs, line
+//! ends and backslashes of a path as octal escapes (`\040`); the printable ones are undone here. The path of a removed
+//! swap file ends in ` (deleted)`. Without CONFIG_SWAP there is no file, and without swap only a heading. Cost: one
+//! `pread` of 100 bytes, 0.5 µs; it takes the lock that swapon and swapoff take.
 
 use timeline::{
     Entity, Sample,
@@ -19,7 +19,7 @@ use crate::text;
 /// Reads the text into the swap areas' rows.
 ///
 /// # Errors
-/// The first line that is not what it should be; the other lines are read.
+/// The first malformed line; the other lines are read.
 pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
     let mut first = First::default();
     for (count, line) in text::lines(text) {
@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
     first.into_result()
 }
 
-/// Priority plus 32768.
+/// Returns the priority plus 32768.
 fn rank(priority: &[u8]) -> Option<Count> {
     const MIDDLE: u64 = 32_768;
     match priority.strip_prefix(b"-") {
@@ -67,7 +67,7 @@ fn rank(priority: &[u8]) -> Option<Count> {
     .map(Count::new)
 }
 
-/// Appends a path with its printable characters unescaped. A control character stays `\012`.
+/// Appends a path with its printable characters unescaped. A control character stays escaped, as `\012`.
 fn push_unescaped(key: &mut String, path: &[u8]) {
     for piece in octal::pieces(path) {
         match piece {

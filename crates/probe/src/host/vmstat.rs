@@ -1,10 +1,10 @@
 //! Page gauges and event counters of the whole machine: `/proc/vmstat`.
 //!
-//! Gauges are in pages (few exceptions, none of them in the catalogue), events are counts since boot; `pgpgin` and
-//! `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown fields are stored by name, absent ones stay absent. Before
-//! 4.8 the events of reclaim are split by zone (`pgscan_kswapd_normal`), `pgalloc` and, since 4.10, `allocstall` still
-//! are: they are added up. The kernel folds per-CPU counts in every second, so fields are up to a second apart.
-//! Cost: one `pread` of 4 KiB, 10 µs; no lock that a task waits for.
+//! Gauges are in pages (with a few exceptions, none of them in the catalogue), events are counts since boot; `pgpgin`
+//! and `pgpgout` are KiB. Some 100 fields in 2.6.32, 190 in 6.18: unknown fields are stored by name, missing ones are
+//! absent. Before 4.8 reclaim events are split by zone (`pgscan_kswapd_normal`); `pgalloc` and, since 4.10,
+//! `allocstall` still are: the parts are summed. The kernel folds in per-CPU counts every second, so fields are up to a
+//! second apart. Cost: one `pread` of 4 KiB, 10 µs; no lock that a task waits for.
 
 use timeline::{Sample, signals::VMSTAT};
 
@@ -25,7 +25,7 @@ impl Vmstat {
     /// Reads the text into the host's row.
     ///
     /// # Errors
-    /// The first line that holds no number; the other lines are read.
+    /// The first line without a number; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let Sample { host, unknown, .. } = sample;
         self.0.parse(text, host, |field, value| {
@@ -34,12 +34,12 @@ impl Vmstat {
     }
 }
 
-/// The endings that `mm/vmstat.c` (`TEXTS_FOR_ZONES`) gives an event that is counted for each zone.
+/// The suffixes of `mm/vmstat.c` (`TEXTS_FOR_ZONES`) for events that are counted by zone.
 const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
-/// The catalogue's field that `name` is a part of.
+/// Returns the catalogue's field that `name` is a part of.
 pub(crate) fn split_by_zone(name: &str) -> Option<&'static str> {
-    // `allocstall` was one counter until 4.9; `kswapd_steal` is what `pgsteal_kswapd` was called until 3.4.
+    // `allocstall` was one counter until 4.9; `pgsteal_kswapd` was called `kswapd_steal` until 3.4.
     match name {
         "allocstall" => return Some("allocstall_*"),
         "kswapd_steal" => return Some("pgsteal_kswapd"),
@@ -76,7 +76,7 @@ mod tests {
     const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/vmstat");
     const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/vmstat");
     const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/vmstat");
-    /// The layout of 3.10: events of reclaim by zone, one `allocstall`, no anonymous and file refaults.
+    /// The layout of 3.10: reclaim events by zone, one `allocstall`, no separate anonymous and file refaults.
     const V3_10: &str = "\
 nr_free_pages 1301354
 workingset_refault 12

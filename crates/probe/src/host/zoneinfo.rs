@@ -1,11 +1,11 @@
 //! Memory zones: watermarks, sizes, reserves, per-CPU lists: `/proc/zoneinfo`.
 //!
-//! All numbers are pages. The printed min, low and high include `boost` (5.0). `managed` is there since 3.9, and only
-//! since 4.12 are zones without pages printed: they are left out here, as there is nothing in them. Since 4.8 the
-//! statistics of a node stand before those of its first zone; they are `/proc/vmstat`'s by node and are passed over, as
-//! are those of the zone apart from `nr_free_cma`. `protection` holds one reserve for each higher zone: the largest is
-//! read, which is the one that MemAvailable leaves out. A node is one record of the file: nodes are read one after the
-//! other. Cost: one `pread` of some 5 KiB for a node of 2 CPUs, 24 µs, growing with CPUs; no lock that a task waits for.
+//! All numbers are pages. The printed min, low and high watermarks include `boost` (5.0). `managed` exists since 3.9.
+//! Since 4.12 zones without pages are printed too; they are skipped, as they have no content. Since 4.8 the statistics
+//! of a node come before those of its first zone; they are `/proc/vmstat`'s by node and are skipped, as are those of
+//! the zone apart from `nr_free_cma`. `protection` has one reserve for each higher zone: the largest is read, which is
+//! the one that MemAvailable leaves out. A node is one record of the file: nodes are read one after the other. Cost:
+//! one `pread` of some 5 KiB for a node of 2 CPUs, 24 µs, growing with CPUs; no lock that a task waits for.
 
 use memchr::memmem::Finder;
 use timeline::{
@@ -20,7 +20,7 @@ use units::Pages;
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// The parser. Nine of ten lines are not wanted, so what is wanted is searched for.
+/// The parser. Nine of ten lines are not used, so it searches for those that are.
 #[derive(Debug)]
 pub(crate) struct Zoneinfo {
     header: Finder<'static>,
@@ -28,7 +28,7 @@ pub(crate) struct Zoneinfo {
     protection: Finder<'static>,
     free_cma: Finder<'static>,
     count: Finder<'static>,
-    /// The memory in which keys are written.
+    /// Buffer for keys.
     key: String,
 }
 
@@ -55,7 +55,7 @@ struct Block<'a> {
     unknowns: usize,
 }
 
-/// The first text that is no number of pages.
+/// The first text that is not a number of pages.
 type Wrong<'a> = Option<&'a [u8]>;
 
 impl Default for Zoneinfo {
@@ -75,7 +75,7 @@ impl Zoneinfo {
     /// Reads the text into the zones' rows, which are keyed `NODE/ZONE`.
     ///
     /// # Errors
-    /// The first line that is not what it should be; the other lines are read.
+    /// The first malformed line; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let mut first = First::default();
         let mut note = |expected, found| {
@@ -100,10 +100,10 @@ impl Zoneinfo {
         first.into_result()
     }
 
-    /// Reads a zone from behind its header into the row of its key, unless it has no pages.
+    /// Reads the zone after its header into its row, unless it has no pages.
     fn zone<'a>(&mut self, body: &'a [u8], sample: &mut Sample) -> Wrong<'a> {
         let mut wrong = None;
-        // Before the block stand the statistics of the node, where there are any.
+        // The statistics of the node, if any, come before the block.
         let block = behind(&self.pages, body)?;
         let (block, lists) = Block::read(block, &mut wrong);
         let size = block.readings[MANAGED].or(block.readings[PRESENT]);
@@ -145,7 +145,7 @@ impl Zoneinfo {
 }
 
 impl<'a> Block<'a> {
-    /// Reads the block that begins `free 3840`, and gives back what follows it.
+    /// Reads the block that begins with `free 3840`; returns it and the text after it.
     fn read(text: &'a [u8], wrong: &mut Wrong<'a>) -> (Self, &'a [u8]) {
         let mut block = Self::default();
         let mut rest = text;
@@ -178,24 +178,24 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What follows the first place where the words are.
+/// Returns the text after the first occurrence of the words.
 fn behind<'a>(words: &Finder<'_>, text: &'a [u8]) -> Option<&'a [u8]> {
     let at = words.find(text)?;
     Some(&text[at + words.needle().len()..])
 }
 
-/// The text up to the end of its line.
+/// Returns the text up to the end of its line.
 fn line(text: &[u8]) -> &[u8] {
     &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
 }
 
-/// A number of pages, or the text that is none.
+/// Reads a number of pages; the error is the malformed text.
 fn pages(text: &[u8]) -> Result<u64, &[u8]> {
     let word = text::trim(text);
     text::number(word).ok_or(word)
 }
 
-/// The largest of `(0, 3019, 4427)`, or the text that is not of this form.
+/// Returns the largest of `(0, 3019, 4427)`; the error is the malformed text.
 fn largest(text: &[u8]) -> Result<u64, &[u8]> {
     let text = text::trim(text);
     let values = text.strip_prefix(b"(").and_then(|t| t.strip_suffix(b")"));
@@ -206,7 +206,7 @@ fn largest(text: &[u8]) -> Result<u64, &[u8]> {
     Ok(largest)
 }
 
-/// Node, zone and what follows of a line `Node 0, zone   Normal …`.
+/// Splits a line `Node 0, zone   Normal …` into node, zone and rest.
 pub(crate) fn split_header(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let rest = line.strip_prefix(b"Node ")?;
     let (node, rest) = rest.split_at(memchr::memchr(b',', rest)?);
@@ -217,7 +217,7 @@ pub(crate) fn split_header(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     (text::number(node).is_some() && !name.is_empty()).then_some((node, name, rest))
 }
 
-/// Writes a zone's key: `0/Normal`.
+/// Sets `key` to a zone's key: `0/Normal`.
 pub(crate) fn zone_key(key: &mut String, node: &[u8], name: &[u8]) {
     key.clear();
     text::push_lossy(key, node);
@@ -225,7 +225,7 @@ pub(crate) fn zone_key(key: &mut String, node: &[u8], name: &[u8]) {
     text::push_lossy(key, name);
 }
 
-/// Keeps an unknown field of the zone or node that `key` names; `key` is the same afterwards.
+/// Stores an unknown field of the zone or node that `key` names; `key` is unchanged afterwards.
 pub(crate) fn keep_of(
     key: &mut String,
     name: &[u8],
@@ -249,7 +249,7 @@ mod tests {
     const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/zoneinfo");
     const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/zoneinfo");
     const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/zoneinfo");
-    /// The layout of 2.6.32: no `managed`, no `boost`, `protection` behind the statistics.
+    /// The layout of 2.6.32: no `managed`, no `boost`, `protection` after the statistics.
     const V2_6_32: &[u8] = b"\
 Node 0, zone      DMA
   pages free     3937

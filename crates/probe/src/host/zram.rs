@@ -1,9 +1,9 @@
 //! Compressed swap in RAM: `/sys/block/zram*/{mm_stat,io_stat,disksize}`.
 //!
-//! mm_stat (4.2) is in bytes, but for its counts of pages: 7 numbers until 4.18, 8 with incompressible pages, 9 since
-//! 5.16. io_stat's failed writes are mostly those that met the limit. A limit of 0 is none. disksize is what swap believes to have, not RAM.
-//! All are 0 on a device that is not set up. Before 4.2 there was a file for each number; those are not read. Cost:
-//! three `pread`s, 1 µs each; mm_stat takes the device's lock.
+//! mm_stat (4.2) is in bytes, except for its counts of pages: 7 numbers until 4.18, 8 with incompressible pages, 9
+//! since 5.16. A limit of 0 means none. Failed writes in io_stat are mostly limit hits. disksize is the capacity that
+//! swap sees, not RAM. All are 0 on a device that is not set up. Before 4.2 there was a file for each number; those are
+//! not read. Cost: three `pread`s, 1 µs each; mm_stat takes the device's lock.
 
 use timeline::signals::{ZRAM_LIMIT, ZRAM_MM_STAT};
 
@@ -14,17 +14,17 @@ pub(crate) const IO_STAT: &str = "/sys/block/zram*/io_stat";
 /// The device's size.
 pub(crate) const DISK_SIZE: &str = "/sys/block/zram*/disksize";
 
-/// The parser of `mm_stat`.
+/// Returns the parser of `mm_stat`.
 pub(crate) fn mm_stat() -> NumberColumns {
     NumberColumns::for_file(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
 }
 
-/// The parser of `io_stat`.
+/// Returns the parser of `io_stat`.
 pub(crate) fn io_stat() -> NumberColumns {
     NumberColumns::for_file(IO_STAT)
 }
 
-/// The parser of `disksize`.
+/// Returns the parser of `disksize`.
 pub(crate) fn disk_size() -> NumberColumns {
     NumberColumns::for_file(DISK_SIZE)
 }

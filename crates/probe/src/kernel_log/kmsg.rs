@@ -1,12 +1,12 @@
 //! The kernel log: `/dev/kmsg`, one record for each read.
 //!
 //! Since 3.5 (Documentation/ABI/testing/dev-kmsg): `6,339,5140900,-;text`, where 6 is priority and facility, 339 the
-//! record's number since boot, 5140900 µs of the clock that stands still in suspend. Bytes that are not printable come as
-//! `\x1b`. Each reader of the device reads from the oldest record that is left; records that were
-//! overwritten before they were read are reported once by EPIPE, and how many they were by the gap in their numbers.
+//! record's number since boot, and 5140900 µs on the clock that stands still in suspend. Unprintable bytes are escaped
+//! as `\x1b`. Each reader of the device starts at the oldest record that is left. Records that were overwritten before
+//! they were read are reported once by EPIPE, and the gap in the numbers shows how many there were.
 //!
-//! Where `kernel.dmesg_restrict` is 1 only CAP_SYSLOG may open it; a container has the device seldom. Reading takes 1 to
-//! 2 µs a record and never blocks here. Programs can write to the log, too, but never as the kernel: see
+//! If `kernel.dmesg_restrict` is 1, only CAP_SYSLOG may open it; containers rarely have the device. Reading takes 1 to
+//! 2 µs per record and never blocks here. Programs can write to the log too, but never as the kernel: see
 //! [`is_of_kernel`](Record::is_of_kernel).
 
 use std::fs::File;
@@ -23,10 +23,10 @@ use crate::text;
 /// The device.
 pub const KMSG: &str = "/dev/kmsg";
 
-/// The kernel's own buffer for a record with its dictionary is 8 KiB (`CONSOLE_EXT_LOG_MAX`), since 6.2 2 KiB.
+/// The kernel's own buffer for a record with its dictionary has 8 KiB (`CONSOLE_EXT_LOG_MAX`), since 6.2 2 KiB.
 const RECORD_BYTES_MAX: usize = 16 << 10;
 
-/// The kernel log, open for reading from its oldest record on.
+/// The kernel log, read from its oldest record on.
 #[derive(Debug)]
 pub struct KernelLog {
     file: File,
@@ -38,23 +38,24 @@ pub struct KernelLog {
 pub struct Record {
     /// Its number since boot.
     pub sequence: u64,
-    /// When it was written, on the kernel's own clock: nearly CLOCK_MONOTONIC, from which it drifts by some parts in a
+    /// When it was written, on the kernel's own clock: nearly CLOCK_MONOTONIC, from which it drifts by a few parts per
     /// million, as it is never adjusted.
     pub at: Span,
-    /// Whether the kernel wrote it: what programs write to the device is of another facility, whatever they claim.
+    /// Whether the kernel wrote it: records that programs write to the device have another facility, whatever they
+    /// claim.
     pub is_of_kernel: bool,
-    /// Whether it goes on with the line before (3.5 to 4.8).
+    /// Whether it continues the line before (3.5 to 4.8).
     pub goes_on: bool,
-    /// What it says, with the kernel's escapes undone; it may have several lines.
+    /// The text with the kernel's escapes undone; it may have several lines.
     pub text: String,
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// A record.
     Record(Record),
-    /// Bytes that are no record; there may be more behind it.
+    /// Bytes that are not a record; more records may follow.
     Unreadable,
     /// Nothing more for now.
     Nothing,
@@ -64,7 +65,7 @@ impl KernelLog {
     /// Opens the log.
     ///
     /// # Errors
-    /// [`ReadError`] where it is not there or may not be read.
+    /// [`ReadError`] if it does not exist or may not be read.
     pub fn open(root: &Root) -> Result<Self, ReadError> {
         let path = root.path(KMSG);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -80,10 +81,10 @@ impl KernelLog {
         }
     }
 
-    /// The next record, if there is one; never waits. What was overwritten shows as a gap in the numbers.
+    /// Returns the next record, if there is one; never waits. Overwritten records show as a gap in the numbers.
     ///
     /// # Errors
-    /// [`ReadError`] where the device fails.
+    /// [`ReadError`] if the device fails.
     pub fn read(&mut self) -> Result<Next, ReadError> {
         loop {
             return match rustix::io::read(&self.file, self.buffer.as_mut_slice()) {
@@ -92,7 +93,7 @@ impl KernelLog {
                     let record = self.buffer.get(..length).and_then(parse);
                     Ok(record.map_or(Next::Unreadable, Next::Record))
                 }
-                // EPIPE: the next read gives the oldest record that is left.
+                // EPIPE: the next read returns the oldest record that is left.
                 Err(Errno::INTR | Errno::PIPE) => continue,
                 Err(errno) => Err(ReadError {
                     path: KMSG.to_owned(),
@@ -104,13 +105,13 @@ impl KernelLog {
 }
 
 impl AsFd for KernelLog {
-    /// For waiting until there is more.
+    /// Allows waiting for new records.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// Reads a record as the device gives it. `None` where it is none.
+/// Parses a record of the device; `None` if it is malformed.
 fn parse(record: &[u8]) -> Option<Record> {
     let (prefix, rest) = split(record, b';')?;
     let mut fields = prefix.split(|byte| *byte == b',');
@@ -133,7 +134,8 @@ fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&bytes[..place], &bytes[place + 1..]))
 }
 
-/// `\x0a` as the byte that it stands for. The kernel escapes a backslash, too, so all others are its escapes.
+/// Replaces `\x0a` by the byte that it stands for. The kernel also escapes backslashes, so every backslash starts an
+/// escape.
 fn unescaped(line: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(line.len());
     let mut rest = line;
@@ -154,7 +156,7 @@ fn unescaped(line: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// `x1b` at the start.
+/// Parses `x1b` at the start of the text.
 fn escape(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"x")?.get(..2)?;
     let digit = |byte: &u8| char::from(*byte).to_digit(16);

@@ -1,12 +1,14 @@
-//! The kernel's reports of OOM kills and failed allocations, as the kernel log has them without its prefixes.
+//! The kernel's reports of OOM kills and failed allocations: lines of the kernel log without its prefixes.
 //!
-//! A report is some 20 to 20,000 lines: a **head** (who requested what, and its call trace), the **memory** of the host or
-//! of the cgroup at its limit, the **zones**, the **tasks** that could be killed, and the **kill**. Kernels from 2.6
-//! to 7 print the same things under slowly changing names, each kind of line telling by itself what it is; so every part
-//! has a file here that knows its lines in all their eras, and a report is what its lines fill in.
+//! A report has some 20 to 20,000 lines: a **head** (who requested what, and its call trace), the **memory** of the
+//! host or of the cgroup at its limit, the **zones**, the **tasks** that could be killed, and the **kill**. Kernels
+//! from 2.6 to 7 print the same content under slowly changing names, and each kind of line can be recognised by itself;
+//! so every part has a module that knows its lines in all kernel versions, and each line fills in its part of the
+//! report.
 //!
-//! Logs are cut at both ends, printed newest first, and other lines stand in between: a report begins at the first line
-//! that only a report has, and ends with the kill, where another report begins, or where nothing of it came for long.
+//! Logs are cut at both ends, printed newest first, and mixed with other lines: a report begins at the first line that
+//! only reports have. It ends with the kill, where another report begins, or after too many lines that are not part of
+//! it.
 
 use timeline::KernelReport;
 
@@ -28,15 +30,15 @@ mod zones;
 
 pub use rows::fill;
 
-/// At most so many unknown lines are stored.
+/// The number of unknown lines that are stored.
 const MOST_UNKNOWN: usize = 50;
-/// The characters of an unknown line that are stored.
+/// The number of characters stored of an unknown line.
 const MOST_CHARS: usize = 200;
 /// The longest report: a table of all tasks of a large machine.
 const MOST_LINES: usize = 100_000;
 
-/// Reads the report that begins at the first of the lines, which are without the log's prefixes: how many lines belong to
-/// it, and what it says. `None` where none begins there. No more lines are requested than it takes to find the end.
+/// Reads the report that begins at the first line; the lines have no log prefixes. Returns the number of its lines, and
+/// its content. `None` if no report begins there. It requests no more lines than it needs to find the end.
 pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
     let mut lines = lines.into_iter();
     let first = lines.next()?;
@@ -51,14 +53,14 @@ pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
     Some(reading.finish())
 }
 
-/// Whether a line is one that a report has, and as a whole. Lines that other events of the kernel have too (call traces,
-/// registers) are not.
+/// Whether a line is a complete line of a report. Lines that other kernel events also have (call traces, registers) do
+/// not count.
 pub fn is_line(line: &str) -> bool {
     Draft::default().take(line, 0) == Taken::Yes
 }
 
-/// Whether a report may begin with a line: it names a reason, or heads a part. Lines in the middle of a part could be of
-/// anything.
+/// Whether a report may begin with this line: it names a reason, or is the heading of a part. Lines in the middle of a
+/// part could belong to anything.
 fn begins(line: &str) -> bool {
     let line = line.trim();
     let is_inner = line.starts_with('[') && !line.contains("total_vm")
@@ -83,7 +85,7 @@ fn begins(line: &str) -> bool {
     !is_inner && is_line(line)
 }
 
-/// A report in the reading.
+/// A report while it is read.
 #[derive(Default)]
 struct ReportReader {
     draft: Draft,
@@ -94,8 +96,8 @@ struct ReportReader {
 }
 
 impl ReportReader {
-    /// Reads on as far as the report goes. `seen` has its first line, and gets those that were read. Whether they
-    /// stand in reverse order is the second half of the answer.
+    /// Reads to the end of the report. `seen` has its first line, and receives those that are read. Also returns
+    /// whether the lines are in reverse order.
     fn run<S: AsRef<str>>(seen: &mut Vec<S>, lines: &mut impl Iterator<Item = S>) -> (Self, bool) {
         let mut reading = Self::default();
         let mut at = 0;
@@ -143,8 +145,8 @@ impl ReportReader {
     }
 }
 
-/// How many lines a report has when its end came first: up to the line that names its reason. `None` where that is missing,
-/// as then the order may be another than it seems.
+/// Returns the number of lines of a report in reverse order: up to the line that names its reason. `None` if that is
+/// missing, as the order is then uncertain.
 fn end_of_reversed<S: AsRef<str>>(
     seen: &mut Vec<S>,
     lines: &mut impl Iterator<Item = S>,
@@ -170,7 +172,7 @@ fn end_of_reversed<S: AsRef<str>>(
     None
 }
 
-/// The report of lines that stand in reverse order.
+/// Reads a report whose lines are in reverse order.
 fn reversed<S: AsRef<str>>(lines: &[S]) -> KernelReport {
     let mut turned: Vec<&str> = lines.iter().rev().map(AsRef::as_ref).collect();
     let (reading, _) = ReportReader::run(&mut turned, &mut std::iter::empty());

@@ -1,7 +1,7 @@
 //! Reports of OOM kills and failed allocations, taken from the kernel log as they are written, with their lines.
 //!
-//! A report is many records that come within milliseconds; it is taken when nothing of it has come for a second. At the
-//! start the log holds what happened since boot: what was read before is passed over by its number.
+//! A report has many records that arrive within milliseconds; it is complete when none of it has arrived for a second.
+//! At the start the log has all records since boot: those that were read before are skipped by their number.
 
 use timeline::{Absence, KernelReport, Stamp};
 use units::{Count, Span, WallClock};
@@ -11,36 +11,38 @@ use crate::kernel_file::Root;
 use crate::kernel_log::kmsg::{KernelLog, Next, Record};
 use crate::kernel_log::report;
 
-/// When a report is whole: its lines follow each other within milliseconds, on a thrashing host within tenths.
+/// A report is complete after this pause: its lines follow each other within milliseconds, on a thrashing host within
+/// tenths of a second.
 const SETTLED: Span = Span::from_secs(1);
-/// As much as waits to be whole; a table of 10,000 tasks has 1 MB.
+/// The most bytes that wait for a report to be complete; a table of 10,000 tasks has 1 MB.
 const MOST_WAITING: usize = 2 << 20;
-/// As much of a report as is stored: its beginning, which names the cause, and its end, which names the victim.
+/// The most bytes stored of a report: its beginning, which names the cause, and its end, which names the victim.
 const MOST_KEPT: usize = 64 << 10;
 const END_KEPT: usize = 16 << 10;
-/// For how long a measured difference of clocks holds: at 50 parts in a million they part by a second in this time.
+/// How long a measured difference of clocks is valid: at 50 parts per million they drift apart by a second in this
+/// time.
 const SKEW_HOLDS: Span = Span::from_hours(6);
 
-/// A report, as the log has it.
+/// A report from the log.
 #[derive(Debug, Clone)]
 pub struct Written {
     /// When its first line was written, on all clocks.
     pub stamp: Stamp,
     /// The parsed report.
     pub report: KernelReport,
-    /// Its lines; of a very long one beginning and end.
+    /// Its lines; of a very long report only the beginning and the end.
     pub lines: String,
 }
 
-/// The kernel log, watched for reports. Nothing here waits.
+/// A watch on the kernel log for reports. It never waits.
 #[derive(Debug)]
 pub struct LogWatch {
     log: Option<KernelLog>,
     /// Why the log is not read.
     absence: Option<Absence>,
-    /// The record that comes next; `None` before the first.
+    /// The number of the next record; `None` before the first.
     next: Option<u64>,
-    /// Records that were gone before they were read.
+    /// Records that were overwritten before they were read.
     overwritten: u64,
     reports: u64,
     skew: Skew,
@@ -48,8 +50,7 @@ pub struct LogWatch {
 }
 
 impl LogWatch {
-    /// Opens the log, to read from a record on: the first unread one of this boot; from the oldest where that is
-    /// `None`.
+    /// Opens the log at record `from`: the first unread one of this boot, or the oldest one if that is `None`.
     pub fn open(root: &Root, from: Option<u64>) -> Self {
         let opened = KernelLog::open(root);
         Self {
@@ -63,39 +64,39 @@ impl LogWatch {
         }
     }
 
-    /// The device, to wait for more of it; `None` where it is not read.
+    /// Returns the device, to wait for new records; `None` if the log is not read.
     pub fn device(&self) -> Option<&KernelLog> {
         self.log.as_ref()
     }
 
-    /// Why the log is not read; `None` where it is.
+    /// Returns why the log is not read; `None` if it is.
     pub fn absence(&self) -> Option<&Absence> {
         self.absence.as_ref()
     }
 
-    /// Whether lines wait to be a whole report.
+    /// Whether lines of an incomplete report wait.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.lines.is_empty()
     }
 
-    /// Where the next reader is to continue: what waits here is not reported yet.
+    /// Returns the record at which the next reader must continue: waiting lines are not reported yet.
     pub fn resume_at(&self) -> Option<u64> {
         let first = self.waiting.lines.first().map(|line| line.sequence);
         first.or(self.next)
     }
 
-    /// Records that were overwritten before they were read.
+    /// Returns how many records were overwritten before they were read.
     pub fn overwritten(&self) -> u64 {
         self.overwritten
     }
 
-    /// Reports taken so far.
+    /// Returns the number of reports so far.
     pub fn reports(&self) -> u64 {
         self.reports
     }
 
-    /// Reads what has come. `within`: how long ago it was written at most, zero where it was waited for; `None` where
-    /// unknown, as at the first time.
+    /// Reads new records. `within`: they were written at most this long ago, zero if the caller was waiting for them;
+    /// `None` if unknown, as at the first read.
     pub fn read(&mut self, now: Stamp, within: Option<Span>) {
         let Some(log) = &mut self.log else { return };
         let mut within = within;
@@ -125,7 +126,7 @@ impl LogWatch {
         }
     }
 
-    /// The reports that are whole by now; at the end all that there is.
+    /// Returns the reports that are complete; at the end, also those that are not.
     pub fn settled(&mut self, now: Stamp, is_end: bool) -> Vec<Written> {
         let mut all = Vec::new();
         let skew = self.skew;
@@ -142,16 +143,17 @@ impl LogWatch {
     }
 }
 
-/// How far the kernel's clock is from CLOCK_MONOTONIC: it is never adjusted, so over weeks of uptime they part by minutes.
+/// The offset of the kernel's clock from CLOCK_MONOTONIC: it is never adjusted, so they drift apart by minutes over
+/// weeks of uptime.
 #[derive(Debug, Clone, Copy, Default)]
 struct Skew {
-    /// What must be added to a time of the log, in nanoseconds, and when that was measured.
+    /// The offset to add to a time of the log, in nanoseconds, and when it was measured.
     measured: Option<(i64, Span)>,
 }
 
 impl Skew {
-    /// A record was written just before now, or so long before. Of several measurements the smallest has the least delay in
-    /// it; one that the delay alone explains shows nothing.
+    /// Measures the offset from a record that was written within this span before now. The smallest of several
+    /// measurements has the least delay in it; an offset that the delay alone explains is ignored.
     fn learn(&mut self, at: Span, now: Stamp, within: Span) {
         let Some(awake) = now.awake else { return };
         let ahead = signed(awake).saturating_sub(signed(at));
@@ -164,7 +166,7 @@ impl Skew {
         }
     }
 
-    /// A time of the log on all clocks. Nothing is later than now.
+    /// Converts a time of the log to all clocks; the result is never later than now.
     fn stamp(self, at: Span, now: Stamp) -> Stamp {
         let Some(awake) = now.awake else { return now };
         let ahead = self.measured.map_or(0, |(ahead, _)| ahead);
@@ -185,7 +187,7 @@ fn signed(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// A line of the log that may be of a report.
+/// A line of the log that may belong to a report.
 #[derive(Debug)]
 struct LogLine {
     sequence: u64,
@@ -196,7 +198,7 @@ struct LogLine {
     text: String,
 }
 
-/// Lines from the beginning of a report on, until it is whole.
+/// Lines from the beginning of a report until it is complete.
 #[derive(Debug, Default)]
 struct WaitingLines {
     lines: Vec<LogLine>,
@@ -204,7 +206,7 @@ struct WaitingLines {
 }
 
 impl WaitingLines {
-    /// Takes a record's lines, unless no report is being read and none begins there.
+    /// Adds a record's lines, unless they are outside of a report and none begins there.
     fn take(&mut self, record: Record, read: Span) {
         if !record.is_of_kernel {
             return;
@@ -230,7 +232,7 @@ impl WaitingLines {
         }
     }
 
-    /// Hands on the reports that are whole by now, with their lines, and forgets them and what stands between them.
+    /// Passes complete reports with their lines to `found`, and removes them and the lines between them.
     fn settle(&mut self, now: Span, is_end: bool, mut found: impl FnMut(&[LogLine], KernelReport)) {
         let at_once = is_end || self.bytes > MOST_WAITING;
         let mut done = 0;
@@ -245,7 +247,7 @@ impl WaitingLines {
             if now - last < SETTLED && !at_once {
                 break;
             }
-            // A requested dump (SysRq m) is no event.
+            // A memory dump on request (SysRq m) is not an event.
             done += lines.len();
             if !report.is_memory_dump() {
                 found(lines, report);
@@ -256,7 +258,7 @@ impl WaitingLines {
     }
 }
 
-/// The lines of a report; of a very long one beginning and end, and how many lines are between them.
+/// Returns the lines of a report; of a very long one the beginning, the number of lines left out, and the end.
 fn stored_text(lines: &[LogLine]) -> String {
     let sizes = || lines.iter().map(|line| line.text.len() + 1);
     if sizes().sum::<usize>() <= MOST_KEPT {
@@ -328,7 +330,7 @@ mod tests {
         lines
     }
 
-    /// A watch that was given these lines, a record each, at second 10.
+    /// A watch that received these lines, one per record, at second 10.
     fn watch(lines: &[String]) -> LogWatch {
         let nowhere = tempfile::tempdir().unwrap();
         let mut watch = LogWatch::open(&Root::at(nowhere.path()), None);
@@ -413,14 +415,14 @@ mod tests {
     fn the_kernels_clock_is_brought_in_line_by_what_was_waited_for() {
         let mut skew = Skew::default();
         assert_eq!(skew.stamp(Span::from_secs(70), at(100)), at(70));
-        // What was written at some time in the last two seconds may have been written now or a second ago.
+        // A record from some time in the last two seconds may have been written now or a second ago.
         skew.learn(Span::from_secs(99), at(100), Span::from_secs(2));
         assert_eq!(skew.stamp(Span::from_secs(70), at(100)), at(70));
         // The log is 30 s behind, and the first measurement had a second of delay in it.
         skew.learn(Span::from_secs(69), at(100), Span::ZERO);
         skew.learn(Span::from_secs(80), at(110), Span::ZERO);
         assert_eq!(skew.stamp(Span::from_secs(75), at(120)), at(105));
-        // Nothing is later than now, and an old measurement gives way.
+        // No stamp is later than now, and an old measurement is replaced.
         assert_eq!(skew.stamp(Span::from_secs(119), at(120)), at(120));
         let later = 110 + 7 * 3600;
         skew.learn(Span::from_secs(later - 40), at(later), Span::ZERO);

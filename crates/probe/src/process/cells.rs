@@ -1,4 +1,4 @@
-//! Files of one process below `/proc/PID`, read into cells instead of a row: no strings, no allocation.
+//! Reads files of one process below `/proc/PID` into cells instead of a row: no strings, no allocation.
 //!
 //! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
@@ -12,12 +12,12 @@ use crate::error::ParseError;
 use crate::process::files::ProcessFiles;
 use crate::process::stat;
 
-/// Why a file gave not all its readings.
+/// Why some readings of a file are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// It could not be read: nothing was set.
+    /// The file could not be read: nothing was set.
     Unread(Errno),
-    /// A part of it was wrong: the rest is set.
+    /// A part of it was malformed: the rest is set.
     Malformed(ParseError),
 }
 
@@ -25,20 +25,20 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(crate) struct CellReader {
     files: ProcessFiles,
-    /// Where the parsers of files with names put their readings.
+    /// The row into which files with named fields are parsed.
     row: EntityRow,
     path: String,
     text: Vec<u8>,
-    /// Where in `text` the name of the last `stat` stands.
+    /// Where in `text` the name of the last `stat` is.
     name: (usize, usize),
 }
 
-/// Where paths begin, by which the catalogue and captures know a process's file.
+/// The beginning of a process's paths in the catalogue and in captures.
 const PROC: &str = "/proc/";
 
 impl CellReader {
-    /// Reads `stat`, which has the process's identity: its start, in ticks since boot. Its name is then in
-    /// [`name`](Self::name).
+    /// Reads `stat` and returns the process's start in ticks since boot, which with the PID is its identity. Its name
+    /// is then in [`name`](Self::name).
     pub(crate) fn stat(
         &mut self,
         proc: &Directory,
@@ -53,7 +53,7 @@ impl CellReader {
         self.parse_stat(cells)
     }
 
-    /// The same in the process's own directory.
+    /// Like [`stat`](Self::stat), in the process's own directory.
     pub(crate) fn stat_in(
         &mut self,
         process: &Directory,
@@ -78,7 +78,7 @@ impl CellReader {
         (identity.start, result)
     }
 
-    /// The name that the last [`stat`](Self::stat) had.
+    /// Returns the name in the last [`stat`](Self::stat).
     pub(crate) fn name(&self) -> &[u8] {
         self.text.get(self.name.0..self.name.1).unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl CellReader {
         self.parse(pid, name, cells)
     }
 
-    /// The same in the process's own directory.
+    /// Like [`file`](Self::file), in the process's own directory.
     pub(crate) fn file_in(
         &mut self,
         process: &Directory,
@@ -118,7 +118,7 @@ impl CellReader {
         result.map(|_| ()).map_err(Failure::Malformed)
     }
 
-    /// Reads the service of a process from its `cgroup`; as it was where that cannot be read.
+    /// Reads the service of a process from its `cgroup`; leaves it unchanged if that cannot be read.
     pub(crate) fn service(
         &mut self,
         proc: &Directory,

@@ -12,18 +12,18 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub fn words(&self) -> Vec<&[u8]> {
         let text = self.text.strip_suffix(b"\0").unwrap_or(&self.text);
         text.split(|byte| *byte == 0).collect()
     }
 }
 
-/// The command lines of all processes, one read at a time. Kernel threads, and processes that vanish or forbid it, are left
-/// out.
+/// Returns the command lines of all processes, reading one at a time. Kernel threads, and processes that vanish or may
+/// not be read, are left out.
 ///
 /// # Errors
-/// Where `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn command_lines(root: &Root) -> std::io::Result<impl Iterator<Item = CommandLine>> {
     let entries = std::fs::read_dir(root.path("/proc"))?;
     Ok(entries

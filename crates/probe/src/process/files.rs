@@ -28,7 +28,7 @@ use crate::text;
 const STATM: &str = "/proc/PID/statm";
 const OOM_SCORE_ADJ: &str = "/proc/PID/oom_score_adj";
 
-/// The parsers of a process's files; they remember the files' layout.
+/// Parses the files of a process and remembers their layout.
 #[derive(Debug)]
 pub struct ProcessFiles {
     status: Fields,
@@ -61,7 +61,7 @@ impl ProcessFiles {
     /// Reads the text of the file `name` of process `pid` into its row. `Ok(false)`: this file has no parser.
     ///
     /// # Errors
-    /// The first line that is not what it should be; the other lines are read.
+    /// The first malformed line; the other lines are read.
     pub fn parse(
         &mut self,
         pid: u32,
@@ -86,7 +86,8 @@ impl ProcessFiles {
         .map(|()| true)
     }
 
-    /// Only the memory lines, which stand together, are `name: value`; the others are text or have no fixed form.
+    /// Parses `status`. Only the memory lines, which are adjacent, are `name: value`; the others are text or have no
+    /// fixed form.
     fn status(&mut self, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
         let is_memory = |line: &[u8]| {
             [&b"Vm"[..], b"Rss", b"Hugetlb"]
@@ -108,7 +109,7 @@ impl ProcessFiles {
             } else if let Some(name) = line.strip_prefix(b"Name:\t")
                 && process.label.is_empty()
             {
-                // `stat` has the name unescaped; this one serves where only `status` was saved.
+                // `stat` has the name unescaped; this one is used if only `status` was saved.
                 text::push_lossy(&mut process.label, name);
             }
             rest = rest.get(line.len() + 1..).unwrap_or_default();
@@ -122,7 +123,7 @@ impl ProcessFiles {
     }
 }
 
-/// `size resident shared text lib data dt`, in pages. Only the second is read: `stat` has the size in bytes.
+/// Parses `size resident shared text lib data dt`, in pages. Only the second is read: `stat` has the size in bytes.
 fn statm(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     let resident = text::words(text::trim(text)).nth(1);
     match resident.and_then(text::number) {
@@ -153,7 +154,7 @@ fn oom_score_adj(text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Takes the saved path of a process's file with a parser apart: `/proc/4242/stat` is `(4242, "stat")`.
+/// Splits the saved path of a process's file that has a parser: `/proc/4242/stat` is `(4242, "stat")`.
 pub(crate) fn place(path: &str) -> Option<(u32, &str)> {
     let (pid, name) = path.strip_prefix("/proc/")?.split_once('/')?;
     if !ProcessFiles::NAMES.contains(&name) {
@@ -163,14 +164,14 @@ pub(crate) fn place(path: &str) -> Option<(u32, &str)> {
     Some((pid, name))
 }
 
-/// Finds the row of a process by its PID while its key is not complete yet.
+/// Finds the row of a process by its PID while its key is still incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct RowsByPid(HashMap<u32, usize>);
 
 impl RowsByPid {
-    /// The row of `pid`, made if it is not there yet.
+    /// Returns the row of `pid`; adds it if it is missing.
     pub(crate) fn row<'a>(&mut self, pid: u32, table: &'a mut EntityTable) -> &'a mut EntityRow {
-        // A cleared or another table has other rows than those remembered; then they are searched anew.
+        // A cleared table, or another one, has different rows than remembered; then the row is searched.
         let remembered = self.0.get(&pid).copied();
         let found = remembered.filter(|i| table.rows().get(*i).and_then(pid_of) == Some(pid));
         if found.is_none() && (remembered.is_some() || self.0.len() != table.rows().len()) {
@@ -336,7 +337,7 @@ mod tests {
         let mut parsers = ProcessFiles::default();
         let mut rows = RowsByPid::default();
         let mut sample = Sample::default();
-        // The second round has the files backwards, and meets rows that are reused.
+        // The second round has the files in reverse order, and reuses rows.
         for round in 0..2 {
             sample.clear();
             for i in 0..files.len() {

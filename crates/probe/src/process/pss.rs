@@ -1,8 +1,9 @@
 //! Details of single processes; reading them may wait for the process's own locks.
 //!
-//! `smaps_rollup` walks all page tables of its process while holding the mmap lock, and waits while another holds it: a
-//! recorder reads it on a thread that may wait, for few processes, and pays for it from a budget that it keeps by the
-//! [`PssCost`] of each read. This never decides whom to read, and never reads a process that is not the one that was meant.
+//! `smaps_rollup` walks all page tables of its process under the mmap lock, and waits while another task has that lock:
+//! a recorder reads it on a thread that may wait, for few processes, and within a budget that it keeps by the
+//! [`PssCost`] of each read. This module does not decide which process to read, and never reads another process than
+//! the requested one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,19 +17,19 @@ use crate::error::ParseError;
 use crate::kernel_file::Root;
 use crate::process::cells::{CellReader, Failure};
 
-/// What a read took.
+/// The cost of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PssCost {
     /// CPU time of this thread, nearly all of it in the kernel.
     pub cpu: Duration,
-    /// Time that passed, waiting for locks included.
+    /// Elapsed time, including waits for locks.
     pub wall: Duration,
 }
 
 /// Why there are no details of a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DetailsError {
-    /// It has ended, or its number belongs to another process now.
+    /// It has ended, or another process has its PID now.
     #[error("process {0} has ended")]
     Ended(u32),
     /// This user may not read them.
@@ -37,12 +38,12 @@ pub enum DetailsError {
     /// The file could not be read.
     #[error("cannot read the details of process {0}: {1}")]
     Failed(u32, Errno),
-    /// A file was not what it should be; its other lines are read.
+    /// A file was malformed; its other lines are read.
     #[error(transparent)]
     Malformed(#[from] ParseError),
 }
 
-/// Reads details of one process at a time; keeps its buffers.
+/// Reads details of one process at a time; reuses its buffers.
 #[derive(Debug)]
 pub struct Details {
     proc: PathBuf,
@@ -50,7 +51,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Of processes below `root`.
+    /// Creates a reader for processes below `root`.
     pub fn new(root: &Root) -> Self {
         Self {
             proc: root.path("/proc"),
@@ -58,11 +59,11 @@ impl Details {
         }
     }
 
-    /// Reads `smaps_rollup` and `status` of the process with this number and start (clock ticks since boot) into
-    /// `cells`, in addition to their readings. A kernel thread has neither: its cells stay as they are.
+    /// Reads `smaps_rollup` and `status` of the process with this PID and start (clock ticks since boot) into `cells`,
+    /// which keep their other readings. A kernel thread has neither file: its cells are unchanged.
     ///
     /// # Errors
-    /// [`DetailsError`]; `cells` are then as they were, but for a malformed file: its good lines are there.
+    /// [`DetailsError`]; `cells` are then unchanged, except that a malformed file's good lines are set.
     pub fn read(
         &mut self,
         pid: u32,
@@ -72,8 +73,8 @@ impl Details {
         let before = PssCost::until_now();
         let proc =
             Directory::open(&self.proc).map_err(|errno| DetailsError::from_errno(pid, errno))?;
-        // Files below the process's own directory are of that process or of none: its number may go to another one, the
-        // open directory does not.
+        // Files below the process's own directory belong to that process or to none: another process may get the PID,
+        // but not the open directory.
         let process = proc
             .below(pid)
             .map_err(|errno| DetailsError::from_errno(pid, errno))?;
@@ -109,7 +110,7 @@ impl DetailsError {
 }
 
 impl PssCost {
-    /// What this thread and the clock have counted so far.
+    /// Returns the time used so far by this thread and on the clock.
     fn until_now() -> Self {
         let now = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
         Self {

@@ -1,14 +1,15 @@
-//! Processes by files below `/proc`: `stat` for all, the expensive files for those that matter.
+//! Processes from files below `/proc`: `stat` for all, the expensive files for those that matter.
 //!
 //! `stat` has a process's identity, name, sizes, faults and CPU time. `status` (memory by kind, swap), `io` and
-//! `oom_score_adj` are read of a process that is new, and afterwards when its `stat` changed: of the largest at once, of a
-//! few others in turn. What is not read anew is remembered, so that a process has the same readings in every scan; how
-//! many scans ago it was read is the task's age. "The largest" counts swap, so a process that was swapped out stays among
-//! them. `smaps_rollup` only on request, within a time budget, because it holds the mmap lock of its process.
+//! `oom_score_adj` are read when a process is new, and again after its `stat` changed: at once for the largest, in turn
+//! for a few others. Values of files that are not read again are remembered, so a process has the same readings in
+//! every scan; the task's age counts the scans since they were read. "The largest" counts swap, so a process that was
+//! swapped out stays among them. `smaps_rollup` is read only on request, within a time budget, because it takes the
+//! mmap lock of its process.
 //!
-//! Bounds: 65,536 processes; the expensive files of so many new ones as [`ProcessDetail`] says, of the others later.
-//! Processes that end meanwhile are skipped; files that this user may not read are counted. Cost on 6.18: 6 µs a process
-//! (0.16 µs for each of its threads), 15 µs for its expensive files.
+//! Bounds: 65,536 processes; [`ProcessDetail`] limits for how many new processes the expensive files are read in a
+//! scan, the others follow later. Processes that end meanwhile are skipped; files that this user may not read are
+//! counted. Cost on 6.18: 6 µs per process (0.16 µs for each of its threads), 15 µs for its expensive files.
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -27,23 +28,24 @@ use crate::process::cells::{CellReader, Failure};
 use crate::process::task::{MOST_PROCESSES, Task};
 use crate::text;
 
-/// Of which processes a scan of `/proc` reads the expensive files.
+/// Selects the processes whose expensive files a scan of `/proc` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessDetail {
-    /// Of so many of the largest processes.
+    /// The number of largest processes.
     pub largest: usize,
-    /// Of so many new processes a scan: a fork bomb must not make it long.
+    /// The most new processes per scan: a fork bomb must not make it long.
     pub new: usize,
-    /// Whether each scan stands for itself: files of the largest are read although nothing changed, and the service is
-    /// read with them.
+    /// Whether each scan is complete by itself: files of the largest processes are read even if nothing changed, and
+    /// their service is read too.
     pub is_complete: bool,
-    /// How long reading proportional shares (PSS) may take in all, largest process first. `None`: they are not read.
-    /// No single process's lock is taken for longer than what is left of it, as estimated by its size.
+    /// How long reading proportional shares (PSS) may take in total, largest process first. `None`: they are not read.
+    /// A process is skipped if its mmap lock would be taken for longer than the rest of this time, as estimated by its
+    /// size.
     pub pss: Option<Duration>,
 }
 
 impl ProcessDetail {
-    /// What is remembered from scan to scan is not read again. On a host of 2,000 processes 64 hold nearly all.
+    /// Reads only what changed since the last scan. On a host of 2,000 processes, 64 of them use nearly all memory.
     pub const INCREMENTAL: Self = Self {
         largest: 64,
         new: 1_024,
@@ -51,7 +53,7 @@ impl ProcessDetail {
         pss: None,
     };
 
-    /// Each scan stands for itself. The first one of a large host takes 60 ms longer.
+    /// Each scan is complete by itself. The first one on a large host takes 60 ms longer.
     pub const COMPLETE: Self = Self {
         largest: 64,
         new: 4_096,
@@ -60,12 +62,12 @@ impl ProcessDetail {
     };
 }
 
-/// Processes that are not among the largest, of which a scan reads the expensive files in turn.
+/// The number of other processes whose expensive files a scan reads in turn.
 const MOST_OTHERS: usize = 16;
-/// Cost of `smaps_rollup` for each resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
+/// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 
-/// A scan of `/proc`, ready to be repeated.
+/// A scan of `/proc` that can be repeated.
 #[derive(Debug)]
 pub(crate) struct TaskScan {
     proc: PathBuf,
@@ -73,38 +75,38 @@ pub(crate) struct TaskScan {
     pids: Vec<u32>,
     /// The processes of the last scan by ascending PID.
     known: Vec<Known>,
-    /// Those of the scan before, empty between scans.
+    /// The processes of the previous scan; empty between scans.
     before: Vec<Known>,
-    /// The names of all, one after the other.
+    /// The names of all processes, one after the other.
     names: Vec<u8>,
-    /// What processes hold and where in `known` they are, to find the largest.
+    /// Memory of processes and their index in `known`, to find the largest.
     sizes: Vec<(Bytes, usize)>,
-    /// Processes that are not among the largest have their turn from this PID on.
+    /// The PID at which the turn of the smaller processes continues.
     turn: u32,
 }
 
-/// A process as it was read last.
+/// The last readings of a process.
 #[derive(Debug, Clone)]
 struct Known {
     pid: u32,
     start: u64,
-    /// Where in `names` its name stands.
+    /// Where its name is in `names`.
     name: Range<usize>,
     cells: ProcessCells,
-    /// Empty where it is in none, or was not read.
+    /// Empty if it is in none, or was not read.
     service: String,
     /// Scans since the expensive files were read.
     age: u32,
-    /// Whether they were read at all, and whether `stat` changed since.
+    /// Whether the files were ever read, and whether `stat` changed since.
     is_read: bool,
     is_changed: bool,
     is_large: bool,
-    /// This user may not read its `io`: it is not tried again.
+    /// Whether this user may not read its `io`, which is then not tried again.
     is_io_denied: bool,
 }
 
 impl TaskScan {
-    /// Of the processes below `root`.
+    /// Creates a scan of the processes below `root`.
     pub(crate) fn new(root: &Root) -> Self {
         Self {
             proc: root.path("/proc"),
@@ -118,7 +120,7 @@ impl TaskScan {
         }
     }
 
-    /// Shows every process once, by ascending PID, and each text as it is read.
+    /// Passes every process to `visit` once, by ascending PID, and each text to `sink` as it is read.
     pub(crate) fn each(
         &mut self,
         detail: ProcessDetail,
@@ -134,7 +136,7 @@ impl TaskScan {
         self.rank(detail.largest);
         self.read_expensive(&proc, detail, sink, &mut walk);
         if let Some(budget) = detail.pss {
-            // What new processes have in swap is known only now.
+            // The swap of new processes is known only now.
             self.rank(detail.largest);
             self.read_pss(&proc, budget, sink, &mut walk);
         }
@@ -152,7 +154,7 @@ impl TaskScan {
         walk
     }
 
-    /// Opens `/proc` and notes the PIDs in it, ascending.
+    /// Opens `/proc` and lists its PIDs, ascending.
     fn list(&mut self, walk: &mut Walk) -> Result<Directory, Errno> {
         let pids = &mut self.pids;
         pids.clear();
@@ -167,14 +169,14 @@ impl TaskScan {
             }
             ControlFlow::Continue(())
         })?;
-        // The kernel lists them so; a directory of saved files need not.
+        // The kernel lists PIDs in order; a directory of saved files may not.
         if !pids.is_sorted() {
             pids.sort_unstable();
         }
         Ok(proc)
     }
 
-    /// Reads `stat` of all, and joins them with those of the scan before.
+    /// Reads `stat` of all processes, and joins them with those of the previous scan.
     fn read_stat(&mut self, proc: &Directory, sink: Sink<'_>, walk: &mut Walk) {
         std::mem::swap(&mut self.known, &mut self.before);
         self.known.reserve(self.before.len());
@@ -204,7 +206,7 @@ impl TaskScan {
         }
     }
 
-    /// Marks the largest; their sizes are then the first ones.
+    /// Marks the largest processes; `sizes` then has only those.
     fn rank(&mut self, largest: usize) {
         self.sizes.clear();
         for (index, known) in self.known.iter_mut().enumerate() {
@@ -231,7 +233,7 @@ impl TaskScan {
         walk: &mut Walk,
     ) {
         let (mut new, mut others) = (detail.new, MOST_OTHERS);
-        // Where all had their turn, the first ones are next.
+        // After all had their turn, it starts with the first ones again.
         let mut next_turn = 0;
         for known in &mut self.known {
             let is_due = if known.has_no_memory() {
@@ -255,10 +257,10 @@ impl TaskScan {
         self.turn = next_turn;
     }
 
-    /// Reads the shares of the largest, largest first, as far as the time allows.
+    /// Reads the shares of the largest processes, largest first, within the time budget.
     fn read_pss(&mut self, proc: &Directory, budget: Duration, sink: Sink<'_>, walk: &mut Walk) {
         self.sizes.sort_unstable_by(|a, b| b.cmp(a));
-        // This crate reads the machine, and its clock is a part of that; the pure crates have none.
+        // This crate reads the machine, including its clock; the pure crates have no clock.
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         for (_, index) in &self.sizes {
@@ -267,7 +269,7 @@ impl TaskScan {
                 break;
             }
             let known = &mut self.known[*index];
-            // The largest may not fit where a smaller one still does.
+            // A smaller process may still fit after a larger one did not.
             if pss_cost(known.resident()) <= left {
                 let (pid, cells) = (known.pid, &mut known.cells);
                 let result = self.files.file(proc, pid, "smaps_rollup", cells, sink);
@@ -277,7 +279,7 @@ impl TaskScan {
     }
 }
 
-/// How long `smaps_rollup` will hold the mmap lock of a process of this size.
+/// Returns how long `smaps_rollup` will take the mmap lock of a process of this size.
 fn pss_cost(resident: Bytes) -> Duration {
     let mib = u32::try_from(resident.get() >> 20).unwrap_or(u32::MAX);
     PSS_COST_PER_MIB.saturating_mul(mib.saturating_add(1))
@@ -305,11 +307,11 @@ impl Known {
         }
     }
 
-    /// Takes over what `stat` says now.
+    /// Takes over the readings of the new `stat`.
     fn renew(&mut self, stat: &ProcessCells) {
         self.age = self.age.saturating_add(1);
         self.is_changed |= differs(&self.cells, stat);
-        // What became a zombie has no memory that `status` would show; it must not keep what it had.
+        // A process that became a zombie has no memory lines in `status`; it must not keep its old values.
         let size = stat.get(PROC_SIZE);
         if size != self.cells.get(PROC_SIZE) && size.unwrap_or_default() == Bytes::ZERO {
             self.cells.clear();
@@ -320,19 +322,19 @@ impl Known {
         }
     }
 
-    /// A kernel thread or a zombie.
+    /// Whether it is a kernel thread or a zombie.
     fn has_no_memory(&self) -> bool {
         self.cells.get(PROC_SIZE).unwrap_or_default() == Bytes::ZERO
     }
 
     fn resident(&self) -> Bytes {
-        // Only the order of processes depends on the page size here, so this machine's serves below a foreign root too.
+        // The page size only affects the order of processes here, so this machine's serves below a foreign root too.
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         let pages = self.cells.get(PROC_RSS).unwrap_or(Pages::ZERO);
         Bytes::new(pages.get().saturating_mul(page))
     }
 
-    /// What it has in memory and in swap.
+    /// Returns its memory in RAM and swap.
     fn size(&self) -> Bytes {
         self.resident() + self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO)
     }
@@ -365,7 +367,8 @@ impl Known {
     }
 }
 
-/// Whether a process did anything that would show in its expensive files. All of it takes faults or CPU time.
+/// Whether the process did anything that its expensive files would show. All such activity causes faults or uses CPU
+/// time.
 fn differs(before: &ProcessCells, now: &ProcessCells) -> bool {
     before.get(PROC_MINFLT) != now.get(PROC_MINFLT)
         || before.get(PROC_MAJFLT) != now.get(PROC_MAJFLT)
@@ -393,7 +396,7 @@ mod tests {
     use timeline::{EntityRow, Sample};
     use units::Count;
 
-    /// A process with `pages` resident and `swap` KiB swapped out.
+    /// Creates a process with `pages` resident and `swap` KiB swapped out.
     fn process(root: &Path, pid: u32, start: u64, pages: u64, swap: u64) {
         let at = root.join(format!("proc/{pid}"));
         fs::create_dir_all(&at).unwrap();
@@ -559,10 +562,10 @@ mod tests {
         process(root.path(), 11, 1, 100, 0);
         let mut tasks = tasks(&root, 9);
         rows(&mut tasks);
-        // Its directory is still listed, its files are gone: a process that ends during the scan.
+        // Its directory is still listed but its files are gone: a process that ends during the scan.
         fs::remove_dir_all(root.path().join("proc/11")).unwrap();
         fs::create_dir(root.path().join("proc/11")).unwrap();
-        // Another process with a PID that was used before.
+        // Another process with a reused PID.
         process(root.path(), 10, 500, 100, 0);
         let (sample, walk) = rows(&mut tasks);
         let one = Walk {

@@ -1,20 +1,20 @@
 //! A process's memory as shares: `/proc/PID/smaps_rollup`, the sum over its mappings.
 //!
-//! Since 4.14; the `Pss_*` split 5.4. "kB" there are KiB. Needs the right to trace the process (its owner, or root).
-//! Pages shared by *n* processes count 1/*n* in `Pss*`, so these sums over processes add up to what they hold.
+//! Since 4.14; the `Pss_*` split 5.4. "kB" there are KiB. Needs the right to trace the process (its owner, or root). A
+//! page shared by *n* processes counts 1/*n* in `Pss*`, so sums over processes are the memory they use together.
 //!
-//! Cost: 9 µs and 2.3 to 3.5 µs for each resident MiB with 4 KiB pages (0.2 s for 64 GiB), **while holding the process's
-//! mmap lock**: its page faults and mappings wait that long. Ask for few, and never for the same one in a tight loop.
+//! Cost: 9 µs and 2.3 to 3.5 µs for each resident MiB with 4 KiB pages (0.2 s for 64 GiB), **under the process's mmap
+//! lock**: its page faults and mappings wait that long. Read few processes, and never the same one in a tight loop.
 
 use timeline::Row;
 
 use crate::error::ParseError;
 use crate::fields::Fields;
 
-/// Reads the text into the process's row. The first line names the address range and is no field.
+/// Reads the text into the process's row. The first line has the address range and is not a field.
 ///
 /// # Errors
-/// The first line that holds no number; the other lines are read.
+/// The first line without a number; the other lines are read.
 pub(crate) fn parse(fields: &mut Fields, text: &[u8], row: &mut Row) -> Result<(), ParseError> {
     let head = memchr::memchr(b'\n', text).map_or(text.len(), |end| end + 1);
     let (skipped, rest) = if text[..head].first().is_some_and(u8::is_ascii_uppercase) {

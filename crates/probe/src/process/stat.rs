@@ -3,10 +3,10 @@
 //! One line of blank-separated fields, counted from 1. Times are USER_HZ ticks, `vsize` is bytes, `rss` is pages.
 //! Kernel threads (kswapd0, kcompactd0, khugepaged) have one too, with sizes 0; their CPU time is the cost of reclaim.
 //!
-//! Traps: field 2, the name in parentheses, is chosen by the process and may hold blanks, parentheses, newlines and
-//! escape sequences, so fields are counted from the *last* `)`; what a terminal must not see is for the printer to
-//! replace. `rss` is summed lazily and may lag by 64 pages a thread before 6.2. Readable by everybody; no lock on memory.
-//! Cost: 6 µs, and 0.16 µs for each thread.
+//! Traps: field 2, the name in parentheses, is chosen by the process and may contain blanks, parentheses, newlines and
+//! escape sequences, so fields are counted from the *last* `)`; whoever prints the name must replace what a terminal
+//! must not receive. `rss` is summed lazily and may lag by 64 pages per thread before 6.2. Readable by every user; no
+//! lock on memory. Cost: 6 µs, and 0.16 µs for each thread.
 
 use std::fmt::Write as _;
 
@@ -23,14 +23,14 @@ use crate::text;
 
 /// The first field after the name.
 const STATE: usize = 3;
-/// The field that, with the PID, distinguishes a process from a later one of the same PID.
+/// The field that, with the PID, distinguishes a process from a later one with the same PID.
 const START: usize = 22;
-/// All kernels in use write at least up to here; fields beyond came later.
+/// All kernels in use have at least these fields; those beyond came later.
 const ALWAYS: usize = 24;
-/// Nothing is wanted from the fields beyond.
+/// The last field that is used.
 const LAST: usize = 42;
 
-/// Which field is which signal.
+/// The signal of each field.
 const FIELDS: [(usize, SignalId); 9] = [
     (4, PROC_PARENT.id()),
     (10, PROC_MINFLT.id()),
@@ -43,18 +43,18 @@ const FIELDS: [(usize, SignalId); 9] = [
     (42, PROC_BLKIO_DELAY.id()),
 ];
 
-/// What identifies a process, from its text.
+/// The identity of a process, from its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatIdentity<'a> {
     pub(crate) name: &'a [u8],
-    /// Clock ticks since boot; `None` where the text is cut or wrong.
+    /// Clock ticks since boot; `None` if the text is cut or malformed.
     pub(crate) start: Option<u64>,
 }
 
 /// Reads the text into the process's row: readings, the name as its label, and the start time into its key.
 ///
 /// # Errors
-/// The first field that is no number, or is missing; the others are read.
+/// The first field that is missing or not a number; the others are read.
 pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
     let row = &mut process.row;
     let (identity, result) = read(text, |signal, value| row.set_raw(signal, value));
@@ -81,7 +81,7 @@ pub(crate) fn read(
         return (None, Err(no_name(text)));
     }
     let mut start = None;
-    // The name may hold newlines, so the line is counted where the rest of the fields stands.
+    // The name may contain newlines, so the line number is that of the remaining fields.
     let line = || 1 + memchr::memchr_iter(b'\n', &text[..close]).count();
     let mut first = First::default();
     let mut wanted = FIELDS.iter().peekable();
@@ -112,7 +112,7 @@ fn no_name(text: &[u8]) -> ParseError {
     ParseError::new(PROCESS_STAT, 1, "a name in parentheses", text)
 }
 
-/// Writes the process's identity. Without `stat` the start is not known and written 0.
+/// Writes the process's identity. Without `stat` the start is unknown and written as 0.
 pub(crate) fn set_key(pid: u32, start: u64, process: &mut EntityRow) {
     process.key.clear();
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! Blocks that several parts of the page have: a section with its heading, a command to copy.
+//! Blocks that several parts of the page use: a section with its heading, a command to copy.
 
 use super::escape::{Html, Tag, tag};
 
@@ -19,7 +19,7 @@ pub(super) fn section(
     });
 }
 
-/// A command that can be copied; nothing where there is none.
+/// Draws a command that can be copied; nothing if it is empty.
 pub(super) fn command(html: &mut Html, when: &str, text: &str) {
     if text.trim().is_empty() {
         return;

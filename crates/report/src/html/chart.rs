@@ -1,4 +1,4 @@
-//! Charts: a place for the script to draw in, what the curves say in words, and a table for whoever has no script.
+//! Charts: a place for the script to draw in, a sentence on the curves, and a table for readers without a script.
 
 use super::block::section;
 use super::escape::{Html, Tag, tag};
@@ -6,11 +6,11 @@ use super::{ComparedSide, Scene, memory, run_up};
 use crate::model::{Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
-/// So many moments of curves are in their table …
+/// At most 12 rows in a chart's table.
 const MOST_ROWS: usize = 12;
-/// … and where there are many curves, so many values.
+/// At most 48 values in a chart's table: with many curves it has fewer rows.
 const MOST_VALUES: usize = 48;
-/// With fewer moments a table would show nothing.
+/// At least 6 rows, however many curves: fewer would show nothing.
 const FEWEST_ROWS: usize = 6;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
@@ -42,14 +42,14 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// Which part of several is drawn.
+/// Says which part of the source the charts show, if it is not all.
 fn part(html: &mut Html, scene: &Scene<'_>) {
     if let Some(text) = &scene.page.part {
         html.tagged(Tag::of("p", "part"), text);
     }
 }
 
-/// Charts that show no news, in a line that opens.
+/// Draws the charts without news below one line that unfolds them.
 fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
     if charts.is_empty() {
         return;
@@ -69,7 +69,7 @@ fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
     });
 }
 
-/// A chart; of two sources that are compared its title stands above both.
+/// Draws a chart. When two sources are compared, its title stands above both.
 pub(super) fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet: bool) {
     let chart = &scene.picture.charts[index];
     let class = match (chart.is_wide(), is_quiet) {
@@ -146,7 +146,7 @@ fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
     });
 }
 
-/// Whether a series is anything but 0 throughout, which its chart's sentence says already.
+/// Whether a series is not 0 throughout; the chart's sentence already names those that are.
 fn has_news(scene: &Scene<'_>, chart: usize, series: usize) -> bool {
     let ends = scene.picture.least_and_most(SeriesIndex { chart, series });
     ends.is_some_and(|(least, most)| least < 0.0 || most > 0.0)
@@ -169,7 +169,7 @@ fn row(html: &mut Html, scene: &Scene<'_>, (chart, series): (usize, &[usize]), c
     });
 }
 
-/// Columns for a chart's table: spread over the picture, and the moments that matter.
+/// Returns the columns of a chart's table: some spread over the picture, and the times that matter.
 fn instants(scene: &Scene<'_>, chart: usize, series: usize) -> Vec<usize> {
     let times = scene.picture.times();
     let Some(last) = times.len().checked_sub(1) else {
@@ -189,8 +189,8 @@ fn instants(scene: &Scene<'_>, chart: usize, series: usize) -> Vec<usize> {
     columns
 }
 
-/// Where the findings that a chart proves were worst: each at the peak of its evidence in this chart, and the moment that
-/// the report accounts for.
+/// Returns the worst columns of the findings that a chart proves: the peak of each finding's evidence in this chart,
+/// and the time of the report's accounting.
 fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
     let picture = scene.picture;
     let column = |at_s: f64| {
@@ -223,7 +223,7 @@ fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
     columns
 }
 
-/// The series of a chart that shows the first rising evidence of a finding.
+/// Returns the series of a chart that shows a finding's first rising evidence.
 fn shown_by(scene: &Scene<'_>, chart: usize, finding: &Finding) -> Option<SeriesIndex> {
     let rising = finding
         .evidence

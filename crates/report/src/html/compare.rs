@@ -1,8 +1,8 @@
-//! The page of `memtide compare`: the sentence on top, then both sources side by side, in the words of the terminal and with
+//! The page of `memtide compare`: the headline, then both sources side by side, in the words of the terminal and with
 //! the blocks of the report's page.
 //!
-//! Every chart stands twice, before and after, on one scale; the script lays one cursor over both ([`opening`] says where).
-//! Without it the page is complete text.
+//! Every chart is drawn twice, before and after, on one scale; the script puts one cursor on both ([`opening`] says
+//! where). Without the script the page is complete text.
 
 mod amounts;
 mod charts;
@@ -24,10 +24,10 @@ use crate::model::{CompareReport, Direction, Level, Severity, Side};
 use crate::phrases::compare::{self as phrases, Extent};
 use crate::phrases::source::host_items;
 
-/// What this page has of style beside the report's.
+/// Style that only this page needs, added to the report's.
 const STYLE: &str = include_str!("../../assets/compare.css");
 
-/// The page, as one file.
+/// Returns the page as one file.
 pub fn compare(report: &CompareReport, before: &Page, after: &Page, screen: &Screen) -> String {
     let both = Both {
         report,
@@ -81,7 +81,7 @@ fn host_line(html: &mut Html, report: &CompareReport) {
     });
 }
 
-/// What people know the sides by: their hosts where these are two, else their files.
+/// Returns the names of the sides: their hosts if these differ, else their files.
 fn names(report: &CompareReport) -> (String, String) {
     let sides = [&report.before, &report.after];
     let [before, after] = sides.map(|side| side.host.hostname.clone());
@@ -98,7 +98,7 @@ fn names(report: &CompareReport) -> (String, String) {
 }
 
 fn draw_verdict(html: &mut Html, report: &CompareReport) {
-    // What is neither better nor worse has no sign and no colour of a severity.
+    // A change that is neither better nor worse has no sign and no severity colour.
     let level = match report.direction {
         Direction::Better | Direction::Same => Some(Level::Ok),
         Direction::Different => None,
@@ -124,7 +124,7 @@ fn draw_verdict(html: &mut Html, report: &CompareReport) {
     });
 }
 
-/// Which host, when, and how each side stood by itself.
+/// Draws the host, the time and the verdict of each side.
 fn sides(html: &mut Html, both: &Both<'_>) {
     let reports = [&both.report.before, &both.report.after];
     section(html, ("sides", "sides-heading"), "The two", |html| {
@@ -148,7 +148,7 @@ fn sides(html: &mut Html, both: &Both<'_>) {
     });
 }
 
-/// A side's headline, without the sentence that the comparison's headline repeats.
+/// Returns a side's headline, without the sentence that the comparison's headline repeats.
 fn own_words(side: &Side, report: &CompareReport) -> String {
     let (first, rest) = match side.headline.split_once(". ") {
         Some((first, rest)) => (first, rest),
@@ -162,7 +162,7 @@ fn own_words(side: &Side, report: &CompareReport) -> String {
         .to_owned()
 }
 
-/// Where the script puts what the cursor reads on each side.
+/// Draws the place where the script writes the readings at the cursor for each side.
 fn navigator(html: &mut Html, both: &Both<'_>) {
     if !both.sides().iter().any(|(_, scene)| scene.has_charts()) {
         return;

@@ -1,4 +1,4 @@
-//! A file of HTML that holds all it needs: its head with the policy that forbids everything else, and its style.
+//! A self-contained HTML file: its head with the content security policy and the style, and its body.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,16 +7,16 @@ use super::escape::{Html, tag};
 /// The pages' style, made in `web/`.
 pub(super) const STYLE: &str = include_str!("../../assets/page.css");
 
-/// What a file has beside its body.
+/// The head of a file.
 pub(super) struct DocumentHead<'a> {
     pub(super) title: &'a str,
-    /// Style beside that of all pages.
+    /// Style added to that of all pages.
     pub(super) style: &'static str,
     /// The script that the body holds, if any.
     pub(super) script: Option<&'a str>,
 }
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn draw(page: &DocumentHead<'_>, body: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::default();
     html.raw("<!doctype html>\n<html lang=\"en\">\n");
@@ -46,7 +46,7 @@ fn head(html: &mut Html, page: &DocumentHead<'_>) {
         .raw("</style>");
 }
 
-/// What a policy names an element's text by.
+/// Returns the hash by which a content security policy names an element's text.
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     format!("sha256-{}", data_encoding::BASE64.encode(&digest))

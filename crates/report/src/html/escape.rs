@@ -1,36 +1,36 @@
-//! The one way into the page: markup is what this program's own source holds, everything else is text.
+//! The only writer of the page: markup comes from this program's source, everything else is text.
 //!
-//! Markup can only be a `&'static str`, so no name of a process can become a tag, an attribute or a class. Text is made
-//! plain first ([`crate::plain`]: what steers, hides or reorders is written out, what never ends is cut) and then written for HTML. No
-//! text stands in an element that a browser reads as code: [`json`] is for those.
+//! Markup can only be a `&'static str`, so no name of a process can become a tag, an attribute or a class. Text is
+//! first made plain ([`crate::plain`]: control, hidden and reordering characters are written out, overlong text is
+//! cut), then escaped for HTML. No text goes into an element that a browser reads as code; [`json`] is for those.
 
 use std::fmt::{Display, Write as _};
 
 use crate::plain::harmless;
 
-/// HTML as it is written.
+/// HTML under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Html(String);
 
 impl Html {
-    /// All that was written.
+    /// Returns the HTML.
     pub(crate) fn finish(self) -> String {
         self.0
     }
 
-    /// Markup of our own, as it is.
+    /// Adds markup of this program unchanged.
     pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Text, whoever wrote it.
+    /// Adds text from any origin, escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.0.push_str(&plain(text));
         self
     }
 
-    /// Text of several lines, for an element that keeps them.
+    /// Adds text of several lines, for an element that keeps line breaks.
     pub(crate) fn lines(&mut self, text: &str) -> &mut Self {
         for (i, line) in text.lines().enumerate() {
             self.raw(if i > 0 { "\n" } else { "" }).text(line);
@@ -38,7 +38,7 @@ impl Html {
         self
     }
 
-    /// A tag with what is in it.
+    /// Adds an element with its contents.
     pub(crate) fn within(&mut self, tag: Tag, inside: impl FnOnce(&mut Self)) -> &mut Self {
         self.open(&tag);
         inside(self);
@@ -48,14 +48,14 @@ impl Html {
         self
     }
 
-    /// A tag with text in it.
+    /// Adds an element that holds text.
     pub(crate) fn tagged(&mut self, tag: Tag, text: &str) -> &mut Self {
         self.within(tag, |html| {
             html.text(text);
         })
     }
 
-    /// A tag that holds nothing and is not closed.
+    /// Adds an empty element, which is not closed.
     pub(crate) fn open(&mut self, tag: &Tag) -> &mut Self {
         self.0.push('<');
         self.0.push_str(tag.name);
@@ -64,13 +64,13 @@ impl Html {
         self
     }
 
-    /// What a script of the page reads, in an element that runs nothing.
+    /// Adds JSON for the page's script, in an element that is not executed.
     pub(crate) fn json(&mut self, json: &str) -> &mut Self {
         self.0.push_str(&self::json(json));
         self
     }
 
-    /// Characters of base64, which are neither text nor markup; anything else is left out.
+    /// Adds base64, which needs no escaping; any other character is dropped.
     pub(crate) fn base64(&mut self, encoded: &str) -> &mut Self {
         let is_base64 = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
         self.0.extend(encoded.chars().filter(is_base64));
@@ -78,14 +78,14 @@ impl Html {
     }
 }
 
-/// The beginning of an element: its name and attributes.
+/// The start tag of an element: its name and attributes.
 #[derive(Debug, Clone)]
 pub(crate) struct Tag {
     name: &'static str,
     attributes: String,
 }
 
-/// An element without attributes.
+/// A tag without attributes.
 pub(crate) const fn tag(name: &'static str) -> Tag {
     Tag {
         name,
@@ -94,37 +94,37 @@ pub(crate) const fn tag(name: &'static str) -> Tag {
 }
 
 impl Tag {
-    /// An element of a class, or of several.
+    /// A tag with one class or several.
     pub(crate) fn of(name: &'static str, class: &'static str) -> Self {
         tag(name).with("class", class)
     }
 
-    /// An element of a class, coloured by severity.
+    /// A tag with a class and the class of a severity.
     pub(crate) fn standing(name: &'static str, class: &str, standing: &'static str) -> Self {
         tag(name).with("class", &format!("{class} {standing}"))
     }
 
-    /// With an attribute of anybody's text.
+    /// Adds an attribute with text from any origin.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         // Writing to a String cannot fail.
         let _ = write!(self.attributes, " {name}=\"{}\"", plain(value));
         self
     }
 
-    /// With an attribute of our own text, however long, that needs no escaping but of quotes.
+    /// Adds an attribute with text of this program, of any length; only quotes are escaped.
     pub(crate) fn with_own(mut self, name: &'static str, value: &str) -> Self {
         let value = value.replace('&', "&amp;").replace('"', "&quot;");
         let _ = write!(self.attributes, " {name}=\"{value}\"");
         self
     }
 
-    /// With an attribute of a value that prints itself.
+    /// Adds an attribute with a formatted value.
     pub(crate) fn showing(self, name: &'static str, value: impl Display) -> Self {
         self.with(name, &value.to_string())
     }
 }
 
-/// Text for HTML, in elements and in quoted attributes alike.
+/// Returns text escaped for HTML, both in elements and in quoted attributes.
 fn plain(text: &str) -> String {
     let text = harmless(text);
     let mut safe = String::with_capacity(text.len() + 16);
@@ -141,7 +141,7 @@ fn plain(text: &str) -> String {
     safe
 }
 
-/// JSON that may stand in a `script` element: nothing in it ends that element, and old parsers of JavaScript read it, too.
+/// Returns JSON that is safe in a `script` element: nothing ends that element, and old JavaScript parsers accept it.
 fn json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len() + 64);
     for c in json.chars() {

@@ -1,4 +1,4 @@
-//! What happened, in order of time.
+//! Events, in order of time.
 
 use super::Scene;
 use super::block::section;
@@ -6,7 +6,7 @@ use super::escape::{Html, Tag, tag};
 use crate::model::EventEntry;
 use crate::model::page::is_main;
 
-/// A page with more would be a log.
+/// At most 300 events; the rest is counted.
 const EVENTS_MAX: usize = 300;
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
@@ -26,7 +26,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// All where they are few; else those first that explain what charts show.
+/// Returns all events if they fit, else first those that explain what charts show.
 fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
     let main = all.iter().filter(|event| is_main(event)).count();
     let mut room_for_main = EVENTS_MAX;

@@ -1,4 +1,4 @@
-//! The host's settings with what they mean; those that a finding relies on stand out.
+//! The host's settings with their meaning; those that a finding relies on stand out.
 
 use timeline::facts;
 
@@ -10,7 +10,7 @@ use crate::model::Changed;
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let known: Vec<_> = facts::ALL
         .iter()
-        // The kernel's command line may hold secrets, and the page is mailed.
+        // The kernel's command line may hold secrets, and pages are sent by mail.
         .filter(|fact| fact.name != facts::KERNEL_CMDLINE.name)
         .filter_map(|fact| Some((fact, scene.page.facts.text(*fact)?)))
         .collect();
@@ -47,7 +47,7 @@ fn row(html: &mut Html, tr: Tag, (name, value, meaning): (&str, &str, &str)) {
     });
 }
 
-/// Whether a finding names it as evidence.
+/// Whether a finding names the setting as evidence.
 fn relied_on(scene: &Scene<'_>, name: &str) -> bool {
     let all = scene.report.findings.iter().chain(&scene.report.notes);
     let mut signals = all
@@ -56,7 +56,7 @@ fn relied_on(scene: &Scene<'_>, name: &str) -> bool {
     signals.any(|signal| signal == Some(name))
 }
 
-/// What is known of the host apart from settings.
+/// Returns the facts of the host that are not settings.
 fn of_host(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     let facts = &scene.page.facts;
     let mut rows = Vec::new();
@@ -88,7 +88,7 @@ fn of_host(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Settings that changed: what began with one is often its doing.
+/// Draws settings that changed: a problem that began with a change is often caused by it.
 fn changed(html: &mut Html, scene: &Scene<'_>, changed: &[Changed]) {
     if changed.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The four figures below the verdict: what proves the leading finding, or the tightest moments where nothing is wrong.
+//! The four figures below the verdict: evidence of the leading finding, or the tightest readings if nothing is wrong.
 
 use chart::{ChartSeries, ChartUnit};
 use timeline::AnySignal as _;
@@ -12,17 +12,17 @@ use crate::model::page::unit;
 use crate::model::{Evidence, Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
-/// More would not be read.
+/// At most 4 figures, as many as are read at a glance.
 const FIGURES_MAX: usize = 4;
-/// Longer names are cut where figures stand side by side.
+/// At most 32 characters of a name, as figures stand side by side.
 const LONGEST_NAME: usize = 32;
 
-/// One of them.
+/// One figure.
 struct KeyFigure<'a> {
     name: String,
     value: String,
     about: String,
-    /// The series that it is taken from; `None` where no chart shows it.
+    /// The series that it is read from; `None` where no chart shows it.
     at: Option<SeriesIndex>,
     spark: Spark<'a>,
 }
@@ -48,7 +48,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// Of the leading finding, what is available at worst, and then the usual figures.
+/// Returns the figures: first the leading finding's evidence, then the usual ones, available memory first.
 fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     let leading = scene.report.findings.first();
     let mut figures = leading.map_or_else(Vec::new, |finding| of_finding(scene, finding));
@@ -72,7 +72,7 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     figures
 }
 
-/// Evidence that a series shows, each series once. What is available has a figure of its own.
+/// Returns evidence that a series shows, each series once. Available memory is left to its own figure.
 fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<KeyFigure<'a>> {
     let mut figures: Vec<KeyFigure<'a>> = Vec::new();
     for evidence in &finding.evidence {
@@ -95,8 +95,8 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<KeyFigure<'
     figures
 }
 
-/// The series that shows a piece of evidence in the same unit, and its value as people read it; what was measured beside the
-/// proof and stayed on the calm side is no figure.
+/// Returns the series that shows a line of evidence in the same unit, and the value as readers see it. `None` for a
+/// reading that did not cross its threshold.
 fn measured<'e>(
     scene: &Scene<'_>,
     finding: &Finding,
@@ -109,7 +109,7 @@ fn measured<'e>(
     (is_same && evidence.counts()).then_some((at, value))
 }
 
-/// The graph of the series that shows a piece of evidence.
+/// Returns the graph of the series that shows a line of evidence.
 pub(super) fn of_evidence<'a>(
     scene: &'a Scene<'_>,
     finding: &Finding,
@@ -131,12 +131,12 @@ pub(super) fn of_evidence<'a>(
     }
 }
 
-/// Whether a chart's values are in the unit of this name, as evidence has it.
+/// Whether a chart's unit is the one named in evidence.
 fn measures(of_chart: ChartUnit, name: &str) -> bool {
     unit(of_chart) == name || of_chart == ChartUnit::Share && name == "ratio"
 }
 
-/// The graph of a series, over all of the picture.
+/// Returns the graph of a series over the whole picture.
 pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: SeriesIndex, keep: Keep) -> Spark<'a> {
     let cells = scene.picture.cells(at);
     let values = cells.map_or(&[][..], |cells| match (&cells.extremes, keep) {
@@ -152,8 +152,8 @@ pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: SeriesIndex, keep: Keep) -
     }
 }
 
-/// What a series is called where its chart is not beside it: with the chart's name where there is room. Of a signal that
-/// takes more into account than the series the chart's name is true.
+/// Returns a series' name for use away from its chart, with the chart's name if both fit. If the signal covers more
+/// than the series, or the chart has only this one, the chart's name.
 fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
     let chart = &scene.picture.charts[at.chart];
     let series: &ChartSeries = &chart.series[at.series];
@@ -166,7 +166,7 @@ fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
     }
 }
 
-/// With a capital letter, as a heading has it.
+/// Returns the text with a capital first letter.
 fn capital(text: &str) -> String {
     let mut rest = text.chars();
     let first = rest.next().map(char::to_uppercase);
@@ -189,7 +189,7 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
     })
 }
 
-/// The peak of swap-in, or that the host has no swap.
+/// Returns the peak of swap-in, or that the host has no swap.
 fn swap_in<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
     if scene.report.host.swap_bytes != Some(0) {
         return most(scene, PSWPIN.definition().name, "Peak swap-in");

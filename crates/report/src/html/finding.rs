@@ -1,4 +1,4 @@
-//! What was found: each root with its proof, its cause and what to do about it, and what it brings about inside of it.
+//! Findings: each root with its evidence, cause and fixes, and its consequences inside its card.
 
 use units::{Quantity as _, Ratio};
 
@@ -22,7 +22,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// A root as a card.
+/// Draws a root as a card.
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
     let article = Tag::standing(
         "article",
@@ -32,7 +32,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
     html.raw("\n")
         .within(numbered(article, scene, index), |html| {
             icon::of_severity(html, finding.severity);
-            // The page says the leading finding's sentence above.
+            // The page already shows the leading finding's title above.
             let is_above = is_headline(scene, finding);
             let title = if is_above {
                 &finding.id
@@ -47,7 +47,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
         });
 }
 
-/// A finding that opens, with what it is to the others: what follows from one goes when the root does.
+/// Draws a finding that unfolds, with its relation to the others: a consequence goes when its root does.
 pub(super) fn folded(
     html: &mut Html,
     scene: &Scene<'_>,
@@ -72,7 +72,7 @@ pub(super) fn folded(
         });
 }
 
-/// Whether the report's headline is this finding's sentence.
+/// Whether the report's headline is this finding's title.
 fn is_headline(scene: &Scene<'_>, finding: &Finding) -> bool {
     let sentence = finding.title.trim_end_matches('.');
     !sentence.is_empty() && scene.report.headline.starts_with(sentence)
@@ -84,7 +84,7 @@ fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
         .showing("data-finding", index)
 }
 
-/// `is_named`: the heading is the rule's id already.
+/// Draws a finding's contents. `is_named`: the heading is already the rule's id.
 fn inside(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding), is_named: bool) {
     meta(html, scene, (index, finding), is_named);
     html.within(Tag::of("div", "columns"), |html| {
@@ -119,7 +119,7 @@ fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding),
     });
 }
 
-/// From when to when, and how long in all: `0:11–0:34 · 23 s`.
+/// Returns when a finding occurred and how long it lasted in all: `0:11–0:34 · 23 s`.
 pub(super) fn when(scene: &Scene<'_>, finding: &Finding) -> Option<String> {
     let when = occurrences::when(&scene.clock, finding)?;
     Some(match occurrences::duration(finding) {
@@ -135,7 +135,7 @@ fn evidence(html: &mut Html, scene: &Scene<'_>, finding: &Finding) {
     }
     html.within(Tag::of("table", "evidence"), |html| {
         html.raw("<caption>Evidence</caption>");
-        // Evidence from a kernel report is sentences, without columns.
+        // Evidence from a kernel report is sentences, so it needs no columns.
         if finding.evidence.iter().any(|line| line.signal.is_some()) {
             html.raw("<thead><tr><th scope=\"col\">signal</th><th scope=\"col\">value</th>");
             html.raw("<th scope=\"col\">threshold</th><th scope=\"col\">over the range</th></tr></thead>");
@@ -259,7 +259,7 @@ fn references(html: &mut Html, finding: &Finding) {
     });
 }
 
-/// What a recording shows that is over.
+/// Draws findings of a recording that are over.
 fn earlier(html: &mut Html, scene: &Scene<'_>) {
     if scene.report.earlier.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! How much more fits: the answer, the terms it rests on, the bounds, and what else limits; in the words of the terminal.
+//! How much more fits: the answer, its terms, the bounds, and other limits, in the words of the terminal.
 
 use super::block::section;
 use super::escape::{Html, Tag, tag};

@@ -1,4 +1,4 @@
-//! Signs and classes for how severe something is: each has its own shape, so that none depends on its colour.
+//! Signs and classes of severities: each has its own shape, so that none depends on colour alone.
 
 use super::escape::Html;
 use crate::model::{Level, Severity};
@@ -9,7 +9,7 @@ const DISC: &str = "<svg class=\"icon\" viewBox=\"0 0 24 24\" aria-hidden=\"true
 const TICK: &str = "<svg class=\"icon\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><circle fill=\"currentColor\" cx=\"12\" cy=\"12\" r=\"11\"/><path class=\"mark\" fill=\"none\" stroke=\"var(--panel, #fff)\" stroke-width=\"2.6\" stroke-linecap=\"round\" stroke-linejoin=\"round\" d=\"m6.8 12.4 3.6 3.6 6.8-7.6\"/></svg>";
 const QUESTION: &str = "<svg class=\"icon\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><circle fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\" cx=\"12\" cy=\"12\" r=\"10\"/><path fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.4\" stroke-linecap=\"round\" d=\"M9 9.2a3 3 0 1 1 4.4 2.7c-.9.5-1.4 1.1-1.4 2.1M12 17.6v.1\"/></svg>";
 
-/// The class of what a verdict colours.
+/// The class that colours a verdict.
 pub(super) const fn class_of_level(level: Level) -> &'static str {
     match level {
         Level::Critical => "is-critical",
@@ -19,7 +19,7 @@ pub(super) const fn class_of_level(level: Level) -> &'static str {
     }
 }
 
-/// The class of what a finding colours.
+/// The class that colours a finding.
 pub(super) const fn class_of_severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "is-critical",
@@ -28,7 +28,7 @@ pub(super) const fn class_of_severity(severity: Severity) -> &'static str {
     }
 }
 
-/// The sign of a verdict.
+/// Draws the sign of a verdict.
 pub(super) fn of_level(html: &mut Html, level: Level) {
     html.raw(match level {
         Level::Critical => OCTAGON,
@@ -38,7 +38,7 @@ pub(super) fn of_level(html: &mut Html, level: Level) {
     });
 }
 
-/// The sign of a finding.
+/// Draws the sign of a finding.
 pub(super) fn of_severity(html: &mut Html, severity: Severity) {
     html.raw(match severity {
         Severity::Critical => OCTAGON,

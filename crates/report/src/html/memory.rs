@@ -1,4 +1,4 @@
-//! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and a table of what it is made of.
+//! What RAM, NUMA nodes and swap contained at the worst moment: a bar each, and a table of its parts.
 
 use chart::Colour;
 use diagnose::accounting::TermKind;
@@ -8,10 +8,10 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use crate::model::Accounting;
 
-/// A bar's length and height in its own units.
+/// Length of a bar in its own units.
 const LENGTH: f64 = 1000.0;
 
-/// A part of a bar: what it is, its colour, its size.
+/// A part of a bar: name, colour, size.
 pub(super) type BarPart<'a> = (&'a str, Colour, u64);
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
@@ -46,7 +46,7 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
     }
 }
 
-/// Terms and the remainder in their order, from what cannot be given back to what is free; nothing empty.
+/// Returns the terms and the remainder from the least reclaimable to free memory, without empty ones.
 fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
     let name = if accounting.broken_down {
@@ -68,12 +68,12 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     all.into_iter().map(|(_, part)| part).collect()
 }
 
-/// The colour of a term by its id in the report.
+/// Returns the colour of a term by its id in the report.
 pub(super) fn colour(id: &str) -> Colour {
     TermKind::from_id(id).map_or(Colour::Unaccounted, Colour::from_term)
 }
 
-/// All of RAM as one bar; what is `total` is as wide as the page.
+/// Draws RAM as one bar; `total` bytes are as wide as the page.
 pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     let labels: Vec<String> = parts
         .iter()
@@ -124,12 +124,12 @@ fn table(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     });
 }
 
-/// A colour as the page's style names it.
+/// Returns a colour's name in the page's style.
 pub(super) fn fill(colour: Colour) -> String {
     format!("var(--{})", colour.name().replace('_', "-"))
 }
 
-/// A patch of a colour.
+/// Draws a patch of a colour.
 pub(super) fn key(html: &mut Html, colour: Colour) {
     let svg = Tag::of("svg", "key")
         .with("viewBox", "0 0 10 10")

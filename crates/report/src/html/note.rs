@@ -1,4 +1,4 @@
-//! What looks alarming and is not.
+//! Notes: what seems alarming and is harmless.
 
 use super::Scene;
 use super::block::section;

@@ -1,4 +1,4 @@
-//! The file itself: its head with the policy, the blocks in their order, and the data that the script reads.
+//! The file of the page: its head with the policy, the blocks in order, and the data for the script.
 
 use super::escape::{Html, Tag};
 use super::{
@@ -67,7 +67,7 @@ pub(super) fn footer(html: &mut Html) {
         .raw(". This page is complete: it loads nothing.</footer>\n");
 }
 
-/// What the page is about: the heading on request, else the host, else the file.
+/// Returns the page's title: the requested heading, else the host, else the file.
 pub(super) fn name(scene: &Scene<'_>) -> String {
     let source = &scene.report.source;
     let file = source.file_name().or(source.name.as_deref());
@@ -108,7 +108,7 @@ fn cpus(count: u32) -> String {
     format!("{count} CPU{plural}")
 }
 
-/// What was wrong with the source, where a reader sees it before believing the rest.
+/// Draws the source's problems above everything that depends on it.
 fn strip(html: &mut Html, scene: &Scene<'_>) {
     let problems = &scene.report.source.problems;
     let Some(first) = problems.first() else {
@@ -124,7 +124,7 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// What the script reads of a source.
+/// Writes the script's data on a source.
 pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let nothing = Picture::default();
     let picture = if scene.has_charts() {
@@ -135,7 +135,7 @@ pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let packed = ::chart::pack(&picture.charts, &picture.drawing);
     let events = &scene.page.events.events;
     let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);
-    // Every value of it can be written.
+    // Serialising these values cannot fail.
     let meta = serde_json::to_string(&meta).unwrap_or_default();
     let of = scene.which.id_suffix();
     html.raw("<script type=\"application/json\" id=\"memtide-page")

@@ -1,4 +1,4 @@
-//! Where the figures come from: how they were recorded and sampled, and what was wrong with that.
+//! How the readings were recorded and sampled, and what was wrong with that.
 
 use units::{Count, Span};
 
@@ -37,7 +37,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     let source = &scene.report.source;
     let mut rows = vec![("kind", kind(source.kind).to_owned())];
-    // The page is mailed: the directory stays private.
+    // Pages are sent by mail, so the directory is left out.
     let file = source.file_name();
     rows.extend(file.map(|name| ("name", name.to_owned())));
     rows.push(("time", scene.clock.whole()));
@@ -91,7 +91,7 @@ fn list(html: &mut Html, heading: &str, items: &[String]) {
     });
 }
 
-/// Of use to whoever teaches memtide a new kernel.
+/// Draws the kernel fields that memtide does not know, for whoever adds support for a kernel.
 fn unknown_fields(html: &mut Html, fields: &[String]) {
     if fields.is_empty() {
         return;
@@ -102,7 +102,7 @@ fn unknown_fields(html: &mut Html, fields: &[String]) {
     });
 }
 
-/// What was recognised in a text, block by block.
+/// Draws what was recognised in a text, block by block.
 fn inputs(html: &mut Html, source: &Source) {
     if source.inputs.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What led to an OOM kill: the memory of who was killed in the minute before and after, drawn without a script.
+//! The memory before an OOM kill: that of the cgroup or the host a minute before and after, drawn without a script.
 
 use timeline::AnySignal as _;
 use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE};
@@ -9,24 +9,24 @@ use super::escape::{Html, Tag, tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::{EventEntry, Finding};
 
-/// How long before and after the first kill is shown.
+/// Seconds shown before and after the first kill.
 const WINDOW_S: f64 = 60.0;
-/// So many further kills are named.
+/// At most 5 further kills are named.
 const MOST_KILLS: usize = 5;
 
-/// Values of a series in the window, on the clock of the picture.
+/// Values of a series in the window, in seconds of the picture.
 struct RunUp<'a> {
     finding: &'a Finding,
-    /// Memory that is used and grows, or memory that is available and falls.
+    /// Whether the values are used memory, which grows; else available memory, which falls.
     is_used: bool,
     times: Vec<f64>,
     values: Vec<Option<f64>>,
     limit: Option<f64>,
-    /// When processes were killed, in order.
+    /// Times of the kills, in order.
     kills: Vec<f64>,
 }
 
-/// From where to where memory changed until the first kill.
+/// The change of memory until the first kill.
 struct Growth {
     from: f64,
     to: f64,
@@ -61,7 +61,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 }
 
 impl<'a> RunUp<'a> {
-    /// `None` where no kill of the finding is dated, or no chart shows the memory around it.
+    /// Returns `None` if no kill of the finding is dated, or no chart shows the memory around it.
     fn new(scene: &Scene<'_>, finding: &'a Finding) -> Option<Self> {
         let picture = scene.picture;
         let subject = (finding.scope.entity == "cgroup").then_some(finding.scope.key.as_str());
@@ -140,7 +140,7 @@ impl<'a> RunUp<'a> {
         });
     }
 
-    /// Rate, time to the limit, further kills, restarts.
+    /// Returns sentences: rate, time to the limit, further kills, restarts.
     fn facts(&self, scene: &Scene<'_>) -> Vec<String> {
         let mut facts = Vec::new();
         if let Some(growth) = self.growth() {
@@ -168,7 +168,7 @@ impl<'a> RunUp<'a> {
         facts
     }
 
-    /// The change until the last sample before the first kill.
+    /// Returns the change up to the last sample before the first kill.
     fn growth(&self) -> Option<Growth> {
         let known = self.times.iter().zip(&self.values);
         let before: Vec<(f64, f64)> = known
@@ -177,7 +177,7 @@ impl<'a> RunUp<'a> {
             .collect();
         let (end, to) = *before.last()?;
         let sign = if self.is_used { 1.0 } else { -1.0 };
-        // The latest of equals: what stood still before is no growth.
+        // Takes the latest of equal extremes: time without change does not belong to the growth.
         let (begin, from) = *before
             .iter()
             .rev()
@@ -210,7 +210,7 @@ impl<'a> RunUp<'a> {
         facts
     }
 
-    /// Starts of what was killed, after the first kill.
+    /// Returns how often the killed service started in the minute after the first kill.
     fn restarts(&self, scene: &Scene<'_>) -> usize {
         let key = self
             .finding
@@ -234,7 +234,7 @@ impl<'a> RunUp<'a> {
     }
 }
 
-/// Whether an event is about a cgroup, or about the host where none is given.
+/// Whether an event is about a cgroup; true for every event if none is given.
 fn is_about(event: &EventEntry, cgroup: Option<&str>) -> bool {
     cgroup.is_none_or(|key| event.subject.as_deref() == Some(key))
 }

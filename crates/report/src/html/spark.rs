@@ -1,6 +1,6 @@
-//! Small graphs that need no script: a curve over the whole picture, tinted where something was found.
+//! Small graphs without a script: a curve over the whole picture, tinted where a finding occurred.
 //!
-//! In `svg.spark` are `rect.tint`, `path.line`, which is filled down to 0, and `path.limit`, a line.
+//! An `svg.spark` has `rect.tint`, `path.line` (filled down to 0) and `path.limit` (a line).
 
 use std::fmt::Write as _;
 
@@ -8,53 +8,53 @@ use units::Span;
 
 use super::escape::{Html, Tag, tag};
 
-/// A graph's width in its own units; the page's style says how large it is shown.
+/// A graph's width in its own units; the page's style sets the displayed size.
 const WIDTH: f64 = 240.0;
-/// Where the curve's highest and lowest point lie; the graph is 56 high, and strokes are not cut.
+/// Position of the curve's highest point; the graph is 56 high, and the margins keep strokes from being cut.
 const CEILING: f64 = 4.0;
 const FLOOR: f64 = 52.0;
-/// More points cannot be distinguished at the size that it is shown in.
+/// At most 120 points; at the displayed size more cannot be distinguished.
 const MOST_POINTS: usize = 120;
 
-/// Which value of several speaks for them.
+/// Which of several values represents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Keep {
-    /// The largest: it is harm that rises.
+    /// The largest, of readings that harm when they rise.
     #[default]
     Most,
-    /// The least: it is what runs out.
+    /// The smallest, of readings that run out.
     Least,
 }
 
-/// A curve to be drawn small.
+/// A curve to draw small.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spark<'a> {
     /// When each value was measured.
     pub(crate) times: &'a [Span],
     /// The values.
     pub(crate) values: &'a [Option<f64>],
-    /// Which values are kept where there are too many.
+    /// Which value represents several where there are too many.
     pub(crate) keep: Keep,
-    /// From when to when it is tinted, in seconds.
+    /// The tinted range, in seconds.
     pub(crate) tint: Option<(f64, f64)>,
-    /// Where it counts, in the values' unit.
+    /// The threshold, in the values' unit.
     pub(crate) threshold: Option<f64>,
-    /// Whether it stands in the colour of what is found, not in that of text.
+    /// Whether it has the colour of findings instead of the text's.
     pub(crate) is_loud: bool,
-    /// Moments that are marked with an upright line, in seconds.
+    /// Times marked with a vertical line, in seconds.
     pub(crate) marks: &'a [f64],
-    /// Whether it shows a part of the picture: larger, and no click moves the cursor.
+    /// Whether it shows a part of the picture: drawn larger, and a click does not move the cursor.
     pub(crate) is_part: bool,
 }
 
-/// Draws it; nothing where fewer than two values were measured.
+/// Draws the graph; nothing if fewer than two values were measured.
 pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     let measured = spark.values.iter().flatten();
     if measured.clone().count() < 2 {
         return;
     }
     let most = measured.copied().fold(0.0, f64::max);
-    // A threshold far above would press the curve flat, and is then no news.
+    // A threshold far above the values would flatten the curve, so it is left out.
     let shown = spark.threshold.filter(|at| *at <= most * 4.0);
     let top = shown.map_or(most, |at| most.max(at));
     let place = SparkScale {
@@ -78,7 +78,7 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
         .with("color", ink);
     html.within(svg, |html| {
         tint(html, spark, place);
-        // The stroke is the style's, which knows both themes.
+        // The style sets the stroke for the light and the dark theme.
         let curve = Tag::of("path", "line").with("fill", "currentColor");
         let curve = curve.with("fill-opacity", ".14");
         html.open(&curve.with_own("d", &path(spark, place)))
@@ -108,7 +108,7 @@ fn tint(html: &mut Html, spark: &Spark<'_>, place: SparkScale) {
     html.open(&tinted).raw("</rect>");
 }
 
-/// Where values lie in the drawing.
+/// Maps values to positions in the drawing.
 #[derive(Clone, Copy)]
 struct SparkScale {
     span_s: f64,
@@ -135,7 +135,7 @@ fn whole(at: f64) -> i32 {
     at.round() as i32
 }
 
-/// The curve as a path from the floor up, along the values, and down again. Where nothing was measured, it is broken.
+/// Returns the curve as closed paths: up from the floor, along the values, down again; gaps where none was measured.
 fn path(spark: &Spark<'_>, place: SparkScale) -> String {
     let mut path = String::new();
     let mut run: Vec<(i32, i32)> = Vec::new();
@@ -148,7 +148,7 @@ fn path(spark: &Spark<'_>, place: SparkScale) -> String {
     path
 }
 
-/// Adds a point; one in the middle of a level stretch says nothing.
+/// Adds a point, and drops the middle one of three on a level line.
 fn push(run: &mut Vec<(i32, i32)>, point: (i32, i32)) {
     if let [.., before, last] = run.as_slice()
         && before.1 == last.1
@@ -167,7 +167,7 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
     let _ = write!(path, "M{} {FLOOR}V{}", first.0, first.1);
     for (i, pair) in run.windows(2).enumerate() {
         let (x, y) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-        // A minus separates two numbers as well as a blank.
+        // A minus sign separates two numbers as a blank does.
         let command = if i == 0 { "l" } else { " " };
         let blank = if y < 0 { "" } else { " " };
         let _ = write!(path, "{command}{x}{blank}{y}");
@@ -175,7 +175,7 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
     let _ = write!(path, "V{FLOOR}");
 }
 
-/// At most [`MOST_POINTS`] points: each the largest or least of its part of the time.
+/// Returns at most [`MOST_POINTS`] points, each the largest or smallest of its part of the time.
 fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
     let points = spark.times.iter().zip(spark.values);
     let all: Vec<(f64, Option<f64>)> = points
@@ -197,7 +197,7 @@ fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
         .collect()
 }
 
-/// A cell of a table with such a graph in it.
+/// Draws a table cell with a graph in it.
 pub(crate) fn cell(html: &mut Html, spark: Option<&Spark<'_>>) {
     html.within(tag("td"), |html| {
         if let Some(spark) = spark {

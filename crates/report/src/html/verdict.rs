@@ -1,4 +1,4 @@
-//! The answer first: how it stands in a word and a sentence, what to do in another, and up to four figures.
+//! The verdict at the top: a word and a sentence, the first thing to do, and up to four figures.
 
 use super::Scene;
 use super::escape::{Html, Tag, tag};
@@ -6,7 +6,7 @@ use super::{figures, icon};
 use crate::model::{Level, Report};
 use crate::phrases::verdict as phrases;
 
-/// How it stands, in a word.
+/// Returns the verdict's word.
 pub(super) const fn word(level: Level) -> &'static str {
     match level {
         Level::Ok => "OK",
@@ -37,7 +37,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// The first thing to do about the first finding, where something is wrong.
+/// Returns the first fix of the first finding, if anything is wrong.
 fn todo(report: &Report) -> Option<&str> {
     let is_wrong = matches!(report.verdict, Level::Warning | Level::Critical);
     let leading = report.findings.first().filter(|_| is_wrong)?;

@@ -8,21 +8,21 @@ use crate::model::{
 };
 use crate::phrases::ABSENT;
 
-/// So many rows of a table are shown, unless all are requested.
+/// At most 10 rows of a table, unless all are requested.
 const MOST_ROWS: usize = 10;
-/// So many facts.
+/// At most 12 facts.
 const MOST_FACTS: usize = 12;
-/// So many names that only one side has.
+/// At most 8 names that only one side has.
 const MOST_NAMES: usize = 8;
 
 /// How much of a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The largest changes, as many as a screen holds.
+    /// The largest changes, as many as a screen fits.
     Short,
-    /// What changed.
+    /// Every change.
     Changed,
-    /// What did not change, too.
+    /// Unchanged entries, too.
     All,
 }
 
@@ -40,22 +40,22 @@ impl Extent {
 pub(crate) struct ComparisonTable {
     pub(crate) heading: &'static str,
     pub(crate) rows: Vec<ComparisonRow>,
-    /// Sentences below it: what is left out, and why.
+    /// Sentences below it: what is left out and why.
     pub(crate) below: Vec<String>,
 }
 
-/// What a row is about, the two values, the change.
+/// A label, both values and their change.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ComparisonRow {
     pub(crate) label: String,
     pub(crate) before: String,
     pub(crate) after: String,
     pub(crate) change: String,
-    /// Whether it stands out: the verdict, the cause.
+    /// Whether the row stands out: the verdict, the cause.
     pub(crate) is_strong: bool,
     /// A line below it; empty for none.
     pub(crate) more: String,
-    /// Index of the report's entry; none for the verdict.
+    /// Index of the report's entry; `None` for the verdict.
     pub(crate) entry: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) const fn turned(turn: Turn) -> &'static str {
     }
 }
 
-/// The verdicts, then findings of either side.
+/// The verdicts, then the findings of both sides.
 pub(crate) fn findings(report: &CompareReport) -> ComparisonTable {
     let level = |side: &Side| side.verdict.word().to_owned();
     let verdict = ComparisonRow {
@@ -124,7 +124,7 @@ fn found(finding: &FindingEntry, index: usize, is_only: bool) -> ComparisonRow {
     }
 }
 
-/// How often, how long and at what cost on each side; empty for what follows from another finding, or has no beginning.
+/// How often, how long and at what cost on each side; empty for a consequence, and for a finding without a start.
 fn costs(finding: &FindingEntry) -> String {
     let sides = [("before", &finding.before), ("after", &finding.after)];
     let is_root = |found: &FoundEntry| found.caused_by.is_none() && found.times > 0;
@@ -160,7 +160,7 @@ fn cost(found: &FoundEntry) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Where memory was.
+/// The amounts of memory.
 pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let is_other_size = is_other_size(report);
     let indexed = report.memory.iter().enumerate();
@@ -219,7 +219,7 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     }
 }
 
-/// How fast things went.
+/// The rates.
 pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
     let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));
@@ -284,7 +284,7 @@ fn spreads(before: &SpreadEntry, after: &SpreadEntry, lead: f64) -> String {
     )
 }
 
-/// Facts of both sides that differ; below, those that only one side has.
+/// Facts that differ between the sides; below, facts that only one side has.
 pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.facts.iter().enumerate();
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
@@ -339,7 +339,7 @@ fn known_to_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<Stri
     ))
 }
 
-/// Whether the hosts' RAM differs: then amounts alone say little.
+/// Whether the hosts' RAM differs, so that amounts alone say little.
 fn is_other_size(report: &CompareReport) -> bool {
     let mut facts = report.facts.iter();
     facts.any(|fact| fact.name == "ram" && fact.before.is_some() && fact.after.is_some())
@@ -358,7 +358,7 @@ fn same(n: usize, what: &str) -> Option<String> {
     (n > 0).then(|| format!("{} {what}.", Count::new(n as u64)))
 }
 
-/// So many rows, and a sentence on the others.
+/// Returns at most `most` rows, and a sentence on the rest.
 fn cut(
     mut rows: Vec<ComparisonRow>,
     most: usize,

@@ -10,7 +10,7 @@ pub(crate) const TERMS: &str = "What it was computed from, at the worst moment:"
 pub(crate) const OTHER_LIMITS: &str = "Other limits:";
 pub(crate) const NOT_KNOWN: &str = "Not known:";
 
-/// A line of the terms: with what sign it counts, what it is, how much, and what that rests on.
+/// A line of the terms: the sign, what it is, how much, and the reading it rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TermLine {
     /// `−`, `+` or nothing.
@@ -20,7 +20,7 @@ pub(crate) struct TermLine {
     pub(crate) text: String,
 }
 
-/// A sentence with what it is about.
+/// A sentence with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LabelledText {
     pub(crate) label: &'static str,
@@ -38,7 +38,7 @@ pub(crate) const fn word(answer: FitAnswer) -> &'static str {
     }
 }
 
-/// What binds, when the worst was and who ran then, and what else belongs to the answer.
+/// What limits headroom, when the worst moment was and who ran then, and the answer's other main sentences.
 pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let binds = Some(&report.binds)
         .filter(|binds| !binds.is_empty())
@@ -54,7 +54,7 @@ pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<Lab
         .collect()
 }
 
-/// How far the estimate could be off, what was watched, what the demand would do, how much RAM is enough, and the formula by hand.
+/// The estimate's error, what was watched, the effect of the demand, how much RAM is enough, and the formula by hand.
 pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let cycle = line("cycle", report.cycle.text.clone());
     let lines = [
@@ -67,7 +67,7 @@ pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<L
     lines.into_iter().flatten().collect()
 }
 
-/// Limits that do not bind.
+/// Limits that are not the tightest.
 pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
     let is_stated = |text: &str| {
         let mut sentences = report.remarks.iter().chain([&report.binds]);
@@ -81,7 +81,7 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
         .collect()
 }
 
-/// What decides and is unknown.
+/// Unknown quantities that decide the answer.
 pub(crate) fn unknown(report: &HeadroomReport) -> Vec<LabelledText> {
     let unknown = report.unknown.iter();
     unknown
@@ -93,7 +93,7 @@ const fn line(label: &'static str, text: String) -> LabelledText {
     LabelledText { label, text }
 }
 
-/// When the worst was, and who ran then.
+/// When the worst moment was, and who ran then.
 fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let room = report.room.as_ref()?;
     let who: Vec<String> = report
@@ -115,7 +115,7 @@ fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledTex
     ))
 }
 
-/// The terms at the worst moment, in the order in which they are taken off.
+/// The terms at the worst moment, in the order in which they are subtracted.
 pub(crate) fn terms(terms: &Terms) -> Vec<TermLine> {
     let mut lines = vec![available(terms), kept(terms), write_cache(terms)];
     let cache = &terms.read_cache;
@@ -209,7 +209,7 @@ fn read_cache(cache: &ReadCache) -> (String, String) {
     (size, bounds)
 }
 
-/// Between what headroom lies for certain, where there is an estimate; else the headline says it.
+/// The certain bounds of headroom, where there is an estimate; otherwise the headline has them.
 fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
     let least = report.room.as_ref()?.least;
     let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
@@ -235,7 +235,7 @@ fn added(report: &HeadroomReport) -> Option<LabelledText> {
     Some(line("added", text))
 }
 
-/// The formula as people first write it down, with its moment where that is another.
+/// The simple formula that people use by hand, with its time if that differs.
 fn by_hand(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let article = report.article.as_ref()?;
     let differs = if article.differs {
@@ -273,7 +273,7 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
     Some(line("RAM", text))
 }
 
-/// Where memory was short, all that is known is what wanted it at once.
+/// For a host that was short of memory: all that is known is how much was wanted at once.
 fn more_ram(report: &HeadroomReport, with: &str) -> String {
     let there = report.host.ram_bytes.filter(|ram| *ram > 0).map(Bytes::new);
     let there = there.map_or_else(

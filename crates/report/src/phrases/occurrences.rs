@@ -1,4 +1,4 @@
-//! When a finding occurred, in words: once, or so many times.
+//! When a finding occurred, in words: once, or how many times.
 
 use jiff::Timestamp;
 use units::{Count, Span};
@@ -6,8 +6,8 @@ use units::{Count, Span};
 use crate::clock::ReportClock;
 use crate::model::{Bursts, Finding, Stretch};
 
-/// From when to when: `0:11–0:34`; of several occurrences `7 times, 10 min each, first 0:11, last 4:20`. `None` where it is a
-/// state, or the source is a single moment of unknown time.
+/// When a finding occurred: `0:11–0:34`, or several times: `7 times, 10 min each, first 0:11, last 4:20`. `None` for a
+/// state, and for a single sample at an unknown time.
 pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String> {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     match finding.stretches.as_slice() {
@@ -22,7 +22,7 @@ pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String>
     }
 }
 
-/// Bursts of a kind: `14 times between 01:00 and 05:00, at most 6 s each, 21 s of waiting in all`.
+/// Bursts of a rule: `14 times between 01:00:00 and 05:00:00, at most 6 s each; tasks waited 21 s in all`.
 pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     let longest = Span::from_secs_f64(bursts.longest_s);
@@ -44,13 +44,13 @@ pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
     }
 }
 
-/// How long it held in all, as far as that was recorded; `None` where it is a state or of one moment.
+/// How long it lasted in all, counting recorded time only; `None` for a state or a single moment.
 pub(crate) fn duration(finding: &Finding) -> Option<Span> {
     let all: f64 = finding.stretches.iter().map(|one| one.recorded_s).sum();
     Some(Span::from_secs_f64(all)).filter(|all| *all > Span::ZERO)
 }
 
-/// `10 min each`, or `8 min to 12 min each`; `None` of moments.
+/// `10 min each`, or `8 min to 12 min each`; `None` for single moments.
 fn each(stretches: &[Stretch]) -> Option<String> {
     let lasting = || stretches.iter().map(|one| one.recorded_s);
     let least = Span::from_secs_f64(lasting().fold(f64::INFINITY, f64::min));

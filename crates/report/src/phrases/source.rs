@@ -1,4 +1,4 @@
-//! Phrases about the host and the source of an answer.
+//! Sentences about the host and the source of an answer.
 
 use units::{Bytes, Count, Span};
 
@@ -6,16 +6,16 @@ use crate::clock::ReportClock;
 use crate::model::{Finding, Host, Source, SourceKind};
 use crate::plain::cut;
 
-/// So many fields of an unknown kernel are named; the rest is counted.
+/// At most 20 fields of an unknown kernel are named; the rest is counted.
 const MOST_UNKNOWN: usize = 20;
 
-/// Whether a note is about the source and not about the host.
+/// Whether a note is about the source instead of the host.
 pub(crate) fn is_about_the_source(note: &Finding) -> bool {
     let rule = diagnose::rules::by_id(&note.id);
     rule.is_some_and(|rule| rule.class == diagnose::Class::Source)
 }
 
-/// Fields of a kernel that memtide has no name for.
+/// Names the kernel's fields that memtide does not know.
 pub(crate) fn unknown_fields(fields: &[String]) -> String {
     let named = fields.len().min(MOST_UNKNOWN);
     let names = fields[..named].join(", ");
@@ -55,11 +55,11 @@ pub(crate) fn hardware_items(host: &Host) -> Vec<String> {
     items
 }
 
-/// What was read: its kind, length and samples, and the name of its file.
+/// The source: its kind, length and samples, and the name of its file.
 pub(crate) fn source_items(source: &Source, clock: &ReportClock<'_>) -> Vec<String> {
     let mut items = vec![extent(source, clock)];
     items.extend(history(source, clock));
-    // With several sources, each says which it is; the directory is known to whoever typed it.
+    // The file's name distinguishes several sources; the user typed the directory and knows it.
     items.extend(source.file_name().map(|name| cut(name, 60)));
     items
 }
@@ -123,7 +123,7 @@ fn how_closely(source: &Source) -> String {
     }
 }
 
-/// What else the answer rests on: `and its recording since Nov 21 13:42:18, every 60 s`.
+/// The recording that completes a live source: `and its recording since Nov 21 13:42:18, every 60 s`.
 fn history(source: &Source, clock: &ReportClock<'_>) -> Option<String> {
     let history = source.history.as_ref()?;
     let since = clock.moment(0.0, history.from)?;

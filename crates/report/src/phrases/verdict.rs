@@ -1,9 +1,9 @@
-//! The verdict in words: what is wrong, and when that was, where it is over.
+//! The verdict in words: what is wrong, and when it was if it is over.
 
 use crate::clock::ReportClock;
 use crate::model::{Level, Report};
 
-/// The headline, with its time where what it says is over, and how it stands since.
+/// The headline; if its finding is over, with its time and the state since.
 pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
     let since = match report.now {
         None => return report.headline.clone(),

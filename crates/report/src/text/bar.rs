@@ -1,14 +1,14 @@
-//! Bars and small graphs out of block characters.
+//! Bars and small graphs of block characters.
 //!
-//! A term has its own fill character, so that a bar reads without colour, and one colour, the same wherever memtide
-//! draws it. What cannot be taken back stands left, what can stands right.
+//! Each term has its own fill character, so that a bar is readable without colour, and one colour throughout memtide.
+//! Memory that cannot be reclaimed is on the left.
 
 use diagnose::accounting::TermKind;
 
 use super::page::{Style, StyledText, piece};
 use crate::model::Accounting;
 
-/// What terms look alike in a bar: its fill character, its colour (256-colour palette), its name.
+/// The appearance of a term in a bar: fill character, colour (256-colour palette), name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BarFill {
     pub(super) name: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct BarFill {
     pub(super) style: Style,
 }
 
-/// Fills, left to right in a bar as [`TermKind::ALL`] has their terms.
+/// Fills in the order of the terms in [`TermKind::ALL`], left to right in a bar.
 const FILLS: [BarFill; 10] = [
     KERNEL,
     BALLOON,
@@ -41,10 +41,10 @@ const SWAP_CACHE: BarFill = fill(TermKind::SwapCache.label(), '▓', 110);
 const PAGE_CACHE: BarFill = fill("page cache", '░', 36);
 const FREE: BarFill = fill(TermKind::Free.label(), '·', 245);
 
-/// The name of what no term explains where the source does not give the terms.
+/// The name of used memory where the source does not give its terms.
 const NOT_BROKEN_DOWN: &str = "not broken down";
 
-/// What holds something, where it does not matter what.
+/// Used memory whose terms are not shown.
 const USED: BarFill = fill("used", '█', 32);
 
 const fn fill(name: &'static str, glyph: char, colour: u8) -> BarFill {
@@ -74,7 +74,7 @@ const fn fill_of(term: TermKind) -> BarFill {
     }
 }
 
-/// What RAM held, as (fill, bytes) in the order of a bar; nothing empty.
+/// Returns the contents of RAM as (fill, bytes) in the order of a bar, without empty parts.
 pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
     let part = |fill: &BarFill| {
         if *fill == UNACCOUNTED {
@@ -98,12 +98,12 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
     parts.filter(|(_, bytes)| *bytes > 0).collect()
 }
 
-/// A whole of which a part holds something.
+/// Returns a used part and the free rest.
 pub(super) fn used_and_free(used: u64, total: u64) -> Vec<(BarFill, u64)> {
     vec![(USED, used), (FREE, total.saturating_sub(used))]
 }
 
-/// A bar of exactly `cells` cells.
+/// Returns a bar of exactly `cells` cells.
 pub(super) fn bar(parts: &[(BarFill, u64)], cells: usize) -> Vec<StyledText> {
     let sizes: Vec<u64> = parts.iter().map(|(_, bytes)| *bytes).collect();
     share_out(&sizes, cells)
@@ -114,7 +114,7 @@ pub(super) fn bar(parts: &[(BarFill, u64)], cells: usize) -> Vec<StyledText> {
         .collect()
 }
 
-/// Shares `cells` out in proportion (largest remainder), so that they add up; nothing where all sizes are zero.
+/// Divides `cells` in proportion (largest remainder) so that they add up; all zero if all sizes are zero.
 fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
     let total: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
     if total == 0 {
@@ -134,7 +134,7 @@ fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
     shares
 }
 
-/// A graph of one line and `cells` cells from zero to its peak; a gap where nothing was measured.
+/// Returns a graph of one line and `cells` cells from zero to its peak, with gaps where nothing was measured.
 pub(super) fn spark(values: &[Option<f64>], cells: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let cells = cells.min(values.len());
@@ -204,7 +204,7 @@ mod tests {
             let terms = TermKind::ALL.iter();
             terms.filter(|term| fill_of(**term) == *fill).max()
         };
-        // The kernel has terms at both ends of the stack.
+        // Kernel memory has terms at both ends of the stack.
         assert!(FILLS[1..].iter().map(last).is_sorted());
     }
 

@@ -1,4 +1,4 @@
-//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be evaluated.
+//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and rules that could not be evaluated.
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, wrap_items};
@@ -9,15 +9,15 @@ use crate::model::{
 };
 use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
 
-/// Where the verdict's sentences begin, behind the longest word for one.
+/// Column of the verdict's sentences, after the longest word for a verdict.
 const VERDICT_INDENT: usize = 10;
-/// Where the sentence behind a rule's id begins, behind the longest id.
+/// Column of the sentence after a rule's id, after the longest id.
 const ID_INDENT: usize = 27;
-/// So many faults of a source are named; the rest is counted.
+/// At most 5 problems of a source are named; the rest is counted.
 const MOST_PROBLEMS: usize = 5;
-/// So many changed settings are shown, the last ones.
+/// At most 5 changed settings are shown, the latest.
 const MOST_CHANGES: usize = 5;
-/// So many rules that lack the same thing are named; the rest is counted.
+/// At most 3 rules that lack the same signal are named; the rest is counted.
 const MOST_IDS: usize = 3;
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
@@ -49,7 +49,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     page.finish()
 }
 
-/// A finding or a note with all that belongs to it, the first with this id.
+/// Draws the first finding or note with this id, in full.
 pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
     let (place, finding) = report
         .findings
@@ -111,10 +111,10 @@ fn verdict(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>) {
     }
 }
 
-/// A finding and its place among all.
+/// A finding with its index in the report.
 type NumberedFinding<'a> = (usize, &'a Finding);
 
-/// The first findings of each rule, and those of more places: a limit that sixty groups hit is one disease to read about.
+/// Splits off all but the first three findings of each rule: sixty cgroups that hit their limit are one problem.
 fn without_more_of_the_same<'a>(
     roots: Vec<NumberedFinding<'a>>,
     screen: &Screen,
@@ -128,7 +128,7 @@ fn without_more_of_the_same<'a>(
     })
 }
 
-/// Roots, numbered, each with what it brings about; what is only worth knowing in short, unless all is requested.
+/// Draws the roots, numbered, each with its consequences; those of severity info in short, unless all are requested.
 fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, screen: &Screen) {
     let (in_short, in_full): (Vec<_>, Vec<_>) = report
         .roots()
@@ -178,7 +178,7 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
     }
 }
 
-/// What was too short and too cheap to be listed one by one: a line for each rule.
+/// Draws bursts, each too short and harmless to be listed: a line for each rule.
 fn bursts(page: &mut TextPage, bursts: &[Bursts], clock: &ReportClock<'_>, screen: &Screen) {
     if bursts.is_empty() {
         return;
@@ -189,7 +189,7 @@ fn bursts(page: &mut TextPage, bursts: &[Bursts], clock: &ReportClock<'_>, scree
     }
 }
 
-/// What a recording shows that is over: when, and the first sentence of what.
+/// Draws findings of a recording that are over: when, and the title's first sentence.
 fn earlier(page: &mut TextPage, earlier: &[Finding], clock: &ReportClock<'_>, screen: &Screen) {
     if earlier.is_empty() {
         return;
@@ -206,7 +206,7 @@ fn earlier(page: &mut TextPage, earlier: &[Finding], clock: &ReportClock<'_>, sc
     }
 }
 
-/// Settings that changed: what began with one is often its doing. The last ones, unless all are requested.
+/// Draws changed settings, the latest ones unless all are requested: a change often causes what begins with it.
 fn changed(page: &mut TextPage, changed: &[Changed], clock: &ReportClock<'_>, screen: &Screen) {
     if changed.is_empty() {
         return;
@@ -231,7 +231,7 @@ fn notes(page: &mut TextPage, heading: &str, notes: &[&Finding], screen: &Screen
     }
 }
 
-/// A rule's id and a sentence beside it, or below it where that is too narrow.
+/// Draws a rule's id and a sentence, below the id if the screen is narrow.
 pub(super) fn entry(page: &mut TextPage, id: &str, text: &str, screen: &Screen) {
     let head = [piece(
         Style::Plain,
@@ -265,7 +265,7 @@ fn problems(page: &mut TextPage, source: &Source, screen: &Screen) {
     }
 }
 
-/// Only of use to developers who add support for a kernel: at the very end.
+/// Draws unknown kernel fields last: only developers who add support for a kernel need them.
 fn unknown_fields(page: &mut TextPage, source: &Source, screen: &Screen) {
     if source.unknown_fields.is_empty() || screen.detail != Detail::All {
         return;
@@ -275,7 +275,7 @@ fn unknown_fields(page: &mut TextPage, source: &Source, screen: &Screen) {
     page.hanging(&[], 3, Style::Faint, &text);
 }
 
-/// What to run on that host; of a recording, which is at hand, here.
+/// Draws the commands to run next: on the watched host, or here for a recording, which is at hand.
 fn next(page: &mut TextPage, report: &Report) {
     let steps: &[Step] = &report.next;
     if steps.is_empty() {
@@ -291,13 +291,13 @@ fn next(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// What could not be evaluated, by what would make it possible.
+/// Draws the rules that could not be evaluated, by what would make it possible.
 fn not_evaluated(page: &mut TextPage, report: &Report, screen: &Screen) {
     let rules = &report.not_evaluated;
     if rules.is_empty() {
         return;
     }
-    // A paste holds little of what rules ask for: naming each gap would bury the answer.
+    // A paste has little of what rules need: naming each gap would bury the answer.
     let is_paste = matches!(report.source.kind, SourceKind::Text | SourceKind::Bundle);
     if is_paste && screen.detail == Detail::Brief {
         page.gap();
@@ -328,7 +328,7 @@ fn not_evaluated_in_short(rules: &[NotEvaluated]) -> String {
 /// `swap-thrash, swap-full and 3 more need /proc/vmstat (vm.pswpin)`.
 fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     let most = match screen.detail {
-        // One name fewer would take as much room as the words for it.
+        // Saying "and 1 more" takes as much room as the name itself.
         Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,
         _ => alike.len(),
     };
@@ -345,7 +345,7 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
             missing.push(name);
         }
     }
-    // Which field of a file is meant must be named, unless that takes more room than the rest.
+    // The field of a file is named unless that takes more room than the rest.
     let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
     let is_named = screen.detail == Detail::All || is_field;
     if is_named && !missing.is_empty() {

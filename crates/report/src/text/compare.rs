@@ -1,5 +1,5 @@
-//! The screen of `compare`: both sources, the sentence, and what changed as columns `before  after  change`; what did not
-//! change is counted.
+//! The screen of `compare`: both sources, the verdict, and changes as columns `before  after  change`; unchanged
+//! entries are counted.
 
 use super::page::{Style, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width, wrap_items};
@@ -9,11 +9,11 @@ use crate::model::{CompareReport, Direction};
 use crate::phrases::compare::{self as phrases, ComparisonRow, ComparisonTable, Extent};
 use crate::phrases::source::host_items;
 
-/// Where the verdict's sentences begin, as those of `check`.
+/// Column of the verdict's sentences, as in `check`.
 const VERDICT_INDENT: usize = 10;
-/// Cells of a value.
+/// Cells of a value column.
 const VALUE: usize = 14;
-/// Cells of a change.
+/// Cells of a change column.
 const CHANGE: usize = 11;
 
 pub(super) fn draw(report: &CompareReport, screen: &Screen) -> String {
@@ -76,7 +76,7 @@ impl Sheet<'_> {
     fn verdict(&mut self) {
         let style = match self.report.direction {
             Direction::Better | Direction::Same => Style::Fine,
-            // No colour of a severity: neither better nor worse.
+            // Neither better nor worse has no severity colour.
             Direction::Different => Style::Strong,
             Direction::Worse => Style::Critical,
             Direction::Unknown => Style::Unknown,
@@ -120,7 +120,7 @@ impl Sheet<'_> {
         self.screen.width().saturating_sub(taken)
     }
 
-    /// A row with values too wide for their columns, or on a narrow screen, is written as a sentence.
+    /// Draws a row; as a sentence if its values are too wide for their columns, or the screen is narrow.
     fn row(&mut self, row: &ComparisonRow, label: usize) {
         let style = if row.is_strong {
             Style::Strong

@@ -1,5 +1,5 @@
-//! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; on request with the
-//! kernel's own lines.
+//! The screen of `events`: a line for each event in order of time, wrapped only on a terminal; on request with the
+//! lines of the kernel log.
 
 use super::page::{Style, TextPage, piece};
 use super::{Detail, Screen, wrap};

@@ -1,4 +1,4 @@
-//! One finding: what, when, the proof, the cause, what follows from it, and what to do.
+//! One finding: title, time, evidence, cause, consequences and fixes.
 
 use super::bar::spark;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
@@ -8,28 +8,28 @@ use crate::clock::ReportClock;
 use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity};
 use crate::phrases::occurrences;
 
-/// Where labels begin.
+/// Column of labels.
 const LABEL_INDENT: usize = 3;
-/// Where text begins, behind the longest label.
+/// Column of text, after the longest label.
 const TEXT_INDENT: usize = 15;
-/// The same where the label stands on a line of its own.
+/// Column of text whose label has a line of its own.
 const NARROW_TEXT_INDENT: usize = 5;
-/// With less room beside its caption, a graph has a line of its own.
+/// With fewer than 20 cells beside its caption, a graph has a line of its own.
 const FEWEST_GRAPH_CELLS: usize = 20;
-/// Wider says no more.
+/// At most 60 cells: a wider graph shows no more.
 const MOST_GRAPH_CELLS: usize = 60;
-/// `confirmed` and its like take fewer cells.
+/// Cells for words such as `confirmed`, which all take fewer.
 const LONGEST_WORD: usize = 12;
-/// So many affected are named; the rest is counted.
+/// At most 5 affected are named; the rest is counted.
 const MOST_AFFECTED: usize = 5;
 
-/// A finding as it is listed.
+/// A finding in a numbered list.
 pub(super) struct Numbered<'a> {
     pub(super) number: usize,
     pub(super) finding: &'a Finding,
-    /// What follows from it.
+    /// Its consequences.
     pub(super) consequences: &'a [&'a Finding],
-    /// Whether the verdict was its title.
+    /// Whether the verdict already was its title.
     pub(super) said_already: bool,
 }
 
@@ -104,12 +104,12 @@ impl FindingBlock<'_, '_> {
         }
     }
 
-    /// Cells for text.
+    /// Returns the cells for text.
     fn room(&self) -> usize {
         self.screen.width() - self.indent()
     }
 
-    /// Lines beside a label; nothing where there are none. A command too long for its place begins further left.
+    /// Draws lines beside a label; nothing if there are none. A command too long for its column begins further left.
     fn lines(&mut self, label: &str, lines: impl IntoIterator<Item = Vec<StyledText>>) {
         let (indent, room) = (self.indent(), self.room());
         let mut label = Some(label);
@@ -139,7 +139,7 @@ impl FindingBlock<'_, '_> {
         }
     }
 
-    /// Paragraphs beside a label; nothing where all are empty.
+    /// Draws paragraphs beside a label; nothing if all are empty.
     fn text(&mut self, label: &str, paragraphs: impl IntoIterator<Item = impl AsRef<str>>) {
         let room = self.room();
         let lines: Vec<_> = paragraphs
@@ -149,7 +149,7 @@ impl FindingBlock<'_, '_> {
         self.lines(label, lines);
     }
 
-    /// When it held, and how its main signal ran in that time.
+    /// Draws when it occurred, and its main signal over that time.
     fn graph(&mut self, finding: &Finding, clock: &ReportClock<'_>) {
         let when = occurrences::when(clock, finding);
         let curve = finding.graph.as_ref();
@@ -176,7 +176,7 @@ impl FindingBlock<'_, '_> {
             drawn.push(piece(Style::Plain, format!("  {caption}")));
             lines.push(drawn);
         }
-        // A clock's range is wider than a label; then it stands above its graph.
+        // A clock range is wider than a label; then it is above its graph.
         let label = when.unwrap_or_default();
         if self.is_narrow() || LABEL_INDENT + width(&label) < self.indent() {
             self.lines(&label, lines);
@@ -186,7 +186,7 @@ impl FindingBlock<'_, '_> {
         }
     }
 
-    /// Sentences on the left, what they are measured against on the right.
+    /// Draws sentences on the left and their thresholds on the right.
     fn evidence(&mut self, evidence: &[Evidence], clock: &ReportClock<'_>) {
         let room = self.room();
         let mut lines: Vec<Vec<StyledText>> = Vec::new();
@@ -223,7 +223,7 @@ impl FindingBlock<'_, '_> {
         self.lines("evidence", lines);
     }
 
-    /// Each in one sentence; the whole title on request.
+    /// Draws each consequence in one sentence; the whole title on request.
     fn consequences(&mut self, consequences: &[&Finding]) {
         let detail = self.screen.detail;
         let summary = |finding: &&Finding| {
@@ -261,11 +261,11 @@ impl FindingBlock<'_, '_> {
         self.lines("who", lines);
     }
 
-    /// What to do now, then what lasts. Advice without commands is for good.
+    /// Draws immediate fixes, then lasting ones. Advice without commands counts as lasting.
     fn fixes(&mut self, fixes: &[Fix]) {
         let room = self.room();
         let mut now = Vec::new();
-        // What makes the commands above last stands before advice that has nothing to do with them.
+        // What makes the commands above permanent comes before unrelated advice.
         let mut kept = Vec::new();
         let mut for_good = Vec::new();
         for fix in fixes {
@@ -285,7 +285,7 @@ impl FindingBlock<'_, '_> {
     }
 }
 
-/// The part of a graph that belongs to the time of the finding; all of it where that is unknown, or where there are several occurrences.
+/// Returns the part of a graph in which the finding lasted; all of it if that is unknown or it occurred several times.
 fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
     let whole = graph.to_s - graph.from_s;
     let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
@@ -316,7 +316,7 @@ fn paragraph(text: &str, room: usize) -> Vec<Vec<StyledText>> {
         .collect()
 }
 
-/// Commands, indented where they stand below their sentence, and never broken: what is copied stays one line.
+/// Commands, indented below a sentence, and never wrapped, so that a copied command is one line.
 fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()
@@ -324,7 +324,7 @@ fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Styled
         .map(move |line| vec![piece(Style::Command, format!("{indent}{line}"))])
 }
 
-/// What undoes the commands above it: a comment, so that it is not run with them.
+/// How to undo the commands above, as a comment, so that it is not run with them.
 fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()

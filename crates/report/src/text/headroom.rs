@@ -1,5 +1,5 @@
-//! The screen of `headroom`: whether it fits and by how much, what binds, and when the worst was, in the first lines; then
-//! the terms, the cycle, what the demand would do, and what is not known.
+//! The screen of `headroom`: first whether it fits and by how much, what limits it and when the worst moment was; then
+//! the terms, the cycle, the effect of the demand, and what is unknown.
 
 use super::Screen;
 use super::check::host_line;
@@ -8,7 +8,7 @@ use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
 use crate::phrases::headroom::{self as phrases, LabelledText, TermLine};
 
-/// Where the text of a labelled line begins.
+/// Column of the text of a labelled line.
 const INDENT: usize = 13;
 
 pub(super) fn draw(report: &HeadroomReport, screen: &Screen) -> String {

@@ -1,4 +1,4 @@
-//! What was recognised in a text: in one paragraph above the verdict, or block by block.
+//! What was recognised in a text: as one paragraph above the verdict, or block by block.
 
 use units::Count;
 
@@ -6,7 +6,7 @@ use super::Screen;
 use super::page::{Style, TextPage, piece};
 use crate::model::{Input, Source};
 
-/// So many blocks are named above a verdict; the rest is counted.
+/// At most 5 blocks are named above a verdict; the rest is counted.
 const MOST_NAMED: usize = 5;
 const INDENT: usize = 6;
 
@@ -38,7 +38,7 @@ pub(super) fn brief(page: &mut TextPage, source: &Source) {
     );
 }
 
-/// Blocks of one kind that follow on each other: a series of `free` is one thing to its reader.
+/// Groups consecutive blocks of one kind: to a reader a series of `free` is one thing.
 fn alike(inputs: &[Input]) -> Vec<&[Input]> {
     let same = |a: &Input, b: &Input| a.form == b.form && a.unit == b.unit && a.file == b.file;
     inputs.chunk_by(same).collect()
@@ -51,7 +51,7 @@ fn in_short(group: &[Input]) -> String {
     };
     let unit = first.unit.as_ref();
     let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
-    // What follows a comma is detail for --explain-input.
+    // The text after a comma is detail for --explain-input.
     let what = first.what.split(',').next().unwrap_or(&first.form);
     let times = match group.len() {
         1 => String::new(),
@@ -64,7 +64,7 @@ fn in_short(group: &[Input]) -> String {
     format!("{times}{what}{unit} ({place})")
 }
 
-/// Every block with its lines, unit and signals.
+/// Draws every block with its lines, unit and signals.
 pub(super) fn explain(source: &Source, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
     let name = source.name.as_deref().unwrap_or("this host");

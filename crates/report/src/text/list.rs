@@ -55,7 +55,7 @@ pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
         }
         let text = format!("{} ({}, {})", signal.meaning, signal.kind, signal.unit);
         let head = [piece(Style::Plain, format!("   {}", signal.name))];
-        // A name as long as its column has its meaning below it.
+        // A name as wide as its column has its text below it.
         let indent = if screen.width() < NARROW { 5 } else { 30 };
         if signal.name.len() + 4 > indent {
             page.line(&head);

@@ -1,7 +1,7 @@
-//! The rules' documentation on a terminal: the little Markdown that they use, wrapped. No general renderer.
+//! Draws the rules' documentation on a terminal: the subset of Markdown that it uses, wrapped. No general renderer.
 //!
-//! Knows headings, paragraphs, lists and fenced blocks; everything else is a paragraph. Code spans keep their backticks,
-//! so that a command is recognised without colour.
+//! Headings, paragraphs, lists and fenced blocks are recognised; anything else is a paragraph. Code spans keep their
+//! backticks, so that commands are recognisable without colour.
 
 use super::page::{Style, TextPage, piece};
 use super::wrap::width;
@@ -76,7 +76,7 @@ fn heading(line: &str) -> Option<&str> {
     (rest.len() < line.len()).then(|| rest.trim())
 }
 
-/// The mark of a list item and its text: `-`, `*`, `1.`.
+/// Returns the marker of a list item (`-`, `*`, `1.`) and its text.
 fn list_item(line: &str) -> Option<(&str, &str)> {
     let (mark, rest) = line.split_once(' ')?;
     let number = mark.strip_suffix('.').unwrap_or_default();

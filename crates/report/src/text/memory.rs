@@ -1,4 +1,4 @@
-//! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and what its characters stand for.
+//! What RAM, NUMA nodes and swap contained at the worst moment: a bar each, and a legend of its characters.
 
 use units::Bytes;
 
@@ -9,17 +9,17 @@ use super::wrap::{cut, pad, width};
 use crate::clock::ReportClock;
 use crate::model::{Accounting, Report, Severity};
 
-/// Where bars begin.
+/// Column of bars.
 const BAR_INDENT: usize = 15;
-/// Where a legend begins that is too long for one line below its bar.
+/// Column of a legend that does not fit in one line below its bar.
 const LEGEND_INDENT: usize = 4;
-/// Longer bars say no more.
+/// At most 60 cells: a longer bar shows no more.
 const MOST_CELLS: usize = 60;
 
-/// So many NUMA nodes are drawn; the rest is counted.
+/// At most 16 NUMA nodes are drawn; the rest is counted.
 const MOST_NODES: usize = 16;
 
-/// A bar with what stands before and behind it.
+/// A bar with the text before and after it.
 struct BarRow {
     head: String,
     parts: Vec<(BarFill, u64)>,
@@ -53,7 +53,7 @@ pub(super) fn draw(
     }
 }
 
-/// RAM first, then its nodes, then swap.
+/// Returns the rows: RAM, its nodes, swap.
 fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
     let ram = BarRow {
         head: format!("RAM {:>9}", Bytes::new(accounting.total_bytes).to_string()),
@@ -93,7 +93,7 @@ fn draw_row(page: &mut TextPage, row: &BarRow, cells: usize, screen: &Screen) {
     }
 }
 
-/// Why this moment is shown: it is the worst one of what is wrong, else what was available then.
+/// Returns why this time is shown: it was the worst of a finding; otherwise how much was available.
 fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> String {
     let at = clock.moment(accounting.at_s, accounting.at);
     let is_wrong = report.findings.iter().any(|f| f.severity > Severity::Info);
@@ -106,7 +106,7 @@ fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> 
     }
 }
 
-/// `24 of 497 MiB`: the unit once where it is the same.
+/// `24 of 497 MiB`: one unit if both have the same.
 fn part_of(part: u64, whole: u64) -> String {
     let (part, whole) = (Bytes::new(part).to_string(), Bytes::new(whole).to_string());
     match (part.split_once(' '), whole.split_once(' ')) {
@@ -115,7 +115,7 @@ fn part_of(part: u64, whole: u64) -> String {
     }
 }
 
-/// Names and sizes of a bar's parts; the unit once where it is the same for all.
+/// Returns the names and sizes of a bar's parts, with one unit if all have the same.
 fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
     let sizes = parts
         .iter()
@@ -135,7 +135,7 @@ fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
     parts.iter().zip(&sizes).enumerate().map(entry).collect()
 }
 
-/// What the characters of the bar stand for, with sizes.
+/// Draws what the bar's characters mean, with sizes.
 fn draw_legend(page: &mut TextPage, parts: &[(BarFill, u64)], screen: &Screen) {
     let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();

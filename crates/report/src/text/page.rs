@@ -1,18 +1,18 @@
-//! The sink of all text: lines of styled pieces, escaped, with colour or without.
+//! The sink of all text: lines of styled pieces, escaped, with or without colour.
 
 use super::wrap;
 use super::{ColourMode, Screen};
 use crate::model::{Level, Severity};
 use crate::plain::escape;
 
-/// Below this width text begins on a line of its own.
+/// On screens narrower than this, text has a line of its own below its label.
 pub(super) const NARROW: usize = 60;
 
-/// How a piece of text stands out; without colour it does not.
+/// How a piece of text stands out when there is colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
-    /// What the eye should find first.
+    /// What a reader should see first.
     Strong,
     /// Labels, thresholds, asides.
     Faint,
@@ -23,7 +23,7 @@ pub(super) enum Style {
     Warning,
     Fine,
     Unknown,
-    /// Data: a colour of the 256-colour palette, never one of a severity.
+    /// Data, in a colour of the 256-colour palette that no severity has.
     Data(u8),
 }
 
@@ -48,15 +48,15 @@ impl From<Severity> for Style {
     }
 }
 
-/// A piece of a line.
+/// A piece of a line with its style.
 pub(super) type StyledText = (Style, String);
 
-/// A piece.
+/// Returns a piece of a line.
 pub(super) fn piece(style: Style, text: impl Into<String>) -> StyledText {
     (style, text.into())
 }
 
-/// Lines so far.
+/// The lines written so far.
 pub(super) struct TextPage {
     colour: ColourMode,
     width: usize,
@@ -72,19 +72,19 @@ impl TextPage {
         }
     }
 
-    /// All lines, each ended.
+    /// Returns all lines, each with a line feed.
     pub(super) fn finish(self) -> String {
         self.out
     }
 
-    /// An empty line, unless the page begins or just had one.
+    /// Adds an empty line, unless the page is empty or ends with one.
     pub(super) fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// A line. Whatever the pieces hold, only this function's own sequences reach the terminal.
+    /// Adds a line. Whatever the pieces contain, only escape sequences of this function reach the terminal.
     pub(super) fn line(&mut self, pieces: &[StyledText]) {
         let last = pieces
             .iter()
@@ -124,13 +124,13 @@ impl TextPage {
         }
     }
 
-    /// The heading of a block, with a gap above it.
+    /// Adds a block's heading, with an empty line above it.
     pub(super) fn heading(&mut self, text: &str) {
         self.gap();
         self.hanging(&[], 0, Style::Strong, text);
     }
 
-    /// Text that begins behind `head` and goes on below its own beginning, `indent` cells from the left.
+    /// Adds text after `head`, wrapped, with further lines indented by `indent` cells.
     pub(super) fn hanging(&mut self, head: &[StyledText], indent: usize, style: Style, text: &str) {
         let lines = wrap::wrap(text, self.width.saturating_sub(indent));
         let mut first = head.to_vec();

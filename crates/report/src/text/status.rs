@@ -1,4 +1,4 @@
-//! The screen of `record --status`: one sentence on the recorder's health, then a row or two per subject.
+//! The screen of `record --status`: one sentence on the recorder's health, then rows by subject.
 
 use jiff::Timestamp;
 use recorder_status::{RecorderScans, RecorderStatus};
@@ -8,11 +8,11 @@ use super::page::{Style, TextPage, piece};
 use super::{Screen, wrap};
 use crate::model::status::{RecorderState, RecordingStatus, StatusReport};
 
-/// Where the text of a row begins.
+/// Column of a row's text.
 const INDENT: usize = 13;
-/// The recorder writes its status every 30 s; an older one than this is stale.
+/// The recorder writes its status every 30 s; a status older than 75 s is stale.
 const STALE_S: f64 = 75.0;
-/// The kernel log, as named among the files that cannot be read.
+/// The kernel log as listed among the files that cannot be read.
 const KERNEL_LOG: &str = "/dev/kmsg";
 
 pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
@@ -94,7 +94,7 @@ fn headline(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     }
 }
 
-/// Whether a running recorder writes its status, loses nothing, and has an undamaged recording.
+/// Returns whether a running recorder writes its status, loses nothing, and has an undamaged recording.
 fn health(report: &StatusReport, now: Timestamp) -> &'static str {
     let Some(status) = &report.recorder else {
         return "";
@@ -169,7 +169,7 @@ fn cost(status: &RecorderStatus) -> String {
     parts.join("; ")
 }
 
-/// How many processes, how they are read, and why not by BPF.
+/// Returns how many processes there are, how they are read, and why not by BPF.
 fn processes(status: &RecorderStatus) -> Vec<String> {
     let Some(source) = &status.tasks_source else {
         return vec!["not recorded".to_owned()];
@@ -237,7 +237,7 @@ fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
     format!("{size}{}{segments}", period.unwrap_or_default())
 }
 
-/// What the recording will grow to, against its limits and the disk.
+/// Returns the size that the recording will grow to, against its limits and the disk.
 fn growth(recording: &RecordingStatus, status: Option<&RecorderStatus>) -> String {
     let free = recording.free_bytes.map(Bytes::new);
     let free_text = free.map(|free| format!("{free} of the disk are free"));

@@ -1,4 +1,4 @@
-//! The screen of `where`: a tree that adds up to MemTotal; the remainder is a line of its own.
+//! The screen of `where`: a tree that adds up to MemTotal, with the remainder on a line of its own.
 
 use units::{Bytes, Count, Ratio};
 
@@ -9,14 +9,14 @@ use super::{Detail, Screen};
 use crate::clock::ReportClock;
 use crate::model::{Branch, WhereReport};
 
-/// Cells for a size, right-aligned, and for a share.
+/// Cells of the right-aligned sizes and shares.
 const SIZE_CELLS: usize = 10;
 const SHARE_CELLS: usize = 8;
-/// Branches and labels take at most this.
+/// At most 34 cells for branches and labels.
 const LABEL_CELLS: usize = 34;
-/// So many parts of one node are shown; the rest is counted.
+/// At most 8 parts of one node are shown; the rest is counted.
 const MOST_CHILDREN: usize = 8;
-/// A hostile tree must not exhaust the stack, nor the screen's width.
+/// At most 6 levels: a hostile tree must exhaust neither the stack nor the screen's width.
 const DEEPEST: usize = 6;
 
 pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
@@ -61,7 +61,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
 struct TreeRow {
     /// The branch before the label: `│  ├ `.
     head: String,
-    /// The same on further lines of a long note.
+    /// The branch before further lines of a long note.
     below: String,
     label: String,
     size: String,
@@ -79,7 +79,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
         Detail::Brief => MOST_CHILDREN,
         Detail::All => usize::MAX,
     };
-    // The first level adds up to MemTotal, so none of it is left out.
+    // The first level adds up to MemTotal, so it is shown in full.
     let shown = if depth == 0 { usize::MAX } else { most };
     let hidden = node.children.len().saturating_sub(shown);
     for (i, child) in node.children.iter().take(shown).enumerate() {
@@ -120,7 +120,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
     }
 }
 
-/// A share for its column; one that is next to nothing says no more than that.
+/// Formats a share for its column; a tiny one as `< 0.1 %`.
 fn share(of_whole: f64) -> String {
     const SHARE_LITTLE: f64 = 0.001;
     match of_whole {
@@ -145,7 +145,7 @@ impl TreeRow {
             piece(Style::Plain, " ".repeat(label_cells.saturating_sub(used))),
         ];
         let is_narrow = screen.width() < NARROW;
-        // Shares of the small parts of parts would only be noise.
+        // Shares of parts below the first level would be noise.
         let share = if self.depth == 0 {
             self.share.as_str()
         } else {
@@ -180,7 +180,7 @@ impl TreeRow {
     }
 }
 
-/// A note about the processes without a PSS.
+/// Returns a note on the processes without a PSS.
 pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
     if processes == 0 {
         return None;

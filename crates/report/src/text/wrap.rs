@@ -1,28 +1,28 @@
-//! Lines that fit: breaking text in terminal cells. What comes out is escaped.
+//! Wraps text to terminal cells. Its output is escaped.
 
 use crate::plain::{char_width, escape};
 pub(super) use crate::plain::{cut, width};
 
-/// The text with blanks behind it up to `cells`.
+/// Returns the text padded with blanks to `cells`.
 pub(super) fn pad(text: &str, cells: usize) -> String {
     let blanks = cells.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// The text in lines of at most `most` cells, broken at blanks; a longer word is broken where it must. Empty text is no
-/// line.
+/// Returns the text in lines of at most `most` cells, broken at blanks; a word longer than a line is split. Empty text
+/// gives no line.
 pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
     let text = escape(text);
     fill(&glue(&text), " ", most)
 }
 
-/// The items in lines of at most `most` cells, joined with `separator`.
+/// Returns the items in lines of at most `most` cells, joined with `separator`.
 pub(super) fn wrap_items(items: &[String], separator: &str, most: usize) -> Vec<String> {
     let items: Vec<String> = items.iter().map(|item| escape(item).into_owned()).collect();
     fill(&items, separator, most)
 }
 
-/// As much as fits; where not all does, up to the last blank in it, if there is one.
+/// Splits off as much as fits in a line: if not all, up to the last blank in it, if there is one.
 fn split_at_blank(text: &str, most: usize) -> (&str, &str) {
     let (head, tail) = split_at_width(text, most);
     match head.rsplit_once(' ').filter(|_| !tail.is_empty()) {
@@ -77,7 +77,7 @@ fn split_at_width(text: &str, most: usize) -> (&str, &str) {
     (text, "")
 }
 
-/// Words, with a number and its unit as one: `9.9 MiB/s` is never torn apart.
+/// Returns the words; a number and its unit count as one, so that `9.9 MiB/s` is not split.
 fn glue(text: &str) -> Vec<String> {
     const UNITS: [&str; 16] = [
         "%", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "µs", "ms", "s", "min", "h", "d", "pages",

@@ -1,8 +1,8 @@
-//! A bound for what may come in bursts: so many at once, so many an hour in the long run, and a count of the rest.
+//! A rate limit for bursts: a number at once, a number per hour in the long run, and a count of what was refused.
 
 use units::Span;
 
-/// So many at once, and so many an hour in the long run.
+/// A rate limit that counts what it refuses.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     most: f64,
@@ -29,7 +29,7 @@ impl Allowance {
         self.at = self.at.max(now);
     }
 
-    /// Whether one more may be; one that may not is counted.
+    /// Whether one more is allowed; counts it if it is refused.
     pub(crate) fn take(&mut self, now: Span) -> bool {
         self.refill(now);
         let may = self.left >= 1.0 && self.refused == 0;
@@ -41,7 +41,7 @@ impl Allowance {
         may
     }
 
-    /// How many were refused, once there is an allowance again to say so.
+    /// Returns how many were refused, once the allowance permits one message about them.
     pub(crate) fn caught_up(&mut self, now: Span) -> Option<u64> {
         self.refill(now);
         if self.refused == 0 || self.left < 1.0 {

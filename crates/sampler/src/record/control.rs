@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use timeline::{Absence, Event, Facts, Stamp};
 
-/// What a signal handler or another thread may ask of the recorder; seen within a second.
+/// Requests that a signal handler or another thread may make of the recorder; seen within a second.
 #[derive(Debug, Clone, Default)]
 pub struct Control {
-    /// End in good order.
+    /// Ends the recording cleanly.
     pub stop: Arc<AtomicBool>,
-    /// End the head now and seal it; the recorder clears the flag.
+    /// Ends the head now and seals it; the recorder clears the flag.
     pub seal: Arc<AtomicBool>,
 }
 
@@ -19,22 +19,22 @@ impl Control {
         self.stop.load(Relaxed)
     }
 
-    /// Whether a seal was requested since it was last done.
+    /// Whether a seal was requested since the last one; clears the request.
     pub(crate) fn takes_seal(&self) -> bool {
         self.seal.swap(false, Relaxed)
     }
 }
 
-/// What the housekeeper found; the recorder hands it to the store between two samples.
+/// A message from the housekeeper, which the recorder hands to the store between two samples.
 #[derive(Debug)]
 pub enum Message {
     /// Something happened.
     Event(Event),
-    /// What is known of the host at a time.
+    /// The facts of the host at a time.
     Facts(Stamp, Box<Facts>),
     /// A kernel file cannot be read.
     Absent(&'static str, Absence),
 }
 
-/// How many messages may wait: at one sample a second the queue is empty again after one.
+/// How many messages may wait: at one sample a second, each sample empties the queue.
 pub const INBOX: usize = 64;

@@ -1,10 +1,10 @@
-//! What changes rarely, read again once a minute: a changed tunable is an event, and with it all facts go to the store.
+//! Reads the facts of the host again once a minute: a changed tunable is an event, and all facts are stored with it.
 
 use std::collections::BTreeSet;
 
 use probe::{Root, host_facts};
 use timeline::{Event, EventKind, Facts, Stamp};
-/// What is known of the host, and how to see that it changed.
+/// The last known facts of the host.
 #[derive(Debug)]
 pub(crate) struct FactsWatch {
     root: Root,
@@ -12,7 +12,7 @@ pub(crate) struct FactsWatch {
 }
 
 impl FactsWatch {
-    /// Watches the host below `root`, of which this is known.
+    /// Watches the host below `root`, whose facts are `known`.
     pub(crate) fn new(root: &Root, known: Facts) -> Self {
         Self {
             root: root.clone(),
@@ -20,9 +20,10 @@ impl FactsWatch {
         }
     }
 
-    /// Reads them again. Where something changed: the facts from now on, and an event for each change that is one.
+    /// Reads the facts again. If something changed, returns the new facts and the events of the changes that are worth
+    /// one.
     pub(crate) fn poll(&mut self, now: Stamp) -> Option<(Facts, Vec<Event>)> {
-        // A fact that cannot be read this time stays as it was, and changes reported before are forgotten.
+        // A fact that cannot be read this time keeps its value, and changes reported before are cleared.
         let mut facts = self.known.clone();
         facts.forget_changes();
         facts.nodes.clear();
@@ -46,8 +47,8 @@ impl FactsWatch {
     }
 }
 
-/// Changes of what the host is made of. File systems in RAM come and go with each login, and loop devices with each
-/// mounted package: they are no events.
+/// Returns changes of the host's hardware and mounts. File systems in RAM come and go with each login, and loop devices
+/// with each mounted package: they are not events.
 fn structural(before: &Facts, after: &Facts, now: Stamp) -> Vec<Event> {
     let mut events = Vec::new();
     if let (Some(from), Some(to)) = (before.cpus, after.cpus)

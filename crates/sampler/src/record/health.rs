@@ -1,4 +1,4 @@
-//! How a recorder fares, for its status: figures that the sampler writes and any thread reads, without a lock between them.
+//! Figures about the recorder itself, for its status: the sampler writes them and any thread reads them without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -9,7 +9,7 @@ use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 use crate::pace::Beat;
 use crate::record::processes::ProcessScan;
 
-/// How a recorder fares. All figures are zero before the first sample.
+/// The recorder's own figures. All are zero before the first sample.
 #[derive(Debug, Default)]
 pub struct Health {
     started: AtomicU64,
@@ -49,33 +49,34 @@ pub struct Figures {
     pub last_sample: Span,
     /// Samples taken.
     pub samples: u64,
-    /// Beats that passed without a sample of their own, because the one before came too late.
+    /// Beats without a sample, because the previous sample was taken too late.
     pub missed: u64,
     /// How late the last sample was.
     pub last_late: Micros,
-    /// How late the latest one was.
+    /// The longest delay of a sample.
     pub worst_late: Micros,
-    /// When that was, on the boot clock.
+    /// When the most delayed sample was taken, on the boot clock.
     pub worst_late_at: Span,
-    /// Samples that were late by more than a tenth of the distance between two.
+    /// Samples that were late by more than a tenth of the interval.
     pub late_samples: u64,
     /// Samples that the store could not keep.
     pub lost: u64,
-    /// CPU time of the recorder itself, since it began.
+    /// CPU time of the recorder since it started.
     pub own_cpu: Micros,
-    /// What of it was there before the second sample: loading the BPF program, the first scan of everything.
+    /// The part of `own_cpu` that was spent before the second sample: loading the BPF program, the first scan of
+    /// everything.
     pub start_cpu: Micros,
     /// Memory of the recorder itself.
     pub own_rss: Bytes,
     /// Processes at the last scan.
     pub processes: u64,
-    /// Processes beyond the bound of a scan.
+    /// Processes beyond the limit of a scan.
     pub processes_left_out: u64,
     /// Cgroups at the last scan.
     pub groups: u64,
-    /// Cgroups beyond the bound of a scan.
+    /// Cgroups beyond the limit of a scan.
     pub cgroups_left_out: u64,
-    /// From scan to scan of cgroups, as their cost allows.
+    /// The interval between cgroup scans that their cost allows.
     pub cgroups_every: Span,
     /// Services at the last scan.
     pub services: u64,
@@ -83,25 +84,25 @@ pub struct Figures {
     pub services_left_out: u64,
     /// Proportional shares (PSS) read so far.
     pub shares_read: u64,
-    /// Processes with a share never read or due again.
+    /// Processes whose share was never read or is due again.
     pub shares_waiting: u64,
-    /// Processes left alone because they did not answer in time.
+    /// Processes skipped because reading them did not finish in time.
     pub blocked: u64,
-    /// Messages of other threads that found the queue full.
+    /// Messages of other threads that were dropped because the queue was full.
     pub messages_dropped: u64,
 }
 
 impl Figures {
-    /// CPU time of one sample, without what starting took; `None` until there are three.
+    /// Returns the CPU time of one sample, without the cost of starting; `None` before the third sample.
     pub fn cpu_per_sample(&self) -> Option<Span> {
-        // The cost of the first is part of the start, that of the last is not known yet.
+        // The first sample belongs to the start, and the cost of the last is not known yet.
         let samples = self.samples.checked_sub(2).filter(|n| *n > 0)?;
         let cpu = self.own_cpu.to_span();
         let cpu = cpu.saturating_sub(self.start_cpu.to_span());
         Some(Span::from_nanos(cpu.as_nanos() / samples))
     }
 
-    /// The same as a share of one CPU, as samples came so far.
+    /// Returns the CPU time per sample as a share of one CPU, at the actual rate of samples.
     pub fn cpu_share(&self) -> Option<Ratio> {
         let lasted = self.last_sample.saturating_sub(self.started);
         let each = lasted.as_secs_f64() / Count::new(self.samples.checked_sub(1)?).as_f64();
@@ -111,7 +112,7 @@ impl Figures {
 }
 
 impl Health {
-    /// The figures now. They may be of two neighbouring samples.
+    /// Returns the current figures. They may mix those of two neighbouring samples.
     pub fn figures(&self) -> Figures {
         let get = |figure: &AtomicU64| figure.load(Relaxed);
         Figures {
@@ -141,25 +142,25 @@ impl Health {
         }
     }
 
-    /// How processes are read, in words; `None` before the recorder runs and where they are not read.
+    /// Returns how processes are read, in words; `None` before the recorder runs or if processes are not read.
     pub fn tasks_source(&self) -> Option<&str> {
         self.tasks_source.get().map(String::as_str)
     }
 
-    /// What the recorder was allowed and refused, in words; empty until [set](Self::set_privileges).
+    /// Returns what the recorder was allowed and refused, in words; empty until [set](Self::set_privileges).
     pub fn privileges(&self) -> &[String] {
         self.privileges.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Kernel files that cannot be read, and why; brought up to date every few minutes.
+    /// Returns the kernel files that cannot be read, and why; updated every few minutes.
     pub fn absent(&self) -> Vec<(&'static str, Absence)> {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.clone()
     }
 
-    /// Keeps what the recorder was allowed and refused.
+    /// Stores what the recorder was allowed and refused.
     pub fn set_privileges(&self, privileges: Vec<String>) {
-        // Set once, at the start; a second time would be the same.
+        // Set once, at the start; a second call would pass the same.
         let _ = self.privileges.set(privileges);
     }
 
@@ -167,7 +168,7 @@ impl Health {
         let _ = self.tasks_source.set(source);
     }
 
-    /// Notes which kernel files cannot be read, unless another thread is reading them just now.
+    /// Stores which kernel files cannot be read, unless another thread is reading the list just now.
     pub(crate) fn absent_are(&self, absent: &[(&'static str, Absence)]) {
         if let Ok(mut known) = self.absent.try_lock() {
             known.clear();
@@ -175,7 +176,7 @@ impl Health {
         }
     }
 
-    /// Notes a sample that was taken.
+    /// Counts a sample that was taken.
     pub(crate) fn sampled(&self, boot: Span, beat: Beat, every: Span) {
         let late = beat.late.as_nanos() / 1_000;
         if self.samples.fetch_add(1, Relaxed) == 0 {
@@ -193,7 +194,7 @@ impl Health {
         }
     }
 
-    /// Notes what the recorder itself has cost so far, in a sample that is [counted](Self::sampled) and not yet complete.
+    /// Stores what the recorder has cost so far, in a sample that is [counted](Self::sampled) but not yet complete.
     pub(crate) fn cost(&self, cpu: Micros, rss: Option<Bytes>, lost: u64) {
         self.own_cpu.store(cpu.get(), Relaxed);
         if self.samples.load(Relaxed) <= 2 {
@@ -203,14 +204,14 @@ impl Health {
         self.lost.store(lost, Relaxed);
     }
 
-    /// Notes a scan of the cgroups.
+    /// Stores the result of a cgroup scan.
     pub(crate) fn groups(&self, read: usize, left_out: usize, every: Span) {
         self.cgroups_every.store(every.as_nanos(), Relaxed);
         store(&self.groups, read);
         store(&self.cgroups_left_out, left_out);
     }
 
-    /// Notes a scan of the processes.
+    /// Stores the result of a process scan.
     pub(crate) fn scanned(&self, scan: &ProcessScan) {
         store(&self.processes, scan.processes);
         store(&self.processes_left_out, scan.left_out);
@@ -220,7 +221,7 @@ impl Health {
         self.shares_read.fetch_add(whole(scan.shares_read), Relaxed);
     }
 
-    /// Notes a process that did not answer.
+    /// Counts a process whose reading did not finish in time.
     pub(crate) fn blocked(&self) {
         self.blocked.fetch_add(1, Relaxed);
     }

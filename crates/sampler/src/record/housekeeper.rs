@@ -1,7 +1,7 @@
-//! The work in parallel to sampling, on a thread of its own: the kernel log, facts once a minute, and the status file.
+//! Work in parallel to sampling, on its own thread: the kernel log, the facts once a minute, and the status file.
 //!
-//! It may wait for a disk, and the sampler never waits for it: what it finds goes through a bounded queue, and what finds no
-//! room there waits here.
+//! This thread may wait for a disk; the sampler never waits for it. Its messages go through a bounded queue, and
+//! messages for which the queue has no room wait here.
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, PipeWriter};
@@ -29,50 +29,50 @@ use crate::record::kernel_log::Watch;
 use crate::record::status;
 use crate::{Figures, Health, Message};
 
-/// How old the status is at most: writing it costs as much as a sample.
+/// The longest age of the status: writing it costs as much as a sample.
 const STATUS_EVERY: Span = Span::from_secs(30);
-/// The same while it lacks how far the kernel log was read: what is read twice is reported twice.
+/// The longest age of a status that lacks the latest position in the kernel log: what is read twice is reported twice.
 const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
-/// How often it is checked whether something happened that the status is to show.
+/// How often to check for something new to show in the status.
 const CHECK_EVERY: Span = Span::from_secs(5);
-/// A status comes so soon where the disk began or ceased to refuse. So does the second one of all: the user
-/// who started the recorder checks whether it works.
+/// The status is written this soon after the disk began or ceased to refuse, and for the second time: the user who
+/// started the recorder checks whether it works.
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
-/// How often facts are read, and our own share of memory: 0.5 ms each time.
+/// How often the facts and our own proportional share of memory are read: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
-/// The kernel log is left alone for so long after each read: a device that talks all the time must not keep us awake.
+/// The pause after each read of the kernel log: a device that writes to it constantly must not keep us awake.
 const LOG_PAUSE: Span = Span::from_millis(200);
-/// More messages than this do not wait; it is a storm of kills for a minute with a stuck sampler.
+/// At most 1,024 messages wait: a storm of kills for a minute while the sampler is stuck.
 const MOST_WAITING: usize = 1024;
-/// Its deepest call is the reading of a kernel report.
+/// Bytes of stack; the deepest call parses a kernel report.
 const STACK: usize = 512 << 10;
 
-/// What a housekeeper must know of the recording, for its status.
+/// What the housekeeper needs to know of the recording for its status.
 #[derive(Debug, Clone)]
 pub struct RecordingState {
-    /// Where it is.
+    /// The recording's directory.
     pub directory: PathBuf,
-    /// How it is recorded, as the status shows.
+    /// The recorder's settings as the status shows them.
     pub settings: RecorderSettings,
     /// Version of memtide.
     pub memtide: String,
-    /// How its disk is doing.
+    /// The state of the disk.
     pub monitor: Monitor,
 }
 
-/// A housekeeper at work; it ends when dropped.
+/// A running housekeeper; it ends when dropped.
 #[derive(Debug)]
 pub struct Housekeeper {
     thread: Option<JoinHandle<()>>,
-    /// Closed, it wakes the thread to end.
+    /// Closing it wakes the thread and ends it.
     alive: Option<PipeWriter>,
 }
 
 impl Housekeeper {
-    /// Begins work on the host below `root`, of which `facts` are known.
+    /// Starts work on the host below `root` with these `facts`.
     ///
     /// # Errors
-    /// The operating system's, where there is no room for a thread.
+    /// The operating system's, if it cannot create a thread.
     pub fn start(
         root: &Root,
         facts: Facts,
@@ -92,7 +92,7 @@ impl Housekeeper {
         })
     }
 
-    /// Ends it; the status then says that the recorder ended in good order.
+    /// Ends the thread; its last status says that the recorder ended cleanly.
     pub fn stop(self) {}
 }
 
@@ -100,7 +100,7 @@ impl Drop for Housekeeper {
     fn drop(&mut self) {
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic in it was reported on stderr already.
+            // It ends by itself; a panic in it is already on stderr.
             let _ = thread.join();
         }
     }
@@ -114,9 +114,9 @@ struct Work {
     waiting: VecDeque<Message>,
     facts: FactsWatch,
     log: Watch,
-    /// Of the log, what the disk has by now for sure: as of the status before.
+    /// The position in the log up to which reports are certainly on disk, as of the previous status.
     log_safe: Option<u64>,
-    /// What does not change: who we are and since when.
+    /// The constant part of the status: who we are and since when.
     us: RecorderStatus,
     pss: Option<Bytes>,
     began: Span,
@@ -135,7 +135,7 @@ impl Work {
         outbox: SyncSender<Message>,
     ) -> Self {
         let now = now();
-        // We ourselves are a process of the machine, whatever directory of saved files is recorded.
+        // We are a process of this machine, even if a directory of saved files is recorded.
         let machine = Root::default();
         let pid = std::process::id();
         let us = RecorderStatus {
@@ -161,7 +161,7 @@ impl Work {
             us,
             pss: None,
             began: now.boot,
-            // Our own share of memory is reported soon, too.
+            // So that our own share of memory is also reported soon.
             facts_due: now.boot.plus(STATUS_AT_FIRST),
             status_at: None,
             disk_reported: DiskState::Ok,
@@ -176,7 +176,7 @@ impl Work {
         let mut log_at = Span::ZERO;
         loop {
             self.run_due(now());
-            // After the log was read it gets a pause.
+            // Pauses after the log was read.
             let paused = log_at.plus(LOG_PAUSE).saturating_sub(now().boot);
             match self.wait(ending, paused) {
                 Woken::End => break,
@@ -215,7 +215,7 @@ impl Work {
         }
     }
 
-    /// When the next status is to be written.
+    /// Returns when the next status is due.
     fn status_due(&self) -> Span {
         let Some(last) = self.status_at else {
             return self.began;
@@ -231,7 +231,7 @@ impl Work {
         last.plus(every)
     }
 
-    /// Sends what the log holds by now, and writes the last status.
+    /// Sends the reports in the log so far, and writes the last status.
     fn end(&mut self) {
         let now = now();
         self.log.read(now, false);
@@ -239,20 +239,20 @@ impl Work {
             self.queue(Message::Event(event));
         }
         self.send();
-        // The sampler is gone: what still waits is reported by the next recorder, which reads the log from there.
+        // The sampler is gone: the next recorder reads the log from here and reports what still waits.
         let next = if self.waiting.is_empty() {
             self.log.resume_at()
         } else {
             self.log_safe
         };
-        // A recorder that began after our sampler ended has a status of its own by now.
+        // A recorder that started after our sampler ended has already written its own status.
         let theirs = status::read(&self.recording.directory);
         if theirs.is_none_or(|status| status.process == self.us.process) {
             self.write_status(now, next, true);
         }
     }
 
-    /// Waits until something is due, the log has more, or it is over.
+    /// Waits until something is due, the log has new records, or the recording ends.
     fn wait(&self, ending: &PipeReader, paused: Span) -> Woken {
         let now = now().boot;
         let due = self.facts_due.min(self.status_due());
@@ -267,7 +267,7 @@ impl Work {
         let mut sources = vec![PollFd::new(ending, PollFlags::IN)];
         sources
             .extend(device.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)));
-        // Interrupted by a signal, it polls again, which costs nothing.
+        // Interrupted by a signal, it just polls again.
         let _ = poll(&mut sources, Some(&timespec(until)));
         let ready = |index: usize| {
             let source = sources.get(index);
@@ -290,7 +290,7 @@ impl Work {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends waiting messages until the queue is full.
     fn send(&mut self) {
         while let Some(message) = self.waiting.pop_front() {
             match self.outbox.try_send(message) {
@@ -324,7 +324,7 @@ impl Work {
             events_lost: figures.messages_dropped,
             ..self.us.clone()
         };
-        // Where the disk is full or gone, the store's own state shows it; and it is tried again.
+        // If the disk is full or gone, the store's own state shows it; the write is tried again.
         let _ = status::write(&status, &self.recording.directory);
     }
 
@@ -356,7 +356,7 @@ fn timespec(span: Span) -> Timespec {
     }
 }
 
-/// Why a file is absent, as people say it.
+/// Describes why a file is absent.
 fn in_words(why: &Absence) -> String {
     match why {
         Absence::NotFound => "not there".to_owned(),
@@ -365,7 +365,7 @@ fn in_words(why: &Absence) -> String {
     }
 }
 
-/// Our own proportional share of memory; `None` before 4.14.
+/// Returns our own proportional share of memory; `None` before 4.14.
 fn own_share() -> Option<Bytes> {
     let text = Root::default().read("/proc/self/smaps_rollup").ok()?;
     let mut row = EntityRow::default();
@@ -374,7 +374,7 @@ fn own_share() -> Option<Bytes> {
     row.row.get(PROC_PSS)
 }
 
-/// A time of the boot clock on the wall clock as it is now; `None` where nothing happened yet.
+/// Converts a time on the boot clock to the current wall clock; `None` if nothing has happened yet.
 fn on_wall(boot: Span, now: Stamp) -> Option<Timestamp> {
     let wall = now.wall.filter(|_| boot > Span::ZERO)?;
     let ago = i64::try_from((now.boot - boot).as_nanos()).ok()?;

@@ -1,5 +1,5 @@
-//! What the recorder itself costs: CPU time, measured with each sample for some 2 µs; memory and the CPU time of children
-//! now and then.
+//! The cost of the recorder itself: CPU time, measured with each sample in some 2 µs; memory and the CPU time of
+//! children now and then.
 
 use probe::{KernelFile, Root, Shape, text};
 use rustix::time::{ClockId, clock_gettime};
@@ -13,13 +13,13 @@ pub(crate) struct OwnCost {
     statm: Option<KernelFile>,
     text: Vec<u8>,
     page: u64,
-    /// CPU time of the children that had ended, in µs: segments are sealed by one.
+    /// CPU time of ended children, in µs: a child process seals segments.
     children: u64,
     resident: Option<Bytes>,
 }
 
 impl OwnCost {
-    /// Opens what must stay open. Always of the machine itself: a directory of saved files knows nothing of us.
+    /// Opens the file that stays open. Always of this machine: a directory of saved files does not list this process.
     pub(crate) fn open() -> Self {
         let statm = KernelFile::open(&Root::default(), "/proc/self/statm");
         Self {
@@ -31,7 +31,8 @@ impl OwnCost {
         }
     }
 
-    /// Reads CPU time into the host's row; if `is_whole`, also memory and what children took. Gives both as last known.
+    /// Reads CPU time into the host's row; if `is_whole`, also memory and the CPU time of children. Returns the last
+    /// values of both.
     pub(crate) fn read(&mut self, host: &mut Row, is_whole: bool) -> (Micros, Option<Bytes>) {
         if is_whole {
             self.children = children();
@@ -47,7 +48,7 @@ impl OwnCost {
         (cpu, self.resident)
     }
 
-    /// The second number of `statm`: resident pages.
+    /// Reads resident pages, the second number of `statm`.
     fn read_resident(&mut self) -> Option<Bytes> {
         self.statm.as_ref()?.read(&mut self.text).ok()?;
         let pages = text::words(text::trim(&self.text)).nth(1)?;
@@ -63,11 +64,11 @@ fn micros(seconds: i64, micros: i64) -> u64 {
         .saturating_add(part(micros))
 }
 
-/// CPU time of the children that have ended, in µs.
+/// Returns the CPU time of ended children, in µs.
 #[allow(unsafe_code)]
 fn children() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes a `rusage` to the pointer, which is valid for one; of zeros it is valid as it stands.
+    // SAFETY: the kernel writes a `rusage` to the pointer, which is valid for one; all zeros is a valid `rusage`.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

@@ -1,12 +1,12 @@
-//! Gives back the pages of our own program and its libraries that starting took and sampling does not: reading options,
-//! parsing the kernel's types. What is needed again is mapped again from the page cache as it is touched.
+//! Gives back pages of this program and its libraries that were needed to start but not to sample: parsing options and
+//! the kernel's types. A page that is needed again is mapped from the page cache on first access.
 //!
-//! A page that is touched brings its neighbours with it, 64 KiB at a time (`do_fault_around`, mm/memory.c), and in memory
-//! that will be locked they stay: of a program of which sampling needs a tenth, half would be there. The kernel does not
-//! read ahead beyond a mapping's end, so mappings are cut into short ones.
+//! Touching a page also maps its neighbours, 64 KiB at a time (`do_fault_around`, mm/memory.c), and in memory that will
+//! be locked they stay: sampling needs a tenth of the program but would keep half of it. The kernel does not map
+//! neighbours beyond the end of a mapping, so mappings are cut into short ones.
 //!
-//! Only mappings of files that are not writable and of which this process has changed nothing (no relocated page) are
-//! given back: they are the file's own bytes, and the kernel has them.
+//! Only mappings of files that are read-only and unchanged by this process (no relocated page) are given back: they
+//! hold the file's own bytes, and the kernel can read those again.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use rustix::mm::{Advice, madvise};
 
 const SMAPS: &str = "/proc/self/smaps";
 
-/// Pages of a mapping that stay together. Of 16 MiB of program these make a thousand mappings, of 65,530 that are allowed.
+/// Pages in one piece of a cut mapping. 16 MiB of program become a thousand mappings, of 65,530 that are allowed.
 const TOGETHER: usize = 4;
 
-/// The mappings that hold them, as far as the kernel lists them.
+/// The mappings that can be given back, as far as the kernel lists them.
 #[derive(Debug)]
 pub(crate) struct OwnPages(Vec<Range<usize>>);
 
@@ -34,30 +34,30 @@ impl OwnPages {
         }
     }
 
-    /// Cuts the mappings: for memory that will be locked, where it costs nothing that half of the pieces are not read
-    /// ahead.
+    /// Cuts the mappings into pieces, for memory that will be locked. Half of the pieces lose read-ahead, which costs
+    /// nothing there.
     pub(crate) fn cut(&self) {
         let piece = TOGETHER * rustix::param::page_size();
-        // What is short already stays: two adjacent pieces of one kind would be joined again.
+        // Short mappings stay as they are: two adjacent pieces with the same flags would be merged again.
         for range in self.0.iter().filter(|range| range.len() > piece) {
             for start in range.clone().step_by(2 * piece) {
-                // Another kind of mapping is one of its own.
+                // Different advice makes the piece a mapping of its own.
                 advise(start..range.end.min(start + piece), Advice::Random);
             }
         }
     }
 }
 
-/// A refusal changes nothing.
+/// Advises the kernel about a range; a refusal changes nothing.
 #[allow(unsafe_code)]
 fn advise(range: Range<usize>, advice: Advice) {
     let at = std::ptr::with_exposed_provenance_mut(range.start);
-    // SAFETY: the range is a private mapping of a file that is neither writable nor changed, so that what a later access
-    // finds there is what was there before, and none of the advice given here says otherwise.
+    // SAFETY: the range is a private mapping of a file that is neither writable nor changed, so that what a later
+    // access finds there is what was there before, and none of the advice given here says otherwise.
     let _ = unsafe { madvise(at, range.len(), advice) };
 }
 
-/// The mappings of files in the text of `smaps` that hold nothing but the files' bytes.
+/// Returns the file mappings in the text of `smaps` that hold only the file's own bytes.
 fn unchanged(smaps: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut candidate = None;
@@ -72,8 +72,8 @@ fn unchanged(smaps: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a line begins a mapping, and the range if it is one of a file that may only be read or run.
-#[allow(clippy::option_option)] // A line that begins none, and a mapping that is not to be given back.
+/// Whether a line begins a mapping; if that is of a file and not writable, its range.
+#[allow(clippy::option_option)] // The outer `None`: the line begins no mapping; the inner: the mapping must stay.
 fn mapping(line: &[u8]) -> Option<Option<Range<usize>>> {
     let mut words = text::words(line);
     let (from, to) = std::str::from_utf8(words.next()?).ok()?.split_once('-')?;

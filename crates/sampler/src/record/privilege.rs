@@ -1,7 +1,7 @@
-//! What makes a recorder go on where others stand still: locked memory, a lower chance to be killed, precedence.
+//! Privileges that keep a recorder running under memory pressure: locked memory, a lower OOM score, a higher priority.
 //!
-//! Each is requested where the kernel allows it; what it refuses is reported and costs nothing else. Nothing is taken
-//! that is there already: who starts the recorder (a unit file) may have given more.
+//! Each is requested if the kernel allows it; a refusal is reported and has no other effect. A better value that is
+//! already set stays: whoever starts the recorder (a unit file) may have given more.
 
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
@@ -13,27 +13,28 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::record::own_pages::OwnPages;
 
-/// Enough to be scheduled before what loads the host, not enough to stand in its way: some 3 times the weight.
+/// Enough to be scheduled before the processes that load the host without starving them: some 3 times the weight.
 const NICE: i32 = -5;
 
-/// The killer's badness is a share of RAM in thousandths plus this, so it spares us unless we hold half of RAM ourselves:
-/// then we are what is wrong with the host. `-1000` would spare us even then.
+/// The OOM killer's badness is a share of RAM in thousandths plus this value, so it spares us unless we use half of
+/// RAM: then we are the problem. `-1000` would spare us even then.
 const OOM_SCORE_ADJ: i32 = -500;
 
 const OWN_ADJ: &str = "/proc/self/oom_score_adj";
 
-/// Asks for all but locked memory; a line in words for each. To be called before any thread is started, as threads inherit
-/// precedence.
+/// Requests everything except locked memory; returns a line in words for each. Call it before any thread is started, as
+/// threads inherit the priority.
 pub fn claim() -> Vec<String> {
     hold_no_more_than_needed();
-    // A huge page where a few small ones are in use would be most of what we hold. Refused by no kernel that has them.
+    // A huge page with only a few used small pages would be most of our memory. Every kernel that has huge pages
+    // accepts this.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     vec![be_spared(), come_first()]
 }
 
-/// Keeps in memory what is there and what comes; a line in words. To be called when all is open: memory that was needed
-/// only to start (40 MiB to load a BPF program, the pages of our own program that parse options) is given back first, which
-/// the kernel refuses for locked memory.
+/// Locks present and future memory; returns a line in words. Call it when everything is open: memory needed only to
+/// start (40 MiB to load a BPF program, the pages of our own program that parse options) is given back first, which the
+/// kernel refuses for locked memory.
 pub fn lock_memory() -> String {
     give_back_free();
     let own_pages = OwnPages::find();
@@ -41,16 +42,16 @@ pub fn lock_memory() -> String {
     lock(&own_pages)
 }
 
-/// Has this thread woken when it wants to be, not up to 50 µs (or what a unit file says) later to save a wake-up of the
-/// CPU: lateness shall show the host's load only.
+/// Makes this thread wake exactly on time. By default the kernel delays it by up to 50 µs (or what a unit file says) to
+/// save wake-ups of the CPU; lateness must show only the host's load.
 pub(crate) fn wake_exactly() {
-    // It is never refused; were it, nothing would be lost.
+    // The kernel never refuses this; a refusal would do no harm.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
 }
 
-/// The C library would make an arena for each thread, which holds what the thread once had. And once a large block was
-/// freed, as when the BPF program is loaded, it would keep blocks of that size in the heap, where each list that grows
-/// leaves its former places behind; mappings of their own grow in place.
+/// Makes the allocator keep less. By default the C library creates an arena for each thread, which keeps its peak. And
+/// after a large block was freed, as when the BPF program is loaded, it keeps blocks of that size in the heap, where
+/// each growing list leaves its former places behind; separate mappings grow in place.
 #[allow(unsafe_code)]
 fn hold_no_more_than_needed() {
     #[cfg(target_env = "gnu")]
@@ -64,7 +65,7 @@ fn hold_no_more_than_needed() {
     }
 }
 
-/// The allocator keeps what it once had.
+/// Returns free heap to the kernel, which the allocator would keep.
 #[allow(unsafe_code)]
 fn give_back_free() {
     #[cfg(target_env = "gnu")]
@@ -75,8 +76,8 @@ fn give_back_free() {
 }
 
 fn lock(own_pages: &OwnPages) -> String {
-    // Without the capability, locked memory has a limit, and with all that is mapped later being locked, too, an
-    // allocation beyond it would fail, which ends the recorder.
+    // Without the capability, locked memory has a limit. As later mappings are locked too, an allocation beyond that
+    // limit would fail and end the recorder.
     let may_lock_all =
         getrlimit(Resource::Memlock).current.is_none() || may(CapabilitySet::IPC_LOCK);
     if !may_lock_all {
@@ -86,7 +87,7 @@ fn lock(own_pages: &OwnPages) -> String {
         );
     }
     own_pages.cut();
-    // Only what is touched, as it is touched: stacks and mapped files are mostly never touched.
+    // Locks only pages that are touched: most of the stacks and mapped files never are.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     match mlockall(flags) {
         Ok(()) => "memory is locked: reclaim does not touch the recorder".to_owned(),
@@ -135,7 +136,7 @@ fn may(capability: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|ours| ours.effective.contains(capability))
 }
 
-/// Why the kernel refused something for which a capability, or something else, is needed.
+/// Says why the kernel refused something that needs a capability, or something else.
 fn why(error: &std::io::Error, capability: &str, or: &str) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => needs(is_root(), capability, or),
@@ -143,7 +144,8 @@ fn why(error: &std::io::Error, capability: &str, or: &str) -> String {
     }
 }
 
-/// What is needed for something, in words: the advice to be root is none for root, who lacks capabilities in a box.
+/// Says what is needed for something. Advice to be root is useless to a root user who lacks capabilities in a
+/// container.
 pub(crate) fn needs(is_root: bool, capability: &str, or: &str) -> String {
     let (comma, or) = match or {
         "" => (" or", String::new()),

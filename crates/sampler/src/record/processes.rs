@@ -1,9 +1,9 @@
-//! All processes of a scan, joined with those of the scan before: both come by ascending PID, so nothing is searched for
-//! and nothing hashed. What is known of a process stays with it: its place in the store, its service, its counters.
+//! All processes of a scan, joined with those of the previous scan: both are sorted by PID, so nothing is searched or
+//! hashed. The state kept for each process is its place in the store, its service and its counters.
 //!
-//! A process is the same while its number and its start are. One that became another program, or was moved to another
-//! cgroup, is registered anew. Its service is read once when it is new, once more at the next scan (who starts
-//! processes moves them after that), when its group's number changes, and else in rotation, every ten minutes.
+//! A process is the same while its PID and its start are. A process that ran another program, or was moved to another
+//! cgroup, is registered anew. Its service is read when it is new, again at the next scan (service managers move a
+//! process after they start it), when the number of its cgroup changes, and otherwise in rotation, every ten minutes.
 
 use probe::{Root, Task, TaskSource, Tasks, Walk, service_of};
 use store::{Slot, Writer};
@@ -15,16 +15,16 @@ use crate::Settings;
 use crate::record::pss::{ProcessIdentity, PssAnswer, Schedule, Shares};
 use crate::record::services::{ServiceId, Services, Share};
 
-/// What a scan of all processes found.
+/// The result of a scan of all processes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProcessScan {
     pub(crate) processes: usize,
     pub(crate) left_out: usize,
     pub(crate) services: usize,
     pub(crate) services_left_out: usize,
-    /// Shares (PSS) that came with this scan.
+    /// Shares (PSS) received with this scan.
     pub(crate) shares_read: usize,
-    /// Processes with a share that is due.
+    /// Processes whose share is due.
     pub(crate) shares_waiting: usize,
 }
 
@@ -32,40 +32,40 @@ pub(crate) struct ProcessScan {
 #[derive(Debug)]
 pub(crate) struct Processes {
     tasks: Tasks,
-    /// Those of the last scan, by PID.
+    /// The processes of the last scan, by PID.
     known: Vec<Process>,
     visits: Visits,
     shares: Option<Shares>,
-    /// Processes by how much their share matters, to find the first.
+    /// Processes ranked by how much their share matters.
     ranks: Vec<(u64, usize)>,
 }
 
-/// What is needed to visit processes, and what comes of it.
+/// The state of a scan while it visits processes.
 #[derive(Debug)]
 struct Visits {
     root: Root,
-    /// Processes that are new in this scan, by PID.
+    /// Processes that this scan found first, by PID.
     fresh: Vec<Process>,
     services: Services,
-    /// Shares that came since the last scan, by PID.
+    /// Shares received since the last scan, by PID.
     answers: Vec<PssAnswer>,
-    /// How many scans there are in the time in which every process's service is read again.
+    /// Scans per rotation, in which the service of every process is read again.
     rotation: u64,
-    /// Scans so far, this one included.
+    /// Number of scans so far, including this one.
     scans: u64,
     now: Stamp,
-    /// When the scan before began, and when this one, in clock ticks since boot.
+    /// When the previous scan and this one began, in clock ticks since boot.
     before_ticks: u64,
     now_ticks: u64,
     ticks_per_second: u64,
-    /// Services that may still be read in this scan.
+    /// How many services may still be read in this scan.
     reads_left: u32,
     text: Vec<u8>,
     service: String,
     cells: ProcessCells,
 }
 
-/// Where a scan is: before which known process and which answer, and the last PID.
+/// The position of a scan: the next known process, the next answer, and the last PID.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScanCursor {
     process: usize,
@@ -73,32 +73,33 @@ struct ScanCursor {
     pid: Option<u32>,
 }
 
-/// The kernel gives 15 bytes; of its own workers more, which change all the time.
+/// The kernel gives 15 bytes. Names of its own workers are longer, and their ends change all the time.
 const NAME: usize = 16;
 
-/// A process that is known.
+/// A known process.
 #[derive(Debug)]
 struct Process {
     of: ProcessIdentity,
     slot: Slot,
     name: [u8; NAME],
-    /// `None` until it could be read.
+    /// `None` until it was read.
     service: Option<ServiceId>,
-    /// A process in no unit and no container belongs to the service of its program, and to none in the store.
+    /// Whether the service is only the program's name: for a process in no unit and no container, the store keeps no
+    /// service.
     is_program: bool,
     cgroup: Option<u64>,
     share: Share,
     schedule: Schedule,
-    /// The scan in which it was found first, and the last one.
+    /// The scans that found it first and last.
     first: u64,
     last: u64,
 }
 
 impl Processes {
-    /// The time in which every process's service is read again, where its group has no number.
+    /// How often the service of every process without a cgroup number is read again.
     const ROTATION: Span = Span::from_mins(10);
 
-    /// The processes below `root`.
+    /// Opens the processes below `root`.
     pub(crate) fn open(root: &Root, settings: &Settings, every: Span) -> Self {
         let share = settings.shares.filter(|share| share.get() > 0.0);
         let rotation = Self::ROTATION.as_nanos() / every.as_nanos().max(1);
@@ -111,7 +112,7 @@ impl Processes {
         }
     }
 
-    /// How they are read, in words.
+    /// Returns how processes are read, in words.
     pub(crate) fn source(&self) -> String {
         match (self.tasks.source(), self.tasks.why_not_bpf()) {
             (TaskSource::Bpf, _) => "BPF task iterator".to_owned(),
@@ -120,8 +121,8 @@ impl Processes {
         }
     }
 
-    /// Reads all processes into the store, which has begun a sample, and their services into rows of `sample`. Events of
-    /// services go to `report`.
+    /// Reads all processes into the store, which has begun a sample, and their services into rows of `sample`. Events
+    /// of services go to `report`.
     pub(crate) fn scan(
         &mut self,
         stamp: Stamp,
@@ -159,7 +160,7 @@ impl Processes {
         }
     }
 
-    /// Reports a process with a share that does not come as another task has its lock. To be called with each sample.
+    /// Reports a process whose share does not arrive because another task has its lock. Call it with each sample.
     pub(crate) fn blocked(&mut self, stamp: Stamp) -> Option<Event> {
         let known = &mut self.known;
         let stuck = self.shares.as_mut()?.stuck(stamp.boot, &mut |of| {
@@ -196,7 +197,7 @@ impl Processes {
         answers.sort_unstable_by_key(|answer| answer.of.pid);
     }
 
-    /// Asks for the shares that matter most; how many are due.
+    /// Asks for the shares that matter most. Returns how many are due.
     fn ask(&mut self, now: Span) -> usize {
         let Some(shares) = &mut self.shares else {
             return 0;
@@ -226,9 +227,9 @@ impl Processes {
 }
 
 impl Visits {
-    /// Services read in one scan: 4 ms at most, which a fork bomb cannot make more. Others have their turn at the next.
+    /// At most 512 services are read in one scan, which takes 4 ms even in a fork bomb. The rest follow in later scans.
     const MOST_READS: u32 = 512;
-    /// Room for more than there were, so that a scan that meets a few more does not have to allocate.
+    /// Spare capacity, so that a scan that finds a few more processes does not allocate.
     const SPARE: usize = 256;
 
     fn new(root: &Root, most_services: usize, rotation: u64) -> Self {
@@ -260,7 +261,7 @@ impl Visits {
         self.services.begin();
     }
 
-    /// Meets a process: the known one, or a new one.
+    /// Visits a process, known or new.
     fn visit(
         &mut self,
         known: &mut [Process],
@@ -268,7 +269,7 @@ impl Visits {
         task: &Task<'_>,
         writer: &mut Writer,
     ) {
-        // A process out of order would be taken for new.
+        // A process out of order would seem new.
         if cursor.pid.is_some_and(|last| task.pid <= last) {
             return;
         }
@@ -345,7 +346,7 @@ impl Visits {
         });
     }
 
-    /// Sees whether the process became another program or was moved, and if so makes it known anew.
+    /// Registers the process anew if it runs another program or was moved.
     fn renew(&mut self, process: &mut Process, task: &Task<'_>, writer: &mut Writer) {
         // The kernel's workers are named after their work, and belong to no service.
         if is_kernel_thread(task) && process.service.is_some() {
@@ -369,8 +370,8 @@ impl Visits {
         }
     }
 
-    /// Reads the service of a process, and whether it is that of its program, as it is in no unit. None where too many
-    /// were read in this scan.
+    /// Reads the service of a process, and whether that is only its program's name because it is in no unit. The
+    /// service is `None` if the scan's limit of reads is reached.
     fn read_service(&mut self, task: &Task<'_>) -> (Option<ServiceId>, bool) {
         if is_kernel_thread(task) {
             let service = self.services.named("kernel threads", self.now);
@@ -390,7 +391,7 @@ impl Visits {
         (named, is_program)
     }
 
-    /// Where the answer for this process is.
+    /// Returns the index of the answer for this process.
     fn answer_for(&self, cursor: &mut ScanCursor, of: ProcessIdentity) -> Option<usize> {
         let pid = |at: usize| self.answers.get(at).map(|answer| answer.of.pid);
         while pid(cursor.answer).is_some_and(|pid| pid < of.pid) {
@@ -400,7 +401,7 @@ impl Visits {
         (answer.of == of).then_some(cursor.answer)
     }
 
-    /// Forgets the processes that were not met, and takes in the new ones.
+    /// Forgets the processes that this scan did not find, and adds the new ones.
     fn end(&mut self, known: &mut Vec<Process>, report: &mut dyn FnMut(Event)) {
         let scans = self.scans;
         known.retain(|process| process.last == scans);
@@ -419,7 +420,7 @@ impl Process {
         &self.name[..end.unwrap_or(NAME)]
     }
 
-    /// Makes it known to the store anew.
+    /// Registers the process with the store.
     fn declare(&self, name: &[u8], services: &Services, writer: &mut Writer) -> Slot {
         let unit = unit(services, self.service, self.is_program);
         writer.declare(self.of.pid, self.of.start_ticks, name, unit)
@@ -435,7 +436,8 @@ impl ProcessIdentity {
     }
 }
 
-/// What a process belongs to in the store: a unit or a container, not its program, which its name has already.
+/// Returns the unit or container of a process for the store; empty for a program, which the process's name already
+/// gives.
 fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &str {
     service
         .filter(|_| !is_program)
@@ -457,14 +459,15 @@ fn short(name: &[u8]) -> [u8; NAME] {
     short
 }
 
-/// All of them are children of PID 2 and have no address space. In a container, PID 2 may be anybody.
+/// Whether a task is a kernel thread: all are children of PID 2 and have no address space. In a container PID 2 may be
+/// any process.
 fn is_kernel_thread(task: &Task<'_>) -> bool {
     const KTHREADD: Count = Count::new(2);
     let of_kthreadd = task.pid == 2 || task.cells.get(PROC_PARENT) == Some(KTHREADD);
     of_kthreadd && task.cells.get(PROC_SIZE).unwrap_or_default() == Bytes::ZERO
 }
 
-/// Adds the readings that a scan did not have; those that it has are younger.
+/// Adds readings that a scan lacks; those that it has are newer.
 fn merge(cells: &mut ProcessCells, more: &ProcessCells) {
     for (signal, raw) in more.iter() {
         if cells.get_raw(signal).is_none() {

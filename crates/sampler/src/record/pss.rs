@@ -1,12 +1,14 @@
-//! Proportional shares (PSS and its kin) of few processes at a time, on a thread of its own and under a budget.
+//! Proportional shares (PSS and related fields) of a few processes at a time, on a separate thread and within a CPU
+//! budget.
 //!
-//! Reading them takes the mmap lock of the process for 3.5 µs a resident MiB, and waits while another holds it; so the
-//! sampler only asks, and takes what has come. The budget is met by the cost of each reading: after one that took `c` of
-//! CPU time, the next begins no sooner than `c / share` later. Huge processes have a quarter of it to themselves, as one
+//! Reading them takes the process's mmap lock for 3.5 µs per resident MiB, and waits while another task has it; so the
+//! sampler only asks, and collects the answers. Each reading's cost sets the pace: after one that took `c` of CPU time,
+//! the next begins no sooner than `c / share` later. Huge processes have a quarter of the budget to themselves, as one
 //! of them would use up everything for hours.
 //!
-//! A process that does not answer in time is left alone for long, and so is the thread that waits for it: another takes
-//! its place. A reading is handed over once, with the next scan of the processes; its age is never more than that.
+//! A process that does not answer in time is skipped for a long time, and the thread that waits for it is abandoned:
+//! another takes its place. A reading is handed over once, with the next process scan, so it is never older than that
+//! interval.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -18,40 +20,40 @@ use probe::{Details, DetailsError, Root, now};
 use timeline::ProcessCells;
 use units::{Ratio, Span};
 
-/// Which process, so that its number alone cannot be mistaken for it.
+/// PID and start of a process, as a PID alone can be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ProcessIdentity {
     pub(crate) pid: u32,
     pub(crate) start_ticks: u64,
 }
 
-/// What came of an ask.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct PssAnswer {
     pub(crate) of: ProcessIdentity,
     pub(crate) cells: ProcessCells,
     pub(crate) cost: Span,
-    /// Whether there is something in the cells; if not, asking again soon is of no use.
+    /// Whether the cells have readings; if not, asking again soon is useless.
     pub(crate) is_read: bool,
     is_huge: bool,
 }
 
-/// What the sampler keeps of each process, to choose whom to ask.
+/// What the sampler keeps for each process to decide when to ask for its share.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Schedule {
     read_at: Option<Span>,
-    /// Resident pages at that time.
+    /// Resident pages at the time of the last reading.
     resident: u64,
     cost: Span,
     not_before: Span,
     is_asked: bool,
 }
 
-/// What the thread is reading, for the sampler to see without waiting.
+/// What the thread is reading, visible to the sampler without waiting.
 #[derive(Debug, Default)]
 struct Busy {
-    /// Since when, in nanoseconds of the boot clock; zero while it reads nothing. Written last and cleared first, so
-    /// a reader that sees the same before and after has seen the rest of the same reading.
+    /// Start of the reading, in nanoseconds of the boot clock; zero while nothing is read. Written last and cleared
+    /// first, so a reader that sees the same value before and after has seen all fields of one reading.
     since: AtomicU64,
     pid: AtomicU32,
     start_ticks: AtomicU64,
@@ -68,11 +70,11 @@ impl Busy {
 
     fn end(&self) {
         self.since.store(0, Release);
-        // What is written of the next reading must not be seen before this.
+        // The fields of the next reading must not be visible before this store.
         std::sync::atomic::fence(Release);
     }
 
-    /// Which reading is beyond its deadline.
+    /// Returns the process whose reading is past its deadline.
     fn overdue(&self, now: Span) -> Option<ProcessIdentity> {
         let since = self.since.load(Acquire);
         let of = ProcessIdentity {
@@ -87,13 +89,13 @@ impl Busy {
     }
 }
 
-/// The sampler's side.
+/// The sampler's side: sends requests and collects answers.
 #[derive(Debug)]
 pub(crate) struct Shares {
     root: Root,
     share: Ratio,
     worker: Option<Worker>,
-    /// Threads that live, those that wait for a lock included.
+    /// Number of live threads, including those that wait for a lock.
     alive: Arc<AtomicUsize>,
     outstanding: usize,
     huge_from: Span,
@@ -105,7 +107,7 @@ struct Worker {
     asks: SyncSender<PssRequest>,
     answers: Receiver<PssAnswer>,
     busy: Arc<Busy>,
-    /// What it was asked, in order.
+    /// Requests to the thread that are not answered yet, in order.
     queue: Vec<PssRequest>,
 }
 
@@ -113,19 +115,19 @@ struct Worker {
 struct PssRequest {
     of: ProcessIdentity,
     is_huge: bool,
-    /// How long it may take.
+    /// The longest time that the reading may take.
     deadline: Span,
 }
 
 impl Schedule {
-    /// Between two readings of one process at least: growth that matters lasts longer.
+    /// The shortest interval between two readings of one process: growth that matters lasts longer.
     const PAUSE: Span = Span::from_secs(30);
-    /// A process that did not answer, or may not be read, is left alone for so long.
+    /// How long a process that did not answer, or may not be read, is skipped.
     const AGE_LONG: Span = Span::from_hours(1);
-    /// Processes below 256 KiB hold nothing worth dividing.
+    /// Processes below 256 KiB are too small to be worth a reading.
     const LEAST_KIB: u64 = 256;
 
-    /// How much it matters to ask now; `None` where it is not to be asked.
+    /// Returns the priority of asking now; `None` if the process must not be asked.
     pub(crate) fn rank(&self, resident: u64, page_kib: u64, now: Span) -> Option<u64> {
         let is_due = !self.is_asked && now >= self.not_before;
         if !is_due || resident.saturating_mul(page_kib) < Self::LEAST_KIB {
@@ -139,7 +141,7 @@ impl Schedule {
         Some(changed.saturating_add(resident.saturating_mul(tenths) / 10))
     }
 
-    /// Takes an answer.
+    /// Records an answer.
     pub(crate) fn answered(&mut self, answer: &PssAnswer, resident: u64, now: Span) {
         self.is_asked = false;
         self.cost = answer.cost;
@@ -152,18 +154,18 @@ impl Schedule {
         }
     }
 
-    /// The ask came to nothing.
+    /// Records that the request failed.
     pub(crate) fn forget(&mut self) {
         self.is_asked = false;
     }
 
-    /// Not to be requested long.
+    /// Skips the process for a long time.
     pub(crate) fn leave_alone(&mut self, now: Span) {
         self.is_asked = false;
         self.not_before = now.plus(Self::AGE_LONG);
     }
 
-    /// What reading it will cost: as the last time, else as its size foretells.
+    /// Predicts the cost of a reading: that of the last one, or else an estimate from the size.
     fn foretold(&self, resident: u64, page_kib: u64) -> Span {
         if self.resident > 0 && self.cost > Span::ZERO {
             let nanos = u128::from(self.cost.as_nanos()) * u128::from(resident);
@@ -179,18 +181,18 @@ impl Schedule {
 impl Shares {
     /// Upper end of what was measured on 6.18 with pages of 4 KiB.
     const NANOS_PER_MIB: u64 = 3_500;
-    /// More expensive ones are huge: 6 GiB and more.
+    /// A more expensive reading is of a huge process: 6 GiB and more.
     const HUGE: Span = Span::from_millis(20);
-    /// A lock that is taken for longer is a fault of the process, or of a host that is beyond reading.
+    /// If a lock is taken for longer, the process is faulty or the host can no longer be read.
     const DEADLINE: Span = Span::from_secs(2);
-    /// Processes that wait for their turn. With the usual scan every 10 s and 50 µs each, fewer than this are read in between.
+    /// Requests that wait. With the usual scan every 10 s and 50 µs each, fewer are read in between.
     pub(crate) const MOST_ASKED: usize = 64;
-    /// Threads at most, of which all but one wait for a lock that some process holds.
+    /// At most 4 threads; all but one of them wait for a lock that another task has taken.
     const MOST_THREADS: usize = 4;
-    /// The probe's buffers are on the heap but for one of 16 KiB.
+    /// Bytes of stack; the probe's buffers are on the heap except one of 16 KiB.
     const STACK: usize = 128 << 10;
 
-    /// Nothing is read before the first ask. `share` is how much of one CPU it may take.
+    /// Creates the reader; it reads nothing before the first request. `share` is the part of one CPU it may take.
     pub(crate) fn new(root: &Root, share: Ratio) -> Self {
         let mut shares = Self {
             root: root.clone(),
@@ -223,7 +225,7 @@ impl Shares {
         let builder = std::thread::Builder::new()
             .name("memtide-pss".to_owned())
             .stack_size(Self::STACK);
-        // A host that has no room for a thread has none for shares.
+        // On a host without room for a thread, shares are not read.
         if builder.spawn(move || thread.run()).is_ok() {
             self.worker = Some(Worker {
                 asks,
@@ -235,18 +237,18 @@ impl Shares {
         self.outstanding = 0;
     }
 
-    /// KiB of a page, for [`Schedule::rank`].
+    /// Returns KiB per page, for [`Schedule::rank`].
     pub(crate) fn page_kib(&self) -> u64 {
         self.page_kib
     }
 
-    /// How many more processes may be asked.
+    /// Returns how many more processes may be requested.
     pub(crate) fn room(&self) -> usize {
         let room = Self::MOST_ASKED - self.outstanding.min(Self::MOST_ASKED);
         self.worker.as_ref().map_or(0, |_| room)
     }
 
-    /// Asks for a process, if that is within the budget.
+    /// Requests the share of a process if the budget allows.
     pub(crate) fn ask(
         &mut self,
         of: ProcessIdentity,
@@ -282,7 +284,7 @@ impl Shares {
         }
     }
 
-    /// Takes what has come; never waits.
+    /// Returns the next answer, if one has arrived; never waits.
     pub(crate) fn take(&mut self, now: Span) -> Option<PssAnswer> {
         let worker = self.worker.as_mut()?;
         let answer = worker.answers.try_recv().ok()?;
@@ -294,7 +296,7 @@ impl Shares {
         Some(answer)
     }
 
-    /// The process that has not answered in time: reported once. The processes requested after it are to be requested again.
+    /// Returns the process that missed its deadline, once. The processes requested after it must be requested again.
     pub(crate) fn stuck(
         &mut self,
         now: Span,
@@ -305,7 +307,7 @@ impl Shares {
             return None;
         };
         let stuck = worker.busy.overdue(now)?;
-        // Its channels end with it: a late reading is dropped, and the thread ends.
+        // Its channels end with it: a late answer is dropped, and the thread ends.
         let left = self.worker.take()?;
         left.queue.iter().for_each(|ask| forget(ask.of));
         self.outstanding = 0;
@@ -331,7 +333,7 @@ impl Drop for Alive {
     }
 }
 
-/// The thread's side.
+/// The thread's side: reads shares and sends answers.
 #[derive(Debug)]
 struct PssReader {
     details: Details,
@@ -371,7 +373,7 @@ impl PssReader {
         PssAnswer {
             of: ask.of,
             cells,
-            // Whatever it was, it was not for nothing.
+            // Whatever the reading was, it cost something.
             cost: cost.max(Span::from_nanos(20_000)),
             is_read,
             is_huge: ask.is_huge,
@@ -459,7 +461,7 @@ mod tests {
         let (asks, _kept) = sync_channel(4);
         let (_answered, answers) = sync_channel(4);
         let busy = Arc::new(Busy::default());
-        // A thread that waits for a lock since the tenth second; what it read before was not fetched yet.
+        // A thread waits for a lock since the tenth second; its previous answer is not collected yet.
         let of = |pid| ProcessIdentity {
             pid,
             start_ticks: 7,

@@ -1,11 +1,11 @@
-//! The events that the recorder itself reports.
+//! Events about the recorder itself.
 
 use timeline::{Absence, Event, EventKind, Stamp, step};
 use units::Span;
 
 use crate::Settings;
 
-/// It began: how it samples and what it cannot read.
+/// The recorder started: how it samples and what it cannot read.
 pub(crate) fn started(
     stamp: Stamp,
     settings: &Settings,
@@ -34,7 +34,7 @@ pub(crate) fn started(
     event(stamp, EventKind::RecorderStarted, text)
 }
 
-/// It ended in good order.
+/// The recorder ended cleanly.
 pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
     let text = format!("memtide stopped recording after {samples} samples");
     event(stamp, EventKind::RecorderStopped, text)

@@ -1,9 +1,9 @@
-//! All processes of a systemd unit, a container, a cgroup, else of a program, taken together: what stays when
-//! processes come and go, and so what is worth keeping for long.
+//! Services: all processes of a systemd unit, of a container, of a cgroup, or else of a program, added up. A service
+//! outlives its processes, so its figures are worth keeping for long.
 //!
-//! Levels are sums over the processes of now. Counters are sums of increases, so they do not fall when a process ends;
-//! what a process counted between the last scan at it and its end is not known and is missing. A service without
-//! processes is forgotten; when it starts again, its counters begin at zero.
+//! Levels are sums over the current processes. Counters are sums of increases, so they do not fall when a process ends;
+//! what a process counted between its last scan and its end is unknown and missing. A service without processes is
+//! forgotten; when it starts again, its counters begin at zero.
 
 use timeline::signals::{
     PROC_MAJFLT, PROC_PSS, PROC_READ_BYTES, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM,
@@ -16,7 +16,7 @@ use units::Count;
 
 use crate::record::allowance::Allowance;
 
-/// Levels of a process, and of its service their sum.
+/// Levels of a process; those of a service are the sums.
 const LEVELS: [(SignalId, SignalId); 6] = [
     (PROC_RSS.id(), SERVICE_RSS.id()),
     (PROC_RSS_ANON.id(), SERVICE_RSS_ANON.id()),
@@ -26,7 +26,7 @@ const LEVELS: [(SignalId, SignalId); 6] = [
     (PROC_PSS.id(), SERVICE_PSS.id()),
 ];
 
-/// Counters of a process, and of its service the sum of their increases.
+/// Counters of a process; those of a service are the sums of the increases.
 const COUNTS: [(SignalId, SignalId); 5] = [
     (PROC_UTIME.id(), SERVICE_CPU.id()),
     (PROC_STIME.id(), SERVICE_CPU.id()),
@@ -35,7 +35,7 @@ const COUNTS: [(SignalId, SignalId); 5] = [
     (PROC_WRITE_BYTES.id(), SERVICE_WRITE_BYTES.id()),
 ];
 
-/// Numbers of which some may not be known.
+/// An array of numbers, each of which may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Partly<const N: usize> {
     values: [u64; N],
@@ -69,19 +69,19 @@ impl<const N: usize> Partly<N> {
     }
 }
 
-/// What is known of a process: its last readings, as not every scan reads all of them.
+/// The last readings of a process; not every scan reads all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Share {
     levels: Partly<6>,
     counts: Partly<5>,
 }
 
-/// What a process's counters have gone up by since the scan before.
+/// How much a process's counters grew since the previous scan.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Increases(Partly<5>);
 
 impl Share {
-    /// Takes the readings of a scan. A process that was born since the scan before has counted from zero.
+    /// Takes the readings of a scan. A process that started since the previous scan has counted from zero.
     pub(crate) fn update(&mut self, cells: &ProcessCells, is_born: bool) -> Increases {
         for (at, (signal, _)) in LEVELS.iter().enumerate() {
             if let Some(value) = cells.get_raw(*signal) {
@@ -101,7 +101,7 @@ impl Share {
         Increases(increases)
     }
 
-    /// The last reading of resident pages.
+    /// Returns the last reading of resident pages.
     pub(crate) fn resident(&self) -> u64 {
         self.levels.get(0).unwrap_or(0)
     }
@@ -111,21 +111,21 @@ impl Share {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServiceId(u32);
 
-/// A service.
+/// The state of one service.
 #[derive(Debug, Default)]
 struct ServiceState {
     name: String,
     /// Processes in this scan.
     processes: u64,
-    /// Those of them that were there in the scan before.
+    /// Processes in this scan that were also in the previous one.
     stayed: u64,
-    /// Processes in the scan before.
+    /// Processes in the previous scan.
     before: u64,
     levels: Partly<6>,
     counts: Partly<5>,
-    /// When it was first seen, or begun anew.
+    /// When it was first seen, or last restarted.
     since: Stamp,
-    /// Its start is not reported yet; it is if the service stays.
+    /// Whether its start is not reported yet; it is reported if the service stays.
     is_new: bool,
 }
 
@@ -133,7 +133,7 @@ struct ServiceState {
 #[derive(Debug)]
 pub(crate) struct Services {
     all: Vec<ServiceState>,
-    /// Those in use, by name.
+    /// The services in use, by name.
     by_name: Vec<ServiceId>,
     free: Vec<ServiceId>,
     /// Services and their memory, to find the largest.
@@ -145,11 +145,11 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Services with a start or end reported at once, and how many an hour in the long run: a crash loop must not fill
-    /// the list of events, a rollout of a node's containers must be in it.
+    /// Starts and ends reported at once, and how many an hour in the long run. A crash loop must not fill the list of
+    /// events; a rollout of a node's containers must fit.
     const EVENTS: (u32, u32) = (64, 60);
 
-    /// No services; at most so many become rows.
+    /// Starts without services; at most `most` of them become rows.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             all: Vec::new(),
@@ -163,7 +163,7 @@ impl Services {
         }
     }
 
-    /// The service of this name, made if it is not there.
+    /// Returns the service of this name; adds it if it is new.
     pub(crate) fn named(&mut self, name: &str, now: Stamp) -> ServiceId {
         let all = &self.all;
         let of = |id: &ServiceId| all.get(id.at()).map_or("", |service| &service.name);
@@ -180,7 +180,7 @@ impl Services {
     fn make(&mut self, name: &str, now: Stamp) -> ServiceId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.all.push(ServiceState::default());
-            // Not more services than processes, of which there are at most as many as PIDs.
+            // There are no more services than processes, and no more processes than PIDs.
             ServiceId(u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX))
         });
         if let Some(service) = self.all.get_mut(id.at()) {
@@ -197,7 +197,7 @@ impl Services {
         id
     }
 
-    /// The name of a service.
+    /// Returns the name of a service.
     pub(crate) fn name(&self, id: ServiceId) -> &str {
         self.all.get(id.at()).map_or("", |service| &service.name)
     }
@@ -211,7 +211,7 @@ impl Services {
         }
     }
 
-    /// Adds a process; `stayed` where it was in the service in the scan before, too.
+    /// Adds a process; `stayed` says that the previous scan found it in the same service.
     pub(crate) fn add(&mut self, id: ServiceId, share: &Share, more: &Increases, stayed: bool) {
         if let Some(service) = self.all.get_mut(id.at()) {
             service.processes += 1;
@@ -221,7 +221,7 @@ impl Services {
         }
     }
 
-    /// Ends the scan: forgets services without processes, and reports those that began or ended.
+    /// Ends the scan: forgets services without processes, and reports those that started or ended.
     pub(crate) fn end(&mut self, now: Stamp, report: &mut dyn FnMut(Event)) {
         self.scans += 1;
         self.order.clear();
@@ -236,7 +236,7 @@ impl Services {
         }
     }
 
-    /// Ends the scan for one service; whether it is still there.
+    /// Ends the scan for one service. Returns whether it still has processes.
     fn settle(&mut self, id: ServiceId, now: Stamp, report: &mut dyn FnMut(Event)) -> bool {
         let Some(service) = self.all.get_mut(id.at()) else {
             return false;
@@ -257,7 +257,7 @@ impl Services {
         is_there
     }
 
-    /// Writes the rows of the scan, of the largest services where there are too many.
+    /// Writes the rows of the scan; if there are too many services, those of the largest.
     pub(crate) fn rows(&mut self, sample: &mut Sample) {
         if self.order.len() > self.most && self.most > 0 {
             let by_size = |a: &(u64, ServiceId), b: &(u64, ServiceId)| b.0.cmp(&a.0);
@@ -279,11 +279,11 @@ impl Services {
         }
     }
 
-    /// Room for a service's name in a row: rows change places, and a longer name must not have to be allocated. That of a
-    /// pod's slice has 80 bytes.
+    /// Capacity of a service's name in a row. Rows change places, and a longer name must not be allocated; the name of
+    /// a pod's slice has 80 bytes.
     const NAME_ROOM: usize = 96;
 
-    /// How many services there are, and how many of them became no rows.
+    /// Returns the number of services, and how many of them became no rows.
     pub(crate) fn count(&self) -> (usize, usize) {
         (self.by_name.len(), self.left_out)
     }
@@ -296,7 +296,7 @@ impl ServiceId {
 }
 
 impl ServiceState {
-    /// What is to be reported of it after a scan: it stayed, began anew, or ended.
+    /// Returns what to report after a scan: that the service stayed, restarted or ended.
     fn news(&mut self, now: Stamp) -> Option<(Stamp, EventKind, String)> {
         if self.processes == 0 {
             let was_told = !self.is_new && is_worth_telling(&self.name);
@@ -341,8 +341,8 @@ impl ServiceState {
     }
 }
 
-/// Whether its start and end are worth an event: units that an administrator runs, and containers. Not logins, the manager
-/// that each user has, nor programs outside of any unit, which come and go by the thousand.
+/// Whether start and end of a service become events: units that an administrator runs, and containers. Not logins, the
+/// manager of each user, or programs outside of any unit, which come and go by the thousand.
 fn is_worth_telling(name: &str) -> bool {
     let is_unit = name.ends_with(".service")
         && !["user@", "user-runtime-dir@", "run-"]
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Readings of a process: resident pages, user time, and swap where it was read.
+    /// Builds readings of a process: resident pages, user time, and swap if it was read.
     fn cells(pages: u64, ticks: u64, swap: Option<u64>) -> ProcessCells {
         let mut cells = ProcessCells::default();
         cells.set(PROC_RSS, Pages::new(pages));
@@ -392,7 +392,7 @@ mod tests {
         cells
     }
 
-    /// A scan of processes of services: name, whether it stayed, its readings.
+    /// Scans processes of services: name, whether the process stayed, its readings.
     fn scan(
         services: &mut Services,
         now: u64,
@@ -445,7 +445,7 @@ mod tests {
         let seen = row(&mut services, "web.service").unwrap();
         assert_eq!(seen.get(SERVICE_SWAP), Some(Bytes::new(7)));
         assert_eq!(seen.get(SERVICE_CPU), Some(Ticks::new(30)));
-        // The first is gone, and a new one has used 4 ticks since the last scan.
+        // The first process has ended, and a new one has used 4 ticks since the last scan.
         let mut c = Share::default();
         let third = &mut [
             ("web.service", true, &mut b, cells(20, 905, None)),
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(seen.get(SERVICE_PROCESSES), Some(Count::new(2)));
     }
 
-    /// The events of scans 10 s apart, which find these processes, each of a service and with a number.
+    /// Returns the events of scans 10 s apart. Each scan lists its processes, each with its service and a number.
     fn events_of(scans: &[&[(&'static str, u32)]]) -> Vec<(u64, String)> {
         let mut services = Services::new(9);
         let mut before: &[(&str, u32)] = &[];

@@ -1,30 +1,31 @@
-//! How a recorder samples: how often, how much, and for what share of a CPU at most.
+//! The settings of a recorder: how often it samples, how much, and for what share of a CPU.
 
 use probe::TaskSource;
 use units::{Ratio, Span};
 
 use crate::sampler::Rates;
 
-/// How a recorder samples.
+/// The settings of a recorder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// From host sample to host sample.
+    /// From one host sample to the next.
     pub every: Span,
-    /// From scan to scan of all processes; `None`: at none. Rounded up to whole samples.
+    /// From one scan of all processes to the next; `None`: never. Rounded up to whole samples.
     pub processes: Option<Span>,
-    /// Which way processes are read; `None`: the best that works.
+    /// How processes are read; `None`: the best way that works.
     pub source: Option<TaskSource>,
-    /// From scan to scan of the cgroups at least; `None`: at none. Rounded up to whole samples.
+    /// The shortest interval between cgroup scans; `None`: never. Rounded up to whole samples.
     pub groups: Option<Span>,
-    /// How much of one CPU scans of cgroups may take: where there are many, scans are rarer.
+    /// The share of one CPU that cgroup scans may take: hosts with many cgroups are scanned less often.
     pub groups_share: Ratio,
-    /// From scan to scan of the host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
+    /// From one read to the next of the slowly changing host files: nodes, swap areas, zram, sockets, directory
+    /// entries, KSM.
     pub slow: Span,
-    /// From scan to scan of the slab caches, which cost more than all other host files together.
+    /// From one read of the slab caches to the next; they cost more than all other host files together.
     pub slabs: Span,
-    /// How much of one CPU reading proportional shares (PSS) may take, in the long run; `None`: they are not read.
+    /// The share of one CPU for reading proportional shares (PSS), in the long run; `None`: they are not read.
     pub shares: Option<Ratio>,
-    /// Services that become rows; of more, those with the most memory.
+    /// How many services become rows; if there are more, those with the most memory do.
     pub most_services: usize,
 }
 
@@ -35,14 +36,14 @@ impl Default for Settings {
             processes: Some(Span::from_secs(10)),
             source: None,
             groups: Some(Span::from_secs(10)),
-            // 1,000 groups of v2 are some 60 ms: they get a scan a minute, and 150 of them one every 10 s.
+            // A scan of 1,000 cgroups of v2 takes some 60 ms: they are scanned once a minute, 150 of them every 10 s.
             groups_share: Ratio::from_percent(0.1),
-            // Half of a host's files. Read with every sample they are a fifth of its cost.
+            // Half of the host's files. Reading them with every sample would be a fifth of its cost.
             slow: Span::from_secs(10),
             slabs: Span::from_mins(1),
-            // `smaps_rollup` holds the mmap lock of its process: 4.5 s for one of 200 GB have been seen.
-            // 200 processes of 30 MiB have their turn every 4 minutes with this. Ten times as much is more than all samples
-            // together cost.
+            // `smaps_rollup` takes the mmap lock of its process: 4.5 s were seen for one of 200 GB. With this share,
+            // each of 200 processes of 30 MiB is read every 4 minutes. A tenfold share would cost more than all samples
+            // together.
             shares: Some(Ratio::from_percent(0.01)),
             most_services: 512,
         }
@@ -50,7 +51,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How often the sampler reads what.
+    /// Returns the sampler's intervals.
     pub(crate) fn rates(&self) -> Rates {
         Rates {
             every: self.every,

@@ -1,7 +1,7 @@
-//! The status of a recorder as a file in its recording: `status.json`, written anew every half a minute and at the end.
+//! The status of a recorder, a file in its recording: `status.json`, rewritten every 30 seconds and at the end.
 //!
-//! `--status` reads it, and the next recorder, which reads on in the kernel log where this one ended. It outlives a
-//! recorder that was killed, so it names the process that wrote it: PID, start and boot.
+//! `--status` reads it. So does the next recorder, which continues in the kernel log where this one ended. The file
+//! outlives a killed recorder, so it names the process that wrote it: PID, start and boot.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -15,33 +15,33 @@ use rustix::fs::OFlags;
 use timeline::EntityRow;
 use units::WallClock;
 
-/// Its name in the recording's directory.
+/// Name of the status file in the recording's directory.
 pub const FILE: &str = "status.json";
-/// What is written before it takes the other's place; never read.
+/// Name of the new file before it replaces the old one; never read.
 const UNFINISHED: &str = "status.json.tmp";
-/// More than this is no status.
+/// A larger file is not a status.
 const STATUS_BYTES_MAX: u64 = 1 << 20;
 
-/// The status in a directory; `None` where there is none, or the file is damaged.
+/// Reads the status in a directory; `None` if there is none, or the file is damaged.
 pub fn read(directory: &Path) -> Option<RecorderStatus> {
     let mut text = Vec::new();
     let file = open_own(File::options().read(true), &directory.join(FILE)).ok()?;
     file.take(STATUS_BYTES_MAX).read_to_end(&mut text).ok()?;
     let status: RecorderStatus = serde_json::from_slice(&text).ok()?;
-    // An empty list would be a status of nothing, too.
+    // Without a PID, the file is not a status: even an empty list would parse as one.
     (status.pid > 0).then_some(status)
 }
 
-/// Writes a status, atomically for readers. On a full disk it takes the space of the previous one: a full disk is when it
-/// is needed most.
+/// Writes a status, atomically for readers. On a full disk it overwrites the previous one: that is when a status is
+/// needed most.
 ///
 /// # Errors
-/// The operating system's; what was there before stays.
+/// The operating system's; the previous status stays.
 pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(status)?;
     text.push(b'\n');
     let (file, unfinished) = (directory.join(FILE), directory.join(UNFINISHED));
-    // What a kill, or anybody else, left there: it is not written to.
+    // Removes what a killed recorder, or another process, left there: it must not be written to.
     let _ = std::fs::remove_file(&unfinished);
     let new = open_own(File::options().write(true).create_new(true), &unfinished);
     let written = new.and_then(|mut new| new.write_all(&text));
@@ -49,7 +49,7 @@ pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Resul
     match written {
         Ok(()) => Ok(()),
         Err(error) => {
-            // On a full disk it is worth its room.
+            // On a full disk its space is needed.
             let _ = std::fs::remove_file(&unfinished);
             if error.kind() == ErrorKind::StorageFull {
                 write_over(&file, &text)
@@ -60,15 +60,15 @@ pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Resul
     }
 }
 
-/// Whether the process that wrote a status lives, in the boot that it was written in.
+/// Whether the process that wrote a status is alive, in the boot in which it was written.
 pub fn is_of_living(status: &RecorderStatus, root: &Root) -> bool {
     !status.process.is_empty()
         && boot_id(root).as_deref() == Some(status.boot_id.as_str())
         && process(root, status.pid).as_deref() == Some(status.process.as_str())
 }
 
-/// Opens a file that must be a regular one and no symbolic link: a user who may write to the directory must not choose what
-/// else is written to, nor keep us waiting at a pipe.
+/// Opens a file that must be a regular one and not a symbolic link: a user who may write to the directory must not make
+/// us write to another file, or wait at a pipe.
 fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = options.custom_flags(flags.cast_signed()).open(path)?;
@@ -79,7 +79,7 @@ fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Writes into the blocks that a file has already. A reader in this moment finds no status, and one in the next.
+/// Writes into the blocks that a file already has. A reader during the write finds no status; a later one does.
 fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let file = open_own(File::options().write(true), path)?;
     let room = file.metadata()?.blocks().saturating_mul(512);
@@ -91,14 +91,14 @@ fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
     file.set_len(len)
 }
 
-/// Which boot this is.
+/// Returns the ID of the current boot.
 pub(crate) fn boot_id(root: &Root) -> Option<String> {
     let text = root.read("/proc/sys/kernel/random/boot_id").ok()?;
     let id = probe::text::lossy(probe::text::trim(&text)).into_owned();
     (!id.is_empty()).then_some(id)
 }
 
-/// `PID@START` of a process that lives.
+/// Returns `PID@START` of a live process.
 pub(crate) fn process(root: &Root, pid: u32) -> Option<String> {
     let text = root.read(&format!("/proc/{pid}/stat")).ok()?;
     let mut row = EntityRow::default();
@@ -107,7 +107,7 @@ pub(crate) fn process(root: &Root, pid: u32) -> Option<String> {
     (!row.key.is_empty()).then_some(row.key)
 }
 
-/// A wall clock's time as JSON has it.
+/// Converts a wall-clock time for JSON.
 pub(crate) fn timestamp(wall: WallClock) -> Option<Timestamp> {
     Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).ok()
 }

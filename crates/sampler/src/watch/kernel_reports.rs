@@ -1,4 +1,4 @@
-//! The kernel's log while a host is watched: who was killed shortly before that and meanwhile, without a recorder.
+//! The kernel log while a host is watched without a recorder: OOM kills during the watch and shortly before it.
 
 use probe::kmsg::KMSG;
 use probe::{LogWatch, Root, Written, host_facts, kernel_report};
@@ -6,14 +6,14 @@ use timeline::signals::OOM_KILLS;
 use timeline::{Absence, Problems, Sample, Timeline};
 use units::{Count, Span};
 
-/// So many reports are used, the last ones: more of a storm of kills says nothing new.
+/// At most 1,000 reports are used, the last ones: in a storm of kills, further reports add nothing.
 const REPORTS_MAX: usize = 1_000;
 
-/// The log while a host is watched.
+/// The kernel log of a watched host.
 #[derive(Debug)]
 pub(crate) struct KernelReports {
     watch: LogWatch,
-    /// What was written before this, on the boot clock, is passed over.
+    /// Reports before this time on the boot clock are ignored.
     from: Span,
     found: Vec<Written>,
     /// When it was read last, on the boot clock.
@@ -21,7 +21,7 @@ pub(crate) struct KernelReports {
 }
 
 impl KernelReports {
-    /// Opens the log and reads what it holds of a time before now.
+    /// Opens the log and keeps the reports of the last `recent`.
     pub(crate) fn open(root: &Root, recent: Span) -> Self {
         let mut log = Self {
             watch: LogWatch::open(root, None),
@@ -33,7 +33,7 @@ impl KernelReports {
         log
     }
 
-    /// Reads what has come since.
+    /// Reads the reports that were written since.
     pub(crate) fn read_new(&mut self, is_end: bool) {
         let now = probe::now();
         let since = self.read.map(|read| now.boot - read);
@@ -46,8 +46,8 @@ impl KernelReports {
         self.found.drain(..too_many);
     }
 
-    /// Adds the reports to the timeline: each to the sample that follows, where it replaces levels by those of its moment. A
-    /// log that cannot be read is a problem where processes were killed.
+    /// Adds each report to the sample that follows it, whose levels are replaced by those at the time of the report. A
+    /// log that cannot be read is noted as a problem if OOM kills were counted.
     pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
         self.read_new(true);
         for Written {
@@ -72,7 +72,7 @@ impl KernelReports {
     }
 }
 
-/// What stays unknown of kills that were counted.
+/// Describes the counted OOM kills whose reports cannot be read.
 fn unread(why: &Absence, counted: u64) -> String {
     let kills = match counted {
         1 => "an OOM kill".to_owned(),

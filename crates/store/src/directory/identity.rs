@@ -1,4 +1,4 @@
-//! `recording.json`: which host a recording is of. It is written when the recording begins, and renamed into place.
+//! `recording.json`: the host of a recording. It is written when the recording begins, and renamed into place.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ use crate::StoreError;
 use crate::files;
 use crate::format::FORMAT;
 
-/// The host that a recording is of.
+/// The host of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostIdentity {
     /// Its unique ID: the machine's ID, or a text for the source of an import.
@@ -22,26 +22,26 @@ pub struct HostIdentity {
     pub name: String,
 }
 
-/// The file in a recording that makes it one.
+/// The file that makes a directory a recording.
 pub(crate) const FILE: &str = "recording.json";
 
 /// The temporary name under which it is written.
 const DRAFT: &str = ".recording.json";
 
-/// A longer file of this name is not a recording's.
+/// A longer file of this name is not from a recording.
 const IDENTITY_BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct RecordingFile {
     format: u32,
-    /// The memtide that began it.
+    /// The version of memtide that began it.
     #[serde(default)]
     memtide: String,
     host: HostEntry,
     /// When it was begun, in seconds since 1970.
     #[serde(default)]
     created_unix_s: Option<u64>,
-    /// From sample to sample, in seconds, nominally.
+    /// Nominal interval of samples, in seconds.
     #[serde(default)]
     every_s: Option<f64>,
 }
@@ -52,13 +52,13 @@ struct HostEntry {
     name: String,
 }
 
-/// The format is read first: other formats may have other fields.
+/// Only the format, which is read first: other formats may have other fields.
 #[derive(Debug, Deserialize)]
 struct OnlyFormat {
     format: u32,
 }
 
-/// The host of a recording.
+/// Reads the host of a recording.
 pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     let path = directory.join(FILE);
     let text = files::read_regular(&path, IDENTITY_BYTES_MAX)
@@ -80,7 +80,7 @@ pub(crate) fn read(directory: &Path) -> Result<HostIdentity, StoreError> {
     Ok(HostIdentity { id, name })
 }
 
-/// Whether a directory is not a recording yet: absent or empty. False for a recording of this host.
+/// Whether a directory is not a recording yet: absent or empty. Returns false for a recording of this host.
 ///
 /// # Errors
 /// It contains something else, another host's recording, or one of another format. Nothing is changed.
@@ -117,11 +117,11 @@ pub(crate) fn is_new(directory: &Path, host: &HostIdentity) -> Result<bool, Stor
     Ok(false)
 }
 
-/// Refuses a recording of another user, who could not read what root adds to it. A new file shows the effective owner, which
-/// over NFS or in a container may differ from the process's user.
+/// Refuses a recording of another user, who could not read what root adds to it. A new file shows the effective owner,
+/// which may differ from the process's user over NFS or in a container.
 fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     let Ok(theirs) = fs::symlink_metadata(directory.join(FILE)) else {
-        // Removed meanwhile: the next write reports it.
+        // The directory was removed meanwhile: the next write reports it.
         return Ok(());
     };
     if theirs.uid() == rustix::process::geteuid().as_raw() {
@@ -140,7 +140,7 @@ fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The name of a user, from /etc/passwd.
+/// Returns the name of a user, from /etc/passwd.
 fn user(id: u32) -> String {
     let text = files::read_regular(Path::new("/etc/passwd"), 1 << 20).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -152,7 +152,7 @@ fn user(id: u32) -> String {
     name.unwrap_or_else(|| format!("the user of ID {id}"))
 }
 
-/// The name of a host, with its ID where both have the same name.
+/// Returns the name of a host, with its ID if both hosts have the same name.
 fn named(host: &HostIdentity, other: &HostIdentity) -> String {
     if host.name == other.name {
         format!("{} (ID {})", host.name, host.id)
@@ -161,8 +161,8 @@ fn named(host: &HostIdentity, other: &HostIdentity) -> String {
     }
 }
 
-/// The entries of a directory that is not a recording; `None` where it is practically empty: a recorder that was killed at its
-/// start leaves a lock and a draft, a new file system has `lost+found`.
+/// Lists the entries of a directory that is not a recording; `None` if it counts as empty: a recorder that was killed
+/// at its start leaves a lock and a draft, and a new file system has `lost+found`.
 fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
     const SHOWN: usize = 3;
     let failed = |error: std::io::Error| StoreError::io("read", directory, &error);
@@ -213,9 +213,9 @@ fn write_whole(directory: &Path, identity: &HostIdentity, every: Span) -> io::Re
     files::sync(directory)
 }
 
-/// The content of a new recording's file.
+/// Returns the content of a new recording's file.
 fn content(file: &File, identity: &HostIdentity, every: Span) -> io::Result<RecordingFile> {
-    // The file system's clock will do: nothing depends on it.
+    // The file system's clock is good enough: nothing depends on it.
     let age = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
     Ok(RecordingFile {
         format: FORMAT,

@@ -1,4 +1,5 @@
-//! The lock file of a recording: one recorder at a time. It is locked while a recorder writes, and contains its PID.
+//! The lock file of a recording, which admits one recorder at a time. It is locked while a recorder writes, and
+//! contains its PID.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -50,7 +51,7 @@ impl Lock {
     }
 }
 
-/// Tries several times, as a reader that checks for a writer locks the file for a moment.
+/// Locks the file, with several attempts: a reader that checks for a writer locks it for a moment.
 fn exclusively(file: &File) -> Result<(), Errno> {
     const TRIES: u32 = 5;
     for _ in 1..TRIES {
@@ -62,7 +63,8 @@ fn exclusively(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Opens the file for reading and creates it if absent. A file that contains anything but a PID is refused and not changed.
+/// Opens the file for reading and creates it if absent. A file that contains anything but a PID is refused and not
+/// changed.
 fn open(path: &Path) -> io::Result<File> {
     let open_existing = || files::open_own(OpenOptions::new().read(true), path);
     let file = match open_existing() {
@@ -87,7 +89,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// More than a PID and a line feed.
+/// Longer than a PID and a line feed.
 const LOCK_BYTES_MAX: u64 = 32;
 
 fn write_pid(path: &Path) -> io::Result<()> {
@@ -101,7 +103,7 @@ fn holder(path: &Path) -> Option<u32> {
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// The PID of a recording's writer: `Some(None)` where it is unknown, `None` without a writer.
+/// Returns the PID of a recording's writer: `Some(None)` if it is unknown, `None` without a writer.
 pub(crate) fn writer(recording: &Path) -> Option<Option<u32>> {
     is_locked(recording).then(|| holder(&path_of(recording)))
 }
@@ -114,15 +116,15 @@ pub(crate) fn is_locked(recording: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
-/// Locks out other sealers until dropped; `None` where one is running.
+/// Locks out other sealers until dropped; `None` if one is running.
 pub(crate) fn try_sealing(heads: &Path) -> Option<OwnedFd> {
     let directory = File::open(heads).ok()?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(directory.into())
 }
 
-/// Waits for other sealers and locks them out until dropped. The sealer of a killed recorder may be running when the next
-/// recorder starts. `None` where there is no head to seal.
+/// Waits for other sealers and locks them out until dropped. The sealer of a killed recorder may be running when the
+/// next recorder starts. `None` if there is no head to seal.
 pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {
     let directory = match File::open(heads) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,11 +1,12 @@
-//! Retention: drops what is too old or too much, the oldest first, whole segments only.
+//! Retention: drops parts that are too old or exceed the size limit, oldest first, whole segments only.
 //!
 //! Only a recording's own files are counted and dropped; other files in its directory are ignored.
 //!
-//! A part is too old if two clocks agree: the wall clock, which may have been wrong then or be wrong now, and its position
-//! in the sequence of parts. By the sequence it is as old as the sum of all steps from part to part since then; steps of
-//! more than a day and a half do not count, as the host may have been off or its clock set. So a clock that jumps makes
-//! nothing old, and a host that was off for long keeps its history longer, as far as the size allows.
+//! A part is too old only if two clocks agree: the wall clock, which may have been wrong then or be wrong now, and the
+//! part's position in the sequence. By position, a part's age is the sum of all steps from part to part since then;
+//! steps of more than a day and a half do not count, as the host may have been off or its clock set. So a clock that
+//! jumps makes nothing old, and a host that was off for a long time keeps its history longer, as far as the size
+//! allows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +18,14 @@ use crate::recording::damaged;
 use crate::segment::{self, DROPPED, UNFINISHED};
 use crate::{StoreError, facts, head};
 
-/// What was dropped.
+/// The result of enforcing retention.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// How many segments and head files.
+    /// How many segments and head files were dropped.
     pub parts: usize,
-    /// How much they took.
+    /// How much space they used.
     pub bytes: Bytes,
-    /// What the recording takes now.
+    /// How much space the recording uses now.
     pub left: Bytes,
 }
 
@@ -33,11 +34,11 @@ struct RecordingPart {
     sequence: u64,
     path: PathBuf,
     bytes: u64,
-    /// When its last sample was taken.
+    /// The time of its last sample.
     until: Option<WallClock>,
 }
 
-/// Drops what is older than `keep`, and further parts until at most `keep_size` is left. The last head file stays.
+/// Drops parts older than `keep`, and further parts until at most `keep_size` is left. The last head file stays.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -53,7 +54,7 @@ pub fn enforce(
     let mut dropped = Dropped::default();
     for (part, is_old) in parts.iter().zip(is_old) {
         if !is_old && left <= keep_size.get() {
-            // Only the oldest go, so that the recording has no holes.
+            // Only the oldest parts are dropped, so that the recording has no holes.
             break;
         }
         part.remove()?;
@@ -65,7 +66,7 @@ pub fn enforce(
     Ok(dropped)
 }
 
-/// Which parts are too old, by both clocks.
+/// Returns which parts are too old by both clocks.
 fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
     let keep = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
     let now = now.unix_nanos();
@@ -91,7 +92,7 @@ fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
 /// A day and a half, in nanoseconds: a host that is on once a day ages by the day.
 const LONGEST_STEP: i64 = 36 * 3_600_000_000_000;
 
-/// Drops the oldest part, for a disk that is full; `false` where only the head that is written is left.
+/// Drops the oldest part, for a full disk; returns `false` if only the head that is being written is left.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -102,7 +103,7 @@ pub fn drop_oldest(directory: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// All parts but the last head file, the oldest first.
+/// Returns all parts except the last head file, oldest first.
 fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
     let fail = |error: std::io::Error| StoreError::io("read", directory, &error);
     let (segments, _) = segment::list(directory).map_err(fail)?;
@@ -121,7 +122,7 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
         path: head.path,
     });
     let damaged = damaged::files(directory).map_err(fail)?;
-    // Nothing in them can be read; the file system knows when they were written.
+    // Damaged head files cannot be read; the file system has their times.
     let damaged = damaged.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
         bytes: length(&head.path),
@@ -147,7 +148,7 @@ impl RecordingPart {
             if !fs::symlink_metadata(&self.path)?.is_dir() {
                 return fs::remove_file(&self.path);
             }
-            // Renamed first: a kill in between must not leave half a segment in its place.
+            // Renamed first: a kill during removal must not leave half a segment in its place.
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
             let gone = self
                 .path
@@ -162,9 +163,9 @@ impl RecordingPart {
     }
 }
 
-/// The size of a recording: its parts, the head file that is written, and its other files.
+/// Returns the size of a recording: its parts, the head file that is written, and its other files.
 fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
-    // More of these is not history, and dropping history would not make them smaller.
+    // Larger ones are not history, and dropping history would not make them smaller.
     const MOST_EACH: u64 = 1 << 20;
     let others = [facts::FILE, identity::FILE, lock::FILE, "status.json"]
         .map(|name| length(&directory.join(name)).min(MOST_EACH));
@@ -185,7 +186,7 @@ mod tests {
 
     const HOUR: i64 = 3_600_000_000_000;
 
-    /// How many of the parts that end at these hours are older than `keep` hours.
+    /// Returns how many of the parts that end at these hours are older than `keep` hours.
     fn old(until: &[Option<i64>], keep: u64, now: i64) -> usize {
         let parts = until
             .iter()

@@ -1,11 +1,11 @@
-//! Facts as JSON values: tunables as texts, other fields as objects.
+//! Facts as JSON values: tunables as strings, other fields as objects.
 
 use serde_json::{Value, json};
 use timeline::Facts;
 use timeline::facts::{self, CgroupMode, Container, Disk, Fact, MemoryMount, Node};
 use units::{Bytes, PageSize, Span};
 
-/// The fields of [`Facts`] that are no tunables, by name; `null` where not known.
+/// Returns the fields of [`Facts`] that are not tunables, by name; `null` if unknown.
 pub(super) fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, Value)> {
     let list = |values: Vec<Value>| {
         if values.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, V
     .into_iter()
 }
 
-/// Sets a fact from its stored value; `false` for an unknown name.
+/// Sets a fact from its stored value; returns `false` for an unknown name.
 pub(super) fn set(facts: &mut Facts, at: Span, name: &str, value: &Value) -> bool {
     if let Some(fact) = fact_of(name) {
         if let Some(text) = value.as_str() {

@@ -1,7 +1,7 @@
-//! Numbers, texts and bit sets as bytes: LEB128 varints, zigzag for signed steps, and bit sets without their zero bytes.
-//! Reading never panics: missing bytes give `None`.
+//! Numbers, texts and bit sets as bytes: LEB128 varints, zigzag for signed steps, and bit sets without their zero
+//! bytes. Reading never panics: missing bytes give `None`.
 
-/// Appends a number, seven bits to a byte, low ones first.
+/// Appends a number as a varint: seven bits per byte, low bits first.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // Masked, or less than 128.
 pub(super) fn put(into: &mut Vec<u8>, mut number: u64) {
@@ -12,20 +12,20 @@ pub(super) fn put(into: &mut Vec<u8>, mut number: u64) {
     into.push(number as u8);
 }
 
-/// Appends a difference: small ones are short, whatever their sign. A sum that wraps is taken as a difference that wraps.
+/// Appends a difference, which is short if small, whatever its sign. Differences and sums wrap.
 #[inline]
 pub(super) fn put_step(into: &mut Vec<u8>, from: u64, to: u64) {
     let step = to.wrapping_sub(from).cast_signed();
     put(into, ((step << 1) ^ (step >> 63)).cast_unsigned());
 }
 
-/// Appends a text with its length before it.
+/// Appends a text after its length.
 pub(super) fn put_text(into: &mut Vec<u8>, text: &[u8]) {
     put(into, text.len() as u64);
     into.extend_from_slice(text);
 }
 
-/// Appends a set of up to 64: a byte with a bit for each non-zero byte of the word, and those bytes.
+/// Appends a set of up to 64 bits: a byte with a bit for each non-zero byte of the word, and those bytes.
 #[inline]
 pub(super) fn put_bits(into: &mut Vec<u8>, word: u64) {
     let at = into.len();
@@ -40,7 +40,7 @@ pub(super) fn put_bits(into: &mut Vec<u8>, word: u64) {
     into[at] = used;
 }
 
-/// The places of the bits of a word, lowest first.
+/// Returns the positions of a word's one bits, lowest first.
 pub(super) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = (word != 0).then_some(word.trailing_zeros() as usize)?;
@@ -49,14 +49,14 @@ pub(super) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What [`put_step`] gave, on top of where it was taken from.
+/// Undoes [`put_step`]: returns the number from the one before and the zigzag difference.
 #[inline]
 fn stepped(from: u64, zigzag: u64) -> u64 {
     let step = (zigzag >> 1) ^ (zigzag & 1).wrapping_neg();
     from.wrapping_add(step)
 }
 
-/// Bytes being read from the front.
+/// Bytes that are read from the front.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
@@ -105,7 +105,7 @@ impl<'a> ByteReader<'a> {
         self.take(len)
     }
 
-    /// A text as a string; what is no UTF-8 in it is replaced.
+    /// Reads a text as a string; invalid UTF-8 is replaced.
     pub(super) fn string(&mut self) -> Option<String> {
         Some(String::from_utf8_lossy(self.text()?).into_owned())
     }

@@ -1,4 +1,4 @@
-//! Frames become samples of a timeline, straight as runs.
+//! Decodes frames into samples of a timeline, directly as runs.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -23,9 +23,9 @@ pub(super) struct Decoder<'t> {
     dictionary: Option<NameDictionary>,
     tables: Vec<HeadTableDecoder>,
     clocks: HeadClocks,
-    /// Whether samples that build on the one before can be read.
+    /// Whether samples that depend on the previous one can be read.
     is_in_block: bool,
-    /// The number in the file of the sample that is expected next.
+    /// The number in the file of the next expected sample.
     expected: u64,
     lost: u64,
     is_damaged: bool,
@@ -52,7 +52,7 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// Takes what stands next in the file.
+    /// Takes the next frame of the file, or damage.
     pub(super) fn take(&mut self, found: &FoundFrame<'_>) {
         match *found {
             FoundFrame::Frame(kind, payload) => {
@@ -100,7 +100,7 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// The second copy of a dictionary is skipped.
+    /// Takes a dictionary; the second copy is skipped.
     fn dictionary(&mut self, payload: &[u8]) -> Option<()> {
         let dictionary = NameDictionary::read(payload)?;
         if self.dictionary.is_none() {
@@ -131,7 +131,7 @@ impl<'t> Decoder<'t> {
         let checksum = u32::from_le_bytes(input.take(4)?.try_into().ok()?);
         let number = input.number()?;
         if self.dictionary.is_none() {
-            // Both copies are damaged; this memtide's own will do if it is the same.
+            // Both copies are damaged; this memtide's own dictionary can be used if it is the same.
             self.use_dictionary(NameDictionary::own());
         }
         if self.dictionary.as_ref().map(|known| known.checksum) != Some(checksum) {
@@ -139,7 +139,7 @@ impl<'t> Decoder<'t> {
             self.note("samples with a damaged dictionary are skipped".to_owned());
             return Some(());
         }
-        // A file that was removed continues in another, which need not begin with its first sample.
+        // After a file was removed, the next one continues it and need not begin with its first sample.
         if self.expected > 0 || self.is_damaged {
             self.lost += number.saturating_sub(self.expected);
         }
@@ -186,7 +186,7 @@ impl<'t> Decoder<'t> {
         Some(stamp)
     }
 
-    /// Whether a sample is within the window. One without a wall clock is.
+    /// Whether a sample is within the window. Samples without a wall clock always are.
     fn is_wanted(&mut self, stamp: Stamp) -> bool {
         let is_wanted = match (self.window, stamp.wall) {
             (Some((since, until)), Some(wall)) => {
@@ -202,7 +202,7 @@ impl<'t> Decoder<'t> {
     }
 
     fn push(&mut self, stamp: Stamp) -> usize {
-        // After a restart with an earlier wall clock the order of samples is unknown; they start a segment.
+        // After a restart with an earlier wall clock the order of samples is unknown; such a sample starts a segment.
         if self.into.push_stamp(stamp).is_err() {
             self.into.push_stamp_new_segment(stamp);
         }
@@ -297,7 +297,7 @@ fn counted(names: usize) -> String {
     }
 }
 
-/// Some of many names.
+/// Lists some of many names.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names
@@ -311,7 +311,7 @@ fn list(names: &[String]) -> String {
     text
 }
 
-/// The name of a kernel file as the catalogue has it. Other names are leaked, up to a bound.
+/// Returns the name of a kernel file as the catalogue has it. Other names are leaked, up to a limit.
 pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     const NAMES_MAX: usize = 1024;
@@ -333,5 +333,5 @@ pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     Some(leaked)
 }
 
-/// Columns are counted in 16 bits.
+/// Kinds of entities must be numbered below the bit [`ALL_DECLARED`].
 const _: () = assert!(Entity::ALL.len() < ALL_DECLARED as usize);

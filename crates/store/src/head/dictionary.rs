@@ -1,5 +1,5 @@
-//! The dictionary: the names of entities and signals in the order of tables and columns, at the beginning of each file. So a
-//! file of an older or later catalogue stays readable; unknown names are skipped and reported.
+//! The dictionary: the names of entities and signals in the order of tables and columns, at the beginning of each file.
+//! It keeps files of an older or later catalogue readable; unknown names are skipped and reported.
 
 use std::sync::OnceLock;
 
@@ -9,16 +9,16 @@ use timeline::signals::{self, Entity};
 use super::bytes::{ByteReader, put, put_text};
 use super::frame::{self, FrameKind, MARK};
 
-/// A table of a file.
+/// The columns of one table in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DictionaryColumns {
-    /// The kind of entity; `None` where it is not known here.
+    /// The kind of entity; `None` if this version does not know it.
     pub(super) entity: Option<Entity>,
-    /// The signals, in order; `None` where one is not known here.
+    /// The signals, in order; `None` for those that this version does not know.
     pub(super) signals: Vec<Option<SignalId>>,
 }
 
-/// The tables of a file, and the names that are not known here.
+/// The tables of a file, and the names that this version does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct NameDictionary {
     pub(super) tables: Vec<DictionaryColumns>,
@@ -28,10 +28,10 @@ pub(super) struct NameDictionary {
 }
 
 impl NameDictionary {
-    /// More tables or columns are nonsense.
-    const TEXT_BYTES_MAX: u64 = 4096;
+    /// More tables or columns are invalid.
+    const ENTRIES_MAX: u64 = 4096;
 
-    /// This memtide's own.
+    /// Returns this memtide's own dictionary.
     pub(super) fn own() -> Self {
         Self::read(own_payload()).unwrap_or_default()
     }
@@ -48,9 +48,7 @@ impl NameDictionary {
             if entity.is_none() {
                 dictionary.strange.push(name);
             }
-            let count = input
-                .number()
-                .filter(|count| *count <= Self::TEXT_BYTES_MAX)?;
+            let count = input.number().filter(|count| *count <= Self::ENTRIES_MAX)?;
             let columns = 0..usize::try_from(count).ok()?;
             let signals = columns.map(|column| dictionary.signal(&mut input, entity, column));
             let signals = signals.collect::<Option<_>>()?;
@@ -61,7 +59,7 @@ impl NameDictionary {
         Some(dictionary)
     }
 
-    /// The signal that is named next; the outer is `None` where the bytes make no sense.
+    /// Reads the name of the next signal; the outer `None`: the bytes are malformed, the inner: the signal is unknown.
     fn signal(
         &mut self,
         input: &mut ByteReader<'_>,
@@ -69,7 +67,7 @@ impl NameDictionary {
         column: usize,
     ) -> Option<Option<SignalId>> {
         let name = input.string()?;
-        // In a file of this very catalogue it is where it is here.
+        // In a file of this same catalogue it is at the same index.
         let place = entity.map_or(0, |entity| entity.signals().start) + column;
         let here = SignalId::from_index(place).filter(|id| id.def().name == name);
         let found = here
@@ -89,7 +87,7 @@ pub(crate) fn put_own(into: &mut Vec<u8>) {
     frame::end(into, at);
 }
 
-/// Of this memtide's dictionary.
+/// Returns the checksum of this memtide's dictionary.
 pub(super) fn checksum_of_own() -> u32 {
     crc32fast::hash(own_payload())
 }

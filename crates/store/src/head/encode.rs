@@ -1,8 +1,8 @@
-//! Samples and what goes with them as frames. Sixty samples are a block: the first stands by itself, each other one is the
-//! difference to the one before.
+//! Encodes samples and related records as frames. Sixty samples are a block: the first is complete, each other one is
+//! the difference to the previous sample.
 //!
-//! A sample's payload: in the first of a block [`MARK`], the checksum of the dictionary and the sample's number in the file;
-//! then flags, the clocks, and a section ([`super::table`]) for each table that was read.
+//! A sample's payload: in the first of a block [`MARK`], the checksum of the dictionary and the sample's number in the
+//! file; then flags, the clocks, and a section ([`super::table`]) for each table that was read.
 
 use timeline::{Absence, Entity, Event, ProcessCells, Sample, Stamp};
 
@@ -11,14 +11,14 @@ use super::frame::{self, FrameKind, HEADER, MARK};
 use super::table::HeadTableEncoder;
 use super::unknown::UnknownFieldCache;
 
-/// Samples in a block: what a damaged byte may cost.
+/// Samples in a block: the most that a damaged byte can cost.
 pub(crate) const BLOCK: u64 = 60;
 
 pub(super) const HAS_AWAKE: u8 = 1;
 pub(super) const HAS_WALL: u8 = 2;
 
-/// The clocks of the sample before; zero before the first of a block. Distances of the other clocks to the boot clock
-/// hardly change.
+/// The clocks of the previous sample; zero before the first of a block. The offsets of the other clocks from the boot
+/// clock hardly change.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct HeadClocks {
     pub(super) boot: u64,
@@ -27,11 +27,11 @@ pub(super) struct HeadClocks {
     pub(super) wall: u64,
 }
 
-/// Makes frames of samples.
+/// Encodes samples as frames.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     frame: Vec<u8>,
-    /// Processes are written while rows of other tables may come.
+    /// Separate, as rows of other tables may come while processes are written.
     processes: Vec<u8>,
     processes_begun: bool,
     host_taken: bool,
@@ -39,10 +39,10 @@ pub(crate) struct Encoder {
     unknown: UnknownFieldCache,
     dictionary: u32,
     clocks: HeadClocks,
-    /// Blocks begun so far, of all files.
+    /// Blocks begun so far, in all files.
     block: u64,
     in_block: u64,
-    /// Samples begun so far, of all files.
+    /// Samples begun so far, in all files.
     sample: u64,
     /// Samples in this file.
     number: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// A frame of 2,000 processes fits without growing, and so do they.
+    /// Initial capacity: a frame of 2,000 processes fits without growing.
     const FRAME: usize = 256 << 10;
 
     pub(crate) fn new() -> Self {
@@ -74,12 +74,12 @@ impl Encoder {
         }
     }
 
-    /// The next sample stands by itself.
+    /// Makes the next sample complete.
     pub(crate) fn want_key(&mut self) {
         self.key_wanted = true;
     }
 
-    /// The next sample is the first of a file.
+    /// Makes the next sample the first of a file.
     pub(crate) fn begin_file(&mut self) {
         self.key_wanted = true;
         self.number = 0;
@@ -107,7 +107,7 @@ impl Encoder {
         self.clocks(stamp);
     }
 
-    /// The last sample's frame went into the file; the next one may build on it.
+    /// Confirms that the last sample's frame is in the file; the next one may depend on it.
     pub(crate) fn commit(&mut self) {
         self.number += 1;
     }
@@ -147,7 +147,8 @@ impl Encoder {
         };
     }
 
-    /// Takes a sample's readings, rows and unknown fields. Rows of processes only where they do not come one by one.
+    /// Adds a sample's readings, rows and unknown fields. Rows of processes are taken only if processes are not added
+    /// one by one.
     pub(crate) fn rows(&mut self, sample: &Sample) {
         if !sample.host.is_empty() {
             self.host(sample);
@@ -183,12 +184,12 @@ impl Encoder {
         }
     }
 
-    /// A place for a process: its index and generation.
+    /// Assigns a slot to a process: its index and generation.
     pub(crate) fn declare(&mut self, key: &[u8], name: &[u8], service: &[u8]) -> (u32, u32) {
         self.tables[Entity::Process as usize].claim(key, name, service)
     }
 
-    /// Takes a process's readings; false where the place is no longer its own.
+    /// Adds a process's readings; returns false if the slot is no longer its own.
     pub(crate) fn process(&mut self, index: u32, generation: u32, cells: &ProcessCells) -> bool {
         self.begin_processes();
         let table = &mut self.tables[Entity::Process as usize];
@@ -214,28 +215,28 @@ impl Encoder {
         &self.frame
     }
 
-    /// The last sample's frame.
+    /// Returns the last sample's frame.
     pub(crate) fn frame(&self) -> &[u8] {
         &self.frame
     }
 
-    /// Whether the last sample stands by itself.
+    /// Whether the last sample is complete.
     pub(crate) fn is_key(&self) -> bool {
         self.in_block == 1
     }
 
-    /// Whether a place is still that of the process that it was given to.
+    /// Whether a slot still belongs to the process that it was assigned to.
     pub(crate) fn holds(&self, index: u32, generation: u32) -> bool {
         let table = &self.tables[Entity::Process as usize];
         table.slot_of(index, generation).is_some()
     }
 
-    /// Whether the last sample's frame exceeds what readers accept.
+    /// Whether the last sample's frame is longer than readers accept.
     pub(crate) fn is_too_long(&self) -> bool {
         self.frame.len() - HEADER > frame::FRAME_BYTES_MAX
     }
 
-    /// Appends unknown fields that are new or have changed since they were written last.
+    /// Appends unknown fields that are new or have changed since they were last written.
     pub(crate) fn put_unknown(&mut self, into: &mut Vec<u8>) {
         self.unknown.put(into);
     }
@@ -267,7 +268,7 @@ pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
     frame::end(into, at);
 }
 
-/// Appends that a kernel file could not be read.
+/// Appends a record that a kernel file could not be read.
 pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
     let at = frame::begin(into, FrameKind::Absent);
     put_text(into, file.as_bytes());
@@ -281,7 +282,7 @@ pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
     frame::end(into, at);
 }
 
-/// Appends that the file ended in good order.
+/// Appends a record that the file ended cleanly.
 pub(crate) fn put_end(into: &mut Vec<u8>) {
     let at = frame::begin(into, FrameKind::End);
     frame::end(into, at);

@@ -1,11 +1,12 @@
-//! Frames: length, checksum, kind and payload, one after the other; and how one finds back after damage.
+//! Frames: length, checksum, kind and payload, one after the other; and how a reader resynchronises after damage.
 //!
-//! `length` (u32, little-endian) counts the payload; `checksum` (u32, CRC-32) covers length, kind and payload. Payloads that
-//! stand by themselves begin with [`MARK`], so that a reader who lost the frames' beginnings finds the next one.
+//! `length` (u32, little-endian) counts the payload; `checksum` (u32, CRC-32) covers length, kind and payload. Payloads
+//! that need no earlier frame begin with [`MARK`], so that a reader that lost the frames' boundaries finds the next
+//! one.
 
 use memchr::memmem;
 
-/// What stands first in payloads that need no frame before them. Its last byte is the format.
+/// The beginning of payloads that need no earlier frame. Its last byte is the format.
 pub(super) const MARK: &[u8; 8] = b"memtide\x01";
 
 /// Bytes before a payload.
@@ -14,23 +15,23 @@ pub(super) const HEADER: usize = 9;
 /// The longest payload: 2,000 processes take a third of a MiB.
 pub(super) const FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// What a frame holds.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum FrameKind {
     /// The names of entities and signals, in the order that samples use.
     Dictionary = 1,
-    /// A sample that needs none before it.
+    /// A sample that needs no earlier one.
     Key = 2,
-    /// A sample as the difference to the one before.
+    /// A sample as the difference to the previous one.
     Step = 3,
-    /// Something that happened.
+    /// An event.
     Event = 4,
     /// A kernel file that could not be read.
     Absent = 5,
     /// Fields that the catalogue does not know.
     Unknown = 6,
-    /// The writer ended in good order.
+    /// The writer ended cleanly.
     End = 8,
 }
 
@@ -43,7 +44,8 @@ impl FrameKind {
     }
 }
 
-/// Begins a frame in an empty or full buffer; its payload is appended, then [`end`] is called with the same place.
+/// Begins a frame at the end of a buffer; after its payload is appended, [`end`] must be called with the returned
+/// offset.
 pub(super) fn begin(into: &mut Vec<u8>, kind: FrameKind) -> usize {
     let at = into.len();
     into.extend_from_slice(&[0; HEADER]);
@@ -51,8 +53,8 @@ pub(super) fn begin(into: &mut Vec<u8>, kind: FrameKind) -> usize {
     at
 }
 
-/// Ends the frame that was begun at `at`: everything behind it is its payload.
-#[allow(clippy::cast_possible_truncation)] // The writer drops what is longer than FRAME_BYTES_MAX.
+/// Ends the frame that begins at `at`: all bytes after its header are its payload.
+#[allow(clippy::cast_possible_truncation)] // The writer drops frames longer than FRAME_BYTES_MAX.
 pub(super) fn end(into: &mut [u8], at: usize) {
     let length = (into.len() - at - HEADER) as u32;
     into[at..at + 4].copy_from_slice(&length.to_le_bytes());
@@ -67,23 +69,23 @@ fn checksum(frame: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// What stands at a place of a file.
+/// The content at an offset of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FoundFrame<'a> {
-    /// A whole frame: its kind as written, and its payload.
+    /// A complete frame: its kind as written, and its payload.
     Frame(u8, &'a [u8]),
-    /// Bytes that are no frame, before others that are.
+    /// Bytes that are not a frame, followed by more frames.
     Damage { at: usize, len: usize },
-    /// Bytes at the end that are no whole frame.
+    /// Bytes at the end that are not a complete frame.
     Tail { at: usize, len: usize },
 }
 
-/// The frames of a file.
+/// Iterates over the frames of a file.
 #[derive(Debug)]
 pub(super) struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Bytes that may still be checksummed in the search for a frame: bounds the time for hostile files.
+    /// Bytes that may still be checksummed while searching for a frame: bounds the time for hostile files.
     budget: usize,
 }
 
@@ -96,7 +98,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The frame at an offset, if it is complete.
+    /// Returns the frame at an offset, if it is complete.
     fn frame(&mut self, at: usize) -> Option<(u8, &'a [u8])> {
         let end = self.end_of(at)?;
         let frame = &self.bytes[at..end];
@@ -106,7 +108,7 @@ impl<'a> Frames<'a> {
             .then(|| (frame[HEADER - 1], &frame[HEADER..]))
     }
 
-    /// Where the frame at a place ends, if its length is to be believed.
+    /// Returns where the frame at an offset ends, if its length is plausible.
     fn end_of(&self, at: usize) -> Option<usize> {
         let length: [u8; 4] = self.bytes.get(at..at + 4)?.try_into().ok()?;
         let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
@@ -114,9 +116,9 @@ impl<'a> Frames<'a> {
         (length <= FRAME_BYTES_MAX && end <= self.bytes.len()).then_some(end)
     }
 
-    /// Where the next frame begins after one that is damaged.
+    /// Returns where the next frame begins after a damaged one.
     fn after_damage(&mut self) -> Option<usize> {
-        // Where the length is whole, only this frame is lost.
+        // If the length is intact, only this frame is lost.
         if let Some(end) = self.end_of(self.at)
             && self.frame(end).is_some()
         {

@@ -1,4 +1,4 @@
-//! Tables as a reader builds them up: the readings of each entity as of the last sample, and the runs that they make.
+//! Tables as a reader rebuilds them: the last readings of each entity, and the runs that they form.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,23 @@ use super::bytes::{ByteReader, ones};
 use super::dictionary::DictionaryColumns;
 use super::table::{ALL_DECLARED, Operation};
 
-/// An entity's readings.
+/// The readings of an entity.
 #[derive(Debug, Default)]
 struct EntityReadings {
     /// Whether it was present in a requested sample.
     is_wanted: bool,
-    /// The section in which it was declared last.
+    /// The section in which it was last declared.
     declared: u64,
     key: String,
     label: String,
     group: String,
     values: Vec<u64>,
     present: Vec<u64>,
-    /// Runs that are not over: which columns have one, since which sample, and the value.
+    /// Open runs: which columns have one, since which sample, and the value.
     open: Vec<u64>,
     since: Vec<usize>,
     current: Vec<u64>,
-    /// Runs that are over, each column's in order.
+    /// Closed runs, in order for each column.
     runs: Vec<(u16, Run)>,
 }
 
@@ -70,7 +70,7 @@ impl EntityReadings {
         Some(())
     }
 
-    /// Ends and begins runs of columns with readings that may have changed.
+    /// Closes and opens runs of columns whose readings may have changed.
     fn settle(&mut self, word: usize, touched: u64, at: At) {
         for bit in ones(touched) {
             let column = word * 64 + bit;
@@ -101,7 +101,7 @@ impl EntityReadings {
         }
     }
 
-    /// Ends a run with the last sample in which its table was read; what began after it never was one.
+    /// Closes a run at the last sample in which its table was read; drops it if it began after that.
     #[allow(clippy::cast_possible_truncation)] // Dictionaries have at most 4,096 columns.
     fn finish(&mut self, column: usize, last: Option<usize>) {
         let first = self.since[column];
@@ -121,30 +121,30 @@ impl EntityReadings {
     }
 }
 
-/// A sample of the timeline, and the last one before it in which the same table was read.
+/// A sample of the timeline, and the previous one in which the same table was read.
 #[derive(Debug, Clone, Copy)]
 struct At {
     index: usize,
     before: Option<usize>,
 }
 
-/// One kind of entity.
+/// Decodes the table of one kind of entity.
 #[derive(Debug)]
 pub(super) struct HeadTableDecoder {
     entity: Option<Entity>,
     signals: Vec<Option<SignalId>>,
     /// Boxed, so that unused slots take little memory.
     slots: Vec<Option<Box<EntityReadings>>>,
-    /// How often something was declared.
+    /// Number of declarations so far.
     declared: usize,
     by_key: HashMap<String, usize>,
     /// Whether all entities were declared in this block.
     is_known: bool,
     sections: u64,
-    /// The sample of the timeline in which it was read last, and the one before that.
+    /// The sample of the timeline in which it was last read, and the one before that.
     last: Option<usize>,
     before: Option<usize>,
-    /// Samples were skipped: no run is open, and all readings must be compared.
+    /// Whether samples were skipped: no run is open, and all readings must be compared.
     is_behind: bool,
 }
 
@@ -152,9 +152,9 @@ impl HeadTableDecoder {
     const MOST_WORDS: usize = 64;
     /// As many slots as Linux has PIDs.
     const MOST_SLOTS: u64 = 1 << 22;
-    /// So many slots may be empty before the first, as when a host has far fewer processes than it had.
+    /// This many slots may be empty, as on a host that now has far fewer processes than before.
     const FREE_SLOTS: usize = 1 << 18;
-    /// And this many more for each that is declared: 512 bytes for about ten of the file.
+    /// This many more may be empty per declaration: 512 bytes for about ten bytes of the file.
     const SLOTS_EACH: usize = 64;
 
     pub(super) fn new(columns: &DictionaryColumns) -> Self {
@@ -172,12 +172,13 @@ impl HeadTableDecoder {
         }
     }
 
-    /// A block begins: the next section declares all entities.
+    /// Begins a block, whose next section declares all entities.
     pub(super) fn begin_block(&mut self) {
         self.is_known = false;
     }
 
-    /// Reads a section. `index`: the sample in the timeline; `None` where it is not requested. Returns `None` for invalid bytes.
+    /// Reads a section into sample `index` of the timeline, `None` if it is not requested. Returns `None` for malformed
+    /// bytes.
     pub(super) fn section(
         &mut self,
         first: u8,
@@ -227,7 +228,7 @@ impl HeadTableDecoder {
         at: Option<At>,
         into: &mut Timeline,
     ) -> Option<()> {
-        // After skipped samples all readings are compared after the section.
+        // After skipped samples, all readings are compared at the end of the section.
         let settled_at = at.filter(|_| !self.is_behind);
         let mut slot = 0u64;
         loop {
@@ -271,7 +272,7 @@ impl HeadTableDecoder {
     ) -> Option<()> {
         let (key, label, group) = (input.text()?, input.text()?, input.text()?);
         self.declared += 1;
-        // A hostile file must not name far slots to fill memory: they are as many as the bytes that declare them allow.
+        // A hostile file must not fill memory by naming high slots: the bytes that declare them limit their number.
         if index > Self::FREE_SLOTS + self.declared * Self::SLOTS_EACH {
             return None;
         }
@@ -294,11 +295,11 @@ impl HeadTableDecoder {
         Some(())
     }
 
-    /// Another entity takes a slot.
+    /// Gives a slot to another entity.
     fn settle_in(&mut self, index: usize, key: String, into: &mut Timeline) {
         self.drop_slot(index, into);
         if let Some(elsewhere) = self.by_key.get(&key).copied() {
-            // A process that was declared again under another name.
+            // A process was declared again under another name.
             self.drop_slot(elsewhere, into);
         }
         self.by_key.insert(key.clone(), index);
@@ -308,7 +309,7 @@ impl HeadTableDecoder {
         }));
     }
 
-    /// The entity of a slot is gone: its runs ended when its table was read before.
+    /// Removes the entity of a slot: its runs end at the previous read of its table.
     fn drop_slot(&mut self, index: usize, into: &mut Timeline) {
         let Some(mut series) = self.slots.get_mut(index).and_then(Option::take) else {
             return;
@@ -327,7 +328,7 @@ impl HeadTableDecoder {
         }
     }
 
-    /// The following samples are not requested.
+    /// Pauses while samples are not requested.
     pub(super) fn pause(&mut self) {
         for series in self.slots.iter_mut().flatten() {
             series.finish_all(self.last);
@@ -358,7 +359,7 @@ impl HeadTableDecoder {
         }
     }
 
-    /// The host has hundreds of runs of each signal: sorted once instead of found one by one.
+    /// Appends the runs of the host, which has hundreds for each signal: sorted once instead of searched one by one.
     fn hand_over_host(&self, series: &EntityReadings, into: &mut Timeline) {
         let mut columns = vec![Vec::new(); self.signals.len()];
         for (column, run) in &series.runs {
@@ -377,7 +378,7 @@ mod tests {
     use super::super::bytes::{put, put_bits, put_text};
     use super::*;
 
-    /// A section that declares an entity in each of these slots; how many were taken.
+    /// Reads a section that declares an entity in each of these slots; returns how many were accepted.
     fn declared(slots: &[u64]) -> (usize, usize) {
         let columns = DictionaryColumns {
             entity: Some(Entity::Process),

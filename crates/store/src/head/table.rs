@@ -1,8 +1,8 @@
-//! The writer's state of one kind of entity: the last reading of every signal of every entity, in rows of one width, so that
-//! thousands of processes are compared in order and unchanged readings are skipped.
+//! The writer's state of one kind of entity: the last reading of every signal of every entity, in rows of equal width,
+//! so that thousands of processes are compared sequentially and unchanged readings are skipped.
 //!
-//! A **section** of a sample has the changes of one table. It is a list of operations, each a number made of the distance to
-//! the slot of the previous operation and its kind; zero ends the list.
+//! A **section** of a sample has the changes of one table. It is a list of operations; each is a number that combines
+//! the distance from the previous operation's slot with its kind. Zero ends the list.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -16,7 +16,7 @@ use super::bytes::{ones, put, put_bits, put_step, put_text};
 pub(super) enum Operation {
     /// Some readings changed.
     Change = 0,
-    /// Some readings came or went, and some may have changed.
+    /// Some readings appeared or disappeared, and some may have changed.
     Presence = 1,
     /// The slot gets a new entity; its key, label and group follow. All its readings are absent.
     Declare = 2,
@@ -39,7 +39,7 @@ impl Operation {
 /// A bit of a section's first byte: all present entities are declared in it.
 pub(super) const ALL_DECLARED: u8 = 0x80;
 
-/// An entity's names, encoded as they are declared.
+/// An entity's names, encoded as for a declaration.
 #[derive(Debug, Default)]
 struct EntityNames {
     encoded: Vec<u8>,
@@ -74,17 +74,17 @@ impl EntityNames {
     }
 }
 
-/// A slot for an entity, reused when it is gone.
+/// The slot of an entity, reused when that is gone.
 #[derive(Debug, Default)]
 struct EntitySlot {
     is_used: bool,
-    /// How many entities were here before.
+    /// How many entities had this slot before.
     generation: u32,
-    /// The block in which it was declared last.
+    /// The block in which it was last declared.
     declared: u64,
-    /// The sample in which it was read last.
+    /// The sample in which it was last read.
     seen: u64,
-    /// Where a row's key is found by its hash; processes need no such place.
+    /// Hash under which a row's key is found; processes need none.
     hash: Option<u64>,
     names: EntityNames,
 }
@@ -102,12 +102,12 @@ pub(super) struct HeadTableEncoder {
     free: Vec<u32>,
     by_hash: HashMap<u64, u32>,
     hasher: RandomState,
-    /// A row's readings by column, and which are present.
+    /// A row's readings by column, and which of them are present.
     row: Vec<u64>,
     row_present: Vec<u64>,
-    /// The block in which a section was written last.
+    /// The block in which a section was last written.
     block: u64,
-    /// The slot of the operation before, in the section being written.
+    /// The slot of the previous operation, in the section being written.
     before: u64,
 }
 
@@ -141,7 +141,7 @@ impl HeadTableEncoder {
         self.free.reserve(entities);
     }
 
-    /// Begins a section.
+    /// Begins a section of a sample.
     pub(super) fn begin(&mut self, into: &mut Vec<u8>, block: u64) {
         let is_first = self.block != block;
         into.push(self.code | if is_first { ALL_DECLARED } else { 0 });
@@ -149,7 +149,7 @@ impl HeadTableEncoder {
         self.before = 0;
     }
 
-    /// Ends a section: entities that were not read in this sample are gone.
+    /// Ends a section: entities that this sample did not read are gone.
     pub(super) fn end(&mut self, into: &mut Vec<u8>, sample: u64) {
         for index in 0..self.places.len() {
             let place = &self.places[index];
@@ -183,7 +183,7 @@ impl HeadTableEncoder {
         self.before = slot;
     }
 
-    /// A slot for a new entity.
+    /// Assigns a slot to a new entity.
     #[allow(clippy::cast_possible_truncation)] // A host has at most 4 Mi PIDs.
     pub(super) fn claim(&mut self, key: &[u8], label: &[u8], group: &[u8]) -> (u32, u32) {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -201,14 +201,14 @@ impl HeadTableEncoder {
         (index, place.generation)
     }
 
-    /// The place that was given to an entity, as long as it has it.
+    /// Returns the slot of an entity while it still has it.
     pub(super) fn slot_of(&self, index: u32, generation: u32) -> Option<usize> {
         let index = index as usize;
         let place = self.places.get(index)?;
         (place.is_used && place.generation == generation).then_some(index)
     }
 
-    /// The place of a row's key; claimed where it has none yet.
+    /// Returns the slot of a row's key; assigns one if it has none.
     fn place_of(&mut self, row: &EntityRow) -> usize {
         let key = row.key.as_bytes();
         let (label, group) = (row.label.as_bytes(), row.group.as_bytes());
@@ -230,13 +230,13 @@ impl HeadTableEncoder {
         index as usize
     }
 
-    /// Writes what changed of an entity.
+    /// Writes the changes of an entity.
     pub(super) fn entity(&mut self, into: &mut Vec<u8>, row: &EntityRow, sample: u64) {
         let index = self.place_of(row);
         self.sparse(into, index, &row.row, sample);
     }
 
-    /// Writes what changed of the only entity of a table.
+    /// Writes the changes of the only entity of a table.
     pub(super) fn only(&mut self, into: &mut Vec<u8>, row: &Row, sample: u64) {
         if self.places.is_empty() {
             self.claim(b"", b"", b"");
@@ -249,7 +249,7 @@ impl HeadTableEncoder {
         for (signal, raw) in row.iter() {
             self.set(signal, raw);
         }
-        // Borrowed apart from the state that they are compared with.
+        // Taken out of `self`, which has the values to compare with.
         let values = std::mem::take(&mut self.row);
         let present = std::mem::take(&mut self.row_present);
         self.dense(into, index, &values, &present, sample);
@@ -257,7 +257,7 @@ impl HeadTableEncoder {
         self.row_present = present;
     }
 
-    /// A signal of another kind of entity has no column and is passed over.
+    /// Sets a reading; a signal of another kind of entity has no column and is skipped.
     fn set(&mut self, signal: SignalId, raw: u64) {
         let column = signal.index().wrapping_sub(self.first);
         if let Some(value) = self.row.get_mut(column) {
@@ -266,7 +266,7 @@ impl HeadTableEncoder {
         }
     }
 
-    /// Writes the changes of the entity in a slot, with readings column by column.
+    /// Writes the changes of the entity in a slot, from readings by column.
     pub(super) fn dense(
         &mut self,
         into: &mut Vec<u8>,
@@ -314,11 +314,11 @@ fn differ(old: &[u64], new: &[u64], present: &[u64]) -> bool {
         .any(|((old, new), present)| changed(old, new) & present != 0)
 }
 
-/// Which of up to 64 readings differ.
+/// Returns which of up to 64 readings differ.
 #[inline]
 fn changed(old: &[u64], new: &[u64]) -> u64 {
     let mut mask = 0;
-    // Eight at a time: most of the time nothing differs, and that is seen without a branch for each.
+    // Eight at a time: usually nothing differs, and finding that out needs no branch for each reading.
     for (i, (old, new)) in old.chunks(8).zip(new.chunks(8)).enumerate() {
         let pairs = || old.iter().zip(new);
         if pairs().fold(0, |any, (a, b)| any | (a ^ b)) != 0 {
@@ -329,7 +329,7 @@ fn changed(old: &[u64], new: &[u64]) -> u64 {
     mask
 }
 
-/// Writes which readings differ and by how much, and stores them.
+/// Writes which readings differ and by how much, and stores the new ones.
 fn put_changes(into: &mut Vec<u8>, old: &mut [u64], new: &[u64], present: &[u64]) {
     let chunks = old.chunks_mut(64).zip(new.chunks(64)).zip(present);
     for ((old, new), present) in chunks {

@@ -1,4 +1,4 @@
-//! Written samples are read back, whatever comes and goes; damage costs its block.
+//! Written samples can be read back whatever appears and disappears; damage costs only its block.
 #![allow(clippy::cast_possible_truncation)] // small numbers
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use units::{Span, WallClock};
 use super::encode::BLOCK;
 use super::*;
 
-/// What a table of a sample is made of: key, then readings by column.
+/// The content of a table of a sample: key, then readings by column.
 type Rows = Vec<(u8, Vec<(u8, u64)>)>;
 
 fn column(entity: Entity, column: u8) -> SignalId {
@@ -20,7 +20,7 @@ fn column(entity: Entity, column: u8) -> SignalId {
     SignalId::from_index(signals.start + usize::from(column) % signals.len()).unwrap()
 }
 
-/// Each signal once, as kernel files have them: what is overwritten within a sample would only cut runs in the timeline.
+/// Sets each signal once, as kernel files do: overwriting it within a sample would only cut runs in the timeline.
 fn once(entity: Entity, readings: &[(u8, u64)]) -> BTreeMap<SignalId, u64> {
     let readings = readings.iter();
     readings
@@ -59,7 +59,7 @@ fn sample(index: usize, host: &[(u8, u64)], tables: &[(Entity, Rows)]) -> Sample
     sample
 }
 
-/// A head file of these samples, and where each frame begins.
+/// Returns a head file with these samples, and the offset of each frame.
 fn written(samples: &[Sample]) -> (Vec<u8>, Vec<usize>) {
     let mut encoder = Encoder::new();
     let mut bytes = Vec::new();
@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// Contents that follow from the index alone: what is read can be judged without knowing what was written.
+/// Derives the content of a sample from its index, so that it can be verified without the original.
 fn derived(index: usize) -> Sample {
     let host: Vec<(u8, u64)> = (100..200)
         .filter(|c| c % 3 == 1)

@@ -13,19 +13,19 @@ struct Field {
     written: Option<u64>,
 }
 
-/// The fields seen so far, in the order in which they came first.
+/// The fields seen so far, in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(super) struct UnknownFieldCache(Vec<Field>);
 
 impl UnknownFieldCache {
-    /// As many as a timeline has.
+    /// The same limit as a timeline has.
     const FIELDS_MAX: usize = 4096;
 
     pub(super) fn take(&mut self, fields: &UnknownFields) {
         let mut at = 0;
         for found in fields.iter() {
             let is_it = |known: &Field| known.file == found.file && known.field == found.field;
-            // They come in the same order each time: the search ends where it begins.
+            // Fields come in the same order each time, so the search usually ends at once.
             let later = self.0.iter().skip(at).position(is_it).map(|skip| at + skip);
             match later.or_else(|| self.0.iter().position(is_it)) {
                 Some(place) => {
@@ -47,7 +47,7 @@ impl UnknownFieldCache {
         self.0.iter_mut().for_each(|field| field.written = None);
     }
 
-    /// Appends those that are not written yet, or have changed.
+    /// Appends fields that are new or have changed.
     pub(super) fn put(&mut self, into: &mut Vec<u8>) {
         let is_new = |field: &&mut Field| field.written != Some(field.value);
         let mut fields = self.0.iter_mut().filter(is_new).peekable();

@@ -7,12 +7,12 @@ use crate::head::{self, HeadFile};
 
 const ASIDE: &str = "damaged";
 
-/// The name of such a file.
+/// Returns the name that such a file gets.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     path.with_extension(ASIDE)
 }
 
-/// Those of a recording.
+/// Returns the damaged head files of a recording.
 pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
     let entries = match fs::read_dir(head::directory_of(recording)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,5 +1,5 @@
-//! The duration of a selection, which decides its resolution. By the boot clock of the samples, not the wall clock: a host
-//! without an RTC battery boots in 1970, and its first half minute is not half a century.
+//! The duration of a selection, which decides its resolution. It uses the boot clock of the samples, not the wall
+//! clock: a host without an RTC battery boots in 1970, and its first half minute is not half a century.
 
 use timeline::CLOCK_TOLERANCE;
 use units::{Span, WallClock};
@@ -7,20 +7,21 @@ use units::{Span, WallClock};
 use super::{Recording, Resolution, Selection, ends};
 use crate::segment::Segment;
 
-/// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB; twelve
-/// hours would leave no memory for processes within 256 MiB (`cargo bench --bench read`).
+/// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB;
+/// twelve hours would leave no memory for processes within 256 MiB (`cargo bench --bench read`).
 const EVERY_SAMPLE_UP_TO: Span = Span::from_hours(6);
 /// The duration of a part without a manifest: the longest that a recorder writes.
 const UNSEALED_PART_DURATION: Span = Span::from_hours(1);
 
 impl Recording {
-    /// Whether all of it is too long to be read sample by sample.
+    /// Whether the whole recording is too long to be read sample by sample.
     pub fn is_long(&self) -> bool {
         let all = Selection::default();
         self.is_by_minute(all, &self.wanted(all))
     }
 
-    /// Whether its wall clock was set, as far as the parts show: then two wall-clock times do not select one range of samples.
+    /// Whether the wall clock was set, as far as the parts show: then two wall-clock times do not select one range of
+    /// samples.
     pub fn clock_was_set(&self) -> bool {
         let heads = self
             .heads
@@ -60,7 +61,7 @@ impl Recording {
     }
 }
 
-/// An upper bound of the part of a segment within a selection.
+/// Returns an upper bound of a segment's time within a selection.
 fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>) -> Span {
     let lasts = segment.duration().unwrap_or(UNSEALED_PART_DURATION);
     let Some((first, last)) = segment.span() else {
@@ -71,7 +72,7 @@ fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>)
     between(from, to).min(lasts)
 }
 
-/// Whether the wall clock of a segment's samples advanced by another time than the boot clock.
+/// Whether the wall clock advanced by a different time than the boot clock within a segment.
 fn is_set_within(segment: &Segment) -> bool {
     let known = segment.duration().zip(segment.span());
     known.is_some_and(|(lasts, (from, to))| {
@@ -80,7 +81,7 @@ fn is_set_within(segment: &Segment) -> bool {
     })
 }
 
-/// From one time to a later one; zero where they are not in order.
+/// Returns the time between two wall-clock times; zero if they are out of order.
 fn between(from: WallClock, to: WallClock) -> Span {
     let nanos = to.unix_nanos().saturating_sub(from.unix_nanos());
     Span::from_nanos(u64::try_from(nanos).unwrap_or_default())
@@ -97,7 +98,8 @@ mod tests {
 
     const YEARS: i64 = 50 * 365 * 86_400;
 
-    /// Samples `every` seconds apart; `steps`: before which of them the wall clock is set, and by how many seconds.
+    /// Records samples `every` seconds apart; `steps`: before which of them the wall clock is set, and by how many
+    /// seconds.
     fn recorded(samples: u64, every: u64, steps: &[(u64, i64)]) -> (tempfile::TempDir, Recording) {
         let mut timeline = Timeline::default();
         let mut wall = 39;
@@ -134,7 +136,7 @@ mod tests {
             (40, 1, vec![(10, YEARS)], false, true),
             (40, 1, vec![(10, -3600)], false, true),
             (40, 1, vec![(10, 3600), (20, -3600)], false, true),
-            // Only the ends of the parts show it.
+            // Only the ends of the parts show the change.
             (100, 60, vec![(60, -7200)], false, true),
             (30, 1_200, vec![], true, false),
             (30, 1_200, vec![(10, YEARS)], true, true),

@@ -1,4 +1,4 @@
-//! When a head file begins and ends, without reading all of it: an hour may be a hundred MiB.
+//! Finds the first and last time of a head file without reading all of it: an hour may be a hundred MiB.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,14 +13,14 @@ use crate::head;
 /// How much of the beginning is read: the dictionary and the first samples.
 const BEGINNING: u64 = 256 << 10;
 
-/// The wall clock at a head file's first and last sample; `None` where it has none.
+/// Returns the wall clock of a head file's first and last sample; `None` if it has none.
 pub(super) fn first_and_last(path: &Path) -> Option<(WallClock, WallClock)> {
     let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     let beginning = part(&mut file, 0, BEGINNING).ok()?;
     let (first, known) = ends(&beginning);
     let mut tail = BEGINNING;
-    // Blocks of samples are self-contained; a whole one in the tail has the end.
+    // Blocks of samples are self-contained: a complete one in the tail gives the end.
     while BEGINNING + tail < length {
         let mut bytes = beginning.clone();
         bytes.extend(part(&mut file, length - tail, tail).ok()?);

@@ -14,52 +14,52 @@ use crate::segment::minutes::{
 use crate::segment::picks::SamplePicks;
 use crate::segment::{HostTable, KeptEvents, Segment, names};
 
-/// The most runs of entities' readings in memory, of 16 bytes each: with the host's of a week by the minute, a load stays
-/// below 200 MiB (`cargo bench --bench read`).
+/// The most runs of entities' readings in memory, of 16 bytes each: with a week of host readings by the minute, a load
+/// stays below 200 MiB (`cargo bench --bench read`).
 const ENTITY_RUNS: usize = 2_500_000;
-/// The same of minutes of a long range that are read sample by sample.
+/// The most runs of minutes of a long range that are read sample by sample.
 const OPENED_RUNS: usize = 1_000_000;
 
-/// A recording being read.
+/// The state of loading a recording.
 pub(super) struct Loading {
     pub(super) timeline: Timeline,
     pub(super) problems: Vec<String>,
-    /// Noted events that belong to a sample: their places among [`Timeline::noted`], and of the samples.
+    /// Noted events that belong to a sample: index in [`Timeline::noted`], index of the sample.
     pub(super) reported: Vec<(usize, usize)>,
     since: Option<WallClock>,
     until: Option<WallClock>,
     by_minute: bool,
-    /// For each of [`Entity::ALL`]: every how many reads one is loaded.
+    /// For each of [`Entity::ALL`]: one of how many reads is loaded.
     strides: [usize; Entity::ALL.len()],
-    /// The same in minutes of a long range that are read sample by sample.
+    /// The same for minutes of a long range that are read sample by sample.
     opened_strides: [usize; Entity::ALL.len()],
     buffers: Buffers,
-    /// Samples that are out of order without a known reason, such as a reboot with a clock that was set back.
+    /// Out-of-order samples without a known reason, such as a reboot with a clock that was set back.
     unexplained: usize,
     undated: usize,
-    /// Minutes that were to be read sample by sample and could not be.
+    /// Minutes that should be read sample by sample but could not.
     pub(super) not_opened: usize,
-    /// Segments that lack entities, which were dropped when they were written.
+    /// Segments without some entities, which were dropped before they were written.
     lacking_entities: usize,
 }
 
-/// Samples of a segment, with their places in the timeline.
+/// Samples of a segment, with their indexes in the timeline.
 struct IndexedSamples<'a> {
     taken: &'a [StoredSample],
-    /// `None` where it is not loaded. Samples of one minute may share an index.
+    /// `None` for samples that are not loaded. Samples of one minute may share an index.
     places: Vec<Option<usize>>,
-    /// For each whether its minute is read sample by sample in a range that is not; none where it is empty.
+    /// For each sample of a long range, whether its minute is read sample by sample; empty if no minute is.
     opened: Vec<bool>,
 }
 
 /// Which samples are loaded.
 #[derive(Clone, Copy)]
 enum Placement<'a> {
-    /// Every one.
+    /// Every sample.
     Every,
-    /// The last of each minute.
+    /// The last sample of each minute.
     ByMinute,
-    /// Minute by minute as it is planned.
+    /// Each minute as it is planned.
     Planned(&'a [Take]),
 }
 
@@ -71,7 +71,7 @@ pub(super) fn is_within((since, until): head::Window, wall: Option<WallClock>) -
     since.is_none_or(|since| since <= wall) && until.is_none_or(|until| wall <= until)
 }
 
-/// Appends a sample without readings. Returns false where it is out of order without starting a segment.
+/// Appends a sample without readings. Returns false if it is out of order without starting a segment.
 pub(super) fn append(timeline: &mut Timeline, sample: &StoredSample) -> bool {
     let follows = sample.is_unrelated || timeline.push_stamp(sample.stamp).is_ok();
     if sample.is_unrelated || !follows {
@@ -82,7 +82,7 @@ pub(super) fn append(timeline: &mut Timeline, sample: &StoredSample) -> bool {
 
 const ONE_A_MINUTE: &str = "one sample a minute is read instead of every sample";
 
-/// The minutes of a segment's samples, checked against its roll-ups.
+/// Returns the minutes of a segment's samples, checked against its roll-ups.
 fn of_the_same(rolled: &MinutesFile, taken: &[StoredSample]) -> Result<Vec<MinuteRange>, String> {
     let ranges = minutes(taken);
     let ends = ranges.iter().map(|minute| taken[minute.last].stamp);
@@ -138,7 +138,7 @@ fn parted<'a>(
     (ends, parts)
 }
 
-/// The last of some samples, and those in which a table was read last.
+/// Returns the last of some samples, and the last one in which each table was read.
 fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
     let last = |entity: Entity| {
         within
@@ -153,7 +153,7 @@ fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clon
     selected
 }
 
-/// The table that a segment's samples are read from, or its minutes.
+/// Returns the name of the table with a segment's minutes or samples.
 fn table(by_minute: bool) -> &'static str {
     if by_minute {
         names::MINUTES
@@ -162,7 +162,7 @@ fn table(by_minute: bool) -> &'static str {
     }
 }
 
-/// What is read in place of the other, in words.
+/// Says in words which table is read in place of the other.
 fn read_are(by_minute: bool) -> &'static str {
     if by_minute {
         "its roll-ups are read instead, one sample a minute"
@@ -190,12 +190,12 @@ impl Loading {
         }
     }
 
-    /// From when until when.
+    /// Returns the window.
     pub(super) fn window(&self) -> head::Window {
         (self.since, self.until)
     }
 
-    /// Chooses the stride of each table, so that all kinds fit: each gets at most half of what is left.
+    /// Chooses the stride of each table so that all kinds fit: each gets at most half of the remaining space.
     pub(super) fn choose_strides<'a>(
         &mut self,
         segments: impl Iterator<Item = &'a Segment> + Clone,
@@ -222,7 +222,8 @@ impl Loading {
         }
     }
 
-    /// Chooses the stride of each table in minutes that are read sample by sample. `segments`: each with its number in the plan.
+    /// Chooses the stride of each table in minutes that are read sample by sample. `segments`: each with its number in
+    /// the plan.
     pub(super) fn choose_opened_strides<'a>(
         &mut self,
         plan: &Plan,
@@ -253,8 +254,8 @@ impl Loading {
         }
     }
 
-    /// Appends a segment; `index`: of its roll-ups, where they were opened before; `plan`: how its minutes are read in a range
-    /// that is screened, where some are opened.
+    /// Appends a segment. `index`: that of its roll-ups, if they were opened before; `plan`: how its minutes are read,
+    /// if some of them are read sample by sample.
     pub(super) fn segment(&mut self, segment: &Segment, index: Option<RollUpIndex>, plan: &[Take]) {
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
@@ -277,7 +278,7 @@ impl Loading {
                 format!("{name}: it cannot be read; {file}: {error}; {other}: {reason}")
             }
         };
-        // Problems of the fallback come after it.
+        // The fallback's own problems come after this one.
         self.problems.insert(before, problem);
     }
 
@@ -316,7 +317,7 @@ impl Loading {
         self.load_about(segment);
         for entity in Entity::ALL.into_iter().skip(1) {
             let file = names::file_of(entity);
-            // They may have been read without finding any.
+            // Marked as read even if no entity was found.
             let picks = self.picks(&placed, entity);
             if picks.places().is_empty() || !segment.has(file) {
                 continue;
@@ -340,7 +341,7 @@ impl Loading {
         Ok(())
     }
 
-    /// Opens a segment's roll-ups and makes sure that they can be read.
+    /// Opens a segment's roll-ups and checks that they can be read.
     fn minutes(
         &mut self,
         segment: &Segment,
@@ -359,7 +360,7 @@ impl Loading {
         self.load_about(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
-            // They may have been read and there were none.
+            // Marked as read even if no entity was found.
             let picks = self.picks(&placed, entity);
             let Some(kind) = minutes.kind(entity) else {
                 continue;
@@ -374,7 +375,7 @@ impl Loading {
         self.timeline.evict_ended();
     }
 
-    /// A segment with some minutes that are read sample by sample.
+    /// Appends a segment with some minutes that are read sample by sample.
     fn opened(
         &mut self,
         segment: &Segment,
@@ -398,7 +399,7 @@ impl Loading {
         Ok(())
     }
 
-    /// Minutes by their roll-ups and others by their samples.
+    /// Appends some minutes from roll-ups and the others from samples.
     fn both(
         &mut self,
         segment: &Segment,
@@ -449,7 +450,7 @@ impl Loading {
         self.timeline.evict_ended();
     }
 
-    /// A plan by which a minute that the window cuts is read by its samples, as a roll-up covers all of it.
+    /// Changes the plan so that a minute cut by the window is read from samples, as a roll-up covers all of it.
     fn without_cut(
         &self,
         plan: &[Take],
@@ -477,7 +478,7 @@ impl Loading {
         }
     }
 
-    /// Appends what a head file holds; `plan` as of a segment.
+    /// Appends the content of a head file; `plan` as for a segment.
     pub(super) fn part(&mut self, from: &Timeline, plan: &[Take]) {
         let taken = StoredSample::all(from);
         let how = match (self.by_minute, plan.is_empty()) {
@@ -508,7 +509,7 @@ impl Loading {
         is_within(self.window(), wall)
     }
 
-    /// Appends samples without readings; of each minute only those that are selected.
+    /// Appends samples without readings; of each minute only the selected ones.
     fn place<'a>(&mut self, taken: &'a [StoredSample], how: Placement<'_>) -> IndexedSamples<'a> {
         let wanted: Vec<bool> = taken
             .iter()
@@ -560,7 +561,7 @@ impl Loading {
         let is_unrelated = placed.taken[minute.first].is_unrelated;
         for (number, at) in selected.into_iter().enumerate() {
             let mut sample = placed.taken[at];
-            // The break before the minute is a break before its first selected sample.
+            // A break before the minute is moved to its first selected sample.
             sample.is_unrelated |= number == 0 && is_unrelated;
             placed.places[at] = Some(self.push(&sample));
             placed.opened[at] = take != Take::RollUp;
@@ -581,14 +582,14 @@ impl Loading {
         self.timeline.len() - 1
     }
 
-    /// The selected reads of a kind of entity; marks them in the timeline.
+    /// Returns the selected reads of a kind of entity, and marks them in the timeline.
     fn picks(&mut self, placed: &IndexedSamples<'_>, entity: Entity) -> SamplePicks {
         let picks = self.wanted(placed, entity);
         self.mark(entity, &picks, &SamplePicks::default());
         picks
     }
 
-    /// Marks in the timeline where a kind of entity was read.
+    /// Marks in the timeline when a kind of entity was read.
     fn mark(&mut self, entity: Entity, picks: &SamplePicks, others: &SamplePicks) {
         let mut places = [picks.places(), others.places()].concat();
         places.sort_unstable();
@@ -597,7 +598,7 @@ impl Loading {
         }
     }
 
-    /// The reads of a kind of entity that are taken.
+    /// Returns the selected reads of a kind of entity.
     fn wanted(&self, placed: &IndexedSamples<'_>, entity: Entity) -> SamplePicks {
         let mut wanted: Vec<Option<usize>> = vec![None; placed.taken.len()];
         let strides = [self.strides, self.opened_strides].map(|all| all[entity as usize]);
@@ -608,7 +609,7 @@ impl Loading {
                 continue;
             };
             match before.filter(|(_, other)| *other == place) {
-                // The last read of a minute counts.
+                // Of the reads of a minute, the last counts.
                 Some((earlier, _)) => wanted[at] = wanted[earlier].take(),
                 None => {
                     let is_opened = placed.opened.get(at) == Some(&true);
@@ -647,7 +648,7 @@ impl Loading {
         }
     }
 
-    /// Says that minutes that might show something are not all read sample by sample.
+    /// Reports that some suspicious minutes are not read sample by sample.
     pub(super) fn say_unopened(&mut self, minutes: usize) {
         if minutes > 0 {
             self.problems.push(format!(
@@ -657,7 +658,7 @@ impl Loading {
         }
     }
 
-    /// Says what the whole lacks.
+    /// Reports what is missing in the result as a whole.
     pub(super) fn finish(&mut self) {
         if self.unexplained > 0 {
             self.problems.push(format!(

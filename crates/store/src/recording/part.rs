@@ -1,4 +1,4 @@
-//! Appends one timeline, that of a head file, to another.
+//! Appends the timeline of a head file to another.
 
 use timeline::{Entity, SignalId, Timeline};
 

@@ -1,7 +1,7 @@
-//! Every sample of a few host signals, part after part: what the minutes of a longer range do not show.
+//! Scans every sample of a few host signals, part after part: that shows what the minutes of a longer range do not.
 //!
-//! A week at 1 Hz is never in memory as a whole. Each part is a timeline, which begins with the last samples of the part
-//! before, so that rates and gaps across the border are known.
+//! A week at 1 Hz is never in memory as a whole. Each part is a timeline that begins with the last samples of the
+//! previous part, so that rates and gaps across the border are known.
 
 use timeline::{SignalId, Timeline};
 
@@ -12,13 +12,13 @@ use crate::segment::host::StoredSample;
 use crate::segment::picks::SamplePicks;
 use crate::segment::{self, Segment, names};
 
-/// Samples carried over from the part before: their median interval distinguishes a gap from a late sample.
+/// Samples carried over from the previous part: their median interval distinguishes a gap from a late sample.
 const CARRIED: usize = 9;
 
 impl Recording {
-    /// Passes over every sample of some host signals, however finely the selection is. `each` gets one timeline for each
-    /// part of the recording, in order, which begins with up to nine samples that the one before ended with. Gives what was
-    /// wrong, in words; the rest was passed over.
+    /// Scans every sample of some host signals, whatever the selection's resolution. `each` receives one timeline for
+    /// each part of the recording, in order, which begins with up to nine of the last samples of the previous part.
+    /// Returns problems in words; the rest was scanned.
     pub fn scan(
         &self,
         selection: Selection,
@@ -44,7 +44,7 @@ impl Recording {
         scan.problems
     }
 
-    /// A head file, or the segment that it has become since the recording was opened.
+    /// Scans a head file, or the segment that was made from it since the recording was opened.
     fn scan_head(&self, file: &HeadFile, scan: &mut Scan<'_>) {
         let mut timeline = Timeline::default();
         let read = head::load(&file.path, &mut timeline, Some(scan.window));
@@ -60,12 +60,12 @@ impl Recording {
     }
 }
 
-/// A recording being passed over.
+/// The state of a scan.
 struct Scan<'a> {
     window: head::Window,
-    /// In the order of the catalogue.
+    /// The signals, in the order of the catalogue.
     signals: Vec<SignalId>,
-    /// The last samples of the part before.
+    /// The last samples of the previous part.
     carried: Timeline,
     problems: Vec<String>,
     each: &'a mut dyn FnMut(&Timeline),
@@ -115,7 +115,7 @@ impl Scan<'_> {
             .push(format!("{name}/{file}: {error}; {rest}"));
     }
 
-    /// Makes a part's timeline and passes it on.
+    /// Builds a part's timeline and passes it on.
     fn part(&mut self, taken: &[StoredSample], fill: impl FnOnce(&SamplePicks, &mut Timeline)) {
         let mut timeline = std::mem::take(&mut self.carried);
         let mut places = Vec::with_capacity(taken.len());

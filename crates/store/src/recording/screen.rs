@@ -1,7 +1,7 @@
 //! Screening: roll-ups decide which minutes of a long range are read sample by sample.
 //!
-//! The caller decides in which minutes a condition could hold. Those are read in full, with a minute on each side; where
-//! they exceed the memory limit, the worst ones.
+//! The caller decides in which minutes a condition could hold. Those are read in full, with a minute on each side; if
+//! they exceed the memory limit, only the worst ones are.
 
 use timeline::signals::{
     CGROUP_EVENTS_OOM_KILL, OOM_KILLS, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
@@ -13,9 +13,9 @@ use crate::head;
 
 /// Decides from roll-ups in which minutes a condition could hold. A minute without an answer is suspicious.
 pub struct RollUpScreen<'a> {
-    /// The signals with roll-ups that it needs.
+    /// The signals whose roll-ups it needs.
     pub signals: &'a [SignalId],
-    /// For each minute whether a condition could hold. Called once for each part of a recording, in order.
+    /// Returns for each minute whether a condition could hold. Called once for each part of a recording, in order.
     pub could_hold: &'a mut dyn FnMut(&RollUps) -> Vec<bool>,
 }
 
@@ -24,35 +24,35 @@ pub struct RollUpScreen<'a> {
 pub struct Screened {
     /// How many minutes were screened.
     pub minutes: usize,
-    /// In how many of them something could hold.
+    /// How many minutes were suspicious: a condition could hold in them.
     pub suspicious: usize,
-    /// How many were read sample by sample, including the neighbours of suspicious ones.
+    /// How many minutes were read sample by sample, including the neighbours of suspicious ones.
     pub opened: usize,
-    /// How many suspicious ones were not, to limit memory.
+    /// How many suspicious minutes were not, to limit memory.
     pub unopened: usize,
 }
 
-/// The most samples of opened minutes: two hours at one a second, the worst minutes first. With the week around them, 200
-/// busy host signals and the entities, a load stays below 256 MiB (`cargo bench --bench read`).
+/// The most samples of opened minutes: two hours at one sample a second, worst minutes first. With the week around
+/// them, 200 busy host signals and the entities, a load stays below 256 MiB (`cargo bench --bench read`).
 pub(super) const MOST_SAMPLES: usize = 2 * 3_600;
 
 /// How a minute is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Take {
-    /// Its roll-up: the last reading of each signal, at its last sample.
+    /// From its roll-up: the last reading of each signal, at its last sample.
     #[default]
     RollUp,
-    /// Its last sample, and those in which a table was read last: before a minute that is read in full. A roll-up does not
-    /// show when processes were read, and a rate from it to the next sample would cover a wrong time.
+    /// Its last sample, and the last one in which each table was read: used before a minute that is read in full. A
+    /// roll-up does not show when processes were read, and a rate from it to the next sample would cover a wrong time.
     Last,
     /// Every sample.
     All,
 }
 
-/// How bad a minute was: kills, microseconds of memory pressure, microseconds of I/O pressure.
+/// The harm in a minute: OOM kills, microseconds of memory pressure, microseconds of I/O pressure.
 type MinuteHarm = (u64, u64, u64);
 
-/// What decides how bad a minute was.
+/// The signals that decide how bad a minute was.
 pub(super) const HARMS: [SignalId; 6] = [
     OOM_KILLS.id(),
     CGROUP_EVENTS_OOM_KILL.id(),
@@ -65,11 +65,11 @@ pub(super) const HARMS: [SignalId; 6] = [
 /// The minutes of a recording, part after part, and which of them are suspicious.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// For each part how many minutes were screened.
+    /// How many minutes of each part were screened.
     parts: Vec<usize>,
-    /// How many samples a minute of each part has.
+    /// How many samples per minute each part has.
     samples: Vec<usize>,
-    /// For each suspicious minute its number among all, and how bad it was.
+    /// The number of each suspicious minute, and how bad it was.
     suspicious: Vec<(usize, MinuteHarm)>,
     minutes: usize,
 }
@@ -77,13 +77,13 @@ pub(super) struct Survey {
 /// How each minute of a recording is read.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// For each part; empty where all of it is read by its roll-ups.
+    /// The minutes of each part; empty if all of it is read from roll-ups.
     parts: Vec<Vec<Take>>,
     pub(super) screened: Screened,
 }
 
 impl Survey {
-    /// Adds a part. `samples`: how many a minute of it has.
+    /// Adds a part with this many `samples` per minute.
     pub(super) fn add(
         &mut self,
         rolled: &RollUps,
@@ -115,13 +115,13 @@ impl Survey {
         self.samples.push(0);
     }
 
-    /// Chooses what is opened: the worst where it is more than `most` samples.
+    /// Chooses which minutes are read in full: the worst if all would exceed `most` samples.
     pub(super) fn plan(mut self, most: usize) -> Plan {
         let mut take = vec![Take::RollUp; self.minutes];
         let cost: Vec<usize> = (self.parts.iter().zip(&self.samples))
             .flat_map(|(minutes, samples)| std::iter::repeat_n(*samples, *minutes))
             .collect();
-        // Of equal ones the later: recent problems matter most.
+        // Of equally bad minutes the later one is read: recent problems matter most.
         self.suspicious
             .sort_by_key(|(at, harm)| std::cmp::Reverse((*harm, *at)));
         let mut left = most;
@@ -156,7 +156,7 @@ impl Survey {
     }
 }
 
-/// Cuts a list in parts of these lengths; those in which nothing is opened are left empty.
+/// Cuts a list into parts of these lengths; parts without a minute to read in full are empty.
 fn cut(take: &[Take], lengths: &[usize]) -> Vec<Vec<Take>> {
     let mut rest = take;
     let part = |length: &usize| {
@@ -172,12 +172,12 @@ fn cut(take: &[Take], lengths: &[usize]) -> Vec<Vec<Take>> {
 }
 
 impl Plan {
-    /// How the minutes of a part are read; empty where all of it is read by its roll-ups.
+    /// Returns how the minutes of a part are read; empty if all of it is read from roll-ups.
     pub(super) fn part(&self, number: usize) -> &[Take] {
         self.parts.get(number).map_or(&[], Vec::as_slice)
     }
 
-    /// What share of a part's minutes is read sample by sample.
+    /// Returns the share of a part's minutes that is read sample by sample.
     pub(super) fn share(&self, number: usize) -> f64 {
         let part = self.part(number);
         let all = part.iter().filter(|take| **take == Take::All).count();
@@ -187,7 +187,7 @@ impl Plan {
     }
 }
 
-/// Whether a time has anything in common with a window.
+/// Whether a time range overlaps a window.
 fn touches((since, until): head::Window, start: Option<WallClock>, end: Option<WallClock>) -> bool {
     let Some((start, end)) = start.zip(end) else {
         return since.is_none() && until.is_none();
@@ -195,7 +195,7 @@ fn touches((since, until): head::Window, start: Option<WallClock>, end: Option<W
     since.is_none_or(|since| since <= end) && until.is_none_or(|until| start <= until)
 }
 
-/// How bad each minute was.
+/// Returns how bad each minute was.
 fn harms(rolled: &RollUps) -> Vec<MinuteHarm> {
     let sum = |at: usize, signals: &[SignalId]| {
         let of = |signal: &SignalId| {
@@ -209,7 +209,7 @@ fn harms(rolled: &RollUps) -> Vec<MinuteHarm> {
         let kills = groups.filter_map(|group| {
             group.get(CGROUP_EVENTS_OOM_KILL.id())?[at].and_then(RollUp::increase)
         });
-        // Ancestors of a cgroup count its kills as well.
+        // Ancestors of a cgroup also count its kills, so the maximum is used.
         kills.max().unwrap_or(0)
     };
     let harm = |at: usize| {

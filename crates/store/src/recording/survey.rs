@@ -1,4 +1,4 @@
-//! A long range, read by the minute where nothing could hold and sample by sample elsewhere.
+//! Reads a long range by the minute where no condition could hold, and sample by sample elsewhere.
 
 use timeline::Timeline;
 
@@ -12,21 +12,21 @@ use crate::segment::minutes::{
 };
 use crate::segment::{Segment, names};
 
-/// Head files that stay in memory from screening until they are read: a recorder has one or two. Of more, each is read
+/// Head files that stay in memory between screening and reading: a recorder has one or two. Any further one is read
 /// twice.
 const HEADS_KEPT: usize = 2;
 
 /// Bytes of roll-up indexes that stay in memory until their segments are read; those of a week of 30 services and 200
-/// processes take half of it. The others are read again.
+/// processes take half of it. Further indexes are read again.
 const INDEX_BYTES_KEPT: usize = 32 << 20;
 
 /// A part of a recording.
 enum SurveyedPart<'a> {
     Segment(&'a Segment, Option<RollUpIndex>),
-    /// What a head file has become since the recording was opened.
+    /// The segment that was made from a head file since the recording was opened.
     Sealed(Box<Segment>),
     Head(&'a HeadFile, Option<Box<Timeline>>),
-    /// There is nothing in it any more.
+    /// It has no content any more.
     Gone,
 }
 
@@ -41,9 +41,9 @@ impl SurveyedPart<'_> {
 }
 
 impl Recording {
-    /// Loads a selection as [`load`](Self::load) does, and of a long range those minutes sample by sample in which a condition
-    /// could hold, with one minute on each side. Where these exceed the memory limit, the worst: by kills, then memory pressure,
-    /// then I/O pressure. [`Loaded::screened`] has the result.
+    /// Loads a selection as [`load`](Self::load) does, but of a long range it reads those minutes sample by sample in
+    /// which a condition could hold, with one minute on each side. If these exceed the memory limit, it takes the
+    /// worst: by OOM kills, then memory pressure, then I/O pressure. [`Loaded::screened`] has the result.
     pub fn load_screened(
         &self,
         selection: Selection,
@@ -53,7 +53,7 @@ impl Recording {
         self.load_within(selection, screen, MOST_SAMPLES, progress)
     }
 
-    /// The same with at most this many samples of opened minutes.
+    /// Like [`load_screened`](Self::load_screened) with at most this many samples of opened minutes.
     pub(super) fn load_within(
         &self,
         selection: Selection,
@@ -100,14 +100,14 @@ impl Recording {
             SurveyedPart::Head(_, Some(timeline)) => loading.part(&timeline, plan),
             SurveyedPart::Head(file, None) => {
                 let window = loading.window();
-                // Its problems were reported when it was screened.
+                // Its problems were already reported by screening.
                 match self.head_or_segment(file, window, &mut Vec::new()) {
                     Some(Ok(timeline)) => loading.part(&timeline, plan),
                     Some(Err(segment)) => loading.segment(&segment, None, plan),
                     None => {}
                 }
             }
-            // A missing one was dropped by retention since the recording was opened.
+            // A missing segment was dropped by retention since the recording was opened.
             SurveyedPart::Segment(segment, index) if is_there(&segment.path) => {
                 loading.segment(segment, index, plan);
             }
@@ -172,12 +172,12 @@ impl Recording {
     }
 }
 
-/// A recording being screened.
+/// The state of screening a recording.
 struct Screening<'a, 'b> {
     wanted: WantedSignals,
     window: head::Window,
     survey: Survey,
-    /// How the part before ended.
+    /// The end of the previous part.
     before: Before,
     columns: RollUpColumns,
     screen: &'a mut RollUpScreen<'b>,
@@ -206,7 +206,7 @@ impl Screening<'_, '_> {
                 return None;
             }
         }
-        // A head file that continues from here needs the last reading of each counter.
+        // A head file that continues from here needs the last value of each counter.
         self.before = if is_before_head {
             minutes.end()
         } else {
@@ -215,7 +215,7 @@ impl Screening<'_, '_> {
         Some(minutes.into_index())
     }
 
-    /// What is damaged is reported when it is read; this reports that it was not screened.
+    /// Reports that a segment was not screened; its damage is reported when it is read.
     fn lost(&mut self, segment: &Segment, error: &str) {
         self.survey.pass();
         self.before = Before::default();

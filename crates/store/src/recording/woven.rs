@@ -1,4 +1,4 @@
-//! Merges the readings of a segment with some minutes read sample by sample and the others by their roll-ups.
+//! Merges a segment's readings when some minutes are read sample by sample and the others from roll-ups.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use timeline::{Entity, Run, SignalId, Timeline};
 use crate::segment::picks::SamplePicks;
 use crate::segment::runs::RunSink;
 
-/// Readings of one kind of entity from one table, buffered until those of the other table are read.
+/// Readings of one kind of entity from one table, buffered until the other table is read.
 #[derive(Default)]
 pub(super) struct SeparateRuns {
     rows: BTreeMap<String, WovenRow>,
 }
 
-/// Readings of one entity; of the host itself the only ones.
+/// Readings of one entity, or of the host.
 #[derive(Default)]
 struct WovenRow {
     label: String,
@@ -56,10 +56,10 @@ impl RunSink for SeparateRuns {
     }
 }
 
-/// What was read of a kind of entity in one of both ways.
+/// What was read of a kind of entity from one of the two tables.
 pub(super) struct ReadMode<'a> {
     pub(super) readings: SeparateRuns,
-    /// Where it was read.
+    /// The samples at which it was read.
     pub(super) picks: SamplePicks,
     /// The ranges of samples that are read from the other table, in order.
     pub(super) others: &'a [(usize, usize)],
@@ -114,8 +114,8 @@ fn put(
     }
 }
 
-/// Cuts runs from one table at samples that are read from the other, as equal readings were joined across them. `places`:
-/// where it was read.
+/// Cuts runs from one table at samples that are read from the other, as equal readings were joined across them.
+/// `places`: the samples at which this table was read.
 fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
     let is_crossed = |run: &Run| {
         let next = others.partition_point(|(_, last)| *last < run.first());
@@ -123,7 +123,7 @@ fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> 
             .get(next)
             .is_some_and(|(first, _)| *first <= run.last())
     };
-    // Most runs are of one sample.
+    // Most runs cover a single sample.
     let Some(crossed) = runs.iter().position(is_crossed) else {
         return runs;
     };
@@ -146,7 +146,7 @@ fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> 
     pieces
 }
 
-/// The part of a run from `start` to before `end`, from the first reading there to the last.
+/// Returns the part of a run from `start` to before `end`, from the first reading there to the last.
 fn piece(run: &Run, start: usize, end: usize, places: &[usize]) -> Option<Run> {
     let from = places.partition_point(|place| *place < start);
     let to = places.partition_point(|place| *place < end);

@@ -1,4 +1,5 @@
-//! `about.json`: what a segment has besides its tables. One file for all of them, as metadata of Parquet is not compressed.
+//! `about.json`: the content of a segment besides its tables. One file for all of it, as metadata of Parquet is not
+//! compressed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +24,7 @@ pub(crate) struct About {
     pub(crate) unknown: Vec<(String, String, u64)>,
     /// Host signals that were rounded when they were printed, with the largest rounding error.
     pub(crate) rounded: BTreeMap<String, u64>,
-    /// How many rows of entities were dropped before.
+    /// How many rows of entities were dropped before the segment was written.
     pub(crate) entities_cut: usize,
 }
 
@@ -36,14 +37,14 @@ pub(crate) enum Why {
     Failed(String),
 }
 
-/// How many ended entities were evicted.
+/// Returns how many ended entities were evicted.
 fn evicted(timeline: &Timeline) -> usize {
     let kinds = Entity::ALL.into_iter();
     kinds.map(|kind| timeline.evicted(kind).count).sum()
 }
 
 impl About {
-    /// That of a timeline.
+    /// Collects it from a timeline.
     pub(crate) fn from_timeline(timeline: &Timeline) -> Self {
         let absent = timeline.absent.iter().map(|(file, why)| {
             let why = match why {
@@ -95,10 +96,11 @@ impl About {
     }
 }
 
-/// The content of `about.json`. memtide reads [`About`] from it; the other fields describe the tables to other programs.
+/// The content of `about.json`. memtide reads only [`About`] from it; the other fields describe the tables to other
+/// programs.
 #[derive(Debug, Serialize)]
 pub(super) struct AboutFile {
-    /// The memtide that wrote it.
+    /// The version of memtide that wrote it.
     memtide: &'static str,
     host: Value,
     /// The facts of the host, by name.
@@ -110,7 +112,7 @@ pub(super) struct AboutFile {
 }
 
 impl AboutFile {
-    /// Without signals, which [`Self::signals`] adds.
+    /// Creates the content without signals, which [`Self::signals`] adds.
     pub(super) fn new(host: &HostIdentity, facts: &Facts, about: About) -> Self {
         Self {
             memtide: env!("CARGO_PKG_VERSION"),

@@ -1,4 +1,4 @@
-//! `process.parquet` and its like: one row for each time that an entity's readings did not change.
+//! `process.parquet` and similar files: one row for each period in which an entity's readings did not change.
 
 use timeline::{Entity, EntitySeries, Run, SignalId, Timeline};
 
@@ -8,7 +8,7 @@ use super::picks::SamplePicks;
 use super::runs::{Joined, RunSink};
 use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable, RowGroup};
 
-/// A row: the entity's place among its kind, and the samples from the first to the last in which its readings were these.
+/// A row: the entity's number among its kind, and the first and the last sample with these readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EntityFileRow {
     of: u32,
@@ -16,7 +16,7 @@ struct EntityFileRow {
     last: u32,
 }
 
-/// The rows of an entity's table.
+/// The rows of a table of entities.
 pub(super) struct EntityTableWriter<'a> {
     series: Vec<&'a EntitySeries>,
     rows: Vec<EntityFileRow>,
@@ -32,7 +32,7 @@ fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// Entities sorted by name and start: similar rows and increasing keys compress well.
+/// Returns the entities sorted by name and start: similar rows and increasing keys compress well.
 fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
     let begins = |series: &EntitySeries| {
         let firsts = series
@@ -45,10 +45,10 @@ fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
     all
 }
 
-/// Samples in which a table was read, numbered.
+/// The samples in which a table was read, numbered.
 struct TableReads {
     samples: Vec<u32>,
-    /// For each sample how many reads are before it.
+    /// For each sample, how many reads come before it.
     before: Vec<u32>,
 }
 
@@ -67,14 +67,14 @@ impl TableReads {
         reads
     }
 
-    /// The numbers of the reads within a run: the first, and the one after the last.
+    /// Returns the numbers of the reads within a run: the first, and the one after the last.
     fn range_of(&self, run: &Run) -> (u32, u32) {
         (self.before[run.first()], self.before[run.last() + 1])
     }
 }
 
 impl<'a> EntityTableWriter<'a> {
-    /// The rows of a timeline's entities of a kind; `None` where there are none.
+    /// Builds the rows of a timeline's entities of a kind; `None` if there are none.
     pub(super) fn from_timeline(
         timeline: &'a Timeline,
         entity: Entity,
@@ -101,7 +101,7 @@ impl<'a> EntityTableWriter<'a> {
         (!table.rows.is_empty()).then_some(table)
     }
 
-    /// Cuts an entity's time where any of its readings begins or ends.
+    /// Splits an entity's time wherever one of its readings begins or ends.
     fn take(&mut self, series: &EntitySeries, reads: &TableReads) {
         let mut edges: Vec<(u32, i32)> = Vec::new();
         for (_, runs) in series.runs() {
@@ -126,12 +126,12 @@ impl<'a> EntityTableWriter<'a> {
         }
     }
 
-    /// The signals that it has columns for.
+    /// Returns the signals that have columns.
     pub(super) fn signals(&self) -> &[SignalId] {
         &self.signals
     }
 
-    /// Its columns.
+    /// Returns the columns.
     pub(super) fn columns(&'a self) -> Vec<ColumnChunk<'a>> {
         let number = |name, shape, of: fn(&EntityFileRow, &[StoredSample]) -> Option<i64>| {
             ColumnChunk::numbers(name, shape, move |cells| {
@@ -245,13 +245,13 @@ fn starts(keys: &[(String, usize)]) -> Vec<usize> {
 struct KeptRow {
     /// Its number in the file.
     row: usize,
-    /// The place of its entity.
+    /// The index of its entity.
     of: usize,
     /// The ranks of the selected samples that it covers.
     ranks: (u32, u32),
 }
 
-/// The rows that cover selected samples.
+/// Returns the rows that cover selected samples.
 fn kept_rows(
     part: &RowGroup<'_>,
     columns: (usize, usize),
@@ -272,10 +272,10 @@ fn kept_rows(
     Ok(covered.collect())
 }
 
-/// The entities that a file's rows belong to.
+/// The entities of a file's rows.
 struct EntityRowNames {
     entity: Entity,
-    /// Each with the number of its rows.
+    /// Keys, each with its number of rows.
     keys: Vec<(String, usize)>,
     labels: Vec<String>,
     groups: Vec<String>,
@@ -292,7 +292,7 @@ impl EntityRowNames {
         picks: &SamplePicks,
     ) {
         let mut runs = Vec::new();
-        // Rows that were passed over, and how many of them have a value.
+        // The rows skipped so far, and how many of them have a value.
         let (mut row, mut values) = (0, 0);
         for its in rows.chunk_by(|a, b| a.of == b.of) {
             runs.clear();

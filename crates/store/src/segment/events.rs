@@ -6,7 +6,7 @@ use units::WallClock;
 use super::host::{nanos, span};
 use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 
-/// An event, and the sample of its kernel report, where there is one.
+/// An event, and the sample of its kernel report, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptEvents {
     /// The event.
@@ -15,11 +15,11 @@ pub(crate) struct KeptEvents {
     pub(crate) sample: Option<usize>,
 }
 
-/// A timeline's noted events, and its kernel reports that are not among them.
+/// Returns a timeline's noted events, and its kernel reports that are not among them.
 pub(super) fn stored_events(timeline: &Timeline) -> Vec<KeptEvents> {
     let mut all: Vec<KeptEvents> = Vec::new();
     for event in timeline.recorder_events() {
-        // A disk that failed in between was given it twice, the second time soon after the first.
+        // After a failure of the disk an event may have been written twice, the second time soon after the first.
         let mut recent = all.iter().rev().take(REPEATED_WITHIN);
         if recent.all(|stored| stored.event != *event) {
             let (event, sample) = (event.clone(), None);
@@ -35,7 +35,7 @@ pub(super) fn stored_events(timeline: &Timeline) -> Vec<KeptEvents> {
         }
         let mut event = Event::of_report(reported.stamp, &reported.report, text.to_string());
         if reported.report.is_memory_dump() {
-            // A memory dump without a kill.
+            // A memory dump without an OOM kill.
             "memory dump on request (SysRq m)".clone_into(&mut event.text);
         }
         let sample = Some(sample);
@@ -44,10 +44,10 @@ pub(super) fn stored_events(timeline: &Timeline) -> Vec<KeptEvents> {
     all
 }
 
-/// How many earlier events are checked for the same event.
+/// How many previous events are compared to find a repeated one.
 const REPEATED_WITHIN: usize = 64;
 
-/// The columns of a list of events.
+/// Returns the columns of a list of events.
 pub(super) fn columns(events: &[KeptEvents]) -> Vec<ColumnChunk<'_>> {
     let number = |name, shape, of: fn(&KeptEvents) -> Option<i64>| {
         ColumnChunk::numbers(name, shape, move |cells| {
@@ -78,7 +78,7 @@ pub(super) fn columns(events: &[KeptEvents]) -> Vec<ColumnChunk<'_>> {
     ]
 }
 
-/// The events of a file, and how many of kinds that are not known here were left out.
+/// Reads the events of a file; also returns how many were left out because this version does not know their kind.
 pub(super) fn read(file: &OpenedTable) -> Result<(Vec<KeptEvents>, usize), String> {
     let names = file.columns();
     let column = |name: &str| {

@@ -8,19 +8,19 @@ use super::picks::SamplePicks;
 use super::runs::{Joined, RunSink};
 use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 
-/// When a sample was taken, how it is related to the one before, and which tables were read in it.
+/// The time of a sample, its relation to the previous one, and which tables it read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoredSample {
     /// Its clocks.
     pub(crate) stamp: Stamp,
-    /// Whether its relation in time to the one before is not known.
+    /// Whether the time since the previous sample is unknown.
     pub(crate) is_unrelated: bool,
-    /// For each kind of entity a bit: whether such entities were read.
+    /// A bit for each kind of entity: whether such entities were read.
     pub(crate) read: i64,
 }
 
 impl StoredSample {
-    /// All of a timeline's samples.
+    /// Returns all samples of a timeline.
     pub(crate) fn all(timeline: &Timeline) -> Vec<Self> {
         let mut all: Vec<Self> = (0..timeline.len())
             .map(|index| Self::related(timeline, index))
@@ -42,19 +42,19 @@ impl StoredSample {
         }
     }
 
-    /// Whether entities of a kind were read in it.
+    /// Whether entities of a kind were read in this sample.
     pub(crate) fn was_read(&self, entity: Entity) -> bool {
         self.read >> bit_of(entity) & 1 == 1
     }
 
-    /// The wall clock in nanoseconds.
+    /// Returns the wall clock in nanoseconds.
     pub(crate) fn wall(&self) -> Option<i64> {
         self.stamp.wall.map(WallClock::unix_nanos)
     }
 }
 
-/// The bit of a kind of entity in the column `read`. Files on disk have these bits: a new kind gets the next one, whatever
-/// its position in [`Entity::ALL`].
+/// Returns the bit of a kind of entity in the column `read`. Files on disk have these bits: a new kind gets the next
+/// one, whatever its position in [`Entity::ALL`].
 const fn bit_of(entity: Entity) -> u32 {
     match entity {
         Entity::Host => 0,
@@ -70,22 +70,22 @@ const fn bit_of(entity: Entity) -> u32 {
     }
 }
 
-/// Nanoseconds as a file holds them: the bits of a u64.
+/// Converts to the nanoseconds of a file: the bits of a u64.
 pub(crate) fn nanos(span: Span) -> i64 {
     span.as_nanos().cast_signed()
 }
 
-/// The inverse of [`nanos`].
+/// Converts back from [`nanos`].
 pub(crate) fn span(nanos: i64) -> Span {
     Span::from_nanos(nanos.cast_unsigned())
 }
 
-/// Names of the columns before the signals.
+/// Names of the columns before those of the signals.
 const CLOCKS: [&str; 5] = ["time", "boot_ns", SUSPENDED, "unrelated", "read"];
-/// By how much the awake clock is behind the boot clock: of two clocks that go alike one is worth storing.
+/// How far the awake clock is behind the boot clock: usually constant, so it takes less space than a second clock.
 const SUSPENDED: &str = "suspended_ns";
 
-/// The columns of a timeline.
+/// Returns the columns of a timeline.
 pub(super) fn columns<'a>(
     timeline: &'a Timeline,
     taken: &'a [StoredSample],
@@ -128,7 +128,7 @@ fn fill(runs: &[Run], rows: usize, cells: &mut Cells) {
     cells.skip(rows.saturating_sub(at));
 }
 
-/// The samples of a file.
+/// Reads the samples of a file.
 pub(super) fn read_taken(file: &OpenedTable) -> Result<Vec<StoredSample>, String> {
     let names = file.columns();
     let column = |name: &str| {

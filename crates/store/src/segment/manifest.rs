@@ -1,4 +1,5 @@
-//! `segment.json`: the files of a segment and its time range. Small, so that weeks are searched without opening a table.
+//! `segment.json`: the files of a segment and its time range. It is small, so that weeks are searched without opening a
+//! table.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,17 +15,17 @@ use super::{SegmentOrigin, names};
 use crate::files;
 use crate::format::FORMAT;
 
-/// A longer `segment.json` is none.
+/// A longer `segment.json` is invalid.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
-/// The most runs in a byte of a table. Repetition counts encode many runs in few bytes, but an impossible number must not
-/// make a reader skip readings.
+/// The most runs per byte of a table. Repetition counts encode many runs in few bytes, but an impossible number must
+/// not make a reader skip readings.
 const RUNS_PER_BYTE: usize = 64;
 
-/// More samples than an hour has at ten a second. Equal values take no bytes, so the size of a file does not bound the memory
-/// of its samples.
+/// More samples than an hour has at ten a second. Equal values take no bytes, so the size of a file does not bound the
+/// memory for its samples.
 const MOST_SAMPLES: usize = 1 << 18;
 
-/// Whether the host's table has as many rows as a segment has samples, as far as that is known.
+/// Checks that the host's table has one row per sample of the segment, if that number is known.
 pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<(), String> {
     let listed = manifest.map_or(rows, |manifest| manifest.samples);
     if rows != listed {
@@ -37,41 +38,41 @@ pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<
     Ok(())
 }
 
-/// What a segment consists of.
+/// The content of a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// The format of its files.
     pub(crate) format: u32,
-    /// Its place in the recording.
+    /// Its sequence number in the recording.
     sequence: Option<u64>,
     /// How many samples it has.
     samples: usize,
-    /// The earliest wall clock, in nanoseconds; `None` where there is none.
+    /// The earliest wall clock, in nanoseconds; `None` without one.
     from: Option<i64>,
-    /// The latest.
+    /// The latest wall clock, in nanoseconds.
     until: Option<i64>,
-    /// From the first sample to the last by the boot clock, in nanoseconds; `None` where an earlier memtide wrote it.
+    /// Time from the first sample to the last by the boot clock, in nanoseconds; `None` from an earlier memtide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasts: Option<u64>,
     /// Its files.
     files: BTreeMap<String, StoredTable>,
-    /// Runs of each kind of entity: their size in memory.
+    /// Number of runs of each kind of entity, which gives their size in memory.
     runs: BTreeMap<String, usize>,
-    /// Rows of each kind of entity in the roll-ups.
+    /// Number of roll-up rows of each kind of entity.
     minute_rows: BTreeMap<String, usize>,
-    /// What was wrong with the head file that it was made of, in words; the rest is here.
+    /// Damage in the head file from which it was made, in words; the rest is here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) lost: Vec<String>,
-    /// Numbers before this one that were head files without a sample: they are not missing.
+    /// Earlier sequence numbers of head files without a sample: they are not missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) empty: Vec<u64>,
 }
 
-/// A file as it was written.
+/// Length and checksum of a file as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredTable {
     bytes: usize,
-    /// CRC-32 (IEEE) of all of it.
+    /// CRC-32 (IEEE) of the whole file.
     crc32: u32,
 }
 
@@ -122,7 +123,7 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// Reads one; `None` where it is absent or damaged, or names files elsewhere.
+    /// Reads a manifest; `None` if it is absent or damaged, or names files elsewhere.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let bytes = files::read_regular(path, MANIFEST_BYTES_MAX).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
@@ -130,7 +131,7 @@ impl Manifest {
         is_within.then_some(manifest)
     }
 
-    /// Whether the segment is complete: all listed files with their lengths, and this number.
+    /// Whether the segment is complete: it has this number, and all listed files with their lengths.
     pub(super) fn is_whole(&self, directory: &Path, sequence: u64) -> bool {
         let is_there = |(name, stored): (&String, &StoredTable)| {
             let found = fs::symlink_metadata(directory.join(name));
@@ -161,7 +162,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether the roll-ups are as many as were written.
+    /// Checks that there are as many roll-ups as were written.
     pub(super) fn check_minute_rows(&self, rows: usize) -> Result<(), String> {
         let listed = self
             .minute_rows
@@ -174,7 +175,7 @@ impl Manifest {
         Err(format!("it has {rows} rows, and {manifest} lists {listed}"))
     }
 
-    /// From when to when its samples were taken.
+    /// Returns the earliest and the latest wall clock of its samples.
     pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
         let (from, until) = (self.from?, self.until?);
         Some((
@@ -183,12 +184,12 @@ impl Manifest {
         ))
     }
 
-    /// Its duration by the boot clock.
+    /// Returns its duration by the boot clock.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.lasts.map(Span::from_nanos)
     }
 
-    /// How many samples it has, bounded.
+    /// Returns its number of samples, bounded.
     pub(super) fn samples(&self) -> usize {
         self.samples.min(MOST_SAMPLES)
     }
@@ -201,7 +202,7 @@ impl Manifest {
         self.files.keys().map(String::as_str)
     }
 
-    /// Runs that a kind of entity has, in full or by the minute.
+    /// Returns the number of runs of a kind of entity, in full or by the minute.
     pub(crate) fn size(&self, entity: Entity, by_minute: bool) -> usize {
         let sizes = if by_minute {
             &self.minute_rows

@@ -1,6 +1,7 @@
 //! `minutes.parquet`: roll-ups, one row for each signal and minute, or for several minutes without a change.
 //!
-//! A table in long format for other tools; for memtide the fast way through weeks: columns of numbers, and each name once.
+//! For other tools it is a table in long format; for memtide it is the fast way to read weeks: columns of numbers, and
+//! each name once.
 
 mod before;
 mod read;
@@ -19,7 +20,7 @@ pub(crate) use read::{Buffers, MinutesFile, RollUpIndex};
 use roll::{CounterStart, Grid, RollUpRow};
 pub(crate) use rolled_up::{RollUpColumns, WantedSignals, of_samples};
 
-/// Kinds of entities by importance: their order in the file.
+/// Kinds of entities by importance, which is their order in the file.
 pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
     Entity::Host,
     Entity::Zone,
@@ -44,7 +45,7 @@ pub(crate) struct MinuteRange {
 }
 
 impl MinuteRange {
-    /// A sample that stands for the minute: its last one.
+    /// Returns the sample that stands for the minute: its last one.
     pub(crate) fn end(self, taken: &[StoredSample]) -> StoredSample {
         let within = &taken[self.first..=self.last];
         StoredSample {
@@ -55,7 +56,8 @@ impl MinuteRange {
     }
 }
 
-/// The minutes of the wall clock, or of the boot clock without one. No minute crosses a reboot or the border of a segment.
+/// Splits samples into minutes of the wall clock, or of the boot clock without one. No minute crosses a reboot or the
+/// border of a segment.
 pub(crate) fn minutes(taken: &[StoredSample]) -> Vec<MinuteRange> {
     const MINUTE: i64 = 60_000_000_000;
     let number = |sample: &StoredSample| {
@@ -78,7 +80,7 @@ pub(crate) fn minutes(taken: &[StoredSample]) -> Vec<MinuteRange> {
     minutes
 }
 
-/// Whether counters were reset between two samples, or may have been.
+/// Whether counters were, or may have been, reset between two samples.
 fn breaks(before: &StoredSample, after: &StoredSample) -> bool {
     after.is_unrelated || after.stamp.boot <= before.stamp.boot
 }
@@ -97,7 +99,7 @@ pub(crate) struct Rolled<'a> {
     minutes: Vec<MinuteRange>,
 }
 
-/// One signal of one entity: the index of its names, and how many rows it has.
+/// One signal of one entity: the index of its names, and its number of rows.
 #[derive(Debug, Clone, Copy)]
 struct RollUpSeries {
     of: usize,
@@ -106,7 +108,7 @@ struct RollUpSeries {
 }
 
 impl<'a> Rolled<'a> {
-    /// The roll-ups of a timeline.
+    /// Builds the roll-ups of a timeline.
     pub(crate) fn from_timeline(
         timeline: &'a Timeline,
         taken: &'a [StoredSample],
@@ -125,7 +127,7 @@ impl<'a> Rolled<'a> {
         for entity in BY_IMPORTANCE {
             let last = before.and_then(Before::last);
             let grid = Grid::new(&rolled.minutes, taken, entity, last);
-            // Signal by signal: similar rows are adjacent, for readers and for compression.
+            // Sorted by signal: similar rows are adjacent, for readers and for compression.
             for (of, signal, runs) in by_signal(&mut rolled.names, timeline, entity, facts) {
                 let counted = if signal.def().is_counter {
                     let key = rolled.names[of][0];
@@ -145,7 +147,7 @@ impl<'a> Rolled<'a> {
         rolled
     }
 
-    /// How many rows each kind of entity has.
+    /// Returns the number of rows of each kind of entity.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, usize)> + '_ {
         let kinds = self.series.chunk_by(|a, b| a.entity() == b.entity());
         kinds.map(|kind| {
@@ -156,7 +158,7 @@ impl<'a> Rolled<'a> {
         })
     }
 
-    /// The metadata that memtide reads: the minutes.
+    /// Returns the metadata that memtide reads: the minutes.
     pub(crate) fn metadata(&self) -> (String, String) {
         let row_of = |minute: &MinuteRange| {
             let end = minute.end(self.taken);
@@ -172,7 +174,7 @@ impl<'a> Rolled<'a> {
         (MINUTES_KEY.to_owned(), json(&rows))
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub(crate) fn columns(&'a self) -> Vec<ColumnChunk<'a>> {
         let number = |name, shape, of: fn(&RollUpRow) -> Option<i64>| {
             ColumnChunk::numbers(name, shape, move |cells| {
@@ -215,7 +217,7 @@ impl<'a> Rolled<'a> {
         ]
     }
 
-    /// A column of numbers, the same in all rows of a series.
+    /// Returns a column of numbers that are equal in all rows of a series.
     fn numbers(&'a self, name: &'a str, of: fn(&RollUpSeries) -> usize) -> ColumnChunk<'a> {
         ColumnChunk::numbers(name, ColumnShape::Ordinal, move |cells| {
             for series in &self.series {
@@ -224,7 +226,7 @@ impl<'a> Rolled<'a> {
         })
     }
 
-    /// A column of words, the same in all rows of a series.
+    /// Returns a column of words that are equal in all rows of a series.
     fn words(
         &'a self,
         name: &'a str,
@@ -259,15 +261,15 @@ const MIN: &str = "min";
 const MAX: &str = "max";
 const INCREASE: &str = "increase";
 
-/// Rows of a page of the columns that screening reads: some signals of the host and of cgroups.
+/// Rows per page of the columns that screening reads: it needs only some signals of the host and of cgroups.
 const PAGE: usize = 1_024;
 
 fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The readings of a kind of entity by signal, for each entity: the index of its names, which are added, the signal and its
-/// runs.
+/// Returns the readings of a kind of entity by signal. For each entity: the index of its names, which are added to
+/// `names`, the signal and its runs.
 fn by_signal<'a>(
     names: &mut Vec<[&'a str; 3]>,
     timeline: &'a Timeline,
@@ -275,7 +277,7 @@ fn by_signal<'a>(
     facts: &Facts,
 ) -> Vec<(usize, SignalId, &'a [Run])> {
     let mut all: Vec<_> = match entity {
-        // The host has no name: its index is the first.
+        // The host has no name: its index is the first one.
         Entity::Host => timeline
             .host_runs()
             .map(|(id, runs)| (0, id, runs))
@@ -287,12 +289,12 @@ fn by_signal<'a>(
         names.push([&series.key, &series.label, &series.group]);
         all.extend(series.runs().map(|(id, runs)| (of, id, runs)));
     }
-    // Stable: of each signal the largest entity comes first.
+    // A stable sort: of each signal the largest entity comes first.
     all.sort_by_key(|(_, signal, _)| *signal);
     all
 }
 
-/// The entities of a kind, the largest first; of processes and slab caches only the largest.
+/// Returns the entities of a kind, largest first; of processes and slab caches only the largest.
 fn largest<'a>(timeline: &'a Timeline, entity: Entity, facts: &Facts) -> Vec<&'a EntitySeries> {
     let page = facts.page_size.map_or(4096, |size| size.bytes().get());
     let scale: &[(SignalId, u64)] = match entity {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use timeline::{Entity, SignalId, signals};
 use units::WallClock;
 
-/// The file of an entity's table.
+/// Returns the file of an entity's table.
 pub(crate) const fn file_of(entity: Entity) -> &'static str {
     match entity {
         Entity::Host => "host.parquet",
@@ -26,12 +26,12 @@ pub(crate) const fn file_of(entity: Entity) -> &'static str {
 pub(crate) const MINUTES: &str = "minutes.parquet";
 /// The events.
 pub(crate) const EVENTS: &str = "events.parquet";
-/// What the segment has besides its tables.
+/// The content of a segment besides its tables.
 pub(crate) const ABOUT: &str = "about.json";
-/// What the segment consists of, with checksums.
+/// The list of the segment's files, with checksums.
 pub(crate) const MANIFEST: &str = "segment.json";
 
-/// A signal by its name in a file; `None` where a later memtide wrote it.
+/// Returns the signal with this name in a file; `None` if only a later memtide knows it.
 pub(crate) fn signal(name: &str) -> Option<SignalId> {
     static BY_NAME: OnceLock<HashMap<&'static str, SignalId>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
@@ -42,7 +42,7 @@ pub(crate) fn signal(name: &str) -> Option<SignalId> {
     by_name.get(name).copied()
 }
 
-/// The name of a segment's directory.
+/// Returns the name of a segment's directory.
 pub(crate) fn directory(sequence: u64, start: Option<WallClock>) -> String {
     match start {
         Some(start) => format!("{sequence:08}-{}", compact_utc(start)),
@@ -50,7 +50,7 @@ pub(crate) fn directory(sequence: u64, start: Option<WallClock>) -> String {
     }
 }
 
-/// The sequence number in the name of a segment's directory; `None` for any other name.
+/// Returns the sequence number in the name of a segment's directory; `None` for any other name.
 pub(crate) fn sequence(name: &str) -> Option<u64> {
     let (number, start) = name.split_once('-')?;
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -64,20 +64,20 @@ pub(crate) fn sequence(name: &str) -> Option<u64> {
     number.parse().ok().filter(|_| is_ours)
 }
 
-/// `20261122T033000Z`.
+/// Formats as `20261122T033000Z`.
 fn compact_utc(at: WallClock) -> String {
     let [year, month, day, hour, minute, second] = civil(at);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// `2026-11-22 03:30:00 UTC`.
+/// Formats as `2026-11-22 03:30:00 UTC`.
 pub(crate) fn utc(at: WallClock) -> String {
     let [year, month, day, hour, minute, second] = civil(at);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Year, month, day, hour, minute and second in UTC, of the Gregorian calendar: days in eras of 400 years that begin in
-/// March, so that a leap day is the last of its year.
+/// Returns year, month, day, hour, minute and second in UTC, in the Gregorian calendar: it counts eras of 400 years
+/// that begin in March, so that a leap day is the last day of its year.
 fn civil(at: WallClock) -> [i64; 6] {
     let seconds = at.unix_nanos().div_euclid(1_000_000_000);
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));

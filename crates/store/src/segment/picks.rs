@@ -3,14 +3,15 @@
 /// The selected samples of one table, with their indexes in the timeline.
 #[derive(Debug, Default)]
 pub(crate) struct SamplePicks {
-    /// For each sample the rank of the first selected one that is not before it.
+    /// For each sample, the rank of the first selected one that is not before it.
     next: Vec<u32>,
-    /// Places in the timeline, by rank.
+    /// Indexes in the timeline, by rank.
     places: Vec<usize>,
 }
 
 impl SamplePicks {
-    /// From the samples in order: for each its index in the timeline, or `None` where it is not selected.
+    /// Builds the selection from the samples in order: each one's index in the timeline, or `None` if it is not
+    /// selected.
     pub(crate) fn new(samples: impl IntoIterator<Item = Option<usize>>) -> Self {
         let mut picks = Self::default();
         for place in samples {
@@ -25,20 +26,20 @@ impl SamplePicks {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// The ranks of selected samples from one sample to another, both included; `None` where none is selected.
+    /// Returns the ranks of selected samples from one sample to another, both included; `None` if none is selected.
     pub(crate) fn within(&self, first: i32, last: i32) -> Option<(u32, u32)> {
         let first = self.next.get(usize::try_from(first).ok()?)?;
         let end = self.next.get(usize::try_from(last).ok()? + 1)?;
         (first < end).then(|| (*first, end - 1))
     }
 
-    /// The index in the timeline of a selected sample.
+    /// Returns the index in the timeline of a selected sample.
     pub(crate) fn place(&self, rank: u32) -> usize {
         let at = usize::try_from(rank).unwrap_or(usize::MAX);
         self.places.get(at).copied().unwrap_or_default()
     }
 
-    /// The index of the first sample where all are selected and consecutive.
+    /// Returns the index of the first sample if all are selected and consecutive.
     pub(crate) fn all_from(&self) -> Option<usize> {
         let first = *self.places.first()?;
         let is_all = self.next.len() == self.places.len() + 1;
@@ -46,7 +47,7 @@ impl SamplePicks {
         (is_all && self.places.last() == Some(&last)).then_some(first)
     }
 
-    /// The indexes of all selected samples.
+    /// Returns the indexes of all selected samples.
     pub(crate) fn places(&self) -> &[usize] {
         &self.places
     }

@@ -1,4 +1,4 @@
-//! Joins readings row by row to runs.
+//! Joins readings row by row into runs.
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
@@ -6,8 +6,8 @@ use super::picks::SamplePicks;
 use super::table::Cells;
 
 impl Cells {
-    /// Appends runs of consecutive rows of a timeline, the first at sample `first`: as [`Joined`] for rows that are all selected,
-    /// without a search for each.
+    /// Appends runs of consecutive rows of a timeline, the first at sample `first`. Equivalent to [`Joined`] if all
+    /// rows are selected, without a search for each.
     pub(super) fn push_runs(&self, first: usize, runs: &mut Vec<Run>) {
         let mut values = self.values.iter();
         let mut is_open = false;
@@ -24,13 +24,13 @@ impl Cells {
     }
 }
 
-/// Takes readings run by run: a timeline, or what is put in order before.
+/// Receives readings run by run: a timeline, or a buffer that orders them first.
 pub(crate) trait RunSink {
-    /// Appends runs of a host signal, which are in order and begin after all that it has.
+    /// Appends runs of a host signal, which are in order and begin after all existing ones.
     fn host(&mut self, signal: SignalId, runs: &[Run]);
 
-    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has; the entity by
-    /// key, label and group.
+    /// Appends runs of an entity's signals, which for each signal are in order and begin after all existing ones. The
+    /// entity is given by key, label and group.
     fn entity<'a>(
         &mut self,
         entity: Entity,
@@ -54,11 +54,11 @@ impl RunSink for Timeline {
     }
 }
 
-/// Joins rows of one signal of one entity to runs, which are appended to others.
+/// Joins rows of one signal of one entity into runs, and appends these to a list.
 pub(crate) struct Joined<'a> {
     picks: &'a SamplePicks,
     runs: &'a mut Vec<Run>,
-    /// The first of its own.
+    /// The index of its own first run.
     start: usize,
     /// The rank of the last selected sample so far.
     last: u32,
@@ -89,7 +89,7 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Takes all runs of a signal.
+    /// Adds all runs of a signal.
     pub(crate) fn take(&mut self, runs: &[Run]) {
         for run in runs {
             let ordinals = i32::try_from(run.first())

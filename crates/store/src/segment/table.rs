@@ -1,7 +1,7 @@
 //! Writes and reads columns of a Parquet file, one column in memory at a time.
 //!
-//! Knows Parquet and no samples. All rows are one row group, each column chunk one page: rows are few, and Parquet has
-//! metadata for each column, row group and page.
+//! This module knows Parquet but not samples. All rows are one row group, each column chunk one page: there are few
+//! rows, and Parquet has metadata for each column, row group and page.
 
 mod pages;
 mod read;
@@ -27,29 +27,29 @@ use parquet::schema::types::{ColumnPath, Type};
 
 pub(crate) use read::{OpenedTable, RowGroup};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnShape {
-    /// A time on the wall clock, in nanoseconds; may be absent.
+    /// A wall-clock time in nanoseconds; may be absent.
     Time,
     /// A reading; may be absent.
     Reading,
-    /// A reading that every row has.
+    /// A reading that is never absent.
     Always,
-    /// A number that every row has, below 2³¹.
+    /// A number below 2³¹ that is never absent.
     Ordinal,
-    /// A word that every row has.
+    /// A word that is never absent.
     Word,
-    /// A word that every row has, one of few: stored by its number, so that rows are quickly passed over.
+    /// A word that is never absent, of a small set: stored by its number, so that rows are skipped quickly.
     Name,
 }
 
-/// A column's values, reused from column to column.
+/// The values of a column; reused from column to column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
-    /// The present ones, in order.
+    /// The values that are present, in order.
     pub(crate) values: Vec<i64>,
-    /// For each row 1 where it has a value, 0 where not.
+    /// For each row 1 if it has a value, else 0.
     pub(crate) present: Vec<i16>,
 }
 
@@ -60,34 +60,34 @@ impl Cells {
         self.values.extend(value);
     }
 
-    /// Appends rows that all have one value.
+    /// Appends rows with the same value.
     pub(crate) fn repeat(&mut self, value: i64, rows: usize) {
         self.present.extend(std::iter::repeat_n(1, rows));
         self.values.extend(std::iter::repeat_n(value, rows));
     }
 
-    /// Appends rows that have none.
+    /// Appends rows without a value.
     pub(crate) fn skip(&mut self, rows: usize) {
         self.present.extend(std::iter::repeat_n(0, rows));
     }
 
-    /// Forgets all rows and keeps the memory.
+    /// Removes all rows and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.values.clear();
         self.present.clear();
     }
 }
 
-/// Gives a number for each row.
+/// Produces the number of each row.
 type NumberSource<'a> = Box<dyn Fn(&mut Cells) + 'a>;
-/// Gives for each row which of the distinct words it has.
+/// Produces the index of each row's word among the distinct ones.
 type WordSource<'a> = Box<dyn Fn(&mut dyn FnMut(usize)) + 'a>;
 
-/// Where a column's values come from: called more than once.
+/// The source of a column's values; it is called more than once.
 pub(crate) enum ValueSource<'a> {
     /// Numbers.
     Numbers(NumberSource<'a>),
-    /// Words: the distinct ones, and which is where.
+    /// Words: the distinct ones, and the source of each row's index.
     Words(Vec<&'a str>, WordSource<'a>),
 }
 
@@ -95,16 +95,16 @@ pub(crate) enum ValueSource<'a> {
 pub(crate) struct ColumnChunk<'a> {
     /// Its name.
     pub(crate) name: &'a str,
-    /// What it holds.
+    /// Its type.
     pub(crate) shape: ColumnShape,
     /// Its values.
     pub(crate) fill: ValueSource<'a>,
-    /// How many rows a page has, where some of them are passed over when it is read: all where not given.
+    /// Rows per page, if some pages are skipped when the column is read; `None`: a single page.
     page: Option<usize>,
 }
 
 impl<'a> ColumnChunk<'a> {
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub(crate) fn numbers(
         name: &'a str,
         shape: ColumnShape,
@@ -119,7 +119,7 @@ impl<'a> ColumnChunk<'a> {
         }
     }
 
-    /// A column of words: `which` gives for each row the index of its word in `distinct`.
+    /// Creates a column of words: `which` returns for each row the index of its word in `distinct`.
     pub(crate) fn words(
         name: &'a str,
         distinct: Vec<&'a str>,
@@ -135,7 +135,7 @@ impl<'a> ColumnChunk<'a> {
         }
     }
 
-    /// The same in pages of this many rows: pages without a requested row are not decompressed.
+    /// Splits the column into pages of this many rows: pages without a requested row are not decompressed.
     pub(crate) fn in_pages_of(self, rows: usize) -> Self {
         Self {
             page: Some(rows),
@@ -143,7 +143,7 @@ impl<'a> ColumnChunk<'a> {
         }
     }
 
-    /// A column of few words, stored by their numbers: rows are quickly passed over.
+    /// Creates a column of few distinct words, stored by their numbers: rows are skipped quickly.
     pub(crate) fn names(
         name: &'a str,
         distinct: Vec<&'a str>,
@@ -166,7 +166,7 @@ pub(crate) fn write(
     write_parquet(path, columns, metadata).map_err(io_error)
 }
 
-/// The operating system's error where Parquet has wrapped one, so that a full disk is reported as such.
+/// Returns the operating system's error inside a Parquet error, if any, so that a full disk is reported as such.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(wrapped) => match wrapped.downcast::<io::Error>() {
@@ -215,7 +215,7 @@ fn write_parquet(
     Ok(())
 }
 
-/// Writes columns to a file or to memory; `each` writes one's rows. Gives the number of bytes.
+/// Writes columns to a file or to memory; `each` writes the rows of one column. Returns the number of bytes.
 fn put<W: Write + Send>(
     to: W,
     columns: &[ColumnChunk<'_>],
@@ -237,7 +237,7 @@ fn put<W: Write + Send>(
 }
 
 impl ColumnChunk<'_> {
-    /// Puts its rows in place of what `cells` holds.
+    /// Replaces the content of `cells` by its rows.
     fn take(&self, cells: &mut Cells) {
         cells.clear();
         match &self.fill {
@@ -248,7 +248,7 @@ impl ColumnChunk<'_> {
         }
     }
 
-    /// Writes rows that were taken.
+    /// Writes the rows in `cells`.
     fn put(&self, cells: &Cells, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         if let ValueSource::Words(distinct, _) = &self.fill {
             return write_words(out.typed::<ByteArrayType>(), distinct, &cells.values);
@@ -276,7 +276,7 @@ fn write_words(
     distinct: &[&str],
     which: &[i64],
 ) -> Result<(), ParquetError> {
-    // A word for each row of a large table at once would be the largest thing in memory.
+    // All words of a large table at once would be the largest object in memory.
     const AT_ONCE: usize = 4096;
     let words: Vec<ByteArray> = distinct.iter().map(|word| ByteArray::from(*word)).collect();
     for rows in which.chunks(AT_ONCE) {
@@ -317,12 +317,12 @@ fn schema(columns: &[ColumnChunk<'_>]) -> Result<Arc<Type>, ParquetError> {
     schema.build().map(Arc::new)
 }
 
-/// Level 19 takes another 1 to 6 % off at twice the work (`cargo bench --bench bytes`); a segment is written once an hour, at
-/// low priority.
+/// Level 19 saves another 1 to 6 % at twice the work (`cargo bench --bench bytes`); a segment is written once an hour,
+/// at low priority.
 const LEVEL: i32 = 15;
 
-/// At this level the encodings of a column compare nearly as they do at [`LEVEL`]: choosing at that takes 1 to 3 % less, for
-/// more than twice the work of all.
+/// At this level the encodings of a column compare nearly as they do at [`LEVEL`]: choosing at that level saves 1 to 3
+/// %, for more than twice the total work.
 const TRIAL: i32 = 3;
 
 fn base(level: i32) -> WriterPropertiesBuilder {
@@ -340,31 +340,31 @@ fn base(level: i32) -> WriterPropertiesBuilder {
         .set_dictionary_enabled(false)
 }
 
-/// How a column's values are stored.
+/// How a column's values are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ColumnEncoding {
-    /// Each by its number in a dictionary.
+    /// By their numbers in a dictionary.
     Dictionary,
     /// In this encoding.
     As(Encoding),
 }
 
-/// Deltas suit counters, but a jump makes a whole block of them wide; plain values and dictionaries suit repeated values.
-/// `BYTE_STREAM_SPLIT` would save another 3 to 8 %, but for integers only the latest readers support it: `DuckDB` from 2.0
-/// and Arrow from 16 on.
+/// Deltas suit counters, but a jump makes a whole block of them wide; plain values and dictionaries suit repeated
+/// values. `BYTE_STREAM_SPLIT` would save another 3 to 8 %, but for integers only the latest readers support it:
+/// `DuckDB` from 2.0 and Arrow from 16 on.
 const FOR_NUMBERS: [ColumnEncoding; 3] = [
     ColumnEncoding::As(Encoding::DELTA_BINARY_PACKED),
     ColumnEncoding::As(Encoding::PLAIN),
     ColumnEncoding::Dictionary,
 ];
 
-/// A dictionary suits few words, plain words suit keys with few rows each.
+/// A dictionary suits few distinct words, plain words suit keys with few rows each.
 const FOR_WORDS: [ColumnEncoding; 2] = [
     ColumnEncoding::Dictionary,
     ColumnEncoding::As(Encoding::PLAIN),
 ];
 
-/// The encoding with the fewest bytes: tried, as no rule by kind or unit of a signal comes close.
+/// Returns the encoding with the fewest bytes. It tries them all, as no rule by kind or unit of a signal comes close.
 fn shortest(column: &ColumnChunk<'_>, cells: &Cells) -> ColumnEncoding {
     let candidates = match &column.fill {
         ValueSource::Words(..) => FOR_WORDS.as_slice(),
@@ -382,7 +382,7 @@ fn shortest(column: &ColumnChunk<'_>, cells: &Cells) -> ColumnEncoding {
         .unwrap_or(candidates[0])
 }
 
-/// The size of a file of this column alone.
+/// Returns the size of a file with only this column.
 fn size(
     column: &ColumnChunk<'_>,
     cells: &Cells,

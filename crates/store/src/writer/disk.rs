@@ -1,5 +1,5 @@
 //! The disk thread: writes full buffers to the head, syncs them, begins the next file when one ends, has it sealed, and
-//! drops what is too old. On any error it reports the state of the disk and tries again.
+//! drops what is too old. After any error it reports the state of the disk and tries again.
 
 mod disk_space;
 mod last_end;
@@ -27,28 +27,28 @@ use sealer::Sealer;
 
 pub use last_end::Cut;
 
-/// Frames on their way to the disk.
+/// Frames to be written to disk.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
-    /// How many samples they are.
+    /// Number of samples.
     pub(crate) samples: u64,
-    /// Where the first of them begins that stands by itself, and how many are before it.
+    /// Offset of the first complete sample, and the number of samples before it.
     pub(crate) key: Option<(usize, u64)>,
-    /// When the last was taken.
+    /// Time of the last sample.
     pub(crate) wall: Option<WallClock>,
     /// Whether the file ends with them.
     pub(crate) ends_file: bool,
 }
 
-/// What the disk thread is given.
+/// A message to the disk thread.
 #[derive(Debug)]
 pub(crate) enum DiskWork {
-    /// To be written; the emptied buffer is given back.
+    /// Frames to be written; the emptied buffer is returned.
     Batch(Batch),
-    /// Facts, of which the new ones are written.
+    /// Facts, of which new ones are written.
     Facts(Stamp, Box<Facts>),
-    /// There is no more.
+    /// The end of all messages.
     Close,
 }
 
@@ -58,7 +58,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How long closing waits for the last head file to be sealed: a service manager kills the process after a while.
 const LAST_SEAL: Duration = Duration::from_millis(800);
 
-/// The disk thread's own.
+/// The state of the disk thread.
 #[derive(Debug)]
 pub(crate) struct DiskWriter {
     place: RecordingDirectory,
@@ -71,14 +71,14 @@ pub(crate) struct DiskWriter {
     facts: Option<Box<Facts>>,
     /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
-    /// When the file before ended.
+    /// When the previous file ended.
     rotated: Option<WallClock>,
     room: DiskSpace,
     given_up: Option<String>,
 }
 
 impl DiskWriter {
-    /// Begins a file in a place that is locked.
+    /// Begins a file in a directory that is locked.
     pub(crate) fn begin(
         place: RecordingDirectory,
         lock: Lock,
@@ -116,13 +116,13 @@ impl DiskWriter {
         Ok(())
     }
 
-    /// Works until the channel is closed. Returns what could not be done.
+    /// Works until the channel is closed. Returns an error if not everything was written.
     pub(crate) fn run(
         mut self,
         work: &Receiver<DiskWork>,
         empty: &SyncSender<Vec<u8>>,
     ) -> Option<String> {
-        // What a recorder left that was killed.
+        // Head files of a killed recorder.
         self.seal();
         while let Ok(work) = work.recv() {
             match work {
@@ -144,7 +144,7 @@ impl DiskWriter {
             return;
         }
         self.log = None;
-        // The last head file of a recording that is written to is left alone.
+        // While a recording is locked, its last head file is not sealed.
         self.lock = None;
         if let Some(failure) = self.sealer.finish(LAST_SEAL) {
             self.shared.note_error(failure);
@@ -210,7 +210,7 @@ impl DiskWriter {
             log.append(&batch.bytes)?;
             return Ok(batch.samples);
         }
-        // A new file, where the sampler did not know that it would be one: what builds on another file is of no use.
+        // The sampler did not know that a new file begins: samples that depend on another file are useless.
         let (from, before) = batch.key.unwrap_or((batch.bytes.len(), batch.samples));
         log.append(&batch.bytes[from..])?;
         log.has_key = batch.key.is_some();
@@ -240,7 +240,7 @@ impl DiskWriter {
         if !is_gone(error) || !directory::is_there(&self.place.directory) {
             return false;
         }
-        // Our own lock of the removed directory would be in the way.
+        // Our own lock on the removed directory would prevent locking the new one.
         self.lock = None;
         match self.place.take() {
             Ok(lock) => {
@@ -263,7 +263,7 @@ impl DiskWriter {
     /// Begins the next file, has the last one sealed and drops what is too old.
     fn rotate(&mut self, wall: Option<WallClock>) {
         self.log = None;
-        // A failure is retried with the next frames.
+        // After a failure the next frames try again.
         if let Err(error) = self.begin_log() {
             self.shared.note_error(error.to_string());
         }
@@ -277,8 +277,8 @@ impl DiskWriter {
         }
     }
 
-    /// A clock that was wrong for less than a segment must not make everything too old: the earlier time of two counts, and
-    /// at the first nothing is dropped for its age.
+    /// Drops old parts. A clock that was wrong for less than a segment must not make everything too old, so the earlier
+    /// of the last two times counts, and nothing is dropped for its age at the first time.
     fn retain(&mut self, wall: Option<WallClock>) {
         let before = std::mem::replace(&mut self.rotated, wall);
         let now = before.zip(wall).map(|(before, wall)| before.min(wall));
@@ -289,7 +289,7 @@ impl DiskWriter {
         }
     }
 
-    /// Facts that could not be written come again with the next.
+    /// Writes facts; after a failure they are written with the next ones.
     fn keep_facts(&mut self, stamp: Stamp, facts: Box<Facts>) {
         match facts::append(&self.place.directory, stamp, &facts, self.facts.as_deref()) {
             Ok(_) => self.facts = Some(facts),

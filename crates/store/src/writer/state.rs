@@ -1,18 +1,18 @@
-//! The state of a writer, readable while it writes. The sampler counts without a lock; only the text of the last error has
-//! one, which no sampler waits for.
+//! The state of a writer, readable while it writes. The sampler counts without a lock; only the text of the last error
+//! has one, for which no sampler waits.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use units::{Bytes, WallClock};
 
-/// How a recording's disk is doing.
+/// The state of a recording's disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DiskState {
     /// Writes succeed.
     #[default]
     Ok,
-    /// The disk is full, and what may be dropped was dropped. Writes are retried.
+    /// The disk is full, and all parts that may be dropped were dropped. Writes are retried.
     Full,
     /// The file system is read-only. Writes are retried.
     ReadOnly,
@@ -22,7 +22,7 @@ pub enum DiskState {
     Failed(String),
 }
 
-/// What is wrong, in words, or that nothing is.
+/// Describes the error, or says that there is none.
 impl std::fmt::Display for DiskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -35,22 +35,22 @@ impl std::fmt::Display for DiskState {
     }
 }
 
-/// How a writer is doing.
+/// The state of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriterState {
     /// Samples that are on disk, synced.
     pub samples_written: u64,
     /// Samples lost because the disk could not be written.
     pub samples_lost: u64,
-    /// Parts of the recording, the oldest first, that were dropped because the disk was full.
+    /// Parts of the recording that were dropped because the disk was full, oldest first.
     pub parts_dropped: u64,
     /// Since when samples are lost; `None` while they are written.
     pub lost_since: Option<WallClock>,
-    /// How the disk is doing.
+    /// The state of the disk.
     pub disk: DiskState,
-    /// What is in memory only.
+    /// Bytes that are only in memory.
     pub waiting: Bytes,
-    /// What went wrong last, in words; it may be over.
+    /// The last error, in words; it may be over.
     pub last_error: Option<String>,
     /// Sequence number of the head file that is being written.
     pub sequence: u64,
@@ -61,21 +61,21 @@ pub struct WriterState {
 pub(crate) struct Shared {
     pub(crate) written: AtomicU64,
     pub(crate) lost: AtomicU64,
-    /// Parts that were dropped from a full disk.
+    /// Parts dropped from a full disk.
     pub(crate) dropped: AtomicU64,
-    /// Nanoseconds of the wall clock; `i64::MIN` where the source has none.
+    /// Nanoseconds of the wall clock; `i64::MIN` if the source has none.
     lost_since: AtomicI64,
     pub(crate) losing: AtomicBool,
-    /// Bytes in the sampler's buffer, and in that of the disk thread.
+    /// Bytes in the sampler's buffer, and in the disk thread's.
     pub(crate) filling: AtomicU64,
     pub(crate) flushing: AtomicU64,
     pub(crate) sequence: AtomicU64,
     disk: AtomicU8,
-    /// The writer ends: the disk thread is to try once more and no longer.
+    /// Whether the writer ends: the disk thread must try only once more.
     pub(crate) closing: AtomicBool,
-    /// Earlier frames are gone: the next sample must be complete.
+    /// Whether earlier frames are lost: the next sample must be complete.
     pub(crate) begin_anew: AtomicBool,
-    /// The disk thread has facts that are not written yet.
+    /// Whether the disk thread has facts that are not written yet.
     pub(crate) facts_pending: AtomicBool,
     last_error: Mutex<Option<String>>,
 }
@@ -99,7 +99,7 @@ impl Shared {
         self.disk.store(OK, Relaxed);
     }
 
-    /// Notes what is wrong with the disk.
+    /// Stores the state of the disk and its error.
     pub(crate) fn disk_is(&self, state: &DiskState, error: String) {
         let code = match state {
             DiskState::Ok => OK,

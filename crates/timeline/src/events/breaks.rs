@@ -6,7 +6,7 @@ use crate::timeline::{Break, BreakKind, Timeline};
 
 use super::{EventTime, PlacedEvent};
 
-/// All breaks but the border between two segments: nothing is known to have happened there.
+/// Returns all breaks but the borders of segments: nothing is known to have happened there.
 pub(super) fn events(timeline: &Timeline) -> Vec<PlacedEvent> {
     let breaks = timeline.breaks();
     let kinds_at = |before: usize| {
@@ -23,8 +23,8 @@ pub(super) fn events(timeline: &Timeline) -> Vec<PlacedEvent> {
 }
 
 impl Event {
-    /// What broke between two samples; `None` at the border of two segments. What has a duration is stamped with its start.
-    /// Also used by a recorder.
+    /// The event of a break between two samples; `None` at the border of two segments. An event with a duration is
+    /// stamped with its start. Also used by a recorder.
     pub fn of_break(kind: BreakKind, before: Stamp, after: Stamp) -> Option<Self> {
         let (stamp, kind, text) = match kind {
             BreakKind::Reboot => (after, EventKind::Boot, "the machine rebooted".to_owned()),

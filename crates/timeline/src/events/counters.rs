@@ -1,7 +1,7 @@
 //! Events that only counters show, of cgroups and of the host: kills without a report, and limit hits.
 //!
-//! The counters of a cgroup include its descendants, so each event shows at every ancestor: it is listed once, at the
-//! lowest cgroup known.
+//! The counters of a cgroup include its descendants, so each event appears at every ancestor. It is listed once, at
+//! the lowest known cgroup.
 
 use std::collections::BTreeMap;
 
@@ -19,28 +19,28 @@ use crate::timeline::{BreakKind, Run, Timeline};
 
 use super::{Dated, EventTime, Kill, PlacedEvent};
 
-/// A cgroup at its limit hits it over and over: with pauses shorter than this it is one event.
+/// Limit hits of a cgroup with shorter pauses than this are one event: a cgroup at its limit hits it over and over.
 const PAUSE: Span = Span::from_secs(60);
 
-/// How far a counter rose between two readings, gaps included; not across a reboot.
+/// The increase of a counter between two readings, gaps included; not across a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterRise {
-    /// Sample of the last reading before.
+    /// The sample of the reading before.
     pub from: usize,
-    /// Sample of the first reading after.
+    /// The sample of the reading after.
     pub to: usize,
-    /// By how many.
+    /// The increase.
     pub by: u64,
 }
 
 /// Rises of one counter with short pauses between them.
 #[derive(Debug, Clone, Copy)]
 struct Spell {
-    /// Sample of the last reading before the first rise.
+    /// The sample of the last reading before the first rise.
     since: usize,
-    /// Sample of the first reading after that.
+    /// The sample of the first reading after the first rise.
     from: usize,
-    /// Sample of the first reading after the last rise.
+    /// The sample of the first reading after the last rise.
     to: usize,
     by: u64,
 }
@@ -57,8 +57,8 @@ pub(super) struct CountedKills {
 /// Rises of one counter, by cgroup.
 type Rises = BTreeMap<String, Vec<CounterRise>>;
 
-/// Kills that counters of cgroups show, and those that only the host's counter shows. The host's is read more often: where
-/// it rose once between two readings of a cgroup, that is the time.
+/// The kills that counters of cgroups show, and those that only the host's counter shows. The host's counter is read
+/// more often: where it rose once between two readings of a cgroup, that is the time of the kill.
 pub(super) fn kills(
     timeline: &Timeline,
     facts: &Facts,
@@ -76,7 +76,7 @@ pub(super) fn kills(
     (all, host)
 }
 
-/// A rise at the times of the host's counter, where all that the host counted in that time is of the cgroup.
+/// Replaces a rise of a cgroup's counter with the host's rises in that time, if these add up to the same number.
 fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
     let first = host.partition_point(|part| part.to < rise.from);
     let parts: Vec<CounterRise> = host[first..]
@@ -92,7 +92,7 @@ fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
     }
 }
 
-/// Cgroups that hit their limits.
+/// Limit hits of cgroups, as events.
 pub(super) fn limit_hits(timeline: &Timeline, facts: &Facts) -> Vec<PlacedEvent> {
     let mut all = Vec::new();
     let kinds = [
@@ -129,7 +129,7 @@ fn count_text(timeline: &Timeline, spell: Spell) -> String {
     }
 }
 
-/// Rises with short pauses joined: from the sample where the first shows to that of the last.
+/// Joins rises with short pauses between them.
 fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
     let times = timeline.times();
     let mut spells: Vec<Spell> = Vec::new();
@@ -160,7 +160,7 @@ fn limit_at(
     timeline.latest_of(series, limit, index)?.limited()
 }
 
-/// How far the counter of each cgroup rose by its own events, or by those of descendants that were not recorded.
+/// The rises of each cgroup's counter by its own events, or by those of descendants that were not recorded.
 pub fn cgroup_counter_rises(
     timeline: &Timeline,
     facts: &Facts,
@@ -192,7 +192,7 @@ pub fn cgroup_counter_rises(
     own
 }
 
-/// Subtracts the rise of a descendant from those of its ancestor, first where both were read in the same samples.
+/// Subtracts the rise of a descendant from those of its ancestor; first from those between the same two samples.
 fn subtract(theirs: &mut [CounterRise], rise: CounterRise) {
     let mut left = rise.by;
     let first = theirs.partition_point(|their| their.to < rise.from);
@@ -233,7 +233,7 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
     runs.windows(2).filter_map(rise).collect()
 }
 
-/// Samples before which counters began at zero, or belong to another host.
+/// The samples before which counters started from zero, or belong to another host.
 fn cuts(timeline: &Timeline) -> Vec<usize> {
     let begins_anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
     let breaks = timeline.breaks().iter();

@@ -1,4 +1,4 @@
-//! The time of an event, on the timeline's clock and also before its first sample.
+//! The time of an event on the timeline's clock, also before its first sample.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub struct EventTime {
 }
 
 impl EventTime {
-    /// A time of the timeline.
+    /// The event time of a time on the timeline's clock.
     pub(super) fn new(at: Span, wall: Option<WallClock>) -> Self {
         Self {
             nanos: i128::from(at.as_nanos()),
@@ -25,7 +25,7 @@ impl EventTime {
         }
     }
 
-    /// The time of a stamp; zero where the timeline has no samples.
+    /// The event time of a stamp; zero where the timeline has no samples.
     pub(super) fn at_stamp(timeline: &Timeline, stamp: Stamp) -> Self {
         Self {
             nanos: timeline.nanos_at(stamp).unwrap_or_default(),
@@ -33,13 +33,13 @@ impl EventTime {
         }
     }
 
-    /// The time of a sample.
+    /// The event time of a sample.
     pub(super) fn at_sample(timeline: &Timeline, index: usize) -> Option<Self> {
         let time = timeline.times().get(index)?;
         Some(Self::new(*time, timeline.stamp(index)?.wall))
     }
 
-    /// This much later on the timeline's clock; the wall clock stays.
+    /// The time that is `span` later on the timeline's clock; the wall clock stays.
     pub(super) fn plus(self, span: Span) -> Self {
         Self {
             nanos: self.nanos + i128::from(span.as_nanos()),
@@ -47,7 +47,7 @@ impl EventTime {
         }
     }
 
-    /// This much earlier on the timeline's clock; the wall clock stays.
+    /// The time that is `span` earlier on the timeline's clock; the wall clock stays.
     pub(super) fn minus(self, span: Span) -> Self {
         Self {
             nanos: self.nanos - i128::from(span.as_nanos()),
@@ -55,13 +55,13 @@ impl EventTime {
         }
     }
 
-    /// The distance of two, in nanoseconds.
+    /// The distance between two times, in nanoseconds.
     pub(super) const fn apart(self, other: Self) -> u128 {
         self.nanos.abs_diff(other.nanos)
     }
 }
 
-/// By the timeline's clock, then by the wall clock.
+/// Orders by the timeline's clock, then by the wall clock.
 impl Ord for EventTime {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.nanos, self.wall).cmp(&(other.nanos, other.wall))

@@ -18,7 +18,7 @@ pub(super) struct WrittenReport<'a> {
     pub(super) stamp: Stamp,
     pub(super) report: &'a KernelReport,
     text: Option<&'a Arc<str>>,
-    /// Whether the log has wall-clock times, or no times at all.
+    /// Whether the log has wall-clock times; also true if it has no times at all.
     is_dated: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn until_end(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
     all
 }
 
-/// Reports of a timeline, and those before the source's first sample.
+/// Reports of a timeline, including those before the source's first sample.
 pub(super) fn of_timeline(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
     let mut all = earlier(timeline);
     all.extend(
@@ -71,7 +71,7 @@ fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> WrittenReport<'a>
     }
 }
 
-/// When a report was written. Its sample was taken a little later.
+/// The time at which a report was written. Its sample was taken a little later.
 fn written_at(timeline: &Timeline, reported: &Reported) -> EventTime {
     let sample = timeline.sample_of(reported);
     let own = sample.and_then(|index| Some((index, timeline.stamp(index)?.wall?)));
@@ -101,7 +101,7 @@ fn event(written: &WrittenReport<'_>) -> PlacedEvent {
     let report = written.report;
     let lines = written.text.map_or("", |text| text.trim_end()).to_owned();
     let mut event = Event::of_report(written.stamp, report, lines);
-    // A log without years: its own stamp is the best there is.
+    // A log without years: its own stamp is the best available.
     if let (Some(log), false) = (&report.stamp, written.is_dated) {
         event.text.push_str(&format!(" (log: {})", log.text));
     }
@@ -125,8 +125,8 @@ impl Event {
     }
 }
 
-/// A note and a report of one kill or failure become one event, with the report's words and the kernel's lines. `reports` and
-/// `listed` have the same order.
+/// Merges a recorder's event and a report of the same kill or failure into one event, with the report's words and the
+/// kernel's lines. `reports` and `listed` have the same order.
 pub(super) fn merge(
     reports: &[WrittenReport<'_>],
     listed: &mut [PlacedEvent],
@@ -142,7 +142,7 @@ pub(super) fn merge(
             let of = reports[*at];
             !is_taken[*at] && note.dated_event.event.is_of(of.report, of.stamp)
         };
-        // Kills come in storms: the nearest in time is the one.
+        // Kills come in storms: takes the one that is nearest in time.
         let found = (0..reports.len())
             .filter(same)
             .min_by_key(|at| reports[*at].at.apart(note.at));

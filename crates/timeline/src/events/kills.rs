@@ -1,5 +1,5 @@
-//! OOM kills, each once, from the source that knows most: the kernel's log, then a recorder's event, then counters, which
-//! only show that a kill was between two readings.
+//! OOM kills, each listed once, from the source that knows most: the kernel's log, then a recorder's event, then
+//! counters, which only show that a kill occurred between two readings.
 
 use units::{Count, Span, WallClock};
 
@@ -14,31 +14,32 @@ use super::counters::{self, CountedKills, CounterRise};
 use super::kernel::{self, WrittenReport};
 use super::{Dated, EventTime, PlacedEvent};
 
-/// The log's clock and the samples' differ by this at most.
+/// The most by which the log's clock and the samples' differ.
 const SLACK: Span = Span::from_secs(2);
 
 /// An OOM kill, or several that only a counter shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kill {
-    /// When: the kernel log's time, or the first reading of the counter that shows it.
+    /// The time: that of the kernel log, or that of the first reading of the counter that shows it.
     pub at: EventTime,
-    /// The last reading before it, where only a counter shows it; the kill was between the two.
+    /// The last reading before the kill, where only a counter shows it; the kill occurred between the two.
     pub since: Option<EventTime>,
-    /// The cgroup that hit its limit, or that counted the kill; `None` for a kill of the host, or where unknown.
+    /// The cgroup that hit its limit, or that counted the kill; `None` for a kill of the host, and where unknown.
     pub group: Option<String>,
     /// The cgroup of the process, where the kernel reports it.
     pub victim_group: Option<String>,
-    /// Its name; `None` where only a counter shows it.
+    /// The name of the process; `None` where only a counter shows the kill.
     pub process: Option<String>,
-    /// Its PID; `None` where only a counter shows it.
+    /// The PID of the process; `None` where only a counter shows the kill.
     pub pid: Option<u32>,
-    /// How many kills: 1 where a process is named.
+    /// The number of kills; 1 where a process is named.
     pub count: u64,
 }
 
-/// Kills within a time before a timeline's end, including those before its first sample, each once, in order of time. A kill
-/// that only a counter shows is included if it may have been within that time; those of [`kills_since_boot`] are not. Of a
-/// part of a source, reports and recorder events of the whole source count, and counters of the part.
+/// Returns the kills in the time `within` before a timeline's end, including those before its first sample, each once,
+/// in order of time. A kill that only a counter shows is included if it may have occurred in that time; kills of
+/// [`kills_since_boot`] are not. For a part of a source, reports and recorder events of the whole source count, and
+/// counters of the part.
 pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kill> {
     let last = timeline.len().checked_sub(1);
     let Some(end) = last.and_then(|last| EventTime::at_sample(timeline, last)) else {
@@ -50,7 +51,7 @@ pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kil
     let mut all = from_reports(&reports, &noted);
     let (from, to) = (end.minus(within), end.plus(SLACK));
     let counted = only_counted(timeline, facts, all.clone());
-    // The time of kills since boot is unknown, unless the machine booted within the time.
+    // The time of kills since boot is unknown, unless the machine booted within that time.
     let is_recent = |kills: &CountedKills| {
         let since = kills.kill.since;
         kills.dated != Dated::SinceBoot || since.is_some_and(|since| since.nanos >= from.nanos)
@@ -66,8 +67,8 @@ pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kil
     all
 }
 
-/// How many kills of this boot the host's counter shows at the first sample, without those that a report or a recorder
-/// event shows; their times are unknown.
+/// The number of kills of this boot that the host's counter shows at the first sample, without those that a report or
+/// a recorder event shows. Their times are unknown.
 pub fn kills_since_boot(timeline: &Timeline) -> u64 {
     let counted = timeline.at(OOM_KILLS, 0).map_or(0, Count::get);
     if counted == 0 {
@@ -79,7 +80,7 @@ pub fn kills_since_boot(timeline: &Timeline) -> u64 {
     counted.saturating_sub(before_first(timeline, &from_reports(&reports, &noted)))
 }
 
-/// How many kills with a known time were between boot and the first sample.
+/// The number of kills with a known time between boot and the first sample.
 fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
     let (Some(first), Some(booted)) = (EventTime::at_sample(timeline, 0), boot(timeline)) else {
         return 0;
@@ -89,7 +90,7 @@ fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
     kills.iter().filter(is_before).map(|kill| kill.count).sum()
 }
 
-/// When the machine of the first sample was started.
+/// The time at which the machine of the first sample booted.
 fn boot(timeline: &Timeline) -> Option<EventTime> {
     let stamp = timeline.stamp(0)?;
     let first = EventTime::at_sample(timeline, 0)?;
@@ -100,7 +101,7 @@ fn boot(timeline: &Timeline) -> Option<EventTime> {
     })
 }
 
-/// Kills of reports and recorder events.
+/// The kills of reports and recorder events.
 pub(super) fn from_reports(reports: &[WrittenReport<'_>], noted: &[PlacedEvent]) -> Vec<Kill> {
     let mut all: Vec<Kill> = reports
         .iter()
@@ -130,7 +131,7 @@ fn named<'a>(written: &'a WrittenReport<'a>) -> impl Iterator<Item = Kill> + 'a 
     })
 }
 
-/// The subject of the event is `java (4242)`.
+/// Parses the subject of the event, which is `java (4242)`.
 fn from_recorder_event(note: &PlacedEvent) -> Kill {
     let subject = note.dated_event.event.subject.strip_suffix(')');
     let named = subject.and_then(|subject| subject.rsplit_once(" ("));
@@ -146,7 +147,7 @@ fn from_recorder_event(note: &PlacedEvent) -> Kill {
     }
 }
 
-/// Kills that only counters show; `known`: those of reports and recorder events.
+/// The kills that only counters show; `known` are those of reports and recorder events.
 pub(super) fn only_counted(
     timeline: &Timeline,
     facts: &Facts,
@@ -213,12 +214,12 @@ fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<CountedKills> {
     })
 }
 
-/// How sure it is that a cgroup's counter counted a kill.
+/// How certain it is that a cgroup's counter counted a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tier {
     /// The kernel names the cgroup.
     Named,
-    /// It names none, or an unknown one: paths in a container are not the host's.
+    /// The kernel names none, or an unknown one: paths in a container are not the host's.
     Possible,
 }
 
@@ -236,7 +237,7 @@ fn is_of(timeline: &Timeline, facts: &Facts, kill: &Kill, group: &str, tier: Tie
     }
 }
 
-/// Removes the known kills that a rise counted, at most as many as it, the certain ones first. Returns how many.
+/// Removes known kills that a rise counted, at most as many as it counted, certain ones first. Returns how many.
 fn take(
     timeline: &Timeline,
     known: &mut Vec<Kill>,
@@ -259,7 +260,7 @@ fn take(
 }
 
 impl CountedKills {
-    /// The kill as an event.
+    /// The kills as an event.
     pub(super) fn event(&self, timeline: &Timeline) -> Option<PlacedEvent> {
         let what = match self.kill.count {
             1 => "OOM kill".to_owned(),
@@ -272,7 +273,7 @@ impl CountedKills {
             (_, group) => format!("{what} in {group}"),
         };
         let at = match self.dated {
-            // It sorts before all events that are known to be later.
+            // This sorts before all events that are known to be later.
             Dated::SinceBoot => boot(timeline)?,
             _ => self.kill.at,
         };

@@ -1,4 +1,4 @@
-//! A made-up host to which everything happens.
+//! A synthetic host on which every kind of event happens.
 
 use super::*;
 use crate::Sample;
@@ -32,7 +32,7 @@ fn count(sample: &mut Sample, group: &str, signal: Signal<Counter<Count>>, n: u6
     row.row.set(signal, Count::new(n));
 }
 
-/// What groups counted, second by second.
+/// Counters of cgroups, second by second.
 fn counted(signal: Signal<Counter<Count>>, groups: &[(&str, &[u64])]) -> Timeline {
     let mut timeline = Timeline::default();
     for at in 0..groups[0].1.len() {
@@ -151,7 +151,7 @@ fn a_kill_that_report_recorder_and_counters_tell_of_is_one_event() {
     assert_eq!(all[0].event.text, "OOM kill of hog (42), 90 MiB");
     assert_eq!(all[0].event.subject, "hog (42)");
     assert_eq!(all[0].event.report, "the kernel's line\n");
-    // Another one that only the recorder heard of is another one.
+    // A kill that only the recorder noted is another kill.
     timeline.add_recorder_event(noted(EventKind::OomKill, 6, "hog (43)"));
     assert_eq!(events(&timeline, &Facts::default()).len(), 2);
 }
@@ -241,7 +241,7 @@ fn counters_that_restart_after_a_reboot_show_no_event() {
     );
 }
 
-/// A kill that a recorder read of the kernel's log, so many seconds after the first sample, with the log's lines.
+/// A kill that a recorder read in the kernel's log, `seconds` after the first sample, with the log's lines.
 fn read_of_log(seconds: i64, pid: u32) -> Event {
     Event {
         stamp: stamp(u64::try_from(50_000 + seconds).unwrap(), seconds),
@@ -305,7 +305,7 @@ fn a_note_and_a_report_with_other_words_are_two_kills() {
     assert_eq!(all[1].event.text, "OOM kill of hog (9), 90 MiB");
 }
 
-/// A host of which the group's counter is read each ten seconds only.
+/// A host on which the cgroup's counter is read only every ten seconds.
 fn rarely_read(host: impl Fn(u64) -> u64, group: impl Fn(u64) -> u64) -> Timeline {
     let mut timeline = Timeline::default();
     for at in 0..31 {
@@ -340,7 +340,7 @@ fn a_kill_that_only_a_groups_counter_tells_of_lies_between_two_readings() {
     let kills = recent_kills(&timeline, &Facts::default(), ALL);
     assert_eq!(when(&kills), [(Some(10), Some(20), 1)]);
     assert_eq!(kills[0].group.as_deref(), Some("/web"));
-    // The host's counter is read more often and is more precise; it separates two kills.
+    // The host's counter is read more often and is more precise, so it separates two kills.
     let timeline = rarely_read(
         |at| u64::from(at >= 13) + u64::from(at >= 17),
         |at| 2 * u64::from(at > 10),
@@ -448,7 +448,7 @@ fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
         ]
     );
     assert_eq!(kills_since_boot(&timeline), 2);
-    // They may have been in the last two hours, and the one that is dated was not in the last two minutes.
+    // The kills may have been within the last two hours, and the one with a time was not within the last two minutes.
     let recent = |within| when(&recent_kills(&timeline, &Facts::default(), within));
     assert_eq!(recent(Span::from_mins(2)), []);
     assert_eq!(recent(Span::from_mins(15)), [(None, Some(-300), 1)]);

@@ -6,7 +6,7 @@ use units::Unit;
 
 use super::{ALL, by_name};
 
-/// What a signal is about; a sample has one row for each.
+/// What a signal describes; a sample has one row for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entity {
     /// The whole machine.
@@ -46,7 +46,7 @@ impl Entity {
         Self::Service,
     ];
 
-    /// Its signals' places in the catalogue, which lie together.
+    /// The indexes of its signals in the catalogue, which are consecutive.
     pub fn signals(self) -> std::ops::Range<usize> {
         let start = ALL.partition_point(|def| def.entity < self);
         start..ALL.partition_point(|def| def.entity <= self)
@@ -73,11 +73,11 @@ impl Entity {
 #[derive(Debug, Clone, Copy)]
 pub struct Gauge<U>(PhantomData<U>);
 
-/// A total since boot (or since the entity began): only ever rises, so only its rate says anything.
+/// A total since boot, or since the entity began. It only rises, so only its rate is meaningful.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter<U>(PhantomData<U>);
 
-/// Gauge or counter, and of what.
+/// Whether a signal is a gauge or a counter, and its unit.
 pub trait Kind {
     /// The unit of a reading.
     type Unit: Unit;
@@ -145,7 +145,7 @@ impl<K> Signal<K> {
         }
     }
 
-    /// Its place in the catalogue.
+    /// Its id in the catalogue.
     pub const fn id(self) -> SignalId {
         self.id
     }
@@ -168,7 +168,7 @@ impl<K> AnySignal for Signal<K> {
     }
 }
 
-/// What the catalogue says of a signal.
+/// The catalogue's entry for a signal.
 #[derive(Debug)]
 pub struct SignalDef {
     /// Dotted name: `vm.pswpin`.
@@ -177,29 +177,30 @@ pub struct SignalDef {
     pub is_counter: bool,
     /// Unit of a stored reading: `bytes`, `pages`, `count`, `us`, `ticks`.
     pub unit: &'static str,
-    /// What it is about.
+    /// The kind of entity that it describes.
     pub entity: Entity,
     /// The kernel file, or [`DERIVED`].
     pub file: &'static str,
     /// The field in it: a name, a column, or the formula of a derived signal.
     pub field: &'static str,
-    /// How many of the stored unit one of the file's unit is: 1024 for "kB", 512 for sectors, else 1.
+    /// The factor from the file's unit to the stored unit: 1024 for "kB", 512 for sectors, else 1.
     pub scale: u64,
-    /// Kernel version that brought it; empty where all kernels in use have it.
+    /// The kernel version that added it; empty where all kernels in use have it.
     pub since: &'static str,
     /// One sentence.
     pub meaning: &'static str,
-    /// Column of `sar`; empty where it has none.
+    /// The column of `sar`; empty where there is none.
     pub sar: &'static str,
-    /// Metric of Performance Co-Pilot; empty where it has none.
+    /// The metric of Performance Co-Pilot; empty where there is none.
     pub pcp: &'static str,
-    /// Metric of node_exporter, of collectors that are off by default too; empty where it has none. Of `/proc/vmstat`
-    /// only what the collector exports by default: it can be configured to export every field.
+    /// The metric of node_exporter, including collectors that are off by default; empty where there is none. For
+    /// `/proc/vmstat` only the fields that are exported by default: the collector can be configured to export every
+    /// field.
     pub node_exporter: &'static str,
 }
 
 impl SignalDef {
-    /// Its place in the catalogue.
+    /// Its id in the catalogue.
     pub fn id(&self) -> Option<SignalId> {
         by_name(self.name).map(|(id, _)| id)
     }

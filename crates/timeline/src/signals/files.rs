@@ -28,7 +28,7 @@ pub const SOCKSTAT: &str = "/proc/net/sockstat";
 pub const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
 /// `numastat` of a NUMA node.
 pub const NODE_NUMASTAT: &str = "/sys/devices/system/node/node*/numastat";
-/// What a zram device holds and takes.
+/// `mm_stat` of a zram device: what it stores and the memory it takes.
 pub const ZRAM_MM_STAT: &str = "/sys/block/zram*/mm_stat";
 /// `memory.stat` of a cgroup; v1 has a file of that name with other fields.
 pub const CGROUP_STAT: &str = "/sys/fs/cgroup/**/memory.stat";

@@ -1,4 +1,4 @@
-//! Which part of a source is meant: from when to when, on the wall clock or counted from the source's start.
+//! Selects a part of a source: from when to when, on the wall clock or relative to the source.
 
 use units::{Span, WallClock};
 
@@ -10,36 +10,36 @@ use crate::{BreakKind, Source, Stamp, Timeline};
 pub enum TimePoint {
     /// On the wall clock.
     At(WallClock),
-    /// So long after the source's first sample.
+    /// This long after the source's first sample.
     AfterStart(Span),
-    /// So long before the source's last sample.
+    /// This long before the source's last sample.
     BeforeEnd(Span),
 }
 
-/// From when to when; both ends belong to it.
+/// A range of time; both ends are included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeRange {
-    /// From when on; the beginning where not given.
+    /// The start; `None` is the source's beginning.
     pub since: Option<TimePoint>,
-    /// Until when; the end where not given.
+    /// The end; `None` is the source's end.
     pub until: Option<TimePoint>,
 }
 
 /// Why a source has nothing in a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutOfRange {
-    /// It has no samples between the two; these are its first and last.
+    /// The source has no samples in the range; these are its first and last.
     Outside(WallClock, WallClock),
-    /// It has none so long after its start: it lasts this long.
+    /// The source ends before the range, which is relative to its start; it lasts this long.
     TooShort(Span),
-    /// It has no wall clock; times can be counted from its start only. It lasts this long.
+    /// The source has no wall clock, so its times can be given relative to its start only. It lasts this long.
     NoClock(Span),
     /// The order of its samples is unknown.
     NoTime,
 }
 
 impl TimeRange {
-    /// Whether it is all of a source.
+    /// Whether it covers the whole source.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
@@ -56,7 +56,7 @@ impl TimeRange {
         }
     }
 
-    /// Until a moment, and so long before it.
+    /// The range that ends at `at` and lasts for `lasts`.
     pub fn before(at: TimePoint, lasts: Span) -> Self {
         Self {
             since: Some(at.earlier(lasts)),
@@ -64,7 +64,7 @@ impl TimeRange {
         }
     }
 
-    /// Around a moment: so long before and after it.
+    /// The range from `each` before a moment to `each` after it.
     pub fn around(at: TimePoint, each: Span) -> Self {
         Self {
             until: Some(at.later(each)),
@@ -72,7 +72,7 @@ impl TimeRange {
         }
     }
 
-    /// On the wall clock, for a source that reaches from `start` to `end`.
+    /// The range on the wall clock, for a source that extends from `start` to `end`.
     pub fn on_clock(
         &self,
         (start, end): (WallClock, WallClock),
@@ -90,7 +90,8 @@ impl TimeRange {
         is_at(self.since) || is_at(self.until)
     }
 
-    /// Whether a sample at a time of the timeline lies in it; `left` is how long before the last.
+    /// Whether a sample is within the range; `time` is on the timeline's clock, `left` is the time until the last
+    /// sample.
     fn holds(&self, stamp: Stamp, time: Span, left: Span) -> bool {
         let compare = |moment: TimePoint| match moment {
             TimePoint::At(wall) => stamp.wall.map(|is| is.cmp(&wall)),
@@ -123,7 +124,7 @@ impl TimePoint {
 }
 
 impl Source {
-    /// Only what lies in a range: samples, kernel reports, facts as they were then.
+    /// Returns what is within a range: samples, kernel reports, and facts as they were then.
     ///
     /// # Errors
     /// [`OutOfRange`] where the source has no sample in it.
@@ -138,7 +139,7 @@ impl Source {
             let stamp = timeline.stamp(*index);
             stamp.is_some_and(|stamp| range.holds(stamp, times[*index], end - times[*index]))
         };
-        // Where the wall clock was moved back, what lies between the ends belongs to them.
+        // Where the wall clock was set back, all samples between the two ends are included.
         let first = (0..timeline.len()).find(inside);
         let last = (0..timeline.len()).rev().find(inside);
         let (Some(first), Some(last)) = (first, last) else {
@@ -189,7 +190,7 @@ mod tests {
         WallClock::from_unix_nanos(second * 1_000_000_000)
     }
 
-    /// Ten samples, ten seconds apart, from 1000 s on where there is a wall clock.
+    /// Ten samples, ten seconds apart; with a wall clock, they start at 1000 s.
     fn source(clock: bool) -> Source {
         let mut timeline = Timeline::default();
         for i in 0..10 {

@@ -1,11 +1,11 @@
-//! Breaks between samples: what interrupts rates, or sets the wall clock.
+//! Breaks between samples: events that interrupt rates, and changes of the wall clock.
 
 use units::Span;
 
-/// Something between two samples that breaks the chain of rates, or the wall clock.
+/// An event between two samples that interrupts rates or changes the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Break {
-    /// Index of the sample after it.
+    /// Index of the first sample after it.
     pub before: usize,
     /// What happened.
     pub kind: BreakKind,
@@ -18,7 +18,7 @@ pub enum BreakKind {
     Reboot,
     /// The machine was suspended for this long.
     Suspend(Span),
-    /// No samples for this long.
+    /// No samples were taken for this long.
     Gap(Span),
     /// The wall clock was set forward by this much; rates are not affected.
     ClockForward(Span),
@@ -29,7 +29,7 @@ pub enum BreakKind {
 }
 
 impl BreakKind {
-    /// Whether the time before the sample is unknown, so that it has no rates; a clock step does not hide anything.
+    /// Whether the time before the sample is unknown, so that rates cannot cross it; true of all but clock steps.
     pub const fn breaks_rates(self) -> bool {
         match self {
             Self::Reboot | Self::Suspend(_) | Self::Gap(_) | Self::NewSegment => true,

@@ -3,8 +3,8 @@
 use super::read_set::ReadSet;
 use crate::signals::SignalId;
 
-/// A value that was read in all samples from the first to the last in which its table was read at all. Weeks have millions
-/// of runs, so their size counts.
+/// A value that was the reading in all samples, from the first to the last, in which its table was read. Weeks have
+/// millions of runs, so a run must be small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     first: u32,
@@ -14,7 +14,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A value from a first sample to a last one.
+    /// A run from a first sample to a last one.
     pub fn new(first: usize, last: usize, value: u64) -> Self {
         Self {
             first: number(first),
@@ -23,7 +23,7 @@ impl Run {
         }
     }
 
-    /// A value of one sample.
+    /// A run of one sample.
     pub fn at(index: usize, value: u64) -> Self {
         Self::new(index, index, value)
     }
@@ -38,7 +38,7 @@ impl Run {
         self.last as usize
     }
 
-    /// The same until another last sample.
+    /// The same run with another last sample.
     #[must_use]
     pub fn ending_at(self, last: usize) -> Self {
         Self {
@@ -50,20 +50,21 @@ impl Run {
 
 const _: () = assert!(size_of::<Run>() == 16);
 
-/// No timeline in memory has more samples: each takes about forty bytes, without its readings.
+/// Converts an index: no timeline in memory has more samples, because each takes about forty bytes without its
+/// readings.
 fn number(index: usize) -> u32 {
     debug_assert!(u32::try_from(index).is_ok(), "{index} samples");
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Consecutive readings of one value.
+/// Consecutive readings of the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ValuePart {
-    /// The reading before it, with its sample, where the time between is known.
+    /// The reading before it, with its sample; `None` where the time between is unknown.
     pub(super) before: Option<(usize, u64)>,
     /// The first sample in which it was read.
     pub(super) first: usize,
-    /// The last.
+    /// The last sample in which it was read.
     pub(super) last: usize,
     pub(super) value: u64,
 }
@@ -73,15 +74,15 @@ pub(super) struct ValuePart {
 pub(super) struct ReadingColumn(Vec<Run>);
 
 impl ReadingColumn {
-    /// Sets the reading of a sample, the last one so far. `before`: the last earlier sample in which the table was read.
-    /// Returns by how many runs the column has grown.
+    /// Sets the reading of a sample, which is the last so far. `before` is the last earlier sample in which the table
+    /// was read. Returns by how many runs the column grew.
     pub(super) fn set(&mut self, index: usize, before: Option<usize>, value: u64) -> usize {
         let Some(last) = self.0.last_mut() else {
             self.0.push(Run::at(index, value));
             return 1;
         };
         if last.last() == index {
-            // Two files have this field: the later one wins.
+            // Two files have this field: the later reading wins.
             if last.value == value {
                 return 0;
             }
@@ -123,7 +124,7 @@ impl ReadingColumn {
         self.until(index).filter(|run| index <= run.last())
     }
 
-    /// The last run that begins at a sample or before.
+    /// The last run that begins at or before a sample.
     fn until(&self, index: usize) -> Option<&Run> {
         let end = self.0.partition_point(|run| run.first() <= index);
         self.0[..end].last()
@@ -147,7 +148,7 @@ impl ReadingColumn {
         &self.0
     }
 
-    /// The readings that are there, with their samples.
+    /// The readings that exist, with their samples.
     pub(super) fn readings<'a>(
         &'a self,
         reads: &'a ReadSet,
@@ -158,7 +159,7 @@ impl ReadingColumn {
             .filter(|(index, _)| reads.contains(*index))
     }
 
-    /// The same readings as parts of one value each, which no break interrupts. `breaks`: the samples before which
+    /// The readings as parts of one value each, which no break interrupts. `breaks` are the samples before which
     /// nothing is known, in order.
     pub(super) fn unbroken<'a>(
         &'a self,
@@ -185,7 +186,8 @@ impl ReadingColumn {
                 if end <= run.last() {
                     rest = Some(Run::new(end, run.last(), run.value));
                 }
-                // The reading before is a neighbour: no break between, and no read of the table without this signal.
+                // The reading before counts only if neither a break nor a read of the table without this signal is in
+                // between.
                 let follows = |at: usize| {
                     broken == breaks.partition_point(|gap| *gap <= at)
                         && reads.before(first) == Some(at)
@@ -202,7 +204,7 @@ impl ReadingColumn {
         })
     }
 
-    /// The same readings, each changed; of a table that is read in every sample.
+    /// The readings, each changed; for a table that is read in every sample.
     pub(super) fn changed(
         &self,
         reads: &ReadSet,
@@ -215,7 +217,7 @@ impl ReadingColumn {
         changed
     }
 
-    /// As [`cut`](Self::cut) up to the end, in place.
+    /// As [`cut`](Self::cut) from `first` to the end, in place.
     fn keep_from(&mut self, first: usize, reads: &ReadSet) {
         let from = self.0.partition_point(|run| run.last() < first);
         self.0.drain(..from);
@@ -227,20 +229,20 @@ impl ReadingColumn {
         });
     }
 
-    /// Where its first reading is and its last.
+    /// The samples of its first and its last reading.
     pub(super) fn ends(&self) -> Option<(usize, usize)> {
         Some((self.0.first()?.first(), self.0.last()?.last()))
     }
 
-    /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them. `reads`:
-    /// in which of these samples it was.
+    /// The runs within samples `first` to before `end`, counted from `first`, where the table was read in them.
+    /// `reads` are those of these samples in which it was read.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
         let mut cut: Vec<Run> = self.within(first, end, reads).collect();
         cut.shrink_to_fit();
         Self(cut)
     }
 
-    /// The same, one after the other.
+    /// The same runs as an iterator.
     fn within<'a>(
         &'a self,
         first: usize,
@@ -270,7 +272,8 @@ impl ReadingColumn {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadingColumns {
     all: Vec<(SignalId, ReadingColumn)>,
-    /// The range of samples of all readings, or a larger one: to skip an entity without checking each column.
+    /// The range of samples of all readings, or a larger range: it allows to skip an entity without checking each
+    /// column.
     within: Option<(usize, usize)>,
 }
 
@@ -280,7 +283,7 @@ impl ReadingColumns {
         self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()
     }
 
-    /// The column with an index that [`find`](Self::find) gave.
+    /// The column with an index that [`find`](Self::find) returned.
     pub(super) fn column(&self, at: usize) -> &ReadingColumn {
         &self.all[at].1
     }
@@ -301,7 +304,7 @@ impl ReadingColumns {
         &mut self.all[at].1
     }
 
-    /// Appends runs, which for each signal are in order and begin after all that it has. Returns how many.
+    /// Appends runs, which for each signal are in order and begin after its last run. Returns how many.
     pub(super) fn fill<R: AsRef<[Run]>>(
         &mut self,
         columns: impl IntoIterator<Item = (SignalId, R)>,
@@ -330,7 +333,7 @@ impl ReadingColumns {
         }
     }
 
-    /// What lies within samples from `first` on, in place.
+    /// Drops what is before sample `first`, in place.
     pub(super) fn keep_from(&mut self, first: usize, reads: &ReadSet) {
         for (_, column) in &mut self.all {
             column.keep_from(first, reads);
@@ -339,7 +342,7 @@ impl ReadingColumns {
         self.within = self.ends();
     }
 
-    /// What lies within samples `first` to before `end`, as [`ReadingColumn::cut`] gives it.
+    /// The readings within samples `first` to before `end`, as [`ReadingColumn::cut`] returns them.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
         let columns = self.all.iter();
         let cut = columns.map(|(signal, column)| (*signal, column.cut(first, end, reads)));
@@ -351,7 +354,8 @@ impl ReadingColumns {
         cut
     }
 
-    /// Whether any reading lies within samples `first` to before `end`. `reads`: in which of these the table was read.
+    /// Whether any reading is within samples `first` to before `end`. `reads` are those of these in which the table
+    /// was read.
     pub(super) fn has_any(&self, first: usize, end: usize, reads: &ReadSet) -> bool {
         let is_near = |(from, to): (usize, usize)| from < end && first <= to;
         let may_have = reads.last().is_some() && self.within.is_some_and(is_near);
@@ -359,7 +363,7 @@ impl ReadingColumns {
         may_have && self.all.iter().any(|(_, column)| has(column))
     }
 
-    /// Sets the reading of a signal in a sample, the last one so far. Gives by how many runs its column has grown.
+    /// Sets the reading of a signal in a sample, the last so far. Returns by how many runs its column grew.
     pub(super) fn set(
         &mut self,
         signal: SignalId,
@@ -384,7 +388,7 @@ impl ReadingColumns {
         });
     }
 
-    /// Where its first reading is and its last.
+    /// The samples of its first and its last reading.
     fn ends(&self) -> Option<(usize, usize)> {
         let ends = self.all.iter().filter_map(|(_, column)| column.ends());
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))

@@ -1,8 +1,8 @@
-//! Samples that stand for a minute: a long recording is read by the last sample of each minute, except where every sample
-//! is needed.
+//! Samples that stand for a minute: a long recording is read by the last sample of each minute, except in ranges where
+//! every sample is needed.
 //!
-//! Such a timeline has two resolutions. A step of a minute is no gap in one part of it and a long gap in the other, and an
-//! answer can state its resolution.
+//! Such a timeline has two resolutions. A step of a minute is normal in one part of it and a long gap in the other,
+//! and an answer can state its resolution.
 
 use units::Span;
 
@@ -11,23 +11,23 @@ use super::Timeline;
 /// Consecutive samples that each stand for a longer time; the other samples of that time were not loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampled {
-    /// Index of the first.
+    /// Index of the first sample.
     pub first: usize,
-    /// Index of the last.
+    /// Index of the last sample.
     pub last: usize,
     /// The time that each sample stands for.
     pub to: Span,
 }
 
 impl Timeline {
-    /// Says of all samples that are appended from now on that each is the last of such a length of time, or, with `None`, that
-    /// none was left out.
+    /// Sets the resolution of all samples that are appended from now on: each is the last of this length of time, or,
+    /// with `None`, no sample was left out.
     pub fn set_resolution(&mut self, to: Option<Span>) {
         self.resolution = to;
     }
 
-    /// The length of time that a sample is the only one of: what was shorter than that may be missing. `None` where all samples
-    /// are there that were taken.
+    /// The length of time for which a sample stands alone: shorter events may be missing. `None` where all samples
+    /// that were taken are present.
     pub fn resolution_at(&self, index: usize) -> Option<Span> {
         let end = self
             .downsampled
@@ -41,7 +41,7 @@ impl Timeline {
         &self.downsampled
     }
 
-    /// Notes the resolution of the last sample.
+    /// Records the resolution of the last sample.
     pub(super) fn note_resolution(&mut self) {
         let Some(to) = self.resolution else {
             return;
@@ -93,7 +93,7 @@ mod tests {
         timeline
     }
 
-    /// Ten minutes, three of them second by second, ten more minutes.
+    /// Ten minutes by the minute, three minutes second by second, ten more minutes.
     fn looked_at_closely() -> Timeline {
         let minutes = |range: std::ops::Range<u64>| range.map(|minute| (minute * 60 + 59, true));
         let seconds = (600..780).map(|second| (second, false));

@@ -1,5 +1,5 @@
-//! Sums of evicted entities by name, so that totals over time include them. Levels only: the sum of counters of entities
-//! that come and go means nothing.
+//! Sums of evicted entities by name, so that totals over time include them. Only levels are summed: the sum of
+//! counters of entities that come and go is meaningless.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use super::readings::Readings;
 use super::{EntitySeries, Timeline};
 use crate::signals::{Entity, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SignalId};
 
-/// The most names with a sum of their own; hostile names, each used once, must not fill the memory that eviction freed.
+/// At most this many names have a sum of their own; hostile names, each used once, must not fill the memory that
+/// eviction freed.
 const MOST_NAMES: usize = 256;
-/// Stands for all other names.
+/// The name for the sum of all other names.
 const OTHERS: &str = "others that ended";
 /// The signals that are summed.
 const SUMMED: [SignalId; 3] = [PROC_RSS_ANON.id(), PROC_SWAP.id(), PROC_RSS.id()];
@@ -31,7 +32,7 @@ impl Timeline {
 }
 
 impl EvictedSums {
-    /// Adds entities. Returns by how many runs the sums have grown.
+    /// Adds entities. Returns by how many runs the sums grew.
     pub(super) fn add(&mut self, ended: Vec<EntitySeries>) -> usize {
         let mut by_name: BTreeMap<SumName, Vec<Readings>> = BTreeMap::new();
         for series in ended {
@@ -56,7 +57,7 @@ impl EvictedSums {
         }
     }
 
-    /// The sums of a part of the timeline, each as `part` gives it.
+    /// The sums of a part of the timeline; `part` cuts each.
     pub(super) fn part(&self, part: impl Fn(&EntitySeries) -> Option<EntitySeries>) -> Self {
         let within =
             |(name, series): (&SumName, &EntitySeries)| Some((name.clone(), part(series)?));
@@ -79,7 +80,7 @@ fn empty((entity, label, group): &SumName) -> EntitySeries {
     }
 }
 
-/// The sum of all.
+/// The sum of all columns and the previous sum.
 fn total(columns: &[Readings], so_far: &Readings) -> ReadingColumns {
     let mut total = ReadingColumns::default();
     for signal in SUMMED {
@@ -99,7 +100,7 @@ fn sum<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Run> {
         [(run.first(), value), (run.last() + 1, -value)]
     };
     let mut changes: Vec<(usize, i128)> = runs.flat_map(change).collect();
-    // Earlier sums are in order already, which a stable sort makes use of.
+    // Previous sums are in order already, which a stable sort exploits.
     changes.sort_by_key(|(at, _)| *at);
     let (mut sums, mut since, mut now) = (Vec::new(), 0, 0);
     for same in changes.chunk_by(|a, b| a.0 == b.0) {
@@ -137,7 +138,7 @@ mod tests {
     fn overlapping_runs_are_added_up() {
         for (runs, sums) in [
             (vec![run(0, 3, 5)], vec![run(0, 3, 5)]),
-            // One follows the other without a change of the sum.
+            // One run follows the other without a change of the sum.
             (vec![run(0, 3, 5), run(4, 6, 5)], vec![run(0, 6, 5)]),
             (
                 vec![run(0, 3, 5), run(2, 6, 2)],

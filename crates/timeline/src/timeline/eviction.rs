@@ -1,4 +1,4 @@
-//! Eviction of ended entities, which come and go by the million during a build: the largest of them stay.
+//! Eviction of ended entities, which come and go by the million during a build. The largest ones stay.
 
 use units::Bytes;
 
@@ -8,40 +8,41 @@ use crate::signals::{
     SignalId,
 };
 
-/// Entities of a kind that eviction leaves; it begins at twice as many. Each takes about 2 KiB.
+/// The number of entities of a kind that eviction leaves; it begins at twice as many of all kinds. Each takes about 2
+/// KiB.
 const ENTITIES_MAX: usize = 20_000;
 
-/// The evicted entities of a kind.
+/// The evicted entities of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// How many.
+    /// The number of entities.
     pub count: usize,
-    /// An upper bound of the memory of each; `None` where unknown.
+    /// An upper bound of each entity's memory; `None` where unknown.
     pub at_most: Option<Bytes>,
 }
 
-/// The order of eviction.
+/// The order of eviction, the first to be evicted first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     /// Its peak memory.
     peak: Option<Bytes>,
     /// Its peak RSS in pages, from `/proc/PID/stat`.
     pages: Option<u64>,
-    /// In how many samples it was seen.
+    /// The number of samples in which it was seen.
     seen: usize,
     /// Its index among those of its kind.
     index: usize,
 }
 
 impl Timeline {
-    /// The evicted entities: the smallest of those that ended, of equal ones those that were seen least. Their memory is in
+    /// The evicted entities: the smallest of those that ended; among equal ones, those seen least. Their memory is in
     /// [`evicted_sums`](Self::evicted_sums).
     pub fn evicted(&self, entity: Entity) -> Evicted {
         self.evicted[entity as usize]
     }
 
-    /// Evicts ended entities where there are too many. Call it where all readings of the samples so far are there: between two
-    /// parts of a recording.
+    /// Evicts ended entities where there are too many. Call it when all readings of the samples so far are present,
+    /// such as between two parts of a recording.
     pub fn evict_ended(&mut self) {
         self.evict_where(|_, _| true);
         for entity in Entity::ALL {
@@ -49,13 +50,14 @@ impl Timeline {
         }
     }
 
-    /// The same while readings are being appended, entity by entity: an entity of the last complete part may continue.
+    /// Evicts while readings are being appended, entity by entity: an entity of the last complete part may continue.
     pub(super) fn evict_ended_while_loading(&mut self) {
         let complete = self.complete;
         self.evict_where(|entity, last| complete[entity as usize] != Some(last));
     }
 
-    /// `has_ended`: whether an entity of a kind that was last seen in this sample cannot continue.
+    /// Evicts where there are too many. `has_ended` is whether an entity of a kind, last seen in this sample, cannot
+    /// continue.
     fn evict_where(&mut self, has_ended: impl Fn(Entity, usize) -> bool) {
         if self.entities.len() <= self.evict_above.max(2 * ENTITIES_MAX) {
             return;
@@ -63,7 +65,7 @@ impl Timeline {
         for entity in Entity::ALL {
             self.drop_ended(entity, &has_ended);
         }
-        // Where most are alive, checking all of them at every sample would take all the time.
+        // Where most entities are alive, checking all of them at every sample would take too long.
         self.evict_above = 2 * self.entities.len();
     }
 
@@ -89,7 +91,7 @@ impl Timeline {
         self.evict(entity, &ended);
     }
 
-    /// `ended` by index.
+    /// Evicts the entities in `ended`, which are in the order of their indexes.
     fn evict(&mut self, entity: Entity, ended: &[Rank]) {
         let mut indexes = ended.iter().map(|rank| rank.index).peekable();
         let (mut index, mut gone) = (0, Vec::with_capacity(ended.len()));
@@ -142,7 +144,7 @@ const OF_PROCESS: [SignalId; 4] = [
     PROC_SWAP.id(),
 ];
 
-/// The sum of the signals' peaks.
+/// The sum of the peaks of the signals.
 fn sum_of_peaks(series: &EntitySeries, signals: &[SignalId]) -> Option<u64> {
     let peak = |signal: &SignalId| {
         let column = series.columns.get(*signal)?;
@@ -157,7 +159,7 @@ mod tests {
     use crate::Sample;
     use units::Span;
 
-    /// Each second so many new processes of 1 to 100 MiB, and one of 1 GiB every ten seconds, besides one that stays.
+    /// Each second `each` new processes of 1 to 100 MiB, and one of 1 GiB every ten seconds; one other process stays.
     fn built(seconds: u64, each: u64) -> Timeline {
         let mut timeline = Timeline::default();
         for second in 0..seconds {
@@ -219,7 +221,7 @@ mod tests {
                 .filter_map(|series| timeline.at_of(series, PROC_RSS_ANON, index))
                 .fold(Bytes::ZERO, |sum, bytes| sum + bytes)
         };
-        // One that stays, a thousand of 1 to 100 MiB.
+        // The process that stays, and a thousand of 1 to 100 MiB.
         let each = Bytes::from_mib(1 + 10 * 5_050);
         for index in [1, 59, 118, 119] {
             assert_eq!(sum_at(&timeline, index), each, "{index}");

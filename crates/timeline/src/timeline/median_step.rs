@@ -1,5 +1,5 @@
-//! The median interval while samples are appended: a running median, as walking all samples for each new one would take
-//! minutes on a long downsampled recording.
+//! The median interval while samples are appended. It is a running median, because reading all samples again for each
+//! new one would take minutes on a long downsampled recording.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,8 +8,7 @@ use units::Span;
 
 use super::{BreakKind, Timeline};
 
-/// Medians of the steps so far, of those to downsampled samples and of the others. Steps are added only when a median is
-/// needed.
+/// Medians of the steps to downsampled samples and of the other steps. Steps are added only when a median is needed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MedianStep {
     every: Median,
@@ -27,7 +26,7 @@ impl Timeline {
         let (every, downsampled) = (steps.every.get(), steps.downsampled.get());
         self.median_step = steps;
         match self.resolution {
-            // However close the samples before it are, it may be as late as the last of its minute.
+            // However close the samples before it are, it may be the last of its minute.
             Some(to) => Some(downsampled.or(every)?.max(to)),
             None => every.or(downsampled),
         }
@@ -57,10 +56,10 @@ impl MedianStep {
     }
 }
 
-/// A running median; the larger of the two in the middle.
+/// A running median: the larger of the two middle values.
 #[derive(Debug, Clone, Default)]
 struct Median {
-    /// The smaller half, as many as `large` or one less.
+    /// The smaller half; as many values as `large`, or one fewer.
     small: BinaryHeap<Span>,
     large: BinaryHeap<Reverse<Span>>,
 }

@@ -1,4 +1,4 @@
-//! Parts of a timeline: its segments (two pastes, two kernel reports), or a requested range of samples.
+//! Parts of a timeline: its segments (two pastes, two kernel reports), or a range of samples.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::signals::Entity;
 
 impl Timeline {
-    /// Whether it has one segment at most.
+    /// Whether it has at most one segment.
     pub fn is_one_segment(&self) -> bool {
         self.segment_starts().next().is_none()
     }
@@ -26,8 +26,8 @@ impl Timeline {
             .collect()
     }
 
-    /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It costs little: columns are cut
-    /// when they are read.
+    /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It is cheap: columns are
+    /// cut when they are first read.
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
@@ -77,8 +77,8 @@ impl Timeline {
         }
     }
 
-    /// Cuts what it shares with the timeline that it was cut from: before it is changed, as what is cut later must be the same,
-    /// and where it outlives that one, which it would keep in memory.
+    /// Copies the columns that it shares with the timeline it was cut from: before a change, because later cuts must
+    /// stay the same, and where it outlives that timeline, which it would keep in memory.
     pub(super) fn take_over(&mut self) {
         if !std::mem::take(&mut self.is_sharing) {
             return;
@@ -90,11 +90,11 @@ impl Timeline {
         }
     }
 
-    /// Appends a later timeline of the same host: samples, kernel reports, and absent files. A report that both have is stored
-    /// once.
+    /// Appends a later timeline of the same host: samples, kernel reports, and absent files. A report that both have
+    /// is stored once.
     ///
     /// # Errors
-    /// [`OutOfOrder`] where it does not lie after what is there; the samples before that are appended.
+    /// [`OutOfOrder`] where it does not follow the last sample; the samples before the offending one are appended.
     pub fn append(&mut self, later: &Self) -> Result<(), OutOfOrder> {
         let thinning = self.resolution;
         for known in later.earlier_reports() {
@@ -125,7 +125,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// A part as a source of its own: its clock begins with it, and reports and events outside of it are dropped.
+    /// Makes a part a source of its own: its clock begins with it, and reports and events outside of it are dropped.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.take_over();
@@ -144,7 +144,7 @@ impl Timeline {
         let noted = self
             .recorder_events
             .iter()
-            // Without a wall clock its time is unknown.
+            // An event without a wall clock has an unknown time, and stays.
             .filter(|event| event.stamp.wall.is_none_or(is_own));
         self.recorder_events = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
@@ -154,14 +154,14 @@ impl Timeline {
         self
     }
 
-    /// Index of this timeline's first sample in the one that it was cut from.
+    /// Index of this timeline's first sample in the timeline that it was cut from.
     pub fn origin(&self) -> usize {
         self.origin
     }
 }
 
 impl EntitySeries {
-    /// The same entity with other readings.
+    /// The same entity with these readings.
     pub(super) fn with(&self, columns: Readings) -> Self {
         Self {
             entity: self.entity,
@@ -183,7 +183,7 @@ mod tests {
     use crate::{Entity, EntitySeries, KernelReport, Sample, Timeline};
     use units::{Bytes, Micros, Span};
 
-    /// Readings of the host and of two cgroups, each of which may be absent.
+    /// Readings of the host and of two cgroups; a cgroup's may be absent.
     type Reading = (u64, [Option<u64>; 2]);
 
     fn push(timeline: &mut Timeline, readings: &[Reading]) {
@@ -211,7 +211,7 @@ mod tests {
         timeline
     }
 
-    /// All that a timeline answers, first signal by signal.
+    /// All answers of a timeline, signal by signal.
     fn answers(timeline: &Timeline) -> String {
         let of = |group: Option<&EntitySeries>| {
             let group_signals = [CGROUP_CURRENT.id(), CGROUP_PSI_MEMORY_SOME.id()];
@@ -248,22 +248,22 @@ mod tests {
         format!("{asked:?} {host:?} {runs:?} {host_runs:?} {samples:?} {times:?}")
     }
 
-    /// A part that shares nothing.
+    /// A part that shares no columns.
     fn cut(timeline: &Timeline, (first, end): (usize, usize)) -> Timeline {
         let mut part = timeline.part(first, end);
         part.take_over();
         part
     }
 
-    /// Some samples of so many, from any two numbers.
+    /// A range of `samples` samples, from any two numbers.
     fn some_of(samples: usize, (a, b): (usize, usize)) -> (usize, usize) {
         let first = a % samples;
         (first, first + 1 + b % (samples - first))
     }
 
     proptest! {
-        /// Lazily cut columns equal those cut at once, also in parts of parts, and stay so when the part or its source is
-        /// appended to.
+        /// Lazily cut columns equal those that are cut at once, also in parts of parts, and stay the same when the
+        /// part or its source is appended to.
         #[test]
         fn a_part_answers_as_if_it_had_been_cut_at_once(
             readings in vec((0u64..3, [of(0u64..3), of(0u64..3)]), 1..30),

@@ -1,6 +1,6 @@
 //! The samples in which a table was read, as a bit set.
 
-/// The samples in which a table was read: processes may be read more rarely than the host.
+/// The samples in which a table was read: processes may be read less often than the host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadSet {
     bits: Vec<u64>,
@@ -8,7 +8,7 @@ pub(super) struct ReadSet {
 }
 
 impl ReadSet {
-    /// Notes that the table was read in this sample, which is not before any noted so far.
+    /// Adds a sample, which is not before the last one added.
     pub(super) fn note(&mut self, index: usize) {
         self.bits.resize((index / 64 + 1).max(self.bits.len()), 0);
         self.bits[index / 64] |= 1 << (index % 64);
@@ -45,7 +45,7 @@ impl ReadSet {
         Some(word * 64 + left.trailing_zeros() as usize)
     }
 
-    /// Whether the table was read in any of these samples, both ends included.
+    /// Whether the table was read in any sample from `first` to `last`, both included.
     pub(super) fn touches(&self, first: usize, last: usize) -> bool {
         // Most runs end with a reading.
         self.contains(last) || self.before(last + 1).is_some_and(|at| at >= first)
@@ -61,7 +61,7 @@ impl ReadSet {
         (0..end).filter(|index| self.contains(*index))
     }
 
-    /// The samples from `first` to before `end`, counted from `first`.
+    /// The set within samples `first` to before `end`, counted from `first`.
     pub(super) fn cut(&self, first: usize, end: usize) -> Self {
         let mut cut = Self::default();
         let mut next = self.at_or_after(first);

@@ -1,5 +1,5 @@
-//! The readings of the host or of an entity. A part of a timeline shares the columns of its source and cuts each on first
-//! use: a rule reads a few, and a host has thousands.
+//! The readings of the host or of an entity. A part of a timeline shares the columns of its source and cuts each on
+//! first use: a rule reads a few columns, and a host has thousands.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,21 +7,21 @@ use super::column::{ReadingColumn, ReadingColumns};
 use super::read_set::ReadSet;
 use crate::signals::SignalId;
 
-/// Columns of its own, or a range of samples of a source's columns.
+/// Columns that it owns, or a range of samples of a source's columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readings {
     columns: Arc<ReadingColumns>,
     excerpt: Option<Box<Excerpt>>,
 }
 
-/// The samples of the source that a part has.
+/// The samples of the source that belong to a part.
 #[derive(Debug, Clone)]
 struct Excerpt {
     first: usize,
     end: usize,
-    /// In which of them the table was read, counted from the first.
+    /// Those in which the table was read, counted from the first.
     reads: Arc<ReadSet>,
-    /// The columns cut so far, with their indexes in the source. Nothing is allocated for an entity that is not read.
+    /// The columns that were cut so far, by their indexes in the source. An entity that is not read allocates nothing.
     cut: OnceLock<Box<[OnceLock<ReadingColumn>]>>,
 }
 
@@ -35,7 +35,7 @@ impl Readings {
         signals.filter_map(|(at, signal)| Some((signal, self.column(at)?)))
     }
 
-    /// The column with an index in the source; `None` where the part has nothing of it.
+    /// The column with an index in the source; `None` where the part has no reading of it.
     fn column(&self, at: usize) -> Option<&ReadingColumn> {
         let column = self.columns.column(at);
         let Some(excerpt) = &self.excerpt else {
@@ -48,8 +48,8 @@ impl Readings {
         (!cut.is_empty()).then_some(cut)
     }
 
-    /// What lies within samples `first` to before `end`, counted from `first`; `None` where that is nothing. `reads`: in which
-    /// of these the table was read.
+    /// The readings within samples `first` to before `end`, counted from `first`; `None` where there are none. `reads`
+    /// are those of these samples in which the table was read.
     pub(super) fn part(&self, first: usize, end: usize, reads: &Arc<ReadSet>) -> Option<Self> {
         let before = self.excerpt.as_ref().map_or(0, |whole| whole.first);
         let (first, end) = (before + first, before + end);
@@ -64,7 +64,7 @@ impl Readings {
         })
     }
 
-    /// The columns, mutable. What is shared with another timeline is copied first.
+    /// The columns, mutable. Columns shared with another timeline are copied first.
     pub(super) fn own(&mut self) -> &mut ReadingColumns {
         if let Some(excerpt) = self.excerpt.take() {
             let cut = self.columns.cut(excerpt.first, excerpt.end, &excerpt.reads);
@@ -78,12 +78,12 @@ impl Readings {
         self.ends().map(|(_, last)| last)
     }
 
-    /// From the first sample of its readings to the last, how many these are.
+    /// The number of samples from its first reading to its last.
     pub(super) fn seen(&self) -> usize {
         self.ends().map_or(0, |(first, last)| last + 1 - first)
     }
 
-    /// Where its first reading is and its last.
+    /// The samples of its first and its last reading.
     fn ends(&self) -> Option<(usize, usize)> {
         let ends = self.iter().filter_map(|(_, column)| column.ends());
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -93,7 +93,7 @@ impl Readings {
         self.iter().map(|(_, column)| column.runs().len()).sum()
     }
 
-    /// The readings of a sample.
+    /// The readings at one sample.
     pub(super) fn at<'a>(
         &'a self,
         index: usize,

@@ -1,5 +1,5 @@
-//! Kernel reports of a timeline. Each belongs to the sample that shows memory as it does, and has the log's own time; reports
-//! from before the first sample belong to no sample.
+//! Kernel reports of a timeline. Each belongs to the sample that shows memory as the report does, and has the log's
+//! own time. Reports from before the first sample belong to no sample.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::sample::Stamp;
 pub struct Reported {
     /// Index of the sample in the whole timeline.
     pub sample: usize,
-    /// When, on the timeline's clock.
+    /// Its time on the timeline's clock.
     pub at: Span,
-    /// When, on the wall clock; `None` where unknown.
+    /// Its time on the wall clock; `None` where unknown.
     pub wall: Option<WallClock>,
-    /// When, on all clocks: the log's time, or that of the sample where the log has none.
+    /// Its time on all clocks: that of the log, or that of the sample where the log has none.
     pub stamp: Stamp,
     /// The kernel's report.
     pub report: KernelReport,
@@ -31,7 +31,7 @@ pub struct Reported {
 /// A kernel report from before the first sample.
 #[derive(Debug, Clone)]
 pub struct EarlierReport {
-    /// When, on all clocks.
+    /// Its time on all clocks.
     pub stamp: Stamp,
     /// The kernel's report.
     pub report: KernelReport,
@@ -40,10 +40,10 @@ pub struct EarlierReport {
 }
 
 impl Timeline {
-    /// Texts of kernel reports are stored up to this in all.
+    /// Texts of kernel reports are stored up to this total size.
     const MOST_REPORT_BYTES: usize = 16 << 20;
 
-    /// Adds a kernel report of the last sample, with its lines. Beyond a bound for all reports the lines are dropped.
+    /// Adds a kernel report of the last sample, with its lines; the lines are dropped beyond a bound for all reports.
     pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
         if let Some(last) = self.len().checked_sub(1) {
             self.report_at(last, report, text);
@@ -57,7 +57,7 @@ impl Timeline {
         }
     }
 
-    /// The same for a report with a time of its own: its sample may be up to a minute later.
+    /// Adds a report with its own time: its sample may be up to a minute later.
     pub fn report_when(
         &mut self,
         index: usize,
@@ -97,8 +97,9 @@ impl Timeline {
         Arc::make_mut(&mut self.earlier).insert(place, report);
     }
 
-    /// Adds a report by its own time: to the first sample that is not earlier, else to the last; before the first sample as an
-    /// earlier report. A known report is skipped. Returns the sample that it was added to.
+    /// Adds a report by its own time: to the first sample at or after it, or else to the last sample; a report from
+    /// before the first sample as an earlier report. A known report is skipped. Returns the sample that it was added
+    /// to.
     pub fn report_by_time(
         &mut self,
         stamp: Stamp,
@@ -120,7 +121,7 @@ impl Timeline {
         }
     }
 
-    /// The first sample at a time or after it, else the last one; `None` for what was before all of them.
+    /// The first sample at or after a time, or else the last sample; `None` for a time before all samples.
     pub fn sample_after(&self, stamp: Stamp) -> Option<usize> {
         let at = self.nanos_at(stamp)?;
         let nanos = |time: &Span| i128::from(time.as_nanos());
@@ -150,7 +151,7 @@ impl Timeline {
         text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES)
     }
 
-    /// A report's time on the timeline's clock: as far off its sample's as the wall clock says.
+    /// A report's time on the timeline's clock: its distance from the sample is that of the wall clocks.
     fn time_of(&self, stamp: Stamp, sample: Stamp, index: usize) -> Span {
         let time = self.times[index];
         let Some((from, to)) = sample.wall.zip(stamp.wall) else {
@@ -164,7 +165,7 @@ impl Timeline {
         }
     }
 
-    /// Kernel reports of this stretch of time.
+    /// Kernel reports of this timeline's range.
     pub fn reports(&self) -> impl Iterator<Item = &Reported> {
         let end = self.origin + self.len();
         let first = self.reports.partition_point(|r| r.sample < self.origin);
@@ -173,7 +174,8 @@ impl Timeline {
             .take_while(move |r| r.sample < end)
     }
 
-    /// All kernel reports of the source, also outside of this timeline; without those from before its first sample.
+    /// All kernel reports of the source, including those outside of this timeline, without those from before its first
+    /// sample.
     pub fn all_reports(&self) -> &[Reported] {
         &self.reports
     }
@@ -189,7 +191,7 @@ impl Timeline {
         (index < self.len()).then_some(index)
     }
 
-    /// Whether a recorder's event has this report: then the event has its time and the kernel's lines.
+    /// Whether a recorder's event describes this report: then the event has its time and the kernel's lines.
     pub fn is_noted(&self, reported: &Reported) -> bool {
         self.recorder_events
             .iter()
@@ -199,7 +201,7 @@ impl Timeline {
 }
 
 impl Event {
-    /// Whether it is the event of a kernel report that was written at that time.
+    /// Whether it is the event of a kernel report that was written at this time.
     pub fn is_of(&self, report: &KernelReport, written: Stamp) -> bool {
         identity::is_same_as_event((report, written), self)
     }

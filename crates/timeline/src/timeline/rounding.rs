@@ -1,18 +1,18 @@
-//! Readings that were rounded when they were printed, and the bounds of the true ones.
+//! Readings that were rounded when they were printed, and the bounds of the true values.
 
 use super::Timeline;
 use crate::signals::{Entity, SignalId};
 
-/// How the true readings may differ from the rounded ones: each by at most the rounding error.
+/// How the true readings differ from the rounded ones, each by at most the rounding error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundingCase {
-    /// All lower.
+    /// All are lower.
     Down,
-    /// All higher.
+    /// All are higher.
     Up,
-    /// The first lower and the last higher: growth that rounding hides.
+    /// The first is lower and the last higher: growth that rounding hides.
     Steeper,
-    /// The first higher and the last lower: growth that rounding invents.
+    /// The first is higher and the last lower: growth that rounding makes up.
     Flatter,
 }
 
@@ -22,8 +22,8 @@ impl RoundingCase {
 }
 
 impl Timeline {
-    /// Notes that readings of a host gauge are rounded: the true ones differ by `error_at_most` at most (in the catalogue's
-    /// unit).
+    /// Records that readings of a host gauge are rounded: the true ones differ by `error_at_most` at most (in the
+    /// catalogue's unit).
     pub fn note_rounding(&mut self, signal: SignalId, error_at_most: u64) {
         let known = self.rounded.entry(signal).or_default();
         *known = error_at_most.max(*known);
@@ -39,7 +39,7 @@ impl Timeline {
         self.rounded.get(&signal).copied()
     }
 
-    /// A copy with the readings of a rounded gauge moved as the case says.
+    /// A copy in which the readings of a rounded gauge are moved according to the case.
     pub fn in_rounding_case(&self, signal: SignalId, case: RoundingCase) -> Self {
         let mut moved = self.clone();
         let error = i128::from(self.rounding_error(signal).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! A timeline's readings as runs: how a store writes and loads one.
+//! A timeline's readings as runs, as a store writes and loads them.
 
 use super::column::Run;
 use super::{BreakKind, EntitySeries, Timeline};
@@ -12,7 +12,7 @@ impl Timeline {
             .map(|(signal, column)| (signal, column.runs()))
     }
 
-    /// Whether entities of a kind were read in a sample; the host itself always is.
+    /// Whether entities of a kind were read in a sample; always true for the host itself.
     pub fn was_read(&self, entity: Entity, index: usize) -> bool {
         self.reads(entity).contains(index)
     }
@@ -24,18 +24,18 @@ impl Timeline {
             .any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
     }
 
-    /// Notes that entities of a kind were read in a sample, which is not before any noted so far for them.
+    /// Records that entities of a kind were read in a sample, which is not before the last such sample.
     pub fn mark_read(&mut self, entity: Entity, index: usize) {
         self.note_read(entity, index);
     }
 
-    /// Appends runs of a host signal, which are in order and begin after all that it has.
+    /// Appends runs of a host signal, which are in order and begin after its last run.
     pub fn append_host_runs(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
         self.host.own().fill([(signal, runs)]);
     }
 
-    /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
-    /// reused, for reading a recording part by part.
+    /// Drops all samples but the last few, and all that [`alone`](Self::alone) drops. Reuses the memory of the host's
+    /// readings, for reading a recording part by part.
     pub fn keep_last(&mut self, samples: usize) {
         let first = self.len().saturating_sub(samples);
         let mut host = std::mem::take(&mut self.host);
@@ -44,8 +44,8 @@ impl Timeline {
         *self = Self { host, ..part };
     }
 
-    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has. Beyond the
-    /// bound of memory they are dropped and counted.
+    /// Appends runs of an entity's signals, which for each signal are in order and begin after its last run. Beyond
+    /// the bound of memory they are dropped and counted.
     pub fn append_runs<R: AsRef<[Run]>>(
         &mut self,
         entity: Entity,
@@ -64,7 +64,7 @@ impl Timeline {
 }
 
 impl EntitySeries {
-    /// Its readings, signal by signal in the order of the catalogue.
+    /// The entity's readings, signal by signal in the order of the catalogue.
     pub fn runs(&self) -> impl Iterator<Item = (SignalId, &[Run])> {
         let columns = self.columns.iter();
         columns.map(|(signal, column)| (signal, column.runs()))

@@ -1,28 +1,29 @@
-//! The step from one sample to the next: how far the clock advances, and what broke in between. Shared by timelines and
-//! the recorder, which must agree.
+//! The step from one sample to the next: how far the clock advances, and which breaks are in between. Timelines and
+//! the recorder share it, because they must agree.
 
 use units::Span;
 
 use super::{BreakKind, OutOfOrder};
 use crate::sample::Stamp;
 
-/// An interval this long, and ten times the median, is a gap and not a late sample (late ones of 4 s occur).
+/// An interval of at least this, and ten times the median, is a gap and not a late sample (late samples of 4 s occur).
 const SHORTEST_GAP: Span = Span::from_secs(30);
-/// Clocks that differ by more than this between two samples were set; NTP slews far slower.
+/// Clocks that drift apart by more than this between two samples were set; NTP slews far slower.
 pub const CLOCK_TOLERANCE: Span = Span::from_secs(2);
-/// A machine that was awake for this much less than it was up was suspended; the clocks are not read at the same time.
+/// A machine with an awake time shorter than its boot time by this much was suspended; the two clocks are not read at
+/// the same instant.
 const SHORTEST_SLEEP: Span = Span::from_secs(1);
 
-/// From one sample to the next.
+/// The step from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// How far the timeline's clock goes.
+    /// How far the timeline's clock advances.
     pub elapsed: Span,
     breaks: [Option<BreakKind>; 3],
 }
 
 impl Step {
-    /// What broke in between.
+    /// The breaks in between.
     pub fn breaks(self) -> impl Iterator<Item = BreakKind> {
         self.breaks.into_iter().flatten()
     }
@@ -35,8 +36,8 @@ impl BreakKind {
     }
 }
 
-/// The step between two samples. `median_interval` gives the median interval of samples, where known; it is called only
-/// where it can matter.
+/// The step between two samples. `median_interval` returns the median interval of samples, where known; it is called
+/// only where it matters.
 ///
 /// # Errors
 /// [`OutOfOrder`] where the second is not later than the first and the machine did not reboot in between.
@@ -73,14 +74,14 @@ pub fn step(
     })
 }
 
-/// The least time that passed, where a boot clock that goes back means a reboot; `None` where it means an earlier time of
-/// the same boot.
+/// The least time that passed, where a boot clock that goes back means a reboot; `None` where it means an earlier time
+/// of the same boot.
 fn after_reboot(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Span> {
     let moved = wall_moved?;
     if moved > 0 {
         return Some(Span::from_nanos(moved.unsigned_abs()));
     }
-    // Both clocks go back alike to an earlier time. A host without an RTC battery starts each boot in 1970.
+    // In the same boot both clocks go back by the same time. A host without an RTC battery starts each boot in 1970.
     let back = Span::from_nanos(moved.unsigned_abs());
     let earlier = last.boot - next.boot;
     let apart = earlier.max(back) - earlier.min(back);
@@ -147,10 +148,10 @@ mod tests {
         let (reboot, second) = (vec![BreakKind::Reboot], Span::from_secs);
         for (next, expected) in [
             (stamp(5, 5, 1060), Ok(second(60))),
-            // In 1970, and a day behind: that it took as long as the machine is up is all that is known.
+            // In 1970, and a day behind: all that is known is that the machine has been up for this long.
             (stamp(5, 5, 5), Ok(second(5))),
             (stamp(40, 40, -85_400), Ok(second(40))),
-            // Samples that are not in order.
+            // Samples out of order.
             (stamp(95, 85, 995), Err(OutOfOrder)),
             (stamp(100, 90, 1000), Err(OutOfOrder)),
             (stamp(10, 5, 911), Err(OutOfOrder)),

@@ -9,18 +9,18 @@ use crate::signals::{Counter, Entity, Gauge, Signal, SignalId};
 use crate::track::Track;
 
 impl Timeline {
-    /// The levels of a host gauge; `None` where the source never had it.
+    /// The levels of a host gauge; `None` where the source does not have it.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
         self.gauge_in(&self.host, signal.id(), |raw| U::from_raw(raw).as_f64())
     }
 
-    /// The rates of a host counter; `None` where the source never had it.
+    /// The rates of a host counter; `None` where the source does not have it.
     pub fn rate<U: Unit>(&self, signal: Signal<Counter<U>>) -> Option<Track<PerSecond<U>>> {
         self.rate_in(&self.host, signal.id())
     }
 
-    /// The levels of an entity's gauge; `None` where it never had it. A level speaks until the next reading where the entity
-    /// has one whenever such entities are read, and after the last one as long as readings are usually apart.
+    /// The levels of an entity's gauge; `None` where it does not have it. A level holds until the next reading where
+    /// the entity has one at each read of its table, and after the last reading for the usual interval between reads.
     pub fn gauge_of<U: Unit>(
         &self,
         series: &EntitySeries,
@@ -31,7 +31,7 @@ impl Timeline {
         })
     }
 
-    /// The rates of an entity's counter; `None` where it never had it.
+    /// The rates of an entity's counter; `None` where it does not have it.
     pub fn rate_of<U: Unit>(
         &self,
         series: &EntitySeries,
@@ -40,15 +40,15 @@ impl Timeline {
         self.rate_in(&series.columns, signal.id())
     }
 
-    /// The levels of a gauge of the host or of an entity as plain numbers in the catalogue's unit; `None` where the source
-    /// never had it.
+    /// The levels of a gauge of the host or of an entity as plain numbers in the catalogue's unit; `None` where the
+    /// source does not have it.
     pub fn levels(&self, series: Option<&EntitySeries>, signal: SignalId) -> Option<Track<Ratio>> {
         #[allow(clippy::cast_precision_loss)] // as all quantities do
         self.gauge_in(self.columns_of(series), signal, |raw| raw as f64)
     }
 
-    /// The increase per second of a counter of the host or of an entity, as plain numbers in the catalogue's unit; `None` where
-    /// the source never had it.
+    /// The increase per second of a counter of the host or of an entity, as plain numbers in the catalogue's unit;
+    /// `None` where the source does not have it.
     pub fn increases(
         &self,
         series: Option<&EntitySeries>,
@@ -88,8 +88,8 @@ impl Timeline {
         Some(Track::new(self.clock().clone(), values))
     }
 
-    /// The sample in which entities of a kind were read last, and the end of the time for which that reading holds: the sample
-    /// at which the next one was due, or the next break.
+    /// The last sample in which entities of a kind were read, and the sample until which that reading holds: the one
+    /// at which the next read was due, or the next break.
     fn last_until(&self, entity: Entity, breaks: &[usize]) -> (usize, usize) {
         let reads = self.reads(entity);
         let last = reads.last().unwrap_or(0);
@@ -110,7 +110,7 @@ impl Timeline {
         };
         for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
             if let Some((at, earlier)) = part.before
-                // A counter that fell was reset; its increase is unknown.
+                // A counter that fell was reset, so its increase is unknown.
                 && let Some(increase) = part.value.checked_sub(earlier)
             {
                 let elapsed = self.times[part.first] - self.times[at];
@@ -124,16 +124,16 @@ impl Timeline {
         Some(Track::new(self.clock().clone(), values))
     }
 
-    /// Values computed elsewhere, one for each sample.
+    /// A track of values that were computed elsewhere, one for each sample.
     ///
     /// # Panics
-    /// Unless there is one value for each sample: a defect of the caller.
+    /// If there is not one value for each sample: a defect of the caller.
     pub fn track<Q: Quantity>(&self, values: Vec<Option<f64>>) -> Track<Q> {
         assert_eq!(values.len(), self.len(), "one value for each sample");
         Track::new(self.clock().clone(), values)
     }
 
-    /// One value at every sample.
+    /// A track with the same value at every sample.
     pub fn constant<Q: Quantity>(&self, value: Q) -> Track<Q> {
         self.track(vec![Some(value.as_f64()); self.len()])
     }

@@ -1,4 +1,4 @@
-//! The wall clock of a timeline: where it was set, and the timeline's time of a stamp.
+//! The wall clock of a timeline: where it was set, and the time of a stamp on the timeline's clock.
 
 use units::{Span, WallClock};
 
@@ -6,12 +6,12 @@ use super::step::CLOCK_TOLERANCE;
 use super::{BreakKind, Timeline};
 use crate::sample::Stamp;
 
-/// The wall clock was set.
+/// A change of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockStep {
-    /// The first sample after it, on the timeline's clock.
+    /// The time of the first sample after it, on the timeline's clock.
     pub at: Span,
-    /// By how many nanoseconds it is ahead of what it would have shown; below zero where it was set back.
+    /// How many nanoseconds it is ahead of where it would have been; negative where it was set back.
     pub by_nanos: i64,
 }
 
@@ -22,8 +22,8 @@ impl Timeline {
         Some(self.stamps[index].wall?.plus(time - self.times[index]))
     }
 
-    /// Where the wall clock was set: from each sample on it is ahead of the first sample and the time since by these steps, to
-    /// two seconds.
+    /// The steps by which the wall clock was set. From each step's sample on, the wall clock is ahead of the first
+    /// sample's plus the time since by the sum of the steps, to within two seconds.
     pub fn clock_steps(&self) -> Vec<ClockStep> {
         let mut known: Option<i128> = None;
         let mut steps = Vec::new();
@@ -42,8 +42,8 @@ impl Timeline {
         steps
     }
 
-    /// The time of a stamp, in nanoseconds on the timeline's clock; negative before its first sample, `None` without samples.
-    /// It follows the boot clock, which cannot be set; the wall clock only shows which boot it is.
+    /// The time of a stamp, in nanoseconds on the timeline's clock; negative before its first sample, `None` without
+    /// samples. It is computed from the boot clock, which cannot be set; the wall clock only shows which boot it is.
     pub fn nanos_at(&self, stamp: Stamp) -> Option<i128> {
         let placed = self.boots().filter_map(|(first, end)| {
             let within = &self.stamps[first..end];
@@ -55,14 +55,14 @@ impl Timeline {
         });
         let (off, at) = placed.min_by_key(|(off, _)| *off)?;
         if off > u128::from(CLOCK_TOLERANCE.as_nanos()) {
-            // Of a boot without samples: only the wall clock reaches there.
+            // The stamp is of a boot without samples: only the wall clock relates to it.
             self.by_wall(stamp).or(Some(at))
         } else {
             Some(at)
         }
     }
 
-    /// First sample of each boot, and the one after its last.
+    /// The first sample of each boot, and the sample after its last.
     fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let is_boot = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
         let mut starts = vec![0];
@@ -75,7 +75,7 @@ impl Timeline {
         ends.flatten().filter(|(first, end)| first < end)
     }
 
-    /// The time of a stamp by the boot clock of a sample, and by how many nanoseconds the wall clock disagrees.
+    /// The time of a stamp by the boot clock of a sample, and how many nanoseconds the wall clock differs.
     fn placed_by(&self, index: usize, stamp: Stamp) -> (u128, i128) {
         let sample = self.stamps[index];
         let later = nanos(stamp.boot) - nanos(sample.boot);
@@ -160,7 +160,7 @@ mod tests {
             (&set, (13, 53), 3),
             (&set, (14, 54), 4),
             (&set, (9, 49), -1),
-            // Of a boot before this one.
+            // A stamp of an earlier boot.
             (&set, (500, 20), -30),
             (&booted, (6, 1061), 61),
             (&booted, (102, 1002), 2),

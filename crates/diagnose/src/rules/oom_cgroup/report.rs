@@ -23,8 +23,8 @@ fn is_known(cx: &Evidence<'_>, path: &str) -> bool {
     cx.timeline.entity(Cgroup, path).is_some()
 }
 
-/// The reports of cgroups at their limits. A report of a cgroup that the source does not have belongs to the kill counted at
-/// that time: its lines are missing, or it was written in another cgroup namespace.
+/// The reports of cgroups at their limits. A report of a cgroup that the source does not have belongs to the kill that
+/// was counted at that time: its lines are missing, or it was written in another cgroup namespace.
 pub(super) fn occurrences(cx: &Evidence<'_>, counted: &[Occurrence]) -> Vec<Occurrence> {
     let reports = oom::reports(cx).into_iter();
     reports
@@ -65,12 +65,12 @@ pub(super) fn finding(cx: &Evidence<'_>, incident: &Incident<'_>) -> Option<Find
     Some(oom::tell_all(cx, &incident.stretch, &reports, finding))
 }
 
-/// A cgroup at its limit.
+/// The figures of a cgroup at its limit.
 struct AtLimit<'a> {
-    /// As printed in the report.
+    /// The cgroup's figures in the report.
     group: Option<&'a GroupReport>,
     which: LimitHit,
-    /// Its figures, if printed.
+    /// The figures of the limit that was hit, if printed.
     limit: Option<GroupLimit>,
 }
 
@@ -111,7 +111,7 @@ fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         .sure(oom::sure(one, value, open))
 }
 
-/// The counters that must not rise: cgroup v1 has others.
+/// The counters that must not rise; cgroup v1 has different ones.
 pub(super) fn verify(is_v1: bool, which: LimitHit) -> &'static str {
     match (is_v1, which) {
         (false, _) => "oom_kill in the cgroup's memory.events does not rise over a work cycle",
@@ -142,13 +142,13 @@ impl AtLimit<'_> {
             .map(|(_, bytes)| Bytes::new(*bytes))
     }
 
-    /// Whether this part of the limit belongs in the title.
+    /// Whether this part of the charged memory belongs in the title.
     fn is_much(&self, part: Bytes) -> bool {
         const QUARTER: Ratio = Ratio::from_percent(25.0);
         self.limit.is_some_and(|l| part >= l.limit.share(QUARTER))
     }
 
-    /// cgroup v1 has other limits and other names.
+    /// Whether the report is of cgroup v1, which has other limits and other names.
     fn is_v1(&self) -> bool {
         self.group.and_then(|group| group.mode) == Some(CgroupMode::V1)
     }

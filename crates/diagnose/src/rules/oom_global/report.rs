@@ -35,7 +35,7 @@ pub(super) fn finding(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Finding> {
     Some(completed(cx, one, finding))
 }
 
-/// If the host had memory, the kill is reported, but another rule explains it.
+/// The severity: where the host had memory, another rule explains the kill.
 fn severity(one: &Explained<'_>) -> Severity {
     match one.cause {
         OomCause::LowZone | OomCause::CmaOnly | OomCause::NoBlock => Severity::Info,
@@ -54,7 +54,7 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
     )
 }
 
-/// Adds what follows the report's lines.
+/// Adds what comes after the report's lines.
 fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let is_secondary = one.holders.many_processes_program().is_some() || is_not_programs(one);
     let finding = finding.with(
@@ -76,7 +76,7 @@ fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Findin
         .sure(oom::sure(one, if one.report.shows_scope() { 0.98 } else { 0.5 }, &open))
 }
 
-/// The second half of the title.
+/// The second half of the title: why memory ran out.
 fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
     let at = |signal| cx.timeline.at(signal, one.index);
     match one.cause {
@@ -110,7 +110,7 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
     }
 }
 
-/// The program with most memory if that is many processes; otherwise whether the kernel chose the largest.
+/// A sentence on the program with most memory, if it has many processes; else on whether the kernel chose the largest.
 fn chosen(one: &Explained<'_>) -> String {
     one.holders
         .many_processes_program()

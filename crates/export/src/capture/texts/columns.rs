@@ -1,4 +1,4 @@
-//! Files of one line of numbers, in which only the place says what a number is: the kernel's file objects, KSM, zram.
+//! Files of one line of numbers that only their position identifies: the kernel's file objects, KSM, zram.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use units::{Limit, Quantity as _};
 
 use super::{Texts, push, raw};
 
-/// Writes the host's.
+/// Writes the files of the host.
 pub(super) fn host(host: &Row, texts: &mut Texts) {
     for file in files(host) {
         push(texts, file, &line(host, file));
     }
 }
 
-/// Writes a zram device's.
+/// Writes the files of a zram device.
 pub(super) fn zram(device: &EntityRow, texts: &mut Texts) {
     for file in files(&device.row) {
         let path = file.replace("zram*", &device.key);
@@ -23,7 +23,7 @@ pub(super) fn zram(device: &EntityRow, texts: &mut Texts) {
     }
 }
 
-/// Of such a file, the catalogue's field is a place.
+/// Returns the files of which the catalogue's fields are positions.
 fn files(row: &Row) -> BTreeSet<&'static str> {
     let defs = row.iter().map(|(signal, _)| signal.def());
     let of_places = defs.filter(|def| place(def.field).is_some());
@@ -34,9 +34,9 @@ fn place(field: &str) -> Option<usize> {
     field.parse().ok()
 }
 
-/// Unused numbers are 0; the line ends before one that is missing.
+/// Writes a line: unused numbers as 0, up to the first that is missing.
 fn line(row: &Row, file: &str) -> String {
-    /// No file has more.
+    /// At most 16 numbers; no file has more.
     const PLACES: usize = 16;
     let mut words = Vec::new();
     let mut known = 0;
@@ -46,7 +46,7 @@ fn line(row: &Row, file: &str) -> String {
         match reading {
             None => words.push("0".to_owned()),
             Some((None, _)) => break,
-            // No limit is written as 0 here.
+            // These files write "no limit" as 0.
             Some((Some(u64::MAX), def)) if def.unit == Limit::NAME => {
                 words.push("0".to_owned());
                 known = at;

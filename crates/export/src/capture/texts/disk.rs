@@ -8,7 +8,7 @@ use timeline::{EntityRow, SignalId};
 
 use super::{Texts, leading, push, raw};
 
-/// The numbers behind a disk's name; unused ones (merged requests, discards) are 0.
+/// The numbers after a disk's name; unused ones (merged requests, discards) are 0.
 const NUMBERS: [Option<SignalId>; 16] = [
     Some(DISK_READS.id()),
     None,

@@ -1,4 +1,4 @@
-//! What changes rarely: tunables, nodes, disks, mounts.
+//! Facts that rarely change: tunables, nodes, disks, mounts.
 
 use probe::octal;
 use timeline::Facts;
@@ -6,7 +6,7 @@ use timeline::facts::{self, CgroupMode, Change};
 
 use super::Texts;
 
-/// The texts of what was known at the beginning.
+/// Returns the texts of the facts at the start.
 pub(in crate::capture) fn known(known: &Facts) -> Texts {
     let first = |fact: &facts::Fact| {
         let mut changes = known.changes().iter();
@@ -38,21 +38,21 @@ pub(in crate::capture) fn known(known: &Facts) -> Texts {
     texts
 }
 
-/// The texts of what changed.
+/// Returns the texts of new values.
 pub(in crate::capture) fn changed<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
     changes
         .map(|change| (change.fact.file.to_owned(), change.to.clone()))
         .collect()
 }
 
-/// The texts of what had not changed yet.
+/// Returns the texts of values that were read before a change.
 pub(in crate::capture) fn unchanged<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
     changes
         .map(|change| (change.fact.file.to_owned(), change.from.clone()))
         .collect()
 }
 
-/// What memory file systems there are, and which version of cgroups.
+/// Returns the mounts that show memory file systems and the cgroup version.
 fn mounts(known: &Facts) -> String {
     let in_memory = known.memory_mounts.iter().map(|mount| {
         let size = mount

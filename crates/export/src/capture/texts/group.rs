@@ -1,4 +1,4 @@
-//! Cgroups, in the files of the version that the host has.
+//! Cgroups, in the files of the host's cgroup version.
 
 use probe::CgroupFiles;
 use timeline::facts::CgroupMode;
@@ -9,7 +9,7 @@ use super::{Texts, host, pair, push};
 
 const UNIFIED: &str = "/sys/fs/cgroup/**/";
 
-/// Writes a group's files.
+/// Writes the files of a cgroup.
 pub(super) fn write(group: &EntityRow, mode: CgroupMode, texts: &mut Texts) {
     let group_path = group.key.trim_end_matches('/');
     let (mount, unified) = match mode {
@@ -25,7 +25,7 @@ pub(super) fn write(group: &EntityRow, mode: CgroupMode, texts: &mut Texts) {
             push(texts, &format!("{mount}{group_path}/{name}"), &line);
         }
     }
-    // A host that runs both versions has them in the unified hierarchy.
+    // A host with both versions has these files in the unified hierarchy.
     for file in [CGROUP_MEMORY_PRESSURE, CGROUP_IO_PRESSURE] {
         if let Some(name) = file.strip_prefix(UNIFIED) {
             let path = format!("{unified}{group_path}/{name}");
@@ -35,7 +35,7 @@ pub(super) fn write(group: &EntityRow, mode: CgroupMode, texts: &mut Texts) {
 }
 
 fn in_v1(signal: SignalId, raw: u64) -> Option<(&'static str, String)> {
-    /// How the kernel writes that there is no limit, with pages of 4 KiB.
+    /// The kernel's "no limit" with pages of 4 KiB.
     const NO_LIMIT: u64 = 0x7fff_ffff_ffff_f000;
     let (name, field) = CgroupFiles::place_in_v1(signal)?;
     let line = match field {
@@ -51,7 +51,7 @@ fn in_v2(signal: SignalId, raw: u64) -> Option<(&'static str, String)> {
     let line = match name {
         "memory.stat" | "memory.events" => pair(def, raw),
         "memory.pressure" | "io.pressure" => return None,
-        // No limit has the largest number there is.
+        // The largest number stands for no limit.
         _ if raw == u64::MAX => "max\n".to_owned(),
         _ => format!("{raw}\n"),
     };

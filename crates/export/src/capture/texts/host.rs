@@ -1,4 +1,4 @@
-//! Host files of several numbers a line: `/proc/stat`, `/proc/net/sockstat`, pressure, and those of [`columns`].
+//! Host files with several numbers a line: `/proc/stat`, `/proc/net/sockstat`, pressure, and those of [`columns`].
 
 use timeline::Row;
 use timeline::signals::{
@@ -7,7 +7,7 @@ use timeline::signals::{
 
 use super::{Texts, columns, leading, push, raw};
 
-/// Writes them.
+/// Writes these files.
 pub(super) fn write(host: &Row, texts: &mut Texts) {
     stat(host, texts);
     for (protocol, signal) in [("TCP", TCP_MEM), ("UDP", UDP_MEM)] {
@@ -25,7 +25,7 @@ pub(super) fn write(host: &Row, texts: &mut Texts) {
     columns::host(host, texts);
 }
 
-/// The catalogue has the columns of the line `cpu` in the kernel's order.
+/// Writes `/proc/stat`. The catalogue has the columns of the line `cpu` in the kernel's order.
 fn stat(host: &Row, texts: &mut Texts) {
     let is_column = |field: &&str| field.starts_with("cpu ");
     let all = || field_of(STAT).map(|(field, signal, _)| (field, raw(host, signal)));
@@ -41,7 +41,7 @@ fn stat(host: &Row, texts: &mut Texts) {
     }
 }
 
-/// `some avg10=0.00 … total=7`; averages only where they were read.
+/// Writes lines `some avg10=0.00 … total=7`; averages only if they were read.
 pub(super) fn pressure(row: &Row, file: &'static str, path: &str, texts: &mut Texts) {
     for who in ["some", "full"] {
         let mut line = who.to_owned();

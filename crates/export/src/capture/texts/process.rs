@@ -9,7 +9,7 @@ use units::{Bytes, Count, Pages, Ticks, Unit as _};
 
 use super::{Texts, field, push};
 
-/// What the catalogue adds, so that -1000 is a number like the others.
+/// Offset by which the catalogue makes `oom_score_adj` positive: -1000 becomes 0.
 const OOM_ADJ_ZERO: i64 = 1000;
 
 /// Writes a process; its key is `PID@START`.
@@ -22,7 +22,7 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
         let name: String = process.label.chars().filter(|c| !c.is_control()).collect();
         push(texts, &path("status"), &format!("Name:\t{name}\n"));
         if let Some(resident) = process.row.get(PROC_RSS) {
-            // Only the second number has a reader.
+            // Only the second number is read by a parser.
             let pages = resident.get();
             push(
                 texts,
@@ -50,8 +50,8 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
     }
 }
 
-/// `stat`, where all is known that has a reader up to the field that the oldest kernels end with. The other fields,
-/// which have none, are 0.
+/// Writes `stat` if all fields are known that parsers read, up to the last field of the oldest kernels. Other fields
+/// are 0.
 fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
     let row = &process.row;
     let start: u64 = start.parse().ok().filter(|start| *start > 0)?;
@@ -80,7 +80,7 @@ fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
     ))
 }
 
-/// The path by which a service is recognised. A container of LXC has any name; its parent identifies it.
+/// Returns a path by which the service is recognised. An LXC container may have any name, so its parent identifies it.
 fn cgroup(service: &str) -> String {
     let is_known_by_itself = [".service", ".scope", ".slice"]
         .iter()

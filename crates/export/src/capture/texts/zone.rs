@@ -30,7 +30,7 @@ pub(super) fn write(zone: &EntityRow, texts: &mut Texts) {
     }
 }
 
-/// A line for each reading, as the kernel sets them.
+/// Writes a line for each reading, in the kernel's format.
 fn block(zone: &EntityRow) -> String {
     let mut text = String::new();
     for signal in [
@@ -51,7 +51,7 @@ fn block(zone: &EntityRow) -> String {
             ));
         }
     }
-    // Of a list, the largest is what was read; of per-CPU lists, their sum.
+    // Readings are the largest of a list, and the sum of per-CPU lists.
     if let Some(pages) = zone.row.get(ZONE_PROTECTION) {
         text.push_str(&format!("        protection: ({})\n", pages.get()));
     }

@@ -1,4 +1,4 @@
-//! Checks the figures of a row: no part exceeds the total, and the parts add up to it as in one of the versions of procps.
+//! Checks the figures of a row: no part exceeds the total, and the parts add up to it as in some version of procps.
 
 use crate::text::figure::PrintedFigure;
 
@@ -11,8 +11,8 @@ pub(super) struct RowFault {
     pub(super) keep: &'static [&'static str],
 }
 
-/// With the right columns a sum misses the total by less: figures are not read at one instant, and versions differ in what
-/// is used. Shifted columns miss by more.
+/// A sum of the right columns misses the total by less than 5 %: figures are not read at one instant, and versions
+/// differ in what counts as used. Shifted columns miss by more.
 const TOLERANCE: f64 = 0.05;
 
 /// Checks a row of RAM; `None` if it is plausible. A truncated row need not add up.

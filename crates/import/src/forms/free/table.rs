@@ -67,7 +67,7 @@ const SWAP: [&str; 8] = [
 /// Other rows: sums and parts.
 const OTHERS: [&str; 5] = ["-/+ buffers/cache", "-/+", "Low", "High", "Total"];
 
-/// More than the heading and rows of one table.
+/// At most 12 lines, more than the heading and rows of one table.
 const MOST_LINES: usize = 12;
 
 impl<'a> FreeTable<'a> {

@@ -1,7 +1,7 @@
 //! Finds the kernel file that names and values are from: the one that has most of the names.
 //!
-//! Some names are in several files (`pgfault`, `shmem`, `AnonHugePages`), and some are common words (`Cached`, `Active`):
-//! those alone decide nothing.
+//! Some names are in several files (`pgfault`, `shmem`, `AnonHugePages`), and some are common words (`Cached`,
+//! `Active`): neither decides alone.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -217,8 +217,8 @@ impl FieldFile {
         self.is_in_kib() && !is_count && matches!(pair.value, FieldValue::Plain(_))
     }
 
-    /// The line in the notation of the kernel, and its rounding error in bytes. Sizes without a unit count `default` bytes.
-    /// `None` if the value does not fit the file.
+    /// The line in the notation of the kernel, and its rounding error in bytes. Sizes without a unit count `default`
+    /// bytes. `None` if the value does not fit the file.
     pub(super) fn line(self, pair: &FieldPair<'_>, default: Option<f64>) -> Option<(String, f64)> {
         let name = pair.name;
         let is_count = |name: &str| name.starts_with("HugePages_");

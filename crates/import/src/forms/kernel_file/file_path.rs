@@ -10,7 +10,7 @@ use timeline::signals;
 /// An unknown cgroup.
 pub(super) const UNNAMED_CGROUP: &str = "(pasted cgroup)";
 
-/// Further paths of a command are ignored: each one costs time on every line.
+/// At most 32 paths of a command, as each costs time on every line.
 const MOST_PATHS: usize = 32;
 
 /// The paths of kernel files that a command shows, in its order: `cat /proc/meminfo /proc/vmstat`.

@@ -1,5 +1,5 @@
-//! Names and values in any notation: `MemFree:  349408 kB`, `pswpin 12`, `MemFree=12kB`, several on a line, in a Markdown
-//! table, as members of JSON.
+//! Names and values in any notation: `MemFree:  349408 kB`, `pswpin 12`, `MemFree=12kB`, several on a line, in a
+//! Markdown table, as members of JSON.
 
 use std::borrow::Cow;
 

@@ -5,11 +5,11 @@ use super::shape::{self, FileShape};
 use super::{KernelFileReader, file_path, is_prompt, pairs};
 use crate::block::{BlockReader, TextBlock};
 
-/// Other lines between two fields (`…`, `[snip]`).
+/// At most 2 other lines between two fields (`…`, `[snip]`).
 const MOST_BETWEEN: usize = 2;
-/// Unknown fields at the start of a truncated text.
+/// At most 4 unknown fields at the start of a truncated text.
 const MOST_BEFORE_KNOWN: usize = 4;
-/// Lines that decide which file it is.
+/// At most 64 lines decide which file it is.
 const MOST_LOOKED_AT: usize = 64;
 
 /// Lines with their path before them, as `grep` prints several files.
@@ -143,7 +143,7 @@ pub(super) fn in_command(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(reader.finish(&what, at))
 }
 
-/// It has only the line `full`, and no signal.
+/// This file has only the line `full`, and no signal.
 const IRQ: &str = "/proc/pressure/irq";
 
 /// Newer kernels have `irq` between the other files of `/proc/pressure/*`: seven lines, not six.
@@ -259,7 +259,7 @@ fn repeated(
     to: usize,
 ) {
     let all = reader.input.lines;
-    // These repeat their lines.
+    // Lines of these files may repeat the key of the first.
     if matches!(
         shape,
         FileShape::Smaps | FileShape::Fields | FileShape::Pagetypeinfo

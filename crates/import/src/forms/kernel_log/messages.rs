@@ -22,9 +22,9 @@ pub(super) struct LogMessages<'a> {
 }
 
 impl<'a> LogMessages<'a> {
-    /// Longest joined line.
+    /// At most 4,096 bytes of a joined line.
     const MOST_BYTES: usize = 4096;
-    /// The line of a zone (600 characters) has nine pieces in a mail of 72 columns.
+    /// At most 12 pieces of a line: that of a zone (600 characters) has nine in a mail of 72 columns.
     const MOST_PIECES: usize = 12;
 
     pub(super) fn new(lines: &'a [&'a str]) -> Self {
@@ -53,8 +53,8 @@ impl<'a> LogMessages<'a> {
         self.stamp.clone().filter(|_| self.wall.is_none())
     }
 
-    /// Joins a broken line with the next ones: those have no prefix, are no message themselves, and complete a message of a
-    /// report. The longest such message is taken.
+    /// Joins a broken line with the next ones: those have no prefix, are no message themselves, and complete a message
+    /// of a report. The longest such message is taken.
     fn joined(&mut self, text: Cow<'a, str>, is_prefixed: bool) -> Cow<'a, str> {
         if !may_be_broken(&text) {
             return text;
@@ -91,12 +91,12 @@ impl<'a> LogMessages<'a> {
     }
 }
 
-/// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a cgroup are
-/// lines of their own.
+/// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a
+/// cgroup are lines of their own.
 fn may_be_broken(line: &str) -> bool {
     let is_long = || marks::LONG.iter().any(|mark| line.contains(mark));
     let is_of_report = line.starts_with('[') || is_candidate(line);
-    // `adj=` is the last field.
+    // After `adj=`, the last field, the line is complete.
     if line.contains("oom-killer: ") && line.contains("adj=") && is_line(line) {
         return false;
     }
@@ -119,7 +119,7 @@ impl<'a> Iterator for LogMessages<'a> {
         let message = prefix::message(line);
         self.at += 1;
         self.wall = self.wall.or(message.wall);
-        // Messages after the report may have a stamp if it has none.
+        // If the report has no stamp, a message after it may have one.
         if self.ends.is_empty() {
             self.stamp = message.stamp;
         }

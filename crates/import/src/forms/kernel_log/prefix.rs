@@ -19,9 +19,9 @@ pub(super) struct LogMessage<'a> {
     pub(super) stamp: Option<LogStamp>,
 }
 
-/// Enough for level, date, host, name, stamp, caller.
+/// At most 8 parts of a prefix: enough for level, date, host, name, stamp, caller.
 const MOST_PARTS: usize = 8;
-/// Longest prefix up to `kernel: `.
+/// At most 160 characters of a prefix up to `kernel: `.
 const MOST_PREFIX: usize = 160;
 
 /// Removes the prefix of a line.
@@ -88,7 +88,7 @@ fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
 fn named(text: &str) -> Option<(&str, &str)> {
     let (before, rest) = text.split_once("kernel: ")?;
     let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
-    // A sentence of the kernel is longer.
+    // A longer text is a sentence of the message itself.
     let is_prefix = before.len() < MOST_PREFIX && before.split_whitespace().count() <= 8;
     (is_word && is_prefix).then_some((before, rest))
 }
@@ -139,7 +139,7 @@ fn container(text: &str) -> Option<&str> {
     .then_some(rest)
 }
 
-/// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and the caller `[ T1598]` after them. Reports have PIDs in brackets, too.
+/// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and a caller `[ T1598]`. Reports have PIDs in brackets, too.
 fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let inner = inner.trim();

@@ -44,8 +44,8 @@ fn digits(text: &str) -> impl Iterator<Item = u32> + '_ {
     parts.filter_map(|part| part.parse().ok())
 }
 
-/// A date in the format of a locale. `03/04/26` is ambiguous: month first, as sar prints it by default; `03.04.26` is day
-/// first.
+/// A date in the format of a locale. `03/04/26` is ambiguous: month first, as sar prints it by default; `03.04.26` is
+/// day first.
 fn date(text: &str) -> Option<Date> {
     let text = text.trim();
     let mut parts = digits(text);

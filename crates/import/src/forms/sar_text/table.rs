@@ -61,8 +61,8 @@ impl SarTable {
         self.columns.len()
     }
 
-    /// Reads a row; `None` if the words are no row of this table. A truncated row has fewer words, and the last one may be
-    /// truncated, too.
+    /// Reads a row; `None` if the words are no row of this table. A truncated row has fewer words, and its last one
+    /// may be truncated, too.
     pub(super) fn row<'w>(&self, words: &[&'w str]) -> Option<SarRow<'w>> {
         let figures = words.iter().zip(&self.columns).enumerate();
         let is_figure = |(at, word): (usize, &&str)| Some(at) != self.entity && is_figure(word);

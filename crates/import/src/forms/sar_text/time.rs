@@ -107,7 +107,7 @@ pub(super) struct TableDays {
 }
 
 impl TableDays {
-    /// A longer step over midnight is none: the times are of another table.
+    /// The longest step over midnight; a longer one means that the times are of another table.
     const LONGEST_STEP: i64 = DAY / 2;
 
     /// Seconds from the midnight before the table to its next line. `None` if time went back.

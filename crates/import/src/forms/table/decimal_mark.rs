@@ -1,7 +1,7 @@
 //! Decides whether `1,925` in a column is 1925 or 1.925.
 //!
-//! Often the other cells show it: in `0,955` and `7.746,125` the comma is the decimal mark, in `1,234,567` it is not. If
-//! nothing decides, the column is not used: it would be wrong by a factor of a thousand.
+//! Often the other cells show it: in `0,955` and `7.746,125` the comma is the decimal mark, in `1,234,567` it is not.
+//! If nothing decides, the column is not used: it could be wrong by a factor of a thousand.
 
 use crate::text::figure::{MIB, PrintedFigure};
 
@@ -118,8 +118,8 @@ impl MarksSeen {
         }
     }
 
-    /// The decimal mark of a column of sizes in `unit` bytes; `table` are the marks of all columns. `None` if it is unknown
-    /// or cells contradict each other.
+    /// The decimal mark of a column of sizes in `unit` bytes; `table` has the marks of all columns. `None` if it is
+    /// unknown or cells contradict each other.
     pub(super) fn decimals(
         mut self,
         table: Self,

@@ -52,7 +52,7 @@ pub(super) struct TableHeader {
 }
 
 impl TableHeader {
-    /// Longer lines are not headers.
+    /// At most 4,000 bytes of a header.
     const HEADER_BYTES_MAX: usize = 4000;
 
     /// Reads a header; `None` if none of its words clearly means memory. `has_unit`: the heading above has a unit.

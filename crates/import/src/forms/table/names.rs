@@ -1,7 +1,7 @@
 //! The meaning of the head of a column: which signal, in which unit, as a level, a total or a rate.
 //!
-//! Names are compared without case and punctuation: `MemAvailable`, `mem_available` and `mem.available` are equal. Common
-//! words (`free`, `cached`) mean memory only together with other evidence.
+//! Names are compared without case and punctuation: `MemAvailable`, `mem_available` and `mem.available` are equal.
+//! Common words (`free`, `cached`) mean memory only together with other evidence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Options on the command line of `vmstat`: the unit of its sizes, the interval, and whether its heading may be missing.
+//! Options on the command line of `vmstat`: unit of sizes, interval, and whether the heading may be missing.
 
 use units::Span;
 

@@ -32,15 +32,15 @@ const COLUMNS: [&str; 18] = [
     "r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs", "us", "sy",
     "id", "wa", "st", "gu",
 ];
-/// Swapped-out tasks, in Linux 2.4.
+/// The column of swapped-out tasks, in Linux 2.4.
 const OLD_COLUMNS: [&str; 1] = ["w"];
-/// With `-a` instead of buff and cache.
+/// The columns that `-a` prints instead of buff and cache.
 const ACTIVE: [&str; 2] = ["inact", "active"];
 /// Index of the first share of CPU time in rows without a heading.
 const FIRST_SHARE: usize = 12;
 /// A heading after fewer rows starts another run, in which the first row is an average since boot.
 const SHORTEST_PAGE: usize = 10;
-/// Tasks, swap and free memory.
+/// At least 4 figures a row: tasks, swap and free memory.
 const FEWEST: usize = 4;
 
 impl<'a> VmstatRows<'a> {

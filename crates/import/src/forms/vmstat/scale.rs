@@ -1,5 +1,5 @@
-//! Guesses the unit of `vmstat`'s sizes if its command line was not pasted: by other blocks about the same memory, else by
-//! the figures themselves.
+//! Guesses the unit of `vmstat`'s sizes if its command line was not pasted: by other blocks about the same memory,
+//! else by the figures themselves.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::text::figure::{self, KIB};
 
 const MIB: SizeUnit = SizeUnit::new("MiB, by the size", figure::MIB);
 const BYTES: SizeUnit = SizeUnit::new("bytes, by the size", 1.0);
-/// If nothing decides.
+/// The unit if nothing decides.
 const ASSUMED: SizeUnit = SizeUnit::new("KiB, assumed", KIB);
 
-/// Rows that are checked.
+/// At most 64 rows are checked.
 const ROWS: usize = 64;
 /// This many different sizes are not whole pages of 4 KiB by chance.
 const ROWS_ENOUGH: usize = 6;

@@ -1,4 +1,4 @@
-//! `vmstat -s`: sizes and totals since boot, one per line: `4020152 K total memory`, or as pairs: `total_memory 4020152`.
+//! `vmstat -s`: sizes and totals since boot, one a line: `4020152 K total memory`, or paired: `total_memory 4020152`.
 
 use timeline::signals::{
     CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_NICE, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM, CPU_USER, FORKS,
@@ -15,7 +15,7 @@ use crate::forms::Form;
 use crate::forms::size_unit::{SLAB_IN_CACHE, SizeUnit};
 use crate::text::figure::{KIB, PrintedFigure, raw};
 
-/// A form of its own: totals may be of one time with the first row of a series.
+/// A separate form, so that totals and the first row of a series can be of one time.
 pub(in crate::forms) const FORM: Form = Form {
     name: "vmstat -s",
     read,

@@ -1,4 +1,4 @@
-//! The exporter that the arguments ask for.
+//! Chooses the exporter for the arguments.
 
 use ::export::{Capture, Csv, Exporter, MetricNaming, OpenMetrics};
 use anyhow::bail;
@@ -6,10 +6,10 @@ use timeline::Entity;
 
 use crate::cli::{ExportArgs, ExportFormat, MetricNames};
 
-/// What writes a file; `None` for Parquet, which is several.
+/// Returns the exporter of a file; `None` for Parquet, which is several files.
 ///
 /// # Errors
-/// Where options do not fit the format.
+/// If options do not fit the format.
 pub(super) fn exporter(args: &ExportArgs) -> anyhow::Result<Option<Box<dyn Exporter>>> {
     if args.all && args.format != ExportFormat::Openmetrics {
         bail!("--all is for --format openmetrics; the other formats have all samples");

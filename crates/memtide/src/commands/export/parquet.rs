@@ -8,7 +8,7 @@ use units::Span;
 
 use crate::output::Output;
 
-/// Writes a source's tables below `directory`, which must not be there or be empty; it appears when all are whole.
+/// Writes a source's tables below `directory`, which must be absent or empty; it appears when all tables are complete.
 pub(crate) fn write(
     opened: &Source,
     from: &Path,

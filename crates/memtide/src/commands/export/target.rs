@@ -13,21 +13,21 @@ use report::plain::escape;
 /// The output.
 pub(crate) enum OutputTarget {
     Stdout,
-    /// A device or a pipe, which exists and cannot be replaced.
+    /// A device or a pipe, which cannot be replaced.
     Stream(PathBuf),
     File(PathBuf),
 }
 
 impl OutputTarget {
-    /// `-` is standard output.
+    /// The output at a path; `-` is standard output.
     ///
     /// # Errors
-    /// Where there is a file that must not be overwritten.
+    /// If the file exists and must not be overwritten.
     pub(crate) fn new(path: &Path, force: bool) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
-        // A link is followed: what it names is written.
+        // A link is followed: its target is written.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match std::fs::metadata(&path) {
             Err(_) => Ok(Self::File(path)),
@@ -45,7 +45,7 @@ impl OutputTarget {
         matches!(self, Self::Stdout)
     }
 
-    /// Writes; a file is renamed into place when all of it is on disk, compressed as its name says.
+    /// Writes the output, compressed as its name says; a file is renamed into place when it is complete on disk.
     pub(crate) fn write<T>(
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
@@ -63,7 +63,7 @@ impl OutputTarget {
     }
 }
 
-/// Human-readable.
+/// As shown in messages.
 impl fmt::Display for OutputTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -89,10 +89,10 @@ fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> 
     };
     let file = tempfile::Builder::new()
         .prefix(".memtide-export-")
-        // As any file that a program makes: the user's mask takes off the rest.
+        // The permissions of any new file: the umask removes the rest.
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(directory)
-        // Its message names the temporary file; the caller names the file.
+        // The library's message names the temporary file; the caller adds the file's name.
         .map_err(|error| {
             let why = format!("{}: {}", directory.display(), error.kind());
             io::Error::new(error.kind(), why)

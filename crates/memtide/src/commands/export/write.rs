@@ -26,7 +26,7 @@ pub(crate) fn write(
     }
     match target.write(|out| format.export(opened, picks, out)) {
         Ok(exported) => say(&exported, opened, format, target, output),
-        // A reader that went away (`| head`) is no error.
+        // A closed pipe (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) if error.kind() == ErrorKind::Unsupported => {
             bail!("{}: {error}", opened.origin.name)

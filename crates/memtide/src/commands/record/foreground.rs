@@ -1,4 +1,4 @@
-//! Recording until SIGTERM or Ctrl-C: puts sampler, housekeeper and store together.
+//! Records until SIGTERM or Ctrl-C: connects sampler, housekeeper and store.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) fn run(
     let control = Control::default();
     listen(&control).context("cannot listen for signals")?;
     let health = Arc::new(Health::default());
-    // Before threads are started, which inherit it.
+    // Threads inherit privileges, so this precedes them.
     let mut privileges = privilege::claim();
     let root = Root::default();
     let (identity, facts) = host(&root);
@@ -49,7 +49,7 @@ pub(super) fn run(
     let (outbox, inbox) = sync_channel(INBOX);
     let settings = settings(args, processes);
     let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
-    // When all is open: what opening took for a moment must not stay, and what is locked does.
+    // Memory is locked when all is open: locked pages stay, and what opening used for a moment must not.
     privileges.insert(0, privilege::lock_memory());
     health.set_privileges(privileges);
     let status_line = StatusLine::start(args, &recording, &health, &control, output);
@@ -62,7 +62,7 @@ pub(super) fn run(
     Ok(Exit::Ok)
 }
 
-/// Also an event of the recording; here for the user who starts the next recorder.
+/// Returns a warning that the last recorder was cut short; the recording also has an event of it.
 fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
     let at = last.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
     let after = at.map_or_else(String::new, |at| {
@@ -91,9 +91,9 @@ fn settings(args: &RecordArgs, processes: Option<Span>) -> Settings {
     }
 }
 
-/// SIGTERM and Ctrl-C end the recorder in good order, a second Ctrl-C at once; SIGHUP seals what there is.
+/// SIGTERM and Ctrl-C end the recorder in good order, a second Ctrl-C at once; SIGHUP seals what is recorded so far.
 fn listen(control: &Control) -> std::io::Result<()> {
-    // In this order: the second press finds what the first has set.
+    // In this order each Ctrl-C is checked before it sets the flag, so only the second one ends memtide at once.
     let pressed = Arc::new(AtomicBool::new(false));
     flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&pressed))?;
     flag::register(SIGINT, pressed)?;
@@ -104,7 +104,7 @@ fn listen(control: &Control) -> std::io::Result<()> {
     Ok(())
 }
 
-/// This host's identity and facts.
+/// Returns this host's identity and facts.
 fn host(root: &Root) -> (HostIdentity, Facts) {
     let mut facts = Facts::default();
     host_facts::read(root, probe::now().boot, &mut facts);
@@ -113,7 +113,7 @@ fn host(root: &Root) -> (HostIdentity, Facts) {
 }
 
 fn options(args: &RecordArgs) -> WriterOptions {
-    // A program that is replaced while it runs has its path all the same, and an old head is sealed by the new one.
+    // A program that is replaced while it runs keeps its path, and the new program can seal the old head.
     let sealer = std::env::current_exe().ok().map(|program| {
         let options = ["record", "--seal"].map(OsString::from);
         std::iter::once(program.into_os_string())

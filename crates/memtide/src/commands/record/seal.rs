@@ -1,4 +1,4 @@
-//! `memtide record --seal DIR`: the recorder's child that makes segments of full head files, and gives way to everybody.
+//! `memtide record --seal DIR`: the recorder's child that makes segments of full head files, at the lowest priority.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
     for problem in &sealed.problems {
         output.warn(&format!("{}: {problem}", directory.display()));
     }
-    // The caller has to know that it must be tried again.
+    // The exit code says that sealing must be tried again.
     Ok(if sealed.left.is_empty() {
         Exit::Ok
     } else {
@@ -19,8 +19,8 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
     })
 }
 
-/// It inherits the recorder's precedence and its protection from the OOM killer. What it does can be done again, so it is
-/// the first to wait and the first to die. Both are always allowed; where not, it seals all the same.
+/// Gives up the recorder's priority and its protection from the OOM killer: sealing can be repeated, so this process is
+/// the first to wait and to be killed. Both calls are always allowed; if one fails, sealing goes on.
 fn give_way() {
     let _ = rustix::process::setpriority_process(None, 19);
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

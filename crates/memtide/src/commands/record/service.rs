@@ -1,5 +1,5 @@
-//! `memtide record --install` and `--uninstall`: the recorder as a systemd service. Both print what they do, are idempotent, and
-//! change no unit that memtide did not write.
+//! `memtide record --install` and `--uninstall`: the recorder as a systemd service. Both print what they do, are
+//! idempotent, and change no unit that memtide did not write.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 const NAME: &str = "memtide.service";
-/// sd_booted(3): there is systemd where this is.
+/// sd_booted(3): systemd runs if this directory exists.
 const BOOTED: &str = "/run/systemd/system";
 
 pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -87,14 +87,14 @@ pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> 
     Ok(Exit::Ok)
 }
 
-/// A unit's file and how to talk about it.
+/// A unit's file and the systemd instance that runs it.
 struct Service {
     owner: SystemdInstance,
     path: PathBuf,
 }
 
 impl Service {
-    /// The system's for root, else the user's own.
+    /// Returns the system's service for root, else the user's own.
     fn of_caller() -> anyhow::Result<Self> {
         if probe::host_facts::user_is_root() {
             let path = Path::new("/etc/systemd/system").join(NAME);
@@ -112,7 +112,7 @@ impl Service {
         })
     }
 
-    /// The text of the unit that is there, if it is ours.
+    /// Returns the text of the installed unit, if memtide wrote it.
     fn ours(&self) -> anyhow::Result<Option<String>> {
         let path = self.path.display();
         match std::fs::read_to_string(&self.path) {
@@ -142,7 +142,7 @@ impl Service {
             .collect()
     }
 
-    /// `restart` rather than `start`: one that runs takes the new unit.
+    /// Uses `restart`, not `start`, so that a running service takes the new unit.
     fn steps_to_install(&self) -> Vec<Vec<String>> {
         vec![
             self.systemctl(&["daemon-reload"]),
@@ -176,7 +176,7 @@ fn run(step: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Root runs this program from now on, so no other user should be able to replace it.
+/// Warns if another user could replace this program, which root will run.
 fn warn_of_others(unit: &SystemdUnit, output: &Output) {
     use std::os::unix::fs::MetadataExt;
     let is_others = |path: &Path| {
@@ -191,7 +191,7 @@ fn warn_of_others(unit: &SystemdUnit, output: &Output) {
     }
 }
 
-/// What would end the recorder unintentionally.
+/// Warns of what would end the recorder unintentionally.
 fn warn_of_places(unit: &SystemdUnit, output: &Output) {
     if let Some(why) = does_not_stay(&unit.program) {
         output.warn(&format!(
@@ -206,7 +206,7 @@ fn warn_of_places(unit: &SystemdUnit, output: &Output) {
     }
 }
 
-/// Why a program may be gone at the next start.
+/// Returns why a program may be missing at the next start.
 fn does_not_stay(program: &Path) -> Option<&'static str> {
     let is_below = |places: &[&str]| places.iter().any(|place| program.starts_with(place));
     if is_below(&["/tmp", "/var/tmp", "/dev/shm", "/run"]) {
@@ -218,7 +218,7 @@ fn does_not_stay(program: &Path) -> Option<&'static str> {
     }
 }
 
-/// Options that differ from the defaults.
+/// Returns the options that differ from the defaults.
 fn options(args: &RecordArgs) -> Vec<String> {
     let mut options = Vec::new();
     let mut push = |name: &str, value: String| options.extend([name.to_owned(), value]);
@@ -247,7 +247,7 @@ fn options(args: &RecordArgs) -> Vec<String> {
     options
 }
 
-/// The configuration directory of the user: `$XDG_CONFIG_HOME` or `~/.config`.
+/// Returns the user's configuration directory: `$XDG_CONFIG_HOME` or `~/.config`.
 fn config_home() -> Option<PathBuf> {
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(PathBuf::from);

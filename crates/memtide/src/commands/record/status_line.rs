@@ -1,5 +1,5 @@
-//! The state of a running recorder: a line on a terminal, warnings in the journal, notifications to systemd. A thread of its
-//! own, as a terminal or a journal may block.
+//! Shows the state of a running recorder: a line on a terminal, warnings in the journal, notifications to systemd. It
+//! has its own thread, as a terminal or a journal may block.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use crate::cli::RecordArgs;
 use crate::journal::Supervisor;
 use crate::output::{self, Output};
 
-/// The running thread.
+/// The thread that shows the state.
 pub(super) struct StatusLine {
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
     view: View,
 }
 
-/// What it reads.
+/// The state that the thread reads.
 #[derive(Clone)]
 struct View {
     directory: PathBuf,
@@ -81,7 +81,7 @@ impl StatusLine {
     pub(super) fn stop(mut self, in_good_order: bool) {
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic is on stderr already.
+            // Its panic was already printed on stderr.
             let _ = thread.join();
         }
         if self.view.is_terminal && in_good_order {
@@ -105,7 +105,7 @@ impl View {
             self.tell_disk(&mut disk, bar.as_ref());
             if let Some(bar) = &bar {
                 bar.set_message(self.line(size.of(&self.directory)));
-                // Its terminal was closed: no user is left to end it, and SIGHUP only seals.
+                // The terminal was closed: no user can end the recorder, and SIGHUP only seals.
                 if !std::io::stderr().is_terminal() {
                     self.control.stop.store(true, Relaxed);
                 }
@@ -134,7 +134,7 @@ impl View {
         }
     }
 
-    /// Warns when samples cannot be written, and notes when they can be again.
+    /// Warns when samples cannot be written, and notes when writing works again.
     fn tell_disk(&self, before: &mut DiskState, bar: Option<&ProgressBar>) {
         let state = self.monitor.state();
         if state.disk == *before {
@@ -204,7 +204,7 @@ impl View {
     }
 }
 
-/// The size of the recording, read rarely.
+/// The size of the recording, measured rarely.
 #[derive(Default)]
 struct RecordingSize(Option<(Instant, Option<Bytes>)>);
 
@@ -232,7 +232,7 @@ struct Notified {
 }
 
 impl Notified {
-    /// Ready with the first sample; alive as long as more follow.
+    /// Notifies `READY=1` with the first sample, and keep-alives while further samples follow.
     fn notify(&mut self, supervisor: &Supervisor, view: &View) {
         let samples = view.health.figures().samples;
         if samples == self.samples {

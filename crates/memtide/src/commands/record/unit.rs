@@ -1,4 +1,4 @@
-//! The systemd unit of the recorder, as text: what it may do, and for which file each right is.
+//! The systemd unit of the recorder, as text: its permissions, and the file that needs each.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(super) enum SystemdInstance {
     User,
 }
 
-/// What a unit is written from.
+/// The contents of a unit.
 #[derive(Debug)]
 pub(super) struct SystemdUnit {
     pub(super) owner: SystemdInstance,
@@ -22,12 +22,12 @@ pub(super) struct SystemdUnit {
     pub(super) program: PathBuf,
     /// Where it records.
     pub(super) directory: PathBuf,
-    /// Options that are not the defaults, each with its value.
+    /// Options that differ from the defaults, each with its value.
     pub(super) options: Vec<String>,
 }
 
 impl SystemdUnit {
-    /// The file's text.
+    /// Returns the unit file's text.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "{MARK}, and removed by `memtide record --uninstall`.\n\
@@ -73,7 +73,7 @@ impl SystemdUnit {
         text
     }
 
-    /// Directories that it may write, and its view of the file system.
+    /// Returns the directories that it may write, and its view of the file system.
     fn place(&self) -> String {
         let mut text = match self.directory.strip_prefix("/var/lib") {
             Ok(name) if name.components().count() == 1 => format!(
@@ -90,7 +90,7 @@ impl SystemdUnit {
     }
 }
 
-/// For the recorder of root and of users.
+/// Settings of both root's and users' recorders.
 const COMMON: &str = "\
 # SIGHUP makes a file of what is recorded so far.
 ExecReload=/bin/kill -HUP $MAINPID
@@ -127,7 +127,7 @@ SystemCallErrorNumber=EPERM
 RestrictAddressFamilies=AF_UNIX
 ";
 
-/// What the system's recorder sees. Some common hardening settings are absent on purpose.
+/// The file system of the system's recorder. Some common hardening settings are absent on purpose.
 const PLACE: &str = "\
 ProtectSystem=strict
 # Read-only rather than hidden: hiding mounts a tmpfs, which would be recorded as one of the host's, and covers real ones.
@@ -173,7 +173,7 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// Escapes what systemd would replace: `%` begins a specifier, `$` a variable.
+/// Escapes characters that systemd would expand: `%` begins a specifier, `$` a variable.
 fn escaped(text: &str) -> String {
     text.replace('%', "%%").replace('$', "$$")
 }

@@ -1,15 +1,16 @@
-//! The kernel's tasks by a BPF iterator: every process with all of its memory by kind, for a tenth of what files cost.
+//! The kernel's tasks from a BPF iterator: every process with all of its memory by kind, for a tenth of the cost of
+//! files.
 //!
-//! Needs Linux 5.8, the kernel's types (`/sys/kernel/btf/vmlinux`), root or CAP_BPF and CAP_PERFMON, and the initial PID
-//! namespace. The program (`bpf/tasks.bpf.c`) is loaded once by aya; what remains of that is one file descriptor. A read
-//! goes through the table of PIDs without locks on processes or their memory.
+//! Needs Linux 5.8, the kernel's type information (`/sys/kernel/btf/vmlinux`), root or CAP_BPF and CAP_PERFMON, and the
+//! initial PID namespace. aya loads the program (`bpf/tasks.bpf.c`) once; only a file descriptor remains. A read walks
+//! the table of PIDs and takes no lock on processes or their memory.
 //!
-//! Equal to `/proc` but for: names of kernel threads, which are cut to 15 bytes and lack what a worker works for;
-//! `blkio_delay` before 5.16, where `/proc` adds the wait for swap; and counts of pages, which are exact here, where the
-//! kernel's own files are off by up to 32 pages or two for each CPU, times CPUs (6.2 to 6.15; `stat` later, too).
+//! Results equal `/proc` except: names of kernel threads, which are cut to 15 bytes and lack what a worker works for;
+//! `blkio_delay` before 5.16, where `/proc` adds the wait for swap; and counts of pages, which are exact here, while
+//! the kernel's own files are off by up to 32 pages or two for each CPU, times CPUs (6.2 to 6.15; `stat` later, too).
 //!
-//! Cost on 6.18 with 2 CPUs: 0.3 µs a process and 0.2 µs a thread when hot, 0.9 µs at one walk a second. The exact sum
-//! grows with the number of CPUs: 2.5 µs a process with 128.
+//! Cost on 6.18 with 2 CPUs: 0.3 µs per process and 0.2 µs per thread when hot, 0.9 µs at one walk a second. The exact
+//! sum grows with the number of CPUs: 2.5 µs per process with 128.
 
 use std::os::fd::OwnedFd;
 
@@ -37,7 +38,7 @@ pub(crate) struct TaskIter {
     online_text: Vec<u8>,
     bytes: Vec<u8>,
     records: Vec<TaskRecord>,
-    /// Threads of a process that comes later, as PIDs start again at the lowest after the highest.
+    /// Records of threads whose process comes later: PIDs restart at the lowest after the highest.
     early: Vec<[u8; THREAD * 8]>,
     before: Vec<Remembered>,
     now: Vec<Remembered>,
@@ -45,14 +46,14 @@ pub(crate) struct TaskIter {
 }
 
 impl TaskIter {
-    /// The kernel's buffer of a sequence of records is 8 pages; a read gives at most that.
+    /// The kernel buffers 8 pages of records; one read returns at most that.
     const CHUNK: usize = 64 << 10;
-    /// As many as of processes, beyond which a host is broken in other ways.
+    /// The same as the limit of processes; a host with more is broken in other ways.
     const MOST_EARLY: usize = MOST_PROCESSES;
-    /// `MOST_CPUS` of the program.
+    /// The program's `MOST_CPUS`.
     const MOST_CPUS: u32 = 512;
 
-    /// Loads the program, or says in words why that does not work.
+    /// Loads the program, or says in words why it does not work.
     pub(crate) fn open(root: &Root) -> Result<Self, String> {
         if root.path("/") != Root::default().path("/") {
             return Err("the processes are not this machine's".to_owned());
@@ -90,12 +91,12 @@ impl TaskIter {
         })
     }
 
-    /// How many CPUs may hold a part of a counter.
+    /// Returns the number of CPUs that may have a part of a counter.
     pub(crate) fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// Shows every process once, by ascending PID.
+    /// Passes every process to `visit` once, by ascending PID.
     pub(crate) fn each(&mut self, visit: &mut dyn FnMut(Task<'_>)) -> Walk {
         self.follow_cpus();
         let mut walk = Walk::default();
@@ -108,7 +109,7 @@ impl TaskIter {
         walk
     }
 
-    /// Reads to the end without parsing; returns the bytes.
+    /// Reads to the end without parsing; returns the number of bytes.
     pub(crate) fn read_only(&mut self) -> Result<usize, Errno> {
         let file = iterate(&self.link)?;
         let mut all = 0;
@@ -121,8 +122,8 @@ impl TaskIter {
         }
     }
 
-    /// A CPU that came online later has parts of counters of its own: the program is loaded anew, which is rare and
-    /// allocates. Where that fails, counts stay those of the CPUs that were there.
+    /// Loads the program again if a CPU came online, as it has its own parts of counters. That is rare, and allocates.
+    /// If loading fails, counts cover only the CPUs that were online before.
     fn follow_cpus(&mut self) {
         let Some(online) = &self.online else {
             return;
@@ -139,7 +140,7 @@ impl TaskIter {
         }
     }
 
-    /// Reads all records. What is left of a chunk is the start of a record that the next one completes.
+    /// Reads all records. A partial record at the end of a chunk is completed by the next one.
     fn read(&mut self, walk: &mut Walk) -> Result<(), Errno> {
         let file = iterate(&self.link)?;
         self.records.clear();
@@ -148,7 +149,7 @@ impl TaskIter {
         loop {
             match rustix::io::read(&file, spare_capacity(&mut self.bytes)) {
                 Ok(0) => return Ok(()),
-                // So many tasks without a record that the kernel makes a pause: it goes on where it was.
+                // The kernel pauses after many tasks without a record; the next read continues there.
                 Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => return Err(errno),
             }
@@ -157,7 +158,7 @@ impl TaskIter {
         }
     }
 
-    /// Takes the whole records from the bytes; gives how many bytes they are.
+    /// Takes the complete records from the bytes; returns their length in bytes.
     fn take(&mut self, walk: &mut Walk) -> usize {
         let mut at = 0;
         while let Some(bytes) = self.bytes.get(at..)
@@ -227,7 +228,7 @@ static OBJECT: Result<&[u8], &str> = Err(match option_env!("MEMTIDE_NO_TASK_PROG
     None => "no reason is known",
 });
 
-/// Loads the program for so many CPUs.
+/// Loads the program for this number of CPUs.
 fn load(cpus: u32) -> Result<OwnedFd, String> {
     let object = OBJECT.map_err(|reason| {
         format!("memtide was built without the program that reads tasks: {reason}")
@@ -240,7 +241,7 @@ fn load(cpus: u32) -> Result<OwnedFd, String> {
     program.load(("CPUS", cpus))
 }
 
-/// Keeps the order: a thread that became the leader of its process while the walk went on may come twice.
+/// Keeps the order: a thread that became the leader of its process during the walk may come twice.
 fn push_process(records: &mut Vec<TaskRecord>, bytes: &[u8], walk: &mut Walk) {
     let Some(record) = TaskRecord::read(bytes) else {
         return;
@@ -257,14 +258,14 @@ fn find(records: &mut [TaskRecord], pid: u32) -> Option<&mut TaskRecord> {
     records.get_mut(at)
 }
 
-/// The highest CPU of a list such as `0-3,8` and one more.
+/// Returns one more than the highest CPU in a list such as `0-3,8`.
 fn cpus(list: &[u8]) -> Option<u32> {
     let last = text::trim(list).rsplit(|b| matches!(b, b'-' | b',')).next();
     let last = u32::try_from(last.and_then(text::number)?).ok()?;
     last.checked_add(1)
 }
 
-/// The program sees the numbers of the first PID namespace; `/proc` and this user those of their own.
+/// Checks for the first PID namespace: the program sees its PIDs, `/proc` and this user see those of their own.
 fn is_first_pid_namespace(root: &Root) -> Result<(), String> {
     /// include/linux/proc_ns.h
     const FIRST: &str = "pid:[4026531836]";

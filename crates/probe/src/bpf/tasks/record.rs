@@ -1,7 +1,7 @@
-//! What the BPF program writes (`bpf/tasks.bpf.c`), and what `/proc` would show for it.
+//! The records of the BPF program (`bpf/tasks.bpf.c`), converted to what `/proc` shows.
 //!
-//! A record is words of 64 bits in the order of `struct process`; that of a thread is its first part. CPU time is
-//! measured exactly in sum, and split into user and system by what each tick of the clock met; like the kernel
+//! A record is a list of 64-bit words in the order of `struct process`; a thread's record is its first part. Only the
+//! sum of CPU time is exact; the split into user and system comes from samples at clock ticks. Like the kernel
 //! (`cputime_adjust`, kernel/sched/cputime.c) this scales the ticks to the exact sum, never backwards.
 
 use timeline::ProcessCells;
@@ -13,11 +13,11 @@ use timeline::signals::{
 };
 use units::{Bytes, Count, Pages, Ticks};
 
-/// Words of a thread's record.
+/// Words in a thread's record.
 pub(crate) const THREAD: usize = 11;
-/// Words of a process's record.
+/// Words in a process's record.
 pub(crate) const PROCESS: usize = 31;
-/// The words that threads are added up in.
+/// The words that are summed over threads.
 const TOTALS: std::ops::Range<usize> = UTIME..THREAD;
 
 const PID_AND_TGID: usize = 0;
@@ -51,12 +51,12 @@ const SWAP: usize = 27;
 const SHMEM: usize = 28;
 const NAME: usize = 29;
 
-/// The numbers of the thread and of its process that a record is about.
+/// Returns the IDs of a record's thread and process.
 pub(crate) fn ids(first: u64) -> (u32, u32) {
     (high(first), low(first))
 }
 
-#[allow(clippy::cast_possible_truncation)] // Both halves are what is wanted.
+#[allow(clippy::cast_possible_truncation)] // Both halves are needed.
 fn low(word: u64) -> u32 {
     word as u32
 }
@@ -69,8 +69,8 @@ fn high(word: u64) -> u32 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskRecord([u64; PROCESS]);
 
-/// What must not go backwards from walk to walk: a thread that ends between the reading of its process and its own turn
-/// is in neither for once.
+/// The readings of a process that must not decrease from walk to walk: a thread that ends between the reading of its
+/// process and its own turn is missing from both once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remembered {
     pub(crate) pid: u32,
@@ -79,7 +79,7 @@ pub(crate) struct Remembered {
     shown: Shown,
 }
 
-/// CPU time as shown: ns.
+/// CPU time as shown, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Shown {
     utime: u64,
@@ -87,7 +87,7 @@ struct Shown {
 }
 
 impl TaskRecord {
-    /// `None` where there are not enough bytes.
+    /// Reads a record; `None` if there are too few bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut words = [0; PROCESS];
         read_words(bytes, &mut words)?;
@@ -102,12 +102,12 @@ impl TaskRecord {
         Some(self.0[CGROUP]).filter(|id| *id > 0)
     }
 
-    /// In clock ticks, as `/proc/PID/stat` shows it.
+    /// Returns the start in clock ticks, as `/proc/PID/stat` shows it.
     pub(crate) fn start_ticks(&self, scale: TaskScale) -> u64 {
         self.0[START] / scale.ns_per_tick
     }
 
-    /// Its name: two words of characters that end with a 0.
+    /// Returns the name (two words of characters that end with a 0) and its length.
     pub(crate) fn name(&self) -> ([u8; 16], usize) {
         let mut name = [0; 16];
         for (to, word) in name.chunks_exact_mut(8).zip(&self.0[NAME..]) {
@@ -117,7 +117,7 @@ impl TaskRecord {
         (name, length)
     }
 
-    /// Adds another thread of the same process.
+    /// Adds the counters of another thread of the same process.
     pub(crate) fn add(&mut self, thread: &[u8]) {
         let mut words = [0; THREAD];
         if read_words(thread, &mut words).is_some() {
@@ -127,7 +127,7 @@ impl TaskRecord {
         }
     }
 
-    /// Makes what only grows not less than it was, if `before` is of the same process, and gives what to remember.
+    /// Keeps counters from falling below `before` if that is the same process, and returns what to remember.
     pub(crate) fn settle(&mut self, before: Option<&Remembered>) -> Remembered {
         let before = before.filter(|before| before.start == self.0[START]);
         if let Some(before) = before {
@@ -175,7 +175,7 @@ impl TaskRecord {
         self.fill_memory(scale, cells);
     }
 
-    /// `stat` shows sizes of 0 for what has no memory, a kernel thread or a zombie; `status` shows none.
+    /// Sets sizes. For a kernel thread or a zombie `stat` shows sizes of 0, and `status` shows none.
     fn fill_memory(&self, scale: TaskScale, cells: &mut ProcessCells) {
         let pages = |index: usize| Bytes::new(self.0[index].wrapping_mul(scale.page));
         let kinds = [FILE, ANON, SHMEM].map(|kind| self.0[kind]);
@@ -199,10 +199,10 @@ impl TaskRecord {
     }
 }
 
-/// What the kernel's units are on this machine.
+/// The kernel's units on this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskScale {
-    /// Bytes.
+    /// Bytes per page.
     pub(crate) page: u64,
     pub(crate) ns_per_tick: u64,
 }
@@ -223,7 +223,7 @@ impl Shown {
         if sum(self) >= sum(other) { self } else { other }
     }
 
-    /// What is shown after this, when ticks found `utime` and `stime` and the process ran for `runtime`.
+    /// Returns the times to show next, after ticks found `utime` and `stime` and the process ran for `runtime`.
     fn then(self, utime: u64, stime: u64, runtime: u64) -> Self {
         if self.utime.saturating_add(self.stime) >= runtime {
             return self;
@@ -237,7 +237,7 @@ impl Shown {
                 u64::try_from(share).unwrap_or(runtime)
             }
         };
-        // Each part keeps what it had, and the other takes what is left: both sums are at most the runtime.
+        // Neither part decreases, and the other takes the rest: both sums are at most the runtime.
         let stime = system.max(self.stime);
         let utime = (runtime - stime).max(self.utime);
         Self {

@@ -1,8 +1,8 @@
-//! Whether the iterator of tasks is correct on this kernel: compares its records with `/proc` at the start.
+//! Checks at the start that the iterator of tasks is correct on this kernel, by comparing its records with `/proc`.
 //!
-//! The program finds the kernel's data by the kernel's own types, and what it cannot find reads as 0 rather than as an
-//! error; so nothing is believed that was not compared once. Counts of pages that lack the parts of other CPUs are only
-//! a little wrong, within what `/proc` itself is on some kernels: so a known number of pages is touched, too.
+//! The program finds the kernel's data with the kernel's own types, and reads 0 instead of failing if it does not find
+//! a field; so no value is trusted before it was compared once. Counts of pages without the parts of other CPUs are
+//! only slightly wrong, within the error of `/proc` itself on some kernels: so a known number of pages is touched, too.
 
 use timeline::signals::{
     PROC_BLKIO_DELAY, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_PEAK, PROC_RSS_SHMEM,
@@ -16,7 +16,7 @@ use crate::directory::Directory;
 use crate::kernel_file::Root;
 use crate::process::cells::CellReader;
 
-/// What one source says of a process.
+/// One source's readings of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SeenTask {
     pid: u32,
@@ -24,12 +24,12 @@ struct SeenTask {
     cells: ProcessCells,
 }
 
-/// Rounds: what a process does in between may make one fail, not all.
+/// Number of attempts: activity of a process during the comparison may fail one of them, but not all.
 const ROUNDS: usize = 4;
-/// Processes that are compared, besides this one.
+/// Number of processes to compare, besides this one.
 const PROCESSES: usize = 12;
 
-/// Compares, or says in words what differs.
+/// Compares the sources, or says in words what differs.
 pub(crate) fn check(root: &Root, iter: &mut TaskIter) -> Result<(), String> {
     let proc = Directory::open(&root.path("/proc"))
         .map_err(|errno| format!("there is no /proc to test BPF against: {errno}"))?;
@@ -43,7 +43,7 @@ pub(crate) fn check(root: &Root, iter: &mut TaskIter) -> Result<(), String> {
     result.map_err(|difference| format!("the self-test failed: {difference}"))
 }
 
-/// Reads `/proc`, the iterator, `/proc`: what is between the first and the last is right.
+/// Reads `/proc`, the iterator and `/proc` again: a value between the first and the last is right.
 fn compare(proc: &Directory, iter: &mut TaskIter) -> Result<(), String> {
     let chosen = choose(&walk(iter)?);
     let mut files = CellReader::default();
@@ -82,7 +82,7 @@ fn walk(iter: &mut TaskIter) -> Result<Vec<SeenTask>, String> {
     }
 }
 
-/// This process, the first ones, and those that show most of what could be wrong.
+/// Chooses this process, the first ones, and those that cover most of what could be wrong.
 fn choose(all: &[SeenTask]) -> Vec<u32> {
     let mut chosen = vec![std::process::id()];
     let most_of = |key: &dyn Fn(&ProcessCells) -> u64| {
@@ -112,7 +112,7 @@ fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<SeenT
     let mut cells = ProcessCells::default();
     let (start, _) = files.stat(proc, pid, &mut cells, &mut |_, _| ());
     for name in ["status", "io", "oom_score_adj"] {
-        // Without the right to read one, the others are compared.
+        // If one file may not be read, the others are compared.
         let _ = files.file(proc, pid, name, &mut cells, &mut |_, _| ());
     }
     Some(SeenTask {
@@ -157,14 +157,14 @@ fn value(cells: &ProcessCells, wanted: SignalId) -> Option<u64> {
         .map(|(_, value)| value)
 }
 
-/// How far from `/proc` a value may be, in its unit.
+/// Returns the allowed difference from `/proc`, in the value's unit.
 fn slack(signal: SignalId, found: &SeenTask, cpus: u32) -> u64 {
-    // A thread that runs is accounted for at its next tick, and times are rounded.
+    // A running thread is accounted for at its next tick, and times are rounded.
     let threads = found.cells.get(PROC_THREADS).unwrap_or(Count::ZERO).get();
     if [PROC_UTIME.id(), PROC_STIME.id(), PROC_BLKIO_DELAY.id()].contains(&signal) {
         return threads.min(cpus.into()) + 1;
     }
-    // `percpu_counter_batch` pages of each CPU are missing where the kernel itself does not sum them up, in each of
+    // Where the kernel itself does not sum them up, up to `percpu_counter_batch` pages per CPU are missing in each of
     // three kinds.
     let cpus = u64::from(cpus);
     let pages = Pages::new((cpus * 2).max(32) * cpus);
@@ -185,8 +185,8 @@ fn bytes(pages: Pages) -> Bytes {
     Bytes::new(pages.get().saturating_mul(page))
 }
 
-/// Touches pages of a fresh mapping; they must show, to the page. A counter without its parts moves by whole batches of
-/// at least 32.
+/// Touches pages of a fresh mapping, which must show up exactly. A counter without its per-CPU parts moves in whole
+/// batches of at least 32.
 fn touch(iter: &mut TaskIter) -> Result<(), String> {
     const TOUCHED: u64 = 297;
     let mut own = || {
@@ -204,7 +204,7 @@ fn touch(iter: &mut TaskIter) -> Result<(), String> {
         let mapping = Mapping::touched(TOUCHED)?;
         seen = own()?.saturating_sub(before);
         drop(mapping);
-        // Too little would be a counter that is not summed; a little more is another thread of this process.
+        // Fewer pages mean a counter that is not summed; a few more come from another thread of this process.
         let others = bytes(Pages::new(64));
         if seen + may_differ >= expected && seen <= expected + may_differ + others {
             return Ok(());
@@ -214,8 +214,8 @@ fn touch(iter: &mut TaskIter) -> Result<(), String> {
     Err(format!("of {expected} B that were touched {seen} B show"))
 }
 
-/// Pages that a thread may count for itself before its process knows of them, as /proc does not either: before 6.2, when
-/// counters of each CPU took their place, up to 64 (TASK_RSS_EVENTS_THRESH in mm/memory.c).
+/// Returns the pages that a thread may count for itself before its process, and so `/proc`, knows of them: up to 64
+/// (TASK_RSS_EVENTS_THRESH in mm/memory.c) before 6.2, when per-CPU counters replaced these.
 fn kept_by_a_thread() -> u64 {
     let release = rustix::system::uname();
     let version = release.release().to_str().ok();
@@ -225,7 +225,7 @@ fn kept_by_a_thread() -> u64 {
     if has_counters_of_cpus { 0 } else { 64 }
 }
 
-/// Anonymous memory of its own that goes with it.
+/// A private anonymous mapping, removed when dropped.
 struct Mapping {
     start: *mut std::ffi::c_void,
     length: usize,
@@ -238,7 +238,7 @@ impl Mapping {
         let page = rustix::param::page_size();
         let length = usize::try_from(pages).unwrap_or(0) * page;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping where the kernel finds room overlaps nothing.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
         let start =
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE) };
         let start = start.map_err(|errno| format!("cannot map {length} B: {errno}"))?;
@@ -253,7 +253,7 @@ impl Mapping {
 #[allow(unsafe_code)]
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: what was mapped above, to which no reference was given out.
+        // SAFETY: unmaps the mapping made above, to which no reference was given out.
         let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
     }
 }

@@ -1,4 +1,4 @@
-//! A report in the making: its parts, line by line, and what they come to.
+//! A report while it is read: takes its parts line by line, and puts them together.
 
 use timeline::KernelReport;
 use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
@@ -13,7 +13,7 @@ use super::taken::Taken;
 use super::tasks::TaskTable;
 use super::zones::Zones;
 
-/// A report, as far as read.
+/// A report as far as it is read.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     head: Head,
@@ -23,14 +23,14 @@ pub(super) struct Draft {
     tasks: TaskTable,
     kills: KillLines,
     list: List,
-    /// Whether another event of the kernel began since the head: its trace is not the report's.
+    /// Whether another kernel event began since the head: its trace is not part of the report.
     is_elsewhere: bool,
 }
 
-/// Pages of sizes that nothing shows: what nearly all machines have.
+/// The page size of nearly all machines, used if a report does not show it.
 pub(super) const USUAL_PAGE: PageSize = PageSize::USUAL;
 
-/// How lines of other events begin.
+/// How lines of other kernel events begin.
 const OTHER_EVENTS: [&str; 8] = [
     "------------[ cut here",
     "---[ end trace",
@@ -43,14 +43,14 @@ const OTHER_EVENTS: [&str; 8] = [
 ];
 
 impl Draft {
-    /// Lines of something else that may stand within a report.
+    /// How many foreign lines may be within a report.
     pub(super) const PATIENCE: usize = 200;
-    /// The same behind a kill, and behind the memory of a failed allocation, when the report is all but over.
+    /// The same after a kill, and after the memory of a failed allocation, when the report is nearly complete.
     const PATIENCE_AT_END: usize = 20;
-    /// How far from its head the trace may stand.
+    /// The largest distance of the trace from the head, in lines.
     const LINES_NEAR: usize = 8;
 
-    /// Takes a line; `foreign` lines of something else stand before it.
+    /// Takes a line; `foreign` lines that do not belong to the report come before it.
     pub(super) fn take(&mut self, line: &str, foreign: usize) -> Taken {
         let line = line.trim();
         if line.is_empty() {
@@ -75,7 +75,7 @@ impl Draft {
         taken
     }
 
-    /// A line behind a kill: more of the kill, or, where the kill came first, the report in reverse.
+    /// Takes a line after a kill: more of the kill, or, if the kill came first, the report in reverse order.
     fn take_end(&mut self, line: &str) -> Taken {
         let taken = self.kills.take(line);
         let is_body = || Self::default().take_body(line) == Taken::Yes;
@@ -87,7 +87,7 @@ impl Draft {
         }
     }
 
-    /// A line between head and kill.
+    /// Takes a line between head and kill.
     fn take_body(&mut self, line: &str) -> Taken {
         let taken = self.group.take(line);
         if taken != Taken::No {
@@ -115,7 +115,7 @@ impl Draft {
         is_near && !self.is_elsewhere && self.head.take_surroundings(line)
     }
 
-    /// How many lines of something else may follow before the report is at its end.
+    /// Returns how many foreign lines may follow before the report ends.
     pub(super) fn patience(&self) -> usize {
         let is_over = self.kills.is_done()
             || (self.head.kind == Some(ReportKind::AllocationFailure) && self.memory.is_whole());
@@ -133,7 +133,7 @@ impl Draft {
             || self.tasks.is_begun()
     }
 
-    /// What the parts come to.
+    /// Builds the report from its parts.
     pub(super) fn finish(self) -> KernelReport {
         let kind = self.kind();
         let is_cut = match kind {
@@ -176,8 +176,8 @@ impl Draft {
         }
     }
 
-    /// What it is about. Without its head, a table of tasks or a kill decides; a memory dump alone could be either, and
-    /// counts as a kill with its end missing.
+    /// Returns the kind of the report. Without a head, a table of tasks or a kill decides; a memory dump alone could be
+    /// either kind, and counts as an OOM kill whose end is missing.
     fn kind(&self) -> ReportKind {
         self.head.kind.unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A cgroup at its limit: what is charged, its limits, what its memory holds.
+//! A cgroup at its limit: its charges, its limits, and the kinds of its memory.
 
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
@@ -7,14 +7,14 @@ use units::Bytes;
 use super::scan::{self, number, size};
 use super::taken::Taken;
 
-/// The group, as far as read.
+/// The cgroup as far as it is read.
 #[derive(Debug, Default)]
 pub(super) struct GroupLines {
     pub(super) report: GroupReport,
-    /// Whether any line named a group's limit.
+    /// Whether any line named a cgroup's limit.
     pub(super) is_hit: bool,
     has_stat_title: bool,
-    /// Lines `name value` follow the title, until another line comes.
+    /// Whether lines `name value` follow the title, until another line comes.
     in_stat: bool,
 }
 
@@ -26,7 +26,7 @@ impl GroupLines {
         if self.in_stat && self.stat_field(line) {
             return Taken::Yes;
         }
-        // Since 6.18; no limit, and in reports of the host too.
+        // Since 6.18; it is not a limit, and reports of the host have it too.
         if line.starts_with("Memory cgroup min protection ") {
             return Taken::Yes;
         }
@@ -40,12 +40,12 @@ impl GroupLines {
         taken.unwrap_or(Taken::No)
     }
 
-    /// Whether anything of it was read.
+    /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.is_hit || self.has_stat_title
     }
 
-    /// Which interface it is of: v1 counts swap with memory, and calls anonymous memory `rss`.
+    /// Returns the cgroup version: v1 counts swap with memory, and calls anonymous memory `rss`.
     pub(super) fn mode(&self) -> Option<CgroupMode> {
         let report = &self.report;
         let named = |name| report.stat.iter().any(|(field, _)| field == name);
@@ -60,12 +60,12 @@ impl GroupLines {
         }
     }
 
-    /// A line of another kind: the list of fields is at its end.
+    /// Ends the list of fields, as a line of another kind came.
     pub(super) fn end_stat(&mut self) {
         self.in_stat = false;
     }
 
-    /// `memory: usage 102400kB, limit 102400kB, failcnt 6402`.
+    /// Takes `memory: usage 102400kB, limit 102400kB, failcnt 6402`.
     fn take_limit(&mut self, line: &str) -> Option<Taken> {
         let (name, rest) = line.split_once(": usage ")?;
         let limit = limit(rest)?;
@@ -81,8 +81,8 @@ impl GroupLines {
         Some(taken)
     }
 
-    /// `Memory cgroup stats for /a/b:`, fields behind it or on the lines that follow. v1 kernels before 5.3 write a line
-    /// for each group below, with what is charged to that one alone: together they are the group.
+    /// Takes `Memory cgroup stats for /a/b:`, whose fields are on the same line or on those that follow. v1 kernels
+    /// before 5.3 write a line for each descendant, with its own charges only: the sum is the cgroup's memory.
     fn take_title(&mut self, line: &str) -> Option<Taken> {
         let rest = line.strip_prefix("Memory cgroup stats")?;
         let (path, fields) = match rest.strip_prefix(" for ") {
@@ -107,7 +107,7 @@ impl GroupLines {
         Some(Taken::Yes)
     }
 
-    /// `anon 98742272`.
+    /// Takes `anon 98742272`.
     fn stat_field(&mut self, line: &str) -> bool {
         let mut words = scan::words(line);
         let field = (words.next(), words.next(), words.next());
@@ -133,13 +133,13 @@ impl GroupLines {
         }
     }
 
-    /// `Task in /a killed as a result of limit of /b`.
+    /// Takes `Task in /a killed as a result of limit of /b`.
     fn take_paths(&mut self, line: &str) -> Option<Taken> {
         let rest = line.strip_prefix("Task in ")?;
         let (victim, limit) = rest
             .split_once(" killed as a result of limit of ")
             .or_else(|| {
-                // The two halves were two messages before 3.10.
+                // Before 3.10 the two halves were separate messages.
                 rest.strip_suffix(" killed as a result of limit of")
                     .map(|victim| (victim, ""))
             })?;
@@ -152,7 +152,7 @@ impl GroupLines {
     }
 }
 
-/// `102400kB, limit 102400kB, failcnt 6402`.
+/// Parses `102400kB, limit 102400kB, failcnt 6402`.
 fn limit(text: &str) -> Option<GroupLimit> {
     let (usage, rest) = text.split_once(", limit ")?;
     let (limit, failures) = rest.split_once(", failcnt ")?;
@@ -163,7 +163,7 @@ fn limit(text: &str) -> Option<GroupLimit> {
     })
 }
 
-/// `cache:5664KB rss:249452KB …` of v1, `anon 98742272 file 2469888 …` of v2 where its lines were run together.
+/// Parses `cache:5664KB rss:249452KB …` of v1, and `anon 98742272 file 2469888 …` of v2 if its lines were joined.
 fn fields_of(text: &str) -> Option<Vec<(&str, u64)>> {
     let mut fields = Vec::new();
     let mut words = scan::words(text);

@@ -1,11 +1,11 @@
-//! The head of a report: who requested what, in which kernel, on which way.
+//! The head of a report: who requested what, on which kernel, and by which call path.
 
 use timeline::kernel_report::{Invoker, ReportKind, Request};
 
 use super::scan::{self, cut, signed, small};
 use super::taken::Taken;
 
-/// The head, as far as read.
+/// The head as far as it is read.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub(super) kind: Option<ReportKind>,
@@ -16,15 +16,15 @@ pub(super) struct Head {
     pub(super) kernel: Option<String>,
     pub(super) slab_cache: Option<String>,
     pub(super) trace: Vec<String>,
-    /// A failed vmalloc is followed by a head of its own for the pages that it could not get.
+    /// Whether it is of a failed vmalloc, after which a separate head follows for the pages that it could not get.
     is_vmalloc: bool,
     has_slub: bool,
 }
 
-/// A trace is recognised by its innermost functions.
+/// The innermost functions are enough to recognise a trace.
 const MOST_FUNCTIONS: usize = 64;
 
-/// What stands between the name of a process and the reason.
+/// The text between the name of a process and the reason.
 pub(super) const FAILURES: [&str; 5] = [
     ": page allocation failure: ",
     ": page allocation failure. ",
@@ -40,7 +40,7 @@ pub(super) const SLAB_FAILURES: [&str; 2] = [
 ];
 
 impl Head {
-    /// Lines that only a head has.
+    /// Takes a line that only a head has.
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if let Some((name, request)) = line
             .split_once("invoked oom-killer: ")
@@ -59,7 +59,7 @@ impl Head {
         Taken::No
     }
 
-    /// Whether a report begins with this line that names its reason.
+    /// Begins the head at this line if it names the reason of a report.
     fn is_begun(&self) -> bool {
         self.kind.is_some() && !self.is_vmalloc
     }
@@ -83,7 +83,7 @@ impl Head {
 
     fn failed(&mut self, name: &str, text: &str, is_vmalloc: bool) -> Taken {
         let request = request(text, "mode:");
-        // The first kernels that reported vmalloc printed its size only.
+        // The first kernels that reported vmalloc printed only its size.
         let is_bare = is_vmalloc && text.ends_with(" bytes");
         if request.is_none() && !is_bare {
             return Taken::No;
@@ -110,7 +110,7 @@ impl Head {
         Taken::Yes
     }
 
-    /// `sed cpuset=/ mems_allowed=0-1`.
+    /// Takes `sed cpuset=/ mems_allowed=0-1`.
     fn allowed(&mut self, line: &str) -> bool {
         let Some((front, mems)) = line.split_once(" mems_allowed=") else {
             return false;
@@ -127,7 +127,7 @@ impl Head {
         true
     }
 
-    /// SLUB's and SLAB's own lines, and what they say of the cache.
+    /// Takes a line of SLUB or SLAB, with the state of the cache.
     fn slub(&mut self, line: &str) -> bool {
         if SLAB_FAILURES.iter().any(|start| line.starts_with(start)) {
             let of_slub = |(gfp_mask, gfp_names)| Request {
@@ -160,8 +160,8 @@ impl Head {
             || line.contains("debugging increased min order")
     }
 
-    /// Lines between the reason and the memory: who ran, the call trace, registers. They resemble those of any other
-    /// event of the kernel, so they belong to the report only near its head.
+    /// Takes a line between the reason and the memory: the running task, the call trace, registers. Other kernel events
+    /// have the same lines, so they belong to the report only near its head.
     pub(super) fn take_surroundings(&mut self, line: &str) -> bool {
         if let Some(running) = running(line) {
             if let Some(invoker) = &mut self.invoker {
@@ -184,7 +184,7 @@ impl Head {
     }
 }
 
-/// Whether a line names the reason of a report, as the first of it does.
+/// Whether a line names the reason of a report, as the first line of a report does.
 pub(super) fn is_start(line: &str) -> bool {
     let of_failure = || FAILURES.iter().any(|reason| line.contains(reason));
     line.contains("invoked oom-killer: ")
@@ -192,23 +192,24 @@ pub(super) fn is_start(line: &str) -> bool {
         || of_failure()
 }
 
-/// `oom-killer: gfp_mask=0xd0`, before 2.6.18 named the task.
+/// Splits `oom-killer: gfp_mask=0xd0`, the form before 2.6.18 named the task.
 fn old_head(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("oom-killer: ")?;
     rest.starts_with("gfp_mask=").then_some(("", rest))
 }
 
-/// `gfp_mask=0x201da, order=0, oom_score_adj=0` and its kin: the request, and the asker's `oom_score_adj`.
+/// Parses `gfp_mask=0x201da, order=0, oom_score_adj=0` and its variants: the request, and the `oom_score_adj` of the
+/// requesting task.
 fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
     let (_, behind) = text.split_once(mask_name)?;
     let (gfp_mask, gfp_names) = mask(behind)?;
     let order = match text.split_once("order") {
         Some((_, rest)) => {
-            // `order=3`, `order:3`, and vmalloc's `page order 3`.
+            // `order=3`, `order:3`, or vmalloc's `page order 3`.
             let order = rest.strip_prefix(['=', ':', ' '])?;
             signed(order.split([',', ' ']).next()?)?
         }
-        // The first kernels that had a mask had no order.
+        // The first kernels that printed a mask printed no order.
         None => 0,
     };
     let adj = || scan::value(text, "oom_score_adj").and_then(signed);
@@ -225,7 +226,7 @@ fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
     is_whole.then(|| (request, adj().or_else(old)))
 }
 
-/// Whether what stands behind a mask's name is the mask, and fields like `order=0`, lists of nodes among them.
+/// Whether the text after a mask's name is the mask, and fields such as `order=0`, including lists of nodes.
 fn is_list(text: &str) -> bool {
     let is_field = |word: &str| word.contains('=') || word.starts_with("order:");
     let is_nodes = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
@@ -234,7 +235,7 @@ fn is_list(text: &str) -> bool {
         && words.all(|word| is_field(word) || is_nodes(word))
 }
 
-/// `0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP)`: the bits, and their names where printed.
+/// Parses `0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP)`: the bits, and their names if they are printed.
 fn mask(text: &str) -> Option<(u64, Option<String>)> {
     let hex = text.strip_prefix("0x")?;
     let behind = hex.trim_start_matches(|c: char| c.is_ascii_hexdigit());
@@ -245,13 +246,14 @@ fn mask(text: &str) -> Option<(u64, Option<String>)> {
     Some((bits, names.map(|(names, _)| cut(names, 400))))
 }
 
-/// The line of the CPU that the kernel writes above every call trace.
+/// The line with the CPU that the kernel writes above every call trace.
 struct Running {
     pid: Option<u32>,
     kernel: Option<String>,
 }
 
-/// `CPU: 3 PID: 473206 Comm: doxygen Tainted: G  OE  6.1.1-arch1-1 #1`, `Pid: 23212, comm: php-fpm Not tainted 2.6.32 #1`.
+/// Parses `CPU: 3 PID: 473206 Comm: doxygen Tainted: G  OE  6.1.1-arch1-1 #1`, `Pid: 23212, comm: php-fpm Not tainted
+/// 2.6.32 #1`.
 fn running(line: &str) -> Option<Running> {
     let lower = line.get(..5)?.to_ascii_lowercase();
     if !(lower.starts_with("cpu: ") || lower.starts_with("pid: ")) {
@@ -272,7 +274,7 @@ fn running(line: &str) -> Option<Running> {
     Some(Running { pid, kernel })
 }
 
-/// How lines begin that say nothing of memory.
+/// Beginnings of lines that say nothing about memory.
 const QUIET: [&str; 45] = [
     "Hardware name:",
     "Call Trace",
@@ -321,20 +323,20 @@ const QUIET: [&str; 45] = [
     "warn_alloc_failed: ",
 ];
 
-/// Names of registers as they stand before their values.
+/// Names of registers, which precede their values.
 const REGISTERS: [&str; 16] = [
     "RSP", "RAX", "RBX", "RDX", "RBP", "R10", "R13", "EIP", "EAX", "ESI", "DS", "pc", "lr", "sp",
     "FS", "CR2",
 ];
 
-/// Words of the stack, as kernels before 4.10 print above a trace.
+/// Whether a line has words of the stack, which kernels before 4.10 print above a trace.
 fn is_stack(line: &str) -> bool {
     let is_word =
         |word: &str| matches!(word.len(), 8 | 16) && word.bytes().all(|b| b.is_ascii_hexdigit());
     scan::words(line).all(is_word)
 }
 
-/// `RAX: 00007f3fa5ae4a90 RBX: …`, `x29: ffff0000…`, `ffc0: 00000000 …`.
+/// Whether a line has registers: `RAX: 00007f3fa5ae4a90 RBX: …`, `x29: ffff0000…`, `ffc0: 00000000 …`.
 fn is_registers(line: &str) -> bool {
     let Some((name, rest)) = line.split_once(':') else {
         return false;
@@ -354,7 +356,7 @@ fn is_registers(line: &str) -> bool {
     is_known || ((is_numbered || is_dump) && scan::words(rest).next().is_some_and(is_hex))
 }
 
-/// The function of a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`.
+/// Returns the function in a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`.
 fn function(line: &str) -> Option<&str> {
     let word = scan::words(line).find(|word| word.contains("+0x") && word.contains("/0x"))?;
     let (name, _) = word.trim_start_matches(['(', '?']).split_once("+0x")?;

@@ -1,4 +1,4 @@
-//! The end of a report: why, and who was killed.
+//! The end of a report: the reason, and the killed processes.
 
 use timeline::kernel_report::{Constraint, Killed};
 use units::Bytes;
@@ -6,7 +6,7 @@ use units::Bytes;
 use super::scan::{self, cut, signed, size, small};
 use super::taken::Taken;
 
-/// The end, as far as read.
+/// The end of a report as far as it is read.
 #[derive(Debug, Default)]
 pub(super) struct KillLines {
     pub(super) constraint: Option<Constraint>,
@@ -15,19 +15,19 @@ pub(super) struct KillLines {
     pub(super) cpuset: Option<String>,
     pub(super) mems_allowed: Option<String>,
     pub(super) nodemask: Option<String>,
-    /// Whether a kill line says that a group's limit was the reason.
+    /// Whether a kill line names a cgroup's limit as the reason.
     pub(super) is_group: bool,
     /// Whether there was no process to kill, or the kernel was configured to panic instead.
     pub(super) is_without_kill: bool,
-    /// Whom `oom-kill:` names.
+    /// The task that `oom-kill:` names.
     named: Option<Killed>,
-    /// Whom the kernel chose; it may have killed a child of it instead.
+    /// The task that the kernel chose; it may have killed a child of it instead.
     chosen: Option<Killed>,
     killed: Vec<Killed>,
     is_whole_group: bool,
 }
 
-/// A group may have more processes than anybody wants to read.
+/// Bounds the list: a cgroup may have more processes than is useful to list.
 const MOST_KILLED: usize = 1000;
 
 impl KillLines {
@@ -63,12 +63,12 @@ impl KillLines {
         taken
     }
 
-    /// Whether anything of it was read.
+    /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.named.is_some() || self.is_done()
     }
 
-    /// Whether a process was killed, so that the report is at its end.
+    /// Whether a process was killed, so that the report is complete.
     pub(super) fn is_done(&self) -> bool {
         !self.killed.is_empty()
             || self.chosen.is_some()
@@ -76,7 +76,7 @@ impl KillLines {
             || self.is_whole_group
     }
 
-    /// The killed processes, as far as reported.
+    /// Returns the killed processes that were reported.
     pub(super) fn into_killed(self) -> Vec<Killed> {
         let mut killed = self.killed;
         if killed.is_empty() {
@@ -85,7 +85,7 @@ impl KillLines {
         killed
     }
 
-    /// The first of the killed with the size of its address space.
+    /// Returns the first killed process whose address space has a known size.
     pub(super) fn address_space(&self) -> Option<(u32, Bytes)> {
         let mut sizes = self
             .killed
@@ -94,6 +94,7 @@ impl KillLines {
         sizes.next()
     }
 
+    /// Takes
     /// `constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=b,pid=1,uid=0`.
     fn constraint(&mut self, text: &str) -> Taken {
         let Some(named) = named(text) else {
@@ -110,7 +111,7 @@ impl KillLines {
             Some("CONSTRAINT_MEMCG") => Some(Constraint::ControlGroup),
             _ => None,
         };
-        // Lists of nodes, and names of groups, may contain commas: they end where the next field begins.
+        // Lists of nodes and names of cgroups may contain commas: they end where the next field begins.
         let until = |from: &str, to: &[&str]| {
             let (_, rest) = text.split_once(from)?;
             let end = to.iter().filter_map(|to| rest.find(to)).min()?;
@@ -127,7 +128,7 @@ impl KillLines {
         Taken::Yes
     }
 
-    /// `123 (name) score 651 or sacrifice child`: chosen, and killed by the next line.
+    /// Takes `123 (name) score 651 or sacrifice child`: the chosen task, which the next line kills.
     fn chosen(&mut self, text: &str) -> Taken {
         let Some((rest, pid)) = kill_or_child(text).and_then(|rest| Some((rest, pid(rest)?)))
         else {
@@ -143,7 +144,7 @@ impl KillLines {
             return Taken::No;
         };
         let end = score.split_once(' ').map_or("", |(_, end)| end);
-        // An unsigned number of points, or thousandths, by era; what may be spared is a child.
+        // The score is a number of points or thousandths, depending on the kernel; a child may be killed instead.
         if !["", "or sacrifice child", "or a child", "and children."].contains(&end.trim_end()) {
             return Taken::No;
         }
@@ -155,7 +156,8 @@ impl KillLines {
         Taken::Yes
     }
 
-    /// A line that stands before a kill, found behind one: of the same process, it is the same kill read backwards.
+    /// Classifies a line that belongs before a kill but was found after one: if it names a killed process, the report
+    /// is in reverse order.
     fn before(&self, pid: u32) -> Taken {
         let is_of_kill = self.named.is_none()
             && self.chosen.is_none()
@@ -167,14 +169,14 @@ impl KillLines {
         }
     }
 
-    /// `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
+    /// Takes `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
     fn killed(&mut self, front: &str, text: &str) -> Taken {
         let Some(killed) = killed(text) else {
             return Taken::No;
         };
         let is_first = self.killed.is_empty();
         let is_same = self.killed.iter().any(|known| known.pid == killed.pid);
-        // After a choice its children may die with it; a second kill with a reason of its own is another report's.
+        // Children of a chosen task may die with it; a second kill with its own reason belongs to another report.
         if !(is_first
             || is_same
             || self.is_whole_group
@@ -189,10 +191,10 @@ impl KillLines {
     }
 }
 
-/// The kernel keeps 15 bytes of a name.
+/// The kernel stores 15 bytes of a name.
 const MOST_NAME: usize = 15;
 
-/// Ends without a killed process, and the reaper's line after a kill.
+/// Lines that end a report without a killed process, and the reaper's line after a kill.
 const ENDS: [&str; 7] = [
     "oom_reaper: ",
     "Out of memory and no killable processes",
@@ -203,7 +205,7 @@ const ENDS: [&str; 7] = [
     "System is deadlocked on memory",
 ];
 
-/// `Tasks in /a are going to be killed due to memory.oom.group set`.
+/// Whether a line is `Tasks in /a are going to be killed due to memory.oom.group set`.
 fn is_group_kill(line: &str) -> bool {
     line.starts_with("Tasks in ")
         && line
@@ -211,7 +213,7 @@ fn is_group_kill(line: &str) -> bool {
             .ends_with(" are going to be killed due to memory.oom.group set")
 }
 
-/// The reason in front, and the line from `Kill` on.
+/// Splits a kill line into the reason and the text from `Kill` on.
 fn kill_line(line: &str) -> Option<(&str, &str)> {
     const FRONTS: [&str; 6] = [
         "Out of memory",
@@ -240,7 +242,7 @@ fn pid(text: &str) -> Option<u32> {
     small(text.split([' ', ',', ':']).next()?)
 }
 
-/// The name in brackets; it may contain brackets itself.
+/// Returns the name in brackets, which may contain brackets itself.
 fn name(text: &str) -> String {
     let end = ["total-vm:", "vsz:", " score "]
         .iter()
@@ -253,7 +255,8 @@ fn name(text: &str) -> String {
     cut(name.map_or("", |(name, _)| name), 64)
 }
 
-/// `123 (name) total-vm:47388kB, anon-rss:3744kB, file-rss:80kB, UID:27 pgtables:57kB oom_score_adj:0`, and its kin.
+/// Parses `123 (name) total-vm:47388kB, anon-rss:3744kB, file-rss:80kB, UID:27 pgtables:57kB oom_score_adj:0` and its
+/// variants.
 fn killed(text: &str) -> Option<Killed> {
     let mut killed = Killed {
         pid: pid(text)?,
@@ -262,13 +265,13 @@ fn killed(text: &str) -> Option<Killed> {
     };
     let sizes = text.find("total-vm:").or_else(|| text.find("vsz:"));
     let Some(sizes) = sizes.and_then(|at| text.get(at..)) else {
-        // Before 2.6.28 the line ends with the name.
+        // Before 2.6.28 the line ends after the name.
         let is_whole =
             text.trim_end().ends_with([')', '.']) && (1..=MOST_NAME).contains(&killed.name.len());
         return is_whole.then_some(killed);
     };
     for word in scan::words(sizes) {
-        // The last number is part of the word before it where a comma was lost.
+        // If a comma was lost, the last number is part of the word before it.
         let word = word.trim_end_matches(',');
         let Some((name, value)) = word.split_once(':') else {
             // Red Hat's `lowmem 0kB`.
@@ -292,7 +295,7 @@ fn killed(text: &str) -> Option<Killed> {
     Some(killed)
 }
 
-/// The task at the end of an `oom-kill:` line. `None` where the line is cut.
+/// Returns the task at the end of an `oom-kill:` line. `None` if the line is cut.
 fn named(text: &str) -> Option<Killed> {
     let (front, uid) = text.rsplit_once(",uid=")?;
     small(uid.trim_end())?;

@@ -1,9 +1,9 @@
-//! Lists that follow the memory where kernel memory is short: unreclaimable slab caches, allocations by place in the
-//! source. Parsed, and dropped: no rule needs more than their sums, which the memory has.
+//! Lists that follow the memory if kernel memory is short: unreclaimable slab caches, and allocations by place in the
+//! source. They are recognised but not stored: rules need only the sums, which the memory part has.
 
 use super::scan::{self, number, size};
 
-/// Which list the lines are of.
+/// The list that the lines belong to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     /// None.
@@ -36,7 +36,7 @@ impl List {
         let mut words = scan::words(line);
         match self {
             Self::None => false,
-            // The name of a cache may contain blanks: its two sizes are last.
+            // The name of a cache may contain blanks: its two sizes come last.
             Self::Slab => {
                 let mut sizes = line.split_whitespace().rev().take(2);
                 line.starts_with("Name ")

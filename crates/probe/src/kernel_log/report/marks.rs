@@ -1,6 +1,6 @@
-//! The words by which a search of a log recognises lines of reports before they are parsed.
+//! The words by which a log search recognises lines of reports before they are parsed.
 
-/// Words that every report has in at least one of its lines, and other lines nearly never.
+/// Words that at least one line of every report has, and other lines almost never.
 pub const MARKS: [&str; 12] = [
     "oom-kill",
     "Mem-Info",
@@ -16,7 +16,7 @@ pub const MARKS: [&str; 12] = [
     "ut of memory: Kill",
 ];
 
-/// Words of the lines that go on with a report.
+/// Words of lines that continue a report.
 pub const CONTINUES: [&str; 7] = [
     "Node ",
     "Call Trace",
@@ -27,7 +27,7 @@ pub const CONTINUES: [&str; 7] = [
     " kB",
 ];
 
-/// Words of the lines that a report can begin with, also where its head was cut off; many other lines have them too.
+/// Words of lines that a report can begin with, even if its head was cut off; many other lines have them too.
 pub const BEGINS: [&str; 19] = [
     "how Memory",
     "hugepages_",
@@ -63,13 +63,13 @@ pub const LONG: [&str; 9] = [
     "usage ",
 ];
 
-/// Whether a line goes on with a report, whatever prefix a log gave it.
+/// Whether a line continues a report, whatever prefix a log added.
 pub fn continues(line: &[u8]) -> bool {
     let has = |part: &&str| memchr::memmem::find(line, part.as_bytes()).is_some();
     has_task(line) || MARKS.iter().chain(&CONTINUES).any(has)
 }
 
-/// A row of the table of tasks: `[  812]     0   812   9142 …` behind any prefix.
+/// Whether a line has a row of the table of tasks: `[  812]     0   812   9142 …` after any prefix.
 fn has_task(line: &[u8]) -> bool {
     line.split(|b| *b == b']').skip(1).any(|rest| {
         let words = rest

@@ -1,7 +1,7 @@
-//! The host's memory: the counters behind `Mem-Info:`, the lines of NUMA nodes, page cache, swap, RAM.
+//! The host's memory: the counters after `Mem-Info:`, the lines of NUMA nodes, page cache, swap, RAM.
 //!
-//! Counters are pages, sizes of nodes are KiB. What a counter is called changed little; which there are changed often:
-//! the tables here say which name is which signal, and [`ReportMemory::row`] what `/proc/meminfo` would have shown.
+//! Counters are pages, sizes of nodes are KiB. Names of counters changed rarely, but the set of counters often: the
+//! tables here map names to signals, and [`ReportMemory::row`] returns what `/proc/meminfo` would have shown.
 
 use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_SURP, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ACTIVE_ANON,
@@ -21,7 +21,7 @@ use super::taken::Taken;
 
 type MemorySignal = Signal<Gauge<Bytes>>;
 
-/// What a report says of the whole host.
+/// A report's figures about the whole host.
 #[derive(Debug, Default)]
 pub(super) struct ReportMemory {
     has_title: bool,
@@ -45,7 +45,7 @@ struct HugePages {
     size: Bytes,
 }
 
-/// The counters behind `Mem-Info:` in lower case, and the signal that is the same.
+/// The counters after `Mem-Info:` in lower case, and the equivalent signal.
 const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("active_anon", Some(MEM_ACTIVE_ANON)),
     ("inactive_anon", Some(MEM_INACTIVE_ANON)),
@@ -54,7 +54,7 @@ const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("isolated_anon", None),
     ("isolated_file", None),
     ("unevictable", Some(MEM_UNEVICTABLE)),
-    // Before 2.6.28 lists had both kinds.
+    // Before 2.6.28 lists contained both kinds.
     ("active", Some(MEM_ACTIVE)),
     ("inactive", Some(MEM_INACTIVE)),
     ("dirty", Some(MEM_DIRTY)),
@@ -78,7 +78,7 @@ const COUNTERS: [(&str, Option<MemorySignal>); 27] = [
     ("zspages", None),
 ];
 
-/// Sizes that only nodes (or, before 4.8, zones) have; their sum is a signal of the host.
+/// Sizes that only nodes (or, before 4.8, zones) have; their sums are signals of the host.
 const SIZES: [(&str, MemorySignal); 6] = [
     ("kernel_stack", MEM_KERNEL_STACK),
     ("shadow_call_stack", MEM_SHADOW_CALL_STACK),
@@ -88,7 +88,7 @@ const SIZES: [(&str, MemorySignal); 6] = [
     ("balloon", MEM_BALLOON),
 ];
 
-/// Sizes of zones; their sums replace the counters where a report was cut off above its zones.
+/// Sizes of zones; their sums replace the counters if a report was cut off above its zones.
 const ZONE_SIZES: [(&str, MemorySignal); 6] = [
     ("free", MEM_FREE),
     ("active_anon", MEM_ACTIVE_ANON),
@@ -98,7 +98,7 @@ const ZONE_SIZES: [(&str, MemorySignal); 6] = [
     ("unevictable", MEM_UNEVICTABLE),
 ];
 
-/// Which total of the host a line gives.
+/// The total of the host in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Total {
     PageCache,
@@ -109,7 +109,7 @@ enum Total {
     Other,
 }
 
-/// What stands behind the number of pages.
+/// The text after the number of pages.
 const TOTALS: [(&str, Total); 23] = [
     ("total pagecache pages", Total::PageCache),
     ("pagecache pages", Total::PageCache),
@@ -167,7 +167,7 @@ impl ReportMemory {
         }
     }
 
-    /// Whether anything of it was read.
+    /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.has_title || !self.counters.is_empty() || !self.totals.is_empty()
     }
@@ -177,12 +177,12 @@ impl ReportMemory {
         self.total(Total::Ram).is_some() || self.total(Total::PageCache).is_some()
     }
 
-    /// Notes a size of a node or zone; the sum counts.
+    /// Adds a size of a node or zone to the sum.
     pub(super) fn note_size(&mut self, name: &str, size: Bytes) {
         add(&mut self.sizes, &SIZES, name, size);
     }
 
-    /// Notes a size of a zone; the sum counts.
+    /// Adds a size of a zone to the sum.
     pub(super) fn note_zone_size(&mut self, name: &str, size: Bytes) {
         add(&mut self.of_zones, &ZONE_SIZES, name, size);
         self.note_size(name, size);
@@ -198,7 +198,7 @@ impl ReportMemory {
         found.map(|(_, pages)| *pages)
     }
 
-    /// `Free swap  = 0kB`, `Total swap = 425980kB`, `Free swap:   1048568kB`.
+    /// Takes `Free swap  = 0kB`, `Total swap = 425980kB`, `Free swap:   1048568kB`.
     fn swap(&mut self, line: &str) -> bool {
         let Some((name, size)) = line.split_once(['=', ':']) else {
             return false;
@@ -215,7 +215,7 @@ impl ReportMemory {
         true
     }
 
-    /// `Node 0 hugepages_total=4 hugepages_free=4 hugepages_surp=0 hugepages_size=2048kB`.
+    /// Takes `Node 0 hugepages_total=4 hugepages_free=4 hugepages_surp=0 hugepages_size=2048kB`.
     fn huge_pages(&mut self, line: &str) -> bool {
         let (_, rest) = scan::node(line);
         if !rest.starts_with("hugepages_total=")
@@ -242,7 +242,7 @@ impl ReportMemory {
         pool.is_some()
     }
 
-    /// What `/proc/meminfo` would have shown. `managed` is what the zones manage in all, where they are printed.
+    /// Returns what `/proc/meminfo` would have shown. `managed` is the memory that all zones manage, if it is printed.
     pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>) -> Row {
         let mut row = Row::default();
         let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
@@ -282,7 +282,7 @@ impl ReportMemory {
         row
     }
 
-    /// Fields of `/proc/meminfo` that are sums of counters.
+    /// Sets fields of `/proc/meminfo` that are sums of counters.
     fn sums(&self, row: &mut Row, page: PageSize) {
         for (signal, parts) in [
             (MEM_ACTIVE, ["active_anon", "active_file"]),
@@ -299,9 +299,9 @@ impl ReportMemory {
         }
     }
 
-    /// Page cache and anonymous memory. The total of the page cache contains the swap cache, which `Cached` does not.
-    /// What the lists hold beyond page cache is anonymous, mlocked or not: nearer to AnonPages than the anonymous lists
-    /// less shared memory, which is what is left where the page cache was not printed.
+    /// Sets page cache and anonymous memory. The total of the page cache includes the swap cache, which `Cached` does
+    /// not. Pages on the lists beyond the page cache are anonymous, mlocked or not: that is closer to AnonPages than
+    /// the anonymous lists minus shared memory, which is the fallback if the page cache was not printed.
     fn cache_and_anon(&self, row: &mut Row, page: PageSize) {
         let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
         let swap_cache = self.total(Total::SwapCache);
@@ -344,7 +344,8 @@ impl ReportMemory {
         }
     }
 
-    /// Pools of all sizes in one sum; the counts are those of the size that holds most, as the default is not printed.
+    /// Sums the pools of all sizes; the counts are those of the size with the most memory, as the default size is not
+    /// printed.
     fn huge_row(&self, row: &mut Row) {
         let whole = |pool: &HugePages| Bytes::new(pool.size.get().saturating_mul(pool.total));
         let Some(largest) = self
@@ -365,7 +366,7 @@ impl ReportMemory {
     }
 }
 
-/// Adds a size to the sum of its name, if the table has the name.
+/// Adds a size to the sum of its name if the table has the name.
 fn add(
     sums: &mut Vec<(&'static str, Bytes)>,
     table: &[(&'static str, MemorySignal)],
@@ -384,7 +385,7 @@ fn add(
     }
 }
 
-/// Writes the sums of a table's names as its signals.
+/// Sets the signals of a table from the sums of its names.
 fn set(row: &mut Row, table: &[(&'static str, MemorySignal)], sums: &[(&'static str, Bytes)]) {
     for (name, signal) in table {
         if let Some((_, size)) = sums.iter().find(|(known, _)| known == name) {
@@ -393,8 +394,8 @@ fn set(row: &mut Row, table: &[(&'static str, MemorySignal)], sums: &[(&'static 
     }
 }
 
-/// A line of counters: `active_anon:33632 inactive_anon:1327714 isolated_anon:0`. All words are `name:number`, and the
-/// first is known; new ones may follow.
+/// Parses a line of counters: `active_anon:33632 inactive_anon:1327714 isolated_anon:0`. All words are `name:number`,
+/// and the first name is known; unknown names may follow.
 fn counters(line: &str) -> Option<Vec<(&'static str, u64)>> {
     let mut found = Vec::new();
     for word in scan::words(line) {
@@ -412,7 +413,7 @@ fn counters(line: &str) -> Option<Vec<(&'static str, u64)>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// `94990 total pagecache pages`.
+/// Parses `94990 total pagecache pages`.
 fn total(line: &str) -> Option<(Total, u64)> {
     let (pages, name) = line.split_once(' ')?;
     let pages = number(pages)?;
@@ -423,7 +424,8 @@ fn total(line: &str) -> Option<(Total, u64)> {
     known.map(|(_, kind)| (*kind, pages))
 }
 
-/// `Node 0 DMA per-cpu:`, `CPU    0: hi:  186, btch:  31 usd:   0`, `cpu 0 hot: high 186, batch 31 used:12`.
+/// Whether a line is `Node 0 DMA per-cpu:`, `CPU    0: hi:  186, btch:  31 usd:   0`, `cpu 0 hot: high 186, batch 31
+/// used:12`.
 fn is_per_cpu(line: &str) -> bool {
     let title = || line.ends_with(" per-cpu:") || line.ends_with(" per-cpu: empty");
     let list = || {
@@ -435,7 +437,7 @@ fn is_per_cpu(line: &str) -> bool {
     title() || list()
 }
 
-/// Lines that repeat what others say.
+/// Whether a line only repeats what others say.
 fn is_passed_over(line: &str) -> bool {
     ["Swap cache stats: add ", "Swap cache: add "]
         .iter()

@@ -1,4 +1,4 @@
-//! A report as a sample: the same rows as the kernel's files give, so that every rule can read it.
+//! A report as a sample: the same rows as from the kernel's files, so that every rule can read it.
 
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask, ZoneReport};
@@ -14,7 +14,7 @@ use units::{Bytes, Count, Limit, PageSize, Pages};
 use super::draft::USUAL_PAGE;
 use crate::CgroupFiles;
 
-/// Writes what a report says into a sample.
+/// Writes the content of a report into a sample.
 pub fn fill(report: &KernelReport, sample: &mut Sample) {
     let page = report.page_size.unwrap_or(USUAL_PAGE);
     for (signal, raw) in report.host.iter() {
@@ -84,14 +84,14 @@ fn fill_group(group: &GroupReport, row: &mut EntityRow) {
             Limit::Unlimited
         }
     };
-    // Names of v2 first; those of v1 are others, or mean the same.
+    // The v2 names come first; those of v1 differ, or mean the same.
     let text: String = group
         .stat
         .iter()
         .map(|(name, value)| format!("{name} {value}\n"))
         .collect();
     for mode in [CgroupMode::V1, CgroupMode::V2] {
-        // What a kernel prints here is as good as its file; a bad line costs itself only.
+        // The kernel's text here is the same as in its file; a malformed line affects only itself.
         let _ = CgroupFiles::default().parse(mode, "memory.stat", text.as_bytes(), row);
     }
     if let Some(memory) = &group.memory {
@@ -105,7 +105,7 @@ fn fill_group(group: &GroupReport, row: &mut EntityRow) {
     }
 }
 
-/// A report lacks the start time of processes.
+/// Sets the name of a process, whose start time a report lacks.
 fn name(row: &mut EntityRow, pid: u32, name: &str) {
     row.key = format!("{pid}@0");
     row.label.push_str(name);
@@ -146,7 +146,7 @@ fn fill_killed(killed: &Killed, page: PageSize, row: &mut EntityRow) {
     }
 }
 
-/// The catalogue's is shifted, so that it is a number like the others.
+/// Sets the score, which the catalogue shifts so that it is never negative.
 fn set_adj(adj: i32, row: &mut timeline::Row) {
     if let Ok(shifted) = u64::try_from(adj.saturating_add(1000)) {
         row.set(PROC_OOM_ADJ, Count::new(shifted));

@@ -2,29 +2,29 @@
 
 use units::Bytes;
 
-/// The words of a line. Line ends within a message are `#012` in rsyslog's files and `\x0a` in `/dev/kmsg`.
+/// Returns the words of a line. Line ends within a message are `#012` in rsyslog's files and `\x0a` in `/dev/kmsg`.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     let parts = line.split("#012").flat_map(|part| part.split("\\x0a"));
     parts.flat_map(str::split_whitespace)
 }
 
-/// A decimal number that fills all of `word`; beyond 64 bits it is the largest.
+/// Parses a decimal number that fills all of `word`; beyond 64 bits it becomes the largest one.
 pub(super) fn number(word: &str) -> Option<u64> {
     let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| word.parse().unwrap_or(u64::MAX))
 }
 
-/// A number as an index or id of 32 bits.
+/// Parses an index or ID of 32 bits.
 pub(super) fn small(word: &str) -> Option<u32> {
     number(word).and_then(|n| u32::try_from(n).ok())
 }
 
-/// A signed number that fills all of `word`.
+/// Parses a signed number that fills all of `word`.
 pub(super) fn signed(word: &str) -> Option<i32> {
     word.parse().ok()
 }
 
-/// A size: `12kB`, `0KB`.
+/// Parses a size: `12kB`, `0KB`.
 pub(super) fn size(word: &str) -> Option<Bytes> {
     let digits = word
         .strip_suffix("kB")
@@ -32,7 +32,7 @@ pub(super) fn size(word: &str) -> Option<Bytes> {
     number(digits).map(Bytes::from_kib)
 }
 
-/// `Node 0 ` in front of a line, and the rest; node 0 where the kernel knows no nodes and writes nothing.
+/// Splits off `Node 0 ` from a line; node 0 if the kernel knows no nodes and writes nothing.
 pub(super) fn node(line: &str) -> (u32, &str) {
     let named = || {
         let rest = line.strip_prefix("Node ")?;
@@ -42,14 +42,14 @@ pub(super) fn node(line: &str) -> (u32, &str) {
     named().unwrap_or((0, line))
 }
 
-/// What follows on `name` in a list of `name=value`, up to the next comma or blank.
+/// Returns the text after `name` in a list of `name=value`, up to the next comma or blank.
 pub(super) fn value<'a>(list: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = list.split_once(name)?;
     let rest = rest.strip_prefix('=')?;
     rest.split([',', ' ']).next()
 }
 
-/// Whether a word could name a memory zone or a field: letters, digits and a few marks, not too long.
+/// Whether a word could name a memory zone or a field: letters, digits and a few punctuation characters, not too long.
 pub(super) fn is_name(word: &str) -> bool {
     (1..=40).contains(&word.len())
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -58,7 +58,7 @@ pub(super) fn is_name(word: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"_()-".contains(&b))
 }
 
-/// A text cut to so many characters.
+/// Cuts a text to this many characters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

@@ -1,20 +1,20 @@
-//! What a part of a report made of a line.
+//! The result of offering a line to a part of a report.
 
-/// What became of a line.
+/// Whether a part of a report took a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
     /// Not a line of this kind.
     No,
-    /// Understood.
+    /// The line was understood.
     Yes,
-    /// Of this kind, but the report has it already: another report begins.
+    /// Of this kind, but the report already has one: another report begins.
     Again,
-    /// Of this kind, but after what it introduces: the lines stand in reverse order.
+    /// Of this kind, but after the lines that it should precede: the report is in reverse order.
     Backwards,
 }
 
 impl Taken {
-    /// Taken once, refused where it is there already.
+    /// `Yes` for the first line of its kind, `Again` for another.
     pub(super) fn once(is_there: bool) -> Self {
         if is_there { Self::Again } else { Self::Yes }
     }

@@ -1,7 +1,7 @@
 //! The table of tasks that could have been killed.
 //!
-//! Its columns changed five times; the heading names them. Without heading, the first four columns, which never changed,
-//! are read, and the name.
+//! Its columns changed five times; the heading names them. Without a heading, the name and the first four columns,
+//! which never changed, are read.
 
 use timeline::kernel_report::ReportTask;
 use units::{Bytes, PageSize, Pages};
@@ -9,13 +9,13 @@ use units::{Bytes, PageSize, Pages};
 use super::scan::{self, number, signed, small};
 use super::taken::Taken;
 
-/// The table, as far as read; sizes in pages.
+/// The table as far as it is read; sizes in pages.
 #[derive(Debug, Default)]
 pub(super) struct TaskTable {
     has_title: bool,
     columns: Option<Vec<TaskColumn>>,
     rows: Vec<TaskRow>,
-    /// Rows beyond those that are stored.
+    /// Rows beyond the limit.
     pub(super) left_out: usize,
 }
 
@@ -26,13 +26,13 @@ struct TaskRow {
     total_vm: u64,
     rss: u64,
     by_kind: [Option<u64>; 3],
-    /// Tables of one page each.
+    /// Page tables, of one page each.
     tables: u64,
     table_bytes: u64,
     swap: u64,
 }
 
-/// A machine may have four million; the table's largest are what counts, but they stand in no order.
+/// A machine may have four million tasks; only the largest matter, but the table is not sorted.
 const MOST_ROWS: usize = 20_000;
 
 /// A column between the PID and the name.
@@ -51,7 +51,7 @@ enum TaskColumn {
     Swap,
     Adj,
     OldAdj,
-    /// `cpu`, and what kernels to come may add.
+    /// `cpu`, and columns of future kernels.
     Other,
 }
 
@@ -102,7 +102,7 @@ impl TaskTable {
         Taken::Yes
     }
 
-    /// Whether anything of it was read.
+    /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.has_title || self.columns.is_some() || !self.rows.is_empty()
     }
@@ -125,7 +125,7 @@ impl TaskTable {
         taken
     }
 
-    /// The row behind `[ 1234]`.
+    /// Parses the row after `[ 1234]`.
     fn row(&self, pid: u32, text: &str) -> Option<TaskRow> {
         let mut row = TaskRow::default();
         row.task.pid = pid;
@@ -144,7 +144,7 @@ impl TaskTable {
         (!name.is_empty()).then_some(row)
     }
 
-    /// The size of a page, as the address space of a task shows that was killed: the table has it in pages.
+    /// Returns the page size, from the address space of a killed task: the table has the same size in pages.
     pub(super) fn page_size(&self, pid: u32, total_vm: Bytes) -> Option<PageSize> {
         let row = self
             .rows
@@ -155,7 +155,7 @@ impl TaskTable {
         PageSize::from_bytes(bytes).filter(|_| is_exact)
     }
 
-    /// The tasks, in bytes.
+    /// Returns the tasks with sizes in bytes.
     pub(super) fn into_tasks(self, page: PageSize) -> Vec<ReportTask> {
         self.rows
             .into_iter()
@@ -207,7 +207,7 @@ fn next_word(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty()).then_some((word, behind))
 }
 
-/// What stands behind the numbers at the start: the name, which may contain blanks. `None` where nothing does.
+/// Returns the name after the numbers, which may contain blanks. `None` if there is none.
 fn behind_numbers(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut count = 0;
@@ -221,7 +221,7 @@ fn behind_numbers(text: &str) -> Option<&str> {
     None
 }
 
-/// `oom_adj` (-17 to 15), as kernels before 2.6.36 had it, on today's scale of -1000 to 1000.
+/// Converts `oom_adj` (-17 to 15) of kernels before 2.6.36 to today's scale of -1000 to 1000.
 pub(super) fn modern_adj(adj: i32) -> i32 {
     match adj {
         15 => 1000,

@@ -1,4 +1,4 @@
-//! Zones: their watermarks, reserves and free blocks; and the nodes' lines, of which the host's memory is the sum.
+//! Zones: their watermarks, reserves and free blocks; and the lines of nodes, whose sum is the host's memory.
 
 use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use units::{Bytes, PageSize, Pages};
@@ -17,14 +17,14 @@ pub(super) struct Zones {
     page: Option<Bytes>,
 }
 
-/// A zone, as far as read.
+/// A zone as far as it is read.
 #[derive(Debug, Default)]
 struct Zone {
     report: ZoneReport,
     has_marks: bool,
     has_blocks: bool,
     is_managed_told: bool,
-    /// In pages; empty where not read yet.
+    /// In pages; empty until it is read.
     reserve: Vec<u64>,
 }
 
@@ -49,17 +49,17 @@ impl Zones {
         }
     }
 
-    /// Whether any line of them was read.
+    /// Whether any of their lines was read.
     pub(super) fn is_begun(&self) -> bool {
         !self.zones.is_empty() || !self.nodes.is_empty()
     }
 
-    /// The size of a page, as the lists of free blocks show it.
+    /// Returns the page size, from the lists of free blocks.
     pub(super) fn page_size(&self) -> Option<PageSize> {
         PageSize::from_bytes(self.page?.get())
     }
 
-    /// What all zones manage, where all were printed with their sizes.
+    /// Returns the memory that all zones manage, if all were printed with their sizes.
     pub(super) fn managed(&self) -> Option<Bytes> {
         let sizes = self
             .zones
@@ -69,14 +69,14 @@ impl Zones {
         (sum > Bytes::ZERO).then_some(sum)
     }
 
-    /// The zones, with reserves in bytes.
+    /// Returns the zones, with reserves in bytes.
     pub(super) fn into_reports(self, page: PageSize) -> Vec<ZoneReport> {
         let in_bytes = |pages: u64| Pages::new(pages).to_bytes(page);
         let done = |mut zone: Zone| {
             zone.report.reserve = zone.reserve.into_iter().map(in_bytes).collect();
             zone.report
         };
-        // A list of free blocks without its zone's marks says nothing of how near the zone is to its end.
+        // Without the zone's watermarks, a list of free blocks does not show how short of memory the zone is.
         self.zones
             .into_iter()
             .filter(|zone| zone.has_marks)
@@ -158,7 +158,7 @@ impl Zones {
         Taken::Yes
     }
 
-    /// A reserve stands behind its zone: that is the first one without.
+    /// Adds a reserve: its line follows its zone's, so it belongs to the first zone without one.
     fn reserve(&mut self, reserve: Vec<u64>) -> Taken {
         let without = self
             .zones
@@ -172,7 +172,7 @@ impl Zones {
 }
 
 impl Zone {
-    /// A size of the zone's line. Others are only human-readable, or sums of the nodes.
+    /// Stores a size from the zone's line. Other sizes are for human readers, or are summed over nodes.
     fn note(&mut self, name: &str, size: Bytes) {
         let zone = &mut self.report;
         let slot = match name {
@@ -187,7 +187,7 @@ impl Zone {
                 self.is_managed_told = true;
                 &mut zone.managed
             }
-            // What the allocator manages came with 3.9; before, all RAM of the zone is the nearest.
+            // `managed` exists since 3.9; before, the zone's RAM is the best estimate.
             "present" if !self.is_managed_told => &mut zone.managed,
             "active_file" | "inactive_file" => {
                 zone.file += size;
@@ -199,10 +199,10 @@ impl Zone {
     }
 }
 
-/// Names and values of a line.
+/// Names and values in a line.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// `DMA32 free:43760kB min:31812kB … all_unreclaimable? no`: the zone, its free memory and the rest.
+/// Parses `DMA32 free:43760kB min:31812kB … all_unreclaimable? no`: the zone, its free memory and the rest.
 fn zone_line(line: &str) -> Option<(&str, Bytes, Pairs<'_>)> {
     let (name, rest) = line.split_once(' ')?;
     let pairs = pairs(rest)?;
@@ -212,14 +212,14 @@ fn zone_line(line: &str) -> Option<(&str, Bytes, Pairs<'_>)> {
     }
 }
 
-/// `Node 0 active_anon:134528kB inactive_anon:5310856kB …`, since 4.8.
+/// Parses `Node 0 active_anon:134528kB inactive_anon:5310856kB …`, since 4.8.
 fn node_line<'a>(line: &str, rest: &'a str) -> Option<Pairs<'a>> {
     let pairs = line.starts_with("Node ").then(|| pairs(rest))??;
     (pairs.first()?.0 == "active_anon").then_some(pairs)
 }
 
-/// Words `name:value` with sizes or counts; `all_unreclaimable?` has its answer behind a blank. `None` where any word
-/// is of another kind.
+/// Parses words `name:value` with sizes or counts; the value of `all_unreclaimable?` comes after a blank. `None` if any
+/// word has another form.
 fn pairs(text: &str) -> Option<Pairs<'_>> {
     let mut found = Vec::new();
     let mut words = scan::words(text);
@@ -248,7 +248,7 @@ fn pairs(text: &str) -> Option<Pairs<'_>> {
 /// Counts, sizes and kinds of free blocks, by order.
 type Blocks<'a> = Vec<(u64, Bytes, &'a str)>;
 
-/// `DMA: 1*4kB (U) 0*8kB … = 15036kB`: the zone and its blocks by order; `DMA32: empty`.
+/// Parses `DMA: 1*4kB (U) 0*8kB … = 15036kB`: the zone and its blocks by order; also `DMA32: empty`.
 fn block_line(line: &str) -> Option<(&str, Blocks<'_>)> {
     let (name, rest) = line.split_once(": ")?;
     if !scan::is_name(name) {
@@ -274,7 +274,7 @@ fn block_line(line: &str) -> Option<(&str, Blocks<'_>)> {
     (blocks.len() > 1).then_some((name, blocks))
 }
 
-/// `lowmem_reserve[]: 0 2655 5626 5626 5626`; `protections[]:` before 2.6.12.
+/// Parses `lowmem_reserve[]: 0 2655 5626 5626 5626`; `protections[]:` before 2.6.12.
 fn reserve_line(line: &str) -> Option<Vec<u64>> {
     let rest = line
         .strip_prefix("lowmem_reserve[]:")

@@ -1,4 +1,4 @@
-//! Where memory was: a bar of RAM for each side, both on one scale, with a legend that says what changed of each part.
+//! Where memory was: a bar of RAM for each side, both on one scale, with a legend that gives each part's change.
 
 use diagnose::accounting::TermKind;
 use units::{Bytes, Span};
@@ -19,7 +19,7 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
         changed.heading,
         |html| {
             bars(html, report);
-            // Parts of RAM add up; all other amounts stand beside them.
+            // Terms of RAM add up; other amounts are listed separately.
             let is_term = |row: &ComparisonRow| {
                 entry(report, row).is_some_and(|entry| entry.kind == AmountKind::Term)
             };
@@ -45,7 +45,7 @@ fn entry<'a>(report: &'a CompareReport, row: &ComparisonRow) -> Option<&'a Amoun
     report.memory.get(row.entry?)
 }
 
-/// Whether either side has any of it, so that its colour is in a bar.
+/// Whether either side has a non-zero amount, so that its colour is in a bar.
 fn is_there(entry: &AmountEntry) -> bool {
     [entry.before_bytes, entry.after_bytes]
         .iter()
@@ -53,7 +53,7 @@ fn is_there(entry: &AmountEntry) -> bool {
         .any(|bytes| *bytes != 0)
 }
 
-/// What of an entry a side has.
+/// Selects one side's amount of an entry.
 type OfSide = fn(&AmountEntry) -> Option<i64>;
 
 fn bars(html: &mut Html, report: &CompareReport) {
@@ -80,7 +80,7 @@ fn bars(html: &mut Html, report: &CompareReport) {
     });
 }
 
-/// How much RAM there is, and which moment is shown.
+/// Returns how much RAM there is and which time is shown.
 fn typical(side: &Side) -> String {
     let ram = side.host.ram_bytes.map(Bytes::new);
     let ram = ram.map_or_else(String::new, |ram| format!("{ram} of RAM"));
@@ -109,7 +109,7 @@ fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// All parts in the order of the bars, each with its colour.
+/// Draws the legend: all parts in the order of the bars, each with its colour.
 fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>) {
     if rows.is_empty() {
         return;

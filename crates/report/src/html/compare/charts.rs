@@ -1,4 +1,4 @@
-//! Every chart twice, before and after. What shows no news on either side is folded away.
+//! Every chart twice, before and after. Charts without news on either side are folded.
 
 use chart::Chart;
 
@@ -9,7 +9,7 @@ use crate::html::block::section;
 use crate::html::chart::figure;
 use crate::html::escape::{Html, Tag, tag};
 
-/// A chart on both sides, by its number; `None` where that side has no data for it.
+/// Indices of a chart on both sides; `None` where that side has no data for it.
 struct ChartPair {
     title: String,
     help: String,
@@ -59,7 +59,7 @@ fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
     });
 }
 
-/// What a side draws: nothing where it has nothing over time.
+/// Returns the charts of a side; none if it has nothing over time.
 fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
     if scene.has_charts() {
         &scene.picture.charts
@@ -68,7 +68,7 @@ fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
     }
 }
 
-/// Charts in the order of the one side, then those that only the other has.
+/// Pairs the charts in the order of the first side; charts that only the second side has follow.
 fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
     let place = |charts: &[Chart], id: &str| charts.iter().position(|chart| chart.id == id);
     let of_both = before.iter().enumerate().map(|(index, chart)| {
@@ -94,7 +94,7 @@ fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
     of_both.chain(rest).collect()
 }
 
-/// What is alike on both sides is shown once; one may know services where the other knows programs.
+/// Joins two texts, once if they are equal: one side may know services where the other knows programs.
 fn of_both(before: &str, after: &str) -> String {
     if before == after {
         before.to_owned()
@@ -117,7 +117,7 @@ fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &ChartPair) {
         });
 }
 
-/// Why a side has no such chart.
+/// Says why a side lacks this chart.
 fn absent(html: &mut Html, scene: &Scene<'_>, title: &str) {
     let mut known = scene.picture.absent.iter();
     let why = known

@@ -1,4 +1,4 @@
-//! Findings of either side: what changed in a table, then the cards of what is there now, and, folded, of what was there.
+//! Findings of both sides: a table of changes, then the cards of the second side, then those of the first, folded.
 
 use super::sides::Both;
 use super::table::table;
@@ -28,7 +28,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     );
 }
 
-/// What the one side had and the other has not, or not so: it shows what was wrong.
+/// Draws the first side's findings that the second lacks or has changed: they show what was wrong.
 fn gone(html: &mut Html, both: &Both<'_>) {
     let findings = both.before.report.findings.iter().enumerate();
     let turned: Vec<_> = findings
@@ -45,7 +45,7 @@ fn gone(html: &mut Html, both: &Both<'_>) {
     });
 }
 
-/// What became of a finding, in the word of its row; `None` where it is the same after, and its card is above.
+/// Returns how a finding changed, in the word of its row; `None` if it is unchanged and its card is already above.
 fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
     let changes = || {
         report
@@ -53,7 +53,7 @@ fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
             .iter()
             .filter(|entry| entry.id == finding.id)
     };
-    // One rule may find something in several places.
+    // One rule may have findings in several places.
     let is_same = |entry: &&FindingEntry| {
         let before = entry.before.as_ref();
         before.is_some_and(|before| before.title == finding.title)

@@ -1,4 +1,4 @@
-//! How much more fits, before and after: both answers, and the terms they rest on side by side.
+//! How much more fits, before and after: both answers, and their terms side by side.
 
 use super::sides::Both;
 use crate::html::block::section;

@@ -1,4 +1,4 @@
-//! How the page opens: at the moment of which side, and how the times of the two align.
+//! How the page opens: on which side's time the cursor is set, and how the times of both sides align.
 
 use units::Span;
 
@@ -6,15 +6,15 @@ use super::sides::Both;
 use crate::html::ComparedSide;
 use crate::model::{Direction, Level};
 
-/// CursorAlignment a source that is this many times as long, a shorter one is a hairline; an engineering choice.
+/// If one source is this many times as long as the other, the shorter one would be a hairline; an engineering choice.
 const FAR_LONGER: f64 = 4.0;
 
-/// What of the two stands beside each other.
+/// Which times of the two sources are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CursorAlignment {
-    /// Their beginnings: the cursor stands as long after the one as after the other.
+    /// Their starts: the cursor is at the same offset on both sides.
     Beginnings,
-    /// The moments that matter, since the longer has no room for the shorter.
+    /// Their worst moments, since on the longer one's scale the shorter one would be too narrow.
     Moments,
 }
 
@@ -29,7 +29,7 @@ impl CursorAlignment {
         }
     }
 
-    /// Its word for the script.
+    /// The word for the script.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Beginnings => "beginnings",
@@ -37,7 +37,7 @@ impl CursorAlignment {
         }
     }
 
-    /// Where the cursor stands on the other side.
+    /// The sentence on where the cursor is on the other side.
     pub(super) const fn says(self) -> &'static str {
         match self {
             Self::Beginnings => "The cursor stands as long after the beginning of each.",
@@ -46,7 +46,7 @@ impl CursorAlignment {
     }
 }
 
-/// Why a part of the longer one is shown; `None` where all of both is.
+/// Returns why only a part of the longer source is shown; `None` if all of both is.
 pub(super) fn alignment_note(both: &Both<'_>) -> Option<String> {
     let [before, after] = spans(both).map(Span::from_secs_f64);
     let shorter = before.min(after);
@@ -68,7 +68,7 @@ fn spans(both: &Both<'_>) -> [f64; 2] {
     })
 }
 
-/// The side at whose moment the cursor opens: the worse one; of two alike what is there now, unless that is better.
+/// Returns the side at whose worst moment the cursor opens: the worse one; of two equal ones the second, if not better.
 pub(super) fn side(both: &Both<'_>) -> ComparedSide {
     let [before, after] =
         [&both.report.before, &both.report.after].map(|side| gravity(side.verdict));

@@ -1,9 +1,9 @@
-//! What every block of the comparison is drawn from.
+//! The data that every block of the comparison is drawn from.
 
 use crate::html::Scene;
 use crate::model::CompareReport;
 
-/// What every block is drawn from: what changed, and each side as its report has it.
+/// Both sides and their comparison.
 pub(super) struct Both<'a> {
     pub(super) report: &'a CompareReport,
     pub(super) before: Scene<'a>,
@@ -11,7 +11,7 @@ pub(super) struct Both<'a> {
 }
 
 impl<'a> Both<'a> {
-    /// The sides, each with its word.
+    /// Returns the sides, each with its word.
     pub(super) fn sides(&self) -> [(&'static str, &Scene<'a>); 2] {
         [("before", &self.before), ("after", &self.after)]
     }

@@ -1,9 +1,9 @@
-//! Tables of the comparison: what it is about, before, after, change.
+//! Tables of the comparison: label, before, after, change.
 
 use crate::html::escape::{Html, Tag, tag};
 use crate::phrases::compare::{ComparisonRow, ComparisonTable};
 
-/// What changed; all of it folded away where there is more.
+/// Draws what changed, and the full table folded if it has more rows.
 pub(super) fn tables(html: &mut Html, changed: &ComparisonTable, all: &ComparisonTable) {
     table(html, changed, |_, _| {});
     if all.rows.len() > changed.rows.len() {
@@ -14,7 +14,7 @@ pub(super) fn tables(html: &mut Html, changed: &ComparisonTable, all: &Compariso
     }
 }
 
-/// Rows `label, before, after, change`, and the sentence below; `key` draws what stands before a label.
+/// Draws rows `label, before, after, change` and the sentences below; `key` draws the mark before a label.
 pub(super) fn table(
     html: &mut Html,
     table: &ComparisonTable,

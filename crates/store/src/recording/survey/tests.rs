@@ -18,7 +18,7 @@ use crate::{
 
 const DAY: i64 = 1_700_000_000;
 
-/// What lies before a part of a recording; a clock is set in the middle of it.
+/// The event before a part of a recording, or the clock change in the middle of it.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     Nothing,
@@ -29,9 +29,9 @@ enum Between {
 
 #[derive(Debug, Clone)]
 struct Made {
-    /// How many samples each part has, and what lies before it.
+    /// How many samples each part has, and the event before it.
     parts: Vec<(u64, Between)>,
-    /// Seconds from sample to sample.
+    /// Interval of samples in seconds.
     every: u64,
     seed: u64,
     /// Whether the last part is a head file.
@@ -109,7 +109,7 @@ fn samples(made: &Made) -> Vec<Vec<Sample>> {
             Between::Reboot(off) => (boot, wall) = (0, wall + off.cast_signed()),
             Between::ClockSet(_) => {}
         }
-        // What is stored later must begin later.
+        // A part that is stored later must begin later.
         let by = match between {
             Between::ClockSet(by) if second == 0 => *by,
             Between::ClockSet(by) => by.abs(),
@@ -196,13 +196,13 @@ fn screened(recording: &Recording, selection: Selection, seed: u64, most: usize)
     recording.load_within(selection, screen, most, &mut |_| ())
 }
 
-/// A sample and which tables were read in it, in words.
+/// Describes a sample and which tables it read.
 fn shown(timeline: &Timeline, index: usize) -> String {
     let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
     format!("{:?} {read:?}", timeline.sample(index).unwrap())
 }
 
-/// Places of samples by their clocks.
+/// Maps samples to their indexes by their clocks.
 fn places(timeline: &Timeline) -> HashMap<(Span, Option<i64>), usize> {
     let key = |index: usize| of(timeline.stamp(index).unwrap());
     (0..timeline.len())
@@ -214,7 +214,7 @@ fn of(stamp: Stamp) -> (Span, Option<i64>) {
     (stamp.boot, stamp.wall.map(WallClock::unix_nanos))
 }
 
-/// A break, and between which samples of the full timeline it lies.
+/// Returns each break, and the two samples of the full timeline around it.
 fn breaks(
     timeline: &Timeline,
     full: &HashMap<(Span, Option<i64>), usize>,
@@ -228,7 +228,7 @@ fn breaks(
     timeline.breaks().iter().map(named).collect()
 }
 
-/// For each minute, in order, from which sample to which of the full timeline it lasts.
+/// Returns the first and the last sample of each minute in the full timeline, in order.
 fn minutes_of(
     minutes: &Timeline,
     full: &HashMap<(Span, Option<i64>), usize>,
@@ -284,7 +284,7 @@ proptest! {
     }
 }
 
-/// Which minutes have all their samples, checking that the others have one that stands for them.
+/// Returns which minutes have all their samples, and checks that each other one has its last sample.
 fn opened_minutes(
     mixed: &Timeline,
     minutes: &[(usize, usize)],
@@ -411,7 +411,7 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
     assert_eq!(swapped, at(3_900) - at(1_001));
     assert!(groups >= 2);
     assert_eq!(least, 0);
-    // Of the first minute it is not known when it began.
+    // The start of the first minute is unknown.
     let unknown = Span::from_secs(2_899).plus(Span::from_mins(1));
     assert!(
         lasts <= unknown && lasts > Span::from_secs(2_880),

@@ -1,5 +1,5 @@
-//! How the segment before ended: what a counter counted from its last sample to the next segment's first belongs to the
-//! next one's first minute, or the sum over all segments would lack it.
+//! The end of the previous segment: the increase of a counter from its last sample to the next segment's first belongs
+//! to the next segment's first minute, or the sum over all segments would lack it.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use timeline::{Entity, Run, SignalId, Timeline};
 use super::breaks;
 use crate::segment::host::StoredSample;
 
-/// The last sample of a segment, and what its counters were at last.
+/// The last sample of a segment, and the last values of its counters.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     last: Option<StoredSample>,
@@ -16,7 +16,7 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Nothing but the last sample.
+    /// Creates an end with only the last sample.
     pub(crate) fn after(last: Option<StoredSample>) -> Self {
         Self {
             last,
@@ -24,7 +24,7 @@ impl Before {
         }
     }
 
-    /// How samples ended that are in memory.
+    /// Creates the end of samples in memory.
     pub(crate) fn from_timeline(timeline: &Timeline, taken: &[StoredSample]) -> Self {
         let mut before = Self::after(taken.last().copied());
         for (signal, runs) in timeline.host_runs() {
@@ -46,7 +46,7 @@ impl Before {
         }
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     pub(crate) fn last(&self) -> Option<&StoredSample> {
         self.last.as_ref()
     }
@@ -59,12 +59,12 @@ impl Before {
         }
     }
 
-    /// Whether counters go on at a segment's first sample.
+    /// Whether counters continue at a segment's first sample.
     pub(super) fn goes_on(&self, first: &StoredSample) -> bool {
         self.last.is_some_and(|last| !breaks(&last, first))
     }
 
-    /// What a counter was at last.
+    /// Returns the last value of a counter.
     pub(super) fn reading(&self, entity: Entity, key: &str, signal: SignalId) -> Option<u64> {
         let readings = self.readings.get(&(entity, key.to_owned()))?;
         readings.get(&signal).copied()

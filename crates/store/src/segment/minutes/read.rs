@@ -1,4 +1,4 @@
-//! Roll-ups become readings of one sample a minute.
+//! Converts roll-ups to readings of one sample a minute.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::segment::picks::SamplePicks;
 use crate::segment::runs::{Joined, RunSink};
 use crate::segment::table::{Cells, OpenedTable};
 
-/// The roll-ups of a segment, opened.
+/// The opened roll-ups of a segment.
 pub(crate) struct MinutesFile {
     file: OpenedTable,
     index: RollUpIndex,
 }
 
-/// The entity and signal of each row of a file. Building it takes longer than reading most columns, so it is reused where a
-/// file is opened again.
+/// The entity and signal of each row of a file. Building it takes longer than reading most columns, so it is reused
+/// when the file is opened again.
 pub(crate) struct RollUpIndex {
     /// The last sample of each minute.
     taken: Vec<StoredSample>,
@@ -30,10 +30,10 @@ pub(crate) struct RollUpIndex {
     kinds: Vec<EntityKindRows>,
 }
 
-/// What the file has of a kind of entity.
+/// The rows of one kind of entity.
 pub(crate) struct EntityKindRows {
     pub(super) entity: Entity,
-    /// Those of one entity are adjacent.
+    /// Series of one entity are adjacent.
     pub(super) series: Vec<SeriesRows>,
 }
 
@@ -48,25 +48,25 @@ pub(super) struct SeriesRows {
 }
 
 impl SeriesRows {
-    /// Rows of the entity with this index of names.
+    /// Creates the rows of the entity with this index of names.
     fn new(of: usize, signal: SignalId, rows: Range<usize>) -> Self {
         let [of, start, end] = [of, rows.start, rows.end].map(place);
         let rows = start..end;
         Self { of, signal, rows }
     }
 
-    /// The place of its entity's names.
+    /// Returns the index of its entity's names.
     pub(super) fn entity_index(&self) -> usize {
         index(self.of)
     }
 
-    /// Its rows in their row group.
+    /// Returns its rows in their row group.
     pub(super) fn rows(&self) -> Range<usize> {
         index(self.rows.start)..index(self.rows.end)
     }
 }
 
-/// What does not fit is the place of nothing: reading it fails as [`NO_SERIES`].
+/// Converts an index; one that does not fit becomes invalid, and reading it fails with [`NO_SERIES`].
 fn place(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -74,19 +74,19 @@ fn place(n: usize) -> u32 {
 /// Buffers for columns, reused from segment to segment.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// Whether they hold the columns of the file that is read.
+    /// Whether they have the columns of the current file.
     are_read: bool,
     first: Vec<i32>,
     last: Vec<i32>,
     value: Cells,
-    /// Of one entity, signal by signal.
+    /// Runs of one entity, signal by signal.
     runs: Vec<Run>,
-    /// Of which signal the runs are, and where.
+    /// The signals of the runs, each with its range.
     columns: Vec<(SignalId, Range<usize>)>,
 }
 
 impl MinutesFile {
-    /// Opens a file; with its index, where that was read before.
+    /// Opens a file, with its index if that was built before.
     pub(crate) fn open(file: OpenedTable, index: Option<RollUpIndex>) -> Result<Self, String> {
         let index = match index {
             Some(index) => index,
@@ -95,27 +95,27 @@ impl MinutesFile {
         Ok(Self { file, index })
     }
 
-    /// The index of its rows, for opening it again.
+    /// Returns the index of its rows, for opening it again.
     pub(crate) fn into_index(self) -> RollUpIndex {
         self.index
     }
 
-    /// The file, for its metadata.
+    /// Returns the file, for its metadata.
     pub(crate) fn file(&self) -> &OpenedTable {
         &self.file
     }
 
-    /// The last sample of each minute.
+    /// Returns the last sample of each minute.
     pub(crate) fn taken(&self) -> &[StoredSample] {
         &self.index.taken
     }
 
-    /// What it has of each kind of entity.
+    /// Returns the rows of each kind of entity.
     pub(super) fn kinds(&self) -> &[EntityKindRows] {
         &self.index.kinds
     }
 
-    /// The key of the entity that a series is of.
+    /// Returns the key of a series' entity.
     pub(super) fn key(&self, series: &SeriesRows) -> Option<&str> {
         self.index
             .names
@@ -123,13 +123,13 @@ impl MinutesFile {
             .map(|(key, ..)| key.as_str())
     }
 
-    /// What it has of a kind of entity.
+    /// Returns the rows of a kind of entity.
     pub(crate) fn kind(&self, entity: Entity) -> Option<&EntityKindRows> {
         let mut kinds = self.index.kinds.iter();
         kinds.find(|kind| kind.entity == entity)
     }
 
-    /// How the segment ended: its last sample, and what its counters were at last.
+    /// Returns the segment's end: its last sample, and the last values of its counters.
     pub(crate) fn end(&self) -> Before {
         let mut before = Before::after(self.index.taken.last().copied());
         let mut buffers = Buffers::default();
@@ -150,7 +150,8 @@ impl MinutesFile {
         before
     }
 
-    /// Appends the readings of a kind of entity to a timeline. The buffers are of this file, or were cleared.
+    /// Appends the readings of a kind of entity to a timeline. The buffers must have this file's columns, or be
+    /// cleared.
     pub(crate) fn read(
         &self,
         kind: &EntityKindRows,
@@ -183,7 +184,7 @@ impl MinutesFile {
         Ok(())
     }
 
-    /// Reads the columns of minutes into the buffers before use, so that a damaged file is replaced as a whole by another.
+    /// Reads the columns into the buffers before use, so that a damaged file is replaced as a whole by another.
     pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
         if buffers.are_read {
             return Ok(());
@@ -203,7 +204,7 @@ impl MinutesFile {
 }
 
 impl RollUpIndex {
-    /// About how much memory it takes.
+    /// Returns its approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         let words = self
             .names
@@ -216,7 +217,7 @@ impl RollUpIndex {
             + self.taken.len() * size_of::<StoredSample>()
     }
 
-    /// The index of a file.
+    /// Builds the index of a file.
     fn read(file: &OpenedTable) -> Result<Self, String> {
         let rows: Vec<MinuteRow> = metadata(file, MINUTES_KEY)?;
         let taken = rows.into_iter().map(|row| StoredSample {
@@ -237,10 +238,11 @@ impl RollUpIndex {
     }
 }
 
-/// A series is of rows, or of an entity, that the file does not have.
+/// A series refers to rows, or to an entity, that the file does not have.
 pub(super) const NO_SERIES: &str = "its rows have no valid key or signal";
 
-/// The entities that rows are of. Keys and signals have numbers, as words are slow to read: each word is read once.
+/// Returns the entities of the rows. Keys and signals are read by their numbers, as words are slow to read: each word
+/// is read once.
 fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>), String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
@@ -254,7 +256,7 @@ fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>
     }
     let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
     let (mut all, mut from) = (Vec::new(), 0);
-    // Rows of a series are adjacent: it ends where another key or signal begins.
+    // Rows of a series are adjacent: it ends where the key or signal changes.
     for of_signal in signal_of.chunk_by(|a, b| a == b) {
         let of_keys = &key_of[from..from + of_signal.len()];
         for of_key in of_keys.chunk_by(|a, b| a == b) {
@@ -269,7 +271,7 @@ fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>
         words.map_err(text)
     };
     let signals = words(SIGNAL, &signals.rows)?;
-    // A later memtide may have written signals that are not known here.
+    // A later memtide may have written signals that this version does not know.
     let signals: Vec<_> = signals.iter().map(|name| names::signal(name)).collect();
     let mut kinds = Vec::new();
     for (of, signal, rows) in all {
@@ -289,7 +291,7 @@ fn entities(file: &OpenedTable) -> Result<(Vec<SeriesNames>, Vec<EntityKindRows>
     Ok((names.collect(), kinds))
 }
 
-/// In which rows numbers appear for the first time.
+/// The rows in which numbers appear for the first time.
 #[derive(Default)]
 struct Firsts {
     places: Vec<Option<usize>>,
@@ -297,9 +299,9 @@ struct Firsts {
 }
 
 impl Firsts {
-    /// The place of a number among those seen so far.
+    /// Returns the index of a number among those seen so far.
     fn place(&mut self, number: i32, row: usize) -> Result<usize, String> {
-        // No segment has more; an impossible number must not allocate memory.
+        // No segment has more rows; an impossible number must not allocate memory.
         const ROWS_MAX: usize = 1 << 20;
         let number = usize::try_from(number)
             .ok()
@@ -315,7 +317,7 @@ impl Firsts {
     }
 }
 
-/// Adds rows to those of their kind of entity.
+/// Adds rows to their kind of entity.
 fn add(kinds: &mut Vec<EntityKindRows>, series: SeriesRows) {
     let entity = series.signal.def().entity;
     match kinds.iter_mut().find(|kind| kind.entity == entity) {
@@ -328,12 +330,12 @@ fn add(kinds: &mut Vec<EntityKindRows>, series: SeriesRows) {
 }
 
 impl Buffers {
-    /// Forgets what they hold: the next file is another.
+    /// Clears the content, before another file is read.
     pub(crate) fn clear(&mut self) {
         self.are_read = false;
     }
 
-    /// Whether each row has a value and covers existing minutes.
+    /// Checks that each row has a value and covers existing minutes.
     fn are_whole(&self, minutes: usize) -> Result<(), String> {
         let values = &self.value;
         let missing = values.present.len() - values.values.len().min(values.present.len());

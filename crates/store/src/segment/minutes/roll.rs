@@ -1,4 +1,4 @@
-//! Runs of one signal become rows of minutes.
+//! Converts runs of one signal to rows of minutes.
 
 use timeline::{Entity, RollUp, Run};
 use units::Span;
@@ -6,22 +6,23 @@ use units::Span;
 use super::{MinuteRange, breaks, index};
 use crate::segment::host::StoredSample;
 
-/// One signal in one minute, or in several in which it did not change.
+/// One signal in one minute, or in several minutes without a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RollUpRow {
     /// The first minute's number in its segment.
     pub(super) first: u32,
-    /// The last minute's.
+    /// The last minute's number.
     pub(super) last: u32,
     /// The last reading: bits of a u64, like all readings.
     pub(super) value: i64,
-    /// The smallest, of a gauge.
+    /// The smallest reading of a gauge.
     pub(super) min: Option<i64>,
-    /// The largest, of a gauge; the most that a counter grew by in a second, from one reading to the next, rounded up.
+    /// The largest reading of a gauge, or the highest increase of a counter per second between two readings, rounded
+    /// up.
     pub(super) max: Option<i64>,
-    /// The mean of all readings, rounded, of a gauge.
+    /// The mean of all readings of a gauge, rounded.
     pub(super) mean: Option<i64>,
-    /// By how much a counter has grown since the reading before the minute's first.
+    /// A counter's increase since the last reading before the minute.
     pub(super) increase: Option<i64>,
 }
 
@@ -34,7 +35,7 @@ impl RollUpRow {
         index(self.last)
     }
 
-    /// The roll-up, without the last reading.
+    /// Returns the roll-up, without the last reading.
     pub(super) fn roll_up(&self) -> RollUp {
         match self.min.zip(self.max) {
             Some((min, max)) => RollUp::Level {
@@ -61,25 +62,25 @@ pub(super) struct Grid<'a> {
     minutes: &'a [MinuteRange],
     /// The minute of each sample.
     minute_of: Vec<u32>,
-    /// For each sample how many reads are before it.
+    /// For each sample, how many reads come before it.
     reads_before: Vec<u32>,
-    /// For each sample how many counter resets are at or before it.
+    /// For each sample, how many counter resets are at or before it.
     breaks_until: Vec<u32>,
-    /// For each minute how many minutes with reads are before it.
+    /// For each minute, how many minutes with reads come before it.
     rank: Vec<u32>,
-    /// For each sample the boot clock, and that of the last sample before.
+    /// The boot clock of each sample, and of the last sample before them.
     boots: Vec<Span>,
     before: Option<Span>,
-    /// Whether the highest rate is stored: for the kinds that rules need it of, as it takes space.
+    /// Whether the highest rate is stored: only for kinds where rules need it, as it takes space.
     has_fastest: bool,
 }
 
-/// Whether a signal counts.
+/// Whether a signal is a counter, and its previous value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CounterStart {
-    /// It is a gauge.
+    /// The signal is a gauge.
     Not,
-    /// It is a counter, and how far it was where the segment before ended, if that is known.
+    /// A counter, with its value at the end of the previous segment, if known.
     From(Option<u64>),
 }
 
@@ -94,16 +95,16 @@ struct LevelSum {
     grown: Grown,
 }
 
-/// What a counter grew by.
+/// The increase of a counter.
 #[derive(Debug, Clone, Copy, Default)]
 struct Grown {
     by: u64,
-    /// In a second.
+    /// The highest increase per second.
     fastest: u64,
 }
 
 impl Grown {
-    /// An increase over a time that may be unknown.
+    /// Creates an increase over a time that may be unknown.
     fn within(by: u64, time: Option<Span>) -> Self {
         const SECOND: u128 = 1_000_000_000;
         let nanos = time.map_or(0, Span::as_nanos);
@@ -125,7 +126,7 @@ impl Grown {
 }
 
 impl<'a> Grid<'a> {
-    /// `before`: the last sample before these, where they go on from it.
+    /// `before`: the last sample before these, if they continue from it.
     pub(super) fn new(
         minutes: &'a [MinuteRange],
         taken: &[StoredSample],
@@ -201,7 +202,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// What a counter has counted from one run to the next: nothing is known of the time before a reset or a reboot.
+    /// Returns the increase of a counter from one run to the next; after a reset or a reboot the time before is
+    /// unknown.
     fn grown(&self, before: &Run, run: &Run) -> Grown {
         let is_broken = self.breaks_until[before.last()] != self.breaks_until[run.first()];
         let by = run

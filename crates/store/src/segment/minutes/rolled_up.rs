@@ -1,4 +1,4 @@
-//! Roll-ups as data: of a segment from its file, of a head file from its samples.
+//! Roll-ups as data: from a segment's file, or from a head file's samples.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::{Before, FIRST, INCREASE, LAST, MAX, MIN, breaks, minutes};
 use crate::segment::host::StoredSample;
 use crate::segment::table::Cells;
 
-/// Some signals of the catalogue.
+/// A selection of the catalogue's signals.
 #[derive(Debug)]
 pub(crate) struct WantedSignals {
     is_wanted: Vec<bool>,
@@ -31,7 +31,7 @@ impl WantedSignals {
     }
 }
 
-/// The minutes with these last samples, after a part that ended with `before`.
+/// Returns the minutes with these last samples, after a part that ended with `before`.
 fn minutes_of(ends: &[StoredSample], before: Option<&StoredSample>) -> Vec<Rolled> {
     const UNKNOWN: Span = Span::from_mins(1);
     let mut before = before;
@@ -50,12 +50,12 @@ fn minutes_of(ends: &[StoredSample], before: Option<&StoredSample>) -> Vec<Rolle
     minutes
 }
 
-/// Selected rows of a file, reused from file to file.
+/// The selected rows of a file; reused from file to file.
 #[derive(Default)]
 pub(crate) struct RollUpColumns {
-    /// Which rows they are, in order and apart.
+    /// The selected rows: sorted ranges that do not overlap.
     rows: Vec<Range<usize>>,
-    /// For each range how many rows are before it.
+    /// For each range, how many rows come before it.
     before: Vec<usize>,
     first: Vec<i32>,
     last: Vec<i32>,
@@ -64,11 +64,11 @@ pub(crate) struct RollUpColumns {
     increase: Sparse,
 }
 
-/// A column with values in some rows.
+/// A column that has values only in some rows.
 #[derive(Default)]
 struct Sparse {
     cells: Cells,
-    /// For each row how many values are before it.
+    /// For each row, how many values come before it.
     before: Vec<u32>,
 }
 
@@ -96,7 +96,7 @@ impl Sparse {
 }
 
 impl MinutesFile {
-    /// The roll-ups of some signals, after a part that ended with `before`.
+    /// Returns the roll-ups of some signals, after a part that ended with `before`.
     pub(crate) fn roll_ups(
         &self,
         wanted: &WantedSignals,
@@ -126,7 +126,7 @@ impl MinutesFile {
         Ok(rolled)
     }
 
-    /// Reads the rows that were chosen.
+    /// Reads the selected rows.
     fn fill(&self, are_counters: bool, columns: &mut RollUpColumns) -> Result<(), String> {
         let file = self.file();
         let read = file.part(0).map_err(text)?;
@@ -153,7 +153,7 @@ impl MinutesFile {
 }
 
 impl RollUpColumns {
-    /// Chooses the rows of some series.
+    /// Selects the rows of some series.
     fn choose(&mut self, series: &[&SeriesRows]) {
         let mut rows: Vec<Range<usize>> = series.iter().map(|series| series.rows()).collect();
         rows.sort_unstable_by_key(|range| range.start);
@@ -173,7 +173,7 @@ impl RollUpColumns {
         }
     }
 
-    /// The index of a row among the selected ones.
+    /// Returns the index of a row among the selected ones.
     fn place(&self, row: usize) -> Option<usize> {
         let at = self.rows.partition_point(|range| range.start <= row);
         let at = at.checked_sub(1)?;
@@ -215,7 +215,7 @@ impl RollUpColumns {
     }
 }
 
-/// Puts one row in the minutes in which its table was read.
+/// Stores one row in the minutes in which its table was read.
 fn put(
     minutes: Range<usize>,
     roll_up: RollUp,
@@ -226,7 +226,7 @@ fn put(
     let its = taken.get(minutes.clone()).zip(cells.get_mut(minutes));
     let (taken, cells) = its.ok_or("its rows are of minutes that it lacks")?;
     for (at, (taken, cell)) in taken.iter().zip(cells).enumerate() {
-        // A row may reach over minutes in which the table was not read; it begins and ends with one.
+        // A row may span minutes in which the table was not read; it was read in its first and last one.
         if at == 0 || taken.was_read(entity) {
             *cell = Some(roll_up);
         }
@@ -234,7 +234,7 @@ fn put(
     Ok(())
 }
 
-/// Roll-ups of some signals computed from samples, after a part that ended with `before`.
+/// Computes roll-ups of some signals from samples, after a part that ended with `before`.
 pub(crate) fn of_samples(
     timeline: &Timeline,
     taken: &[StoredSample],

@@ -1,7 +1,7 @@
 //! Decompressed pages of a column.
 //!
-//! The library creates two zstd contexts for each column that is read, which takes as long as reading a short one. Here the
-//! pages are declared uncompressed, and one context decompresses those of all columns.
+//! The library creates two zstd contexts for each column that is read, which takes as long as reading a short column.
+//! Here the pages are declared uncompressed, and one context decompresses those of all columns.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 
-/// A page that claims to be longer holds no column of an hour.
+/// A page that claims to be longer is not part of an hour's column.
 pub(super) const PAGE_BYTES_MAX: usize = 1 << 30;
 
 thread_local! {
@@ -28,7 +28,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Those of a column of a file.
+    /// Opens the pages of a column of a file.
     pub(super) fn new(
         file: &Arc<Bytes>,
         column: &ColumnChunkMetaData,
@@ -83,7 +83,7 @@ impl Pages {
     }
 }
 
-/// What zstd packed.
+/// Decompresses zstd data.
 fn unpack(packed: &[u8]) -> Result<Bytes, ParquetError> {
     if packed.is_empty() {
         return Ok(Bytes::new());
@@ -109,7 +109,7 @@ fn failed(why: impl ToString) -> ParquetError {
     ParquetError::General(why.to_string())
 }
 
-/// A dictionary has no more words than bytes: the library allocates as many as a header claims.
+/// Checks a page: a dictionary has no more words than bytes, and the library allocates as many as a header claims.
 fn checked(page: Page) -> Result<Page, ParquetError> {
     match &page {
         Page::DictionaryPage {

@@ -13,7 +13,7 @@ use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader}
 
 use super::{Cells, pages, too_short, words};
 
-/// A file, read into memory and opened.
+/// A file that is read into memory and opened.
 pub(crate) struct OpenedTable {
     reader: SerializedFileReader<bytes::Bytes>,
     bytes: Arc<bytes::Bytes>,
@@ -22,7 +22,7 @@ pub(crate) struct OpenedTable {
 /// One row group of a file.
 pub(crate) struct RowGroup<'a> {
     group: Box<dyn RowGroupReader + 'a>,
-    /// Those of the file.
+    /// The bytes of the file.
     bytes: &'a Arc<bytes::Bytes>,
     /// How many rows it has.
     pub(crate) rows: usize,
@@ -42,7 +42,7 @@ impl OpenedTable {
         Ok(Self { reader, bytes })
     }
 
-    /// A text of its metadata.
+    /// Returns a text of its metadata.
     pub(crate) fn metadata(&self, key: &str) -> Option<&str> {
         let all = self
             .reader
@@ -52,21 +52,21 @@ impl OpenedTable {
         all.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
-    /// Names of its columns, in order.
+    /// Returns the names of its columns, in order.
     pub(crate) fn columns(&self) -> Vec<String> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter();
         names.map(|column| column.name().to_owned()).collect()
     }
 
-    /// How many rows its metadata states, in all row groups.
+    /// Returns the number of rows in its metadata, over all row groups.
     pub(crate) fn rows(&self) -> usize {
         let groups = self.reader.metadata().row_groups().iter();
         let rows = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
         rows.fold(0, usize::saturating_add)
     }
 
-    /// A row group.
+    /// Returns a row group.
     pub(crate) fn part(&self, part: usize) -> Result<RowGroup<'_>, ParquetError> {
         let group = self.reader.get_row_group(part)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -82,8 +82,8 @@ impl OpenedTable {
         })
     }
 
-    /// An hour of 2,000 processes that all change every second has half as many. A column of equal values takes no bytes
-    /// however long it is, so a file's size is no bound.
+    /// An hour of 2,000 processes that all change every second has half as many rows. A column of equal values takes no
+    /// bytes however long it is, so a file's size is no bound.
     const MOST_ROWS: usize = 1 << 24;
 }
 
@@ -101,7 +101,7 @@ impl RowGroup<'_> {
         Ok(())
     }
 
-    /// Reads a column of readings at some rows only, which are in order and apart.
+    /// Reads a column of readings at some rows only: sorted ranges that do not overlap.
     pub(crate) fn numbers_at(
         &self,
         column: usize,
@@ -115,7 +115,7 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Reads a column of ordinals at some rows only, which are in order and apart.
+    /// Reads a column of ordinals at some rows only: sorted ranges that do not overlap.
     pub(crate) fn ordinals_at(
         &self,
         column: usize,
@@ -138,13 +138,13 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Reads a column of words: each that differs from the one before it, and how many rows have it.
+    /// Reads a column of words: each that differs from the previous one, and how many rows have it.
     pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
         let mut pages = self.word_pages(column)?;
         words::all(&mut pages, self.rows)
     }
 
-    /// Reads a column of words at some rows only, which are in order and apart.
+    /// Reads a column of words at some rows only, which are sorted and distinct.
     pub(crate) fn words_at(
         &self,
         column: usize,
@@ -164,7 +164,7 @@ impl RowGroup<'_> {
         Ok(ColumnReaderImpl::new(described, Box::new(pages)))
     }
 
-    /// The pages of a column of words that every row has: other columns have levels before the words.
+    /// Returns the pages of a column of words that are never absent: other columns have levels before the words.
     fn word_pages(&self, column: usize) -> Result<pages::Pages, ParquetError> {
         let pages = self.pages(column, Physical::BYTE_ARRAY)?;
         let described = self.group.metadata().column(column).column_descr();
@@ -174,7 +174,7 @@ impl RowGroup<'_> {
         Ok(pages)
     }
 
-    /// The pages of a column of this type.
+    /// Returns the pages of a column of this type.
     pub(super) fn pages(
         &self,
         column: usize,
@@ -190,7 +190,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// Reads some rows of a column and passes over the others.
+/// Reads some rows of a column and skips the others.
 fn each_range<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     rows: &[Range<usize>],
@@ -205,8 +205,8 @@ fn each_range<T: DataType>(
     Ok(())
 }
 
-/// Reads until all rows are read: one call stops at the end of a page. Few at once, as the library allocates as many as
-/// requested and claimed by a header.
+/// Reads until all rows are read: one call stops at the end of a page. It reads few rows at once, as the library
+/// allocates as many as are requested and claimed by a header.
 fn read_all<R>(
     reader: &mut R,
     rows: usize,

@@ -1,7 +1,7 @@
 //! Columns of words: which rows have the same word.
 //!
-//! The library returns a word for each row, each with a reference count on its page; rows are many and words few. Here rows
-//! are compared, and skipped, by their numbers in the dictionary.
+//! The library returns a word for each row, each with a reference count on its page, although there are many rows and
+//! few distinct words. Here rows are compared, and skipped, by their numbers in the dictionary.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use super::pages::Pages;
 use super::too_short;
 
-/// Each word that differs from the one before it, and how many rows have it.
+/// Returns each word that differs from the previous one, and how many rows have it.
 pub(super) fn all(pages: &mut Pages, rows: usize) -> Result<Vec<(String, usize)>, ParquetError> {
     let mut found: Vec<(String, usize)> = Vec::new();
     each_page(pages, rows, |page, here| {
@@ -31,10 +31,10 @@ pub(super) fn all(pages: &mut Pages, rows: usize) -> Result<Vec<(String, usize)>
     Ok(found)
 }
 
-/// The words of some rows, which are in order and apart.
+/// Returns the words of some rows, which are sorted and distinct.
 pub(super) fn some(pages: &mut Pages, rows: &[usize]) -> Result<Vec<String>, ParquetError> {
     let mut found = Vec::with_capacity(rows.len());
-    // Rows of the pages before.
+    // Rows in previous pages.
     let mut before = 0;
     let end = rows.last().map_or(0, |last| last + 1);
     each_page(pages, end, |page, here| {
@@ -55,7 +55,7 @@ fn text(word: &[u8]) -> String {
     String::from_utf8_lossy(word).into_owned()
 }
 
-/// Calls for each page until all rows were read, with how many of them it has.
+/// Calls a function for each page with its number of rows, until all rows are read.
 fn each_page(
     pages: &mut Pages,
     rows: usize,
@@ -95,7 +95,7 @@ fn wrong(why: impl Into<String>) -> ParquetError {
     ParquetError::General(why.into())
 }
 
-/// The next of consecutive words, each after its length.
+/// Returns the next of consecutive words, each of which follows its length.
 fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(too_short)?;
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
@@ -104,11 +104,11 @@ fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
     Ok(word)
 }
 
-/// The distinct words of a column, which rows have by their numbers.
+/// The distinct words of a column, to which rows refer by number.
 #[derive(Default)]
 struct WordDictionary {
     page: Bytes,
-    /// The range of each in the page, which is shorter than [`PAGE_BYTES_MAX`](super::pages::PAGE_BYTES_MAX).
+    /// The range of each word in the page, which is shorter than [`PAGE_BYTES_MAX`](super::pages::PAGE_BYTES_MAX).
     words: Vec<Range<u32>>,
 }
 
@@ -135,16 +135,16 @@ impl WordDictionary {
     }
 }
 
-/// Rows of a page that were not passed yet.
+/// The remaining rows of a page.
 enum WordRows<'a> {
-    /// Each has its word.
+    /// Each row has its word.
     Plain(&'a [u8]),
-    /// Each has the number of its word.
+    /// Each row has the number of its word.
     Numbered(Hybrid<'a>, &'a WordDictionary),
 }
 
 impl<'a> WordRows<'a> {
-    /// The next word, and in how many of the next rows it is: one at least, `most` at most.
+    /// Returns the next word, and how many of the next rows have it: from one to `most`.
     fn next_run(&mut self, most: usize) -> Result<(&'a [u8], usize), ParquetError> {
         match self {
             Self::Plain(rest) => {
@@ -172,9 +172,9 @@ impl<'a> WordRows<'a> {
     }
 }
 
-/// Numbers in Parquet's hybrid of run lengths and packed bits, which the library does not show as such.
+/// Numbers in Parquet's hybrid of run lengths and packed bits, which the library does not expose.
 struct Hybrid<'a> {
-    /// How wide a number is: 32 at most.
+    /// Width of a number in bits, at most 32.
     bits: usize,
     rest: &'a [u8],
     run: WordRun<'a>,
@@ -195,7 +195,7 @@ enum WordRun<'a> {
 }
 
 impl<'a> Hybrid<'a> {
-    /// Those of a page, which begins with their width.
+    /// Opens the numbers of a page, which begins with their width.
     fn new(page: &'a [u8]) -> Result<Self, ParquetError> {
         let (bits, rest) = page.split_first().ok_or_else(too_short)?;
         if *bits > 32 {
@@ -208,7 +208,7 @@ impl<'a> Hybrid<'a> {
         })
     }
 
-    /// The next number, and how often it comes at once: one time at least, `most` at most.
+    /// Returns the next number, and how often it is repeated: from one to `most`.
     fn next_run(&mut self, most: usize) -> Result<(u64, usize), ParquetError> {
         self.refill()?;
         let (number, same) = match self.run {
@@ -245,7 +245,7 @@ impl<'a> Hybrid<'a> {
         Ok(())
     }
 
-    /// Goes on to the next run where nothing is left of this one.
+    /// Continues with the next run if nothing is left of this one.
     fn refill(&mut self) -> Result<(), ParquetError> {
         if let WordRun::Rle { left: 1.., .. } | WordRun::BitPacked { left: 1.., .. } = self.run {
             return Ok(());
@@ -263,13 +263,13 @@ impl<'a> Hybrid<'a> {
                     left: count,
                 }
             }
-            // Of no bits all are the first word.
+            // At a width of zero bits, all rows have the first word.
             false if self.bits == 0 => WordRun::Rle {
                 number: 0,
                 left: count.saturating_mul(8),
             },
             false => {
-                // Groups of eight. A writer may omit what is behind the last row.
+                // Groups of eight. A writer may omit bytes after the last row.
                 let length = count.saturating_mul(self.bits).min(self.rest.len());
                 let (bytes, rest) = self.rest.split_at(length);
                 self.rest = rest;
@@ -289,7 +289,7 @@ impl<'a> Hybrid<'a> {
         shifted & ((1 << self.bits) - 1)
     }
 
-    /// A number of seven bits a byte, the lowest first.
+    /// Reads a number of seven bits per byte, low bits first.
     fn varint(&mut self) -> Result<u64, ParquetError> {
         let mut number = 0;
         for shift in (0..35).step_by(7) {
@@ -304,7 +304,7 @@ impl<'a> Hybrid<'a> {
     }
 }
 
-/// A number of at most eight bytes.
+/// Reads a little-endian number of at most eight bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     let bytes = bytes.iter().rev();
     bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -361,7 +361,7 @@ mod tests {
             let dictionary = WordDictionary::new(Bytes::from_static(words), 2).unwrap();
             let numbered = Hybrid::new(&page).map(|numbers| WordRows::Numbered(numbers, &dictionary));
             for mut rows in numbered.into_iter().chain([WordRows::Plain(&page)]) {
-                // A run may claim more rows than any test can pass.
+                // A run may claim more rows than a test can visit.
                 for _ in 0..1_000 {
                     let Ok((_, same)) = rows.next_run(most) else {
                         break;

@@ -1,4 +1,4 @@
-//! Disk space on a full disk: the oldest part is dropped, so that recording continues. But a disk that another program
+//! Makes space on a full disk by dropping the oldest part, so that recording continues. But a disk that another program
 //! fills for hours must not cost the whole history.
 
 use std::path::Path;
@@ -9,20 +9,20 @@ use units::Bytes;
 use crate::directory::retention;
 use crate::{head, segment};
 
-/// One part is dropped in this time at most: what fills the disk faster would consume all of them. Samples wait in memory
-/// meanwhile.
+/// At most one part is dropped per minute: a program that fills the disk faster would use up all of them. Samples wait
+/// in memory meanwhile.
 const PAUSE: Duration = Duration::from_secs(60);
-/// This share of the retention size is never dropped, or of the disk where that is smaller.
+/// This share (1/10) of the retention size, or of the disk if that is smaller, is never dropped.
 const STAYS: u64 = 10;
 
-/// When a part was dropped last.
+/// When a part was last dropped.
 #[derive(Debug, Default)]
 pub(super) struct DiskSpace {
     made: Option<Instant>,
 }
 
 impl DiskSpace {
-    /// Drops the oldest part, if it is time and enough is left. Returns whether it did.
+    /// Drops the oldest part if it is time and enough is left. Returns whether it did.
     pub(super) fn make(&mut self, recording: &Path, keep_size: Bytes) -> bool {
         let is_due = self.made.is_none_or(|made| made.elapsed() >= PAUSE);
         if !is_due || size(recording) <= least(recording, keep_size) {
@@ -36,14 +36,14 @@ impl DiskSpace {
     }
 }
 
-/// The size that is never dropped.
+/// Returns the size that is never dropped.
 fn least(recording: &Path, keep_size: Bytes) -> u64 {
     let disk = rustix::fs::statvfs(recording);
     let disk = disk.map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
     keep_size.get().min(disk) / STAYS
 }
 
-/// The size of all parts.
+/// Returns the size of all parts.
 fn size(recording: &Path) -> u64 {
     let segments = segment::list(recording).unwrap_or_default().0;
     let heads = head::files(recording).unwrap_or_default();
@@ -71,7 +71,7 @@ mod tests {
         assert!(room.make(recording.path(), keep));
         assert!(!room.make(recording.path(), keep), "so soon");
         assert_eq!(count(), 3);
-        // 3,000 and 2,000 bytes: below 2,500 nothing goes.
+        // 3,000 and 2,000 bytes: nothing is dropped below 2,500.
         assert!(DiskSpace::default().make(recording.path(), keep));
         assert!(!DiskSpace::default().make(recording.path(), keep));
         assert_eq!(count(), 2);

@@ -1,4 +1,4 @@
-//! How the previous recorder ended: cleanly, or killed.
+//! How the previous recorder ended: cleanly or killed.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::{head, segment};
 /// An end without a final frame: the recorder was killed, or the machine went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// When the last sample was taken that it left; `None` where it had no wall clock.
+    /// Time of its last stored sample; `None` if that had no wall clock.
     pub last: Option<WallClock>,
 }
 
-/// Whether the last head file has no end. `None` where it has one, or was sealed: then it is not known.
+/// Checks for a last head file without an end; `None` if it has one, or if it was sealed, as that is then unknown.
 pub(super) fn cut(recording: &Path) -> Option<Cut> {
     let last = head::files(recording).ok()?.pop()?;
     let (segments, _) = segment::list(recording).ok()?;

@@ -1,5 +1,5 @@
-//! The head file that is being written. It is opened for each write: a directory that is gone or read-only is noticed where
-//! it can be reported, and no open file keeps its disk from being unmounted or remounted read-only.
+//! The head file that is being written. It is opened for each write: so a directory that is gone or read-only is
+//! noticed when that can be reported, and no open file prevents unmounting its disk or remounting it read-only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 
 use crate::{files, head};
 
-/// A head file and the length that was written completely.
+/// A head file and its length of complete frames.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) path: PathBuf,
-    /// Bytes that are whole and synced.
+    /// Bytes of complete and synced frames.
     len: u64,
-    /// Whether a sample that stands by itself is in it.
+    /// Whether it has a complete sample.
     pub(super) has_key: bool,
 }
 
 impl Log {
-    /// Begins a file with the names of what will be in it.
+    /// Creates a file that begins with the dictionary.
     pub(super) fn create(recording: &Path, sequence: u64) -> io::Result<Self> {
         let path = head::path_of(recording, sequence);
         let bytes = head::beginning();
@@ -41,20 +41,20 @@ impl Log {
                 has_key: false,
             }),
             Err(error) => {
-                // Half a beginning is of no use, and its number shall be free for the next try.
+                // A partial beginning is useless, and its number must be free for the next attempt.
                 let _ = fs::remove_file(&path);
                 Err(error)
             }
         }
     }
 
-    /// Appends whole frames and syncs them. Where that fails nothing is counted as written, and the next try writes to the
-    /// same place: the file is never torn but at its end.
+    /// Appends complete frames and syncs them. After a failure nothing counts as written, and the next attempt writes
+    /// at the same offset: only the end of the file can be incomplete.
     pub(super) fn append(&mut self, frames: &[u8]) -> io::Result<()> {
         let file = files::open_own(OpenOptions::new().write(true), &self.path)?;
         let found = file.metadata()?.len();
         if found < self.len {
-            // Another program cut it, or it is another file.
+            // Another program truncated it, or it is another file.
             return Err(io::ErrorKind::NotFound.into());
         }
         if let Err(error) = self.write(&file, frames) {

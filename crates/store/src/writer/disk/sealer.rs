@@ -1,17 +1,17 @@
-//! Seals finished head files: with a command, which runs at low priority, or in place without one.
+//! Seals finished head files: with a command that runs at low priority, or in place without one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Who seals.
+/// Seals head files.
 #[derive(Debug)]
 pub(super) struct Sealer {
     command: Option<Vec<OsString>>,
     directory: PathBuf,
     child: Option<Child>,
-    /// Another file ended while the command was at work.
+    /// Whether another file ended while the command was running.
     is_due: bool,
 }
 
@@ -25,7 +25,7 @@ impl Sealer {
         }
     }
 
-    /// Has all finished head files sealed. Gives what went wrong, in words.
+    /// Has all finished head files sealed. Returns an error in words.
     pub(super) fn start(&mut self) -> Option<String> {
         let Some((program, arguments)) = self.command.as_ref().and_then(|c| c.split_first()) else {
             return match crate::seal::seal(&self.directory) {
@@ -52,9 +52,9 @@ impl Sealer {
         }
     }
 
-    /// Seals the last file too, with the directory unlocked, so that a finished recording is in files that any Parquet reader
-    /// opens. Waits that long at most: the command continues by itself, and if it is killed the next recorder seals the file.
-    /// Without a command the file stays a head file, as sealing in place has no bound in time.
+    /// Seals the last file too, with the directory unlocked, so that any Parquet reader can open a finished recording.
+    /// Waits for at most `within`: the command continues by itself, and if it is killed the next recorder seals the
+    /// file. Without a command the file stays a head file, as the time for sealing in place has no bound.
     pub(super) fn finish(&mut self, within: Duration) -> Option<String> {
         self.command.as_ref()?;
         let until = Instant::now() + within;
@@ -66,7 +66,7 @@ impl Sealer {
         failure
     }
 
-    /// Checks whether the command has ended. Returns what went wrong, in words.
+    /// Checks whether the command has ended. Returns an error in words.
     pub(super) fn poll(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().transpose()?;
         self.child = None;
