@@ -201,7 +201,7 @@ fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<OomCause> {
     let none_has_enough = eligible().all(|z| {
         matches!(
             z.hurdle,
-            Hurdle::BelowMark | Hurdle::Reserved | Hurdle::CmaOnly
+            Hurdle::BelowWatermark | Hurdle::Reserved | Hurdle::CmaOnly
         )
     });
     if none_has_enough && has_room_above(zones) {

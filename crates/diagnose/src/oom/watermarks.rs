@@ -18,7 +18,7 @@ pub(crate) enum Hurdle {
     /// The request may not use this node.
     OtherNode,
     /// Free memory is below the watermark.
-    BelowMark,
+    BelowWatermark,
     /// Enough is free, but it belongs to CMA and the request is not movable.
     CmaOnly,
     /// Free memory is above the watermark, but reserved for requests that cannot use a higher zone.
@@ -39,7 +39,7 @@ pub(crate) struct Checked<'a> {
     /// Free memory that the request may use.
     pub(crate) usable: Bytes,
     /// The watermark for this request.
-    pub(crate) mark: Bytes,
+    pub(crate) watermark: Bytes,
     /// The zone's reserve against this request.
     pub(crate) reserve: Bytes,
 }
@@ -75,13 +75,13 @@ impl Checked<'_> {
         let why = match self.hurdle {
             Hurdle::TooHigh => "out of reach of this request".to_owned(),
             Hurdle::OtherNode => "on a node that this request may not use".to_owned(),
-            Hurdle::BelowMark if self.usable == self.mark => {
-                format!("at its mark of {}", self.mark)
+            Hurdle::BelowWatermark if self.usable == self.watermark => {
+                format!("at its watermark of {}", self.watermark)
             }
-            Hurdle::BelowMark => format!(
-                "{} below its mark of {}",
-                self.mark.saturating_sub(self.usable),
-                self.mark
+            Hurdle::BelowWatermark => format!(
+                "{} below its watermark of {}",
+                self.watermark.saturating_sub(self.usable),
+                self.watermark
             ),
             Hurdle::CmaOnly => {
                 format!("but {} of it is CMA's, for movable memory", zone.free_cma)
@@ -91,7 +91,10 @@ impl Checked<'_> {
                 self.reserve
             ),
             Hurdle::NoBlock => format!("but not {} in one piece", asked.size(page)),
-            Hurdle::Nothing => format!("above its mark of {} by then", self.mark + self.reserve),
+            Hurdle::Nothing => format!(
+                "above its watermark of {} by then",
+                self.watermark + self.reserve
+            ),
         };
         format!("{node}{}: {} free, {why}", zone.name, zone.free)
     }
@@ -111,7 +114,7 @@ pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec
                 zone,
                 hurdle: Hurdle::Nothing,
                 usable: usable(zone, asked),
-                mark: mark(zone, asked),
+                watermark: watermark(zone, asked),
                 reserve: reserve(all, zone, asked.highest),
             };
             checked.hurdle = hurdle(&checked, asked, &nodes, strict, report.page_size);
@@ -134,14 +137,14 @@ fn hurdle(
     if ZoneType::named(&zone.name).is_none_or(|place| place > asked.highest) {
         return Hurdle::TooHigh;
     }
-    if checked.usable <= checked.mark {
-        return if !asked.is_movable && checked.usable + zone.free_cma > checked.mark {
+    if checked.usable <= checked.watermark {
+        return if !asked.is_movable && checked.usable + zone.free_cma > checked.watermark {
             Hurdle::CmaOnly
         } else {
-            Hurdle::BelowMark
+            Hurdle::BelowWatermark
         };
     }
-    if checked.usable <= checked.mark + checked.reserve {
+    if checked.usable <= checked.watermark + checked.reserve {
         return Hurdle::Reserved;
     }
     let in_pieces = match page.filter(|_| strict) {
@@ -169,7 +172,7 @@ fn usable(zone: &ZoneReport, asked: &Asked) -> Bytes {
 
 /// The watermark: `min`; privileged requests may go down to half of it, and those that cannot sleep a quarter below
 /// that.
-fn mark(zone: &ZoneReport, asked: &Asked) -> Bytes {
+fn watermark(zone: &ZoneReport, asked: &Asked) -> Bytes {
     let min = zone.min.get();
     match (asked.is_privileged, asked.is_atomic()) {
         (true, true) => Bytes::new(min / 2 - min / 8),
@@ -240,13 +243,13 @@ fn serves(blocks: &FreeBlocks, asked: &Asked) -> bool {
 fn is_scattered(checked: &Checked<'_>, asked: &Asked, page: PageSize) -> bool {
     let order = usize::try_from(asked.order).unwrap_or(usize::MAX);
     let mut free = checked.usable;
-    let mut mark = checked.mark.get();
+    let mut watermark = checked.watermark.get();
     let mut block = page.bytes().get();
     for blocks in checked.zone.blocks.iter().take(order) {
         free = free.saturating_sub(Bytes::new(blocks.count.saturating_mul(block)));
-        mark /= 2;
+        watermark /= 2;
         block = block.saturating_mul(2);
-        if free.get() <= mark {
+        if free.get() <= watermark {
             return true;
         }
     }
@@ -300,7 +303,7 @@ mod tests {
         let report = Report::of_a_host();
         assert_eq!(
             hurdles(&report),
-            [Hurdle::Reserved, Hurdle::Reserved, Hurdle::BelowMark]
+            [Hurdle::Reserved, Hurdle::Reserved, Hurdle::BelowWatermark]
         );
     }
 
@@ -362,7 +365,7 @@ mod tests {
                 .asking(gfp, 0)
                 .zone("Normal", 30_000, 60_000, 8_000_000, &[0; 5])
         };
-        assert_eq!(hurdles(&report(0xcc0)), [Hurdle::BelowMark]);
+        assert_eq!(hurdles(&report(0xcc0)), [Hurdle::BelowWatermark]);
         assert_eq!(hurdles(&report(0xa20)), [Hurdle::Nothing]);
     }
 

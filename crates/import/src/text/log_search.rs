@@ -7,7 +7,7 @@
 use std::io::{ErrorKind, Read};
 
 use memchr::memmem::Finder;
-use probe::kernel_report::marks::{MARKS, continues};
+use probe::kernel_report::signatures::{SIGNATURES, continues};
 
 /// Bytes of a block: small enough to stay in the L2 cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
@@ -66,8 +66,8 @@ pub(crate) fn search(
 }
 
 struct Search<'a> {
-    marks: [Finder<'static>; MARKS.len()],
-    /// Offsets of marks in the current lines.
+    signatures: [Finder<'static>; SIGNATURES.len()],
+    /// Offsets of signatures in the current lines.
     places: Vec<usize>,
     /// Number of the first of these lines.
     line: usize,
@@ -89,7 +89,7 @@ struct LineWindow {
 impl<'a> Search<'a> {
     fn new(found: &'a mut dyn FnMut(&[u8], usize)) -> Self {
         Self {
-            marks: MARKS.map(Finder::new),
+            signatures: SIGNATURES.map(Finder::new),
             places: Vec::new(),
             line: 1,
             old: 0,
@@ -103,8 +103,8 @@ impl<'a> Search<'a> {
     /// Searches whole lines. Returns how many of their bytes are done with.
     fn lines(&mut self, text: &[u8]) -> usize {
         self.places.clear();
-        for mark in &self.marks {
-            let places = mark.find_iter(&text[self.old..]);
+        for signature in &self.signatures {
+            let places = signature.find_iter(&text[self.old..]);
             self.places.extend(places.map(|place| place + self.old));
         }
         self.places.sort_unstable();

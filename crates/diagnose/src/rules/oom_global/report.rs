@@ -321,7 +321,7 @@ mod tests {
             "{:?}",
             finding.evidence
         );
-        assert!(has_line("Normal: 60 MiB free, 48 KiB below its mark"));
+        assert!(has_line("Normal: 60 MiB free, 48 KiB below its watermark"));
         assert!(has_line(
             "49 MiB are kept for requests that have no higher zone"
         ));

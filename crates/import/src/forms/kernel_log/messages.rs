@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use probe::kernel_report::{is_line, marks};
+use probe::kernel_report::{is_line, signatures};
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
@@ -94,7 +94,11 @@ impl<'a> LogMessages<'a> {
 /// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a
 /// cgroup are lines of their own.
 fn may_be_broken(line: &str) -> bool {
-    let is_long = || marks::LONG.iter().any(|mark| line.contains(mark));
+    let is_long = || {
+        signatures::LONG_LINES
+            .iter()
+            .any(|signature| line.contains(signature))
+    };
     let is_of_report = line.starts_with('[') || is_candidate(line);
     // After `adj=`, the last field, the line is complete.
     if line.contains("oom-killer: ") && line.contains("adj=") && is_line(line) {
@@ -133,9 +137,9 @@ impl<'a> Iterator for LogMessages<'a> {
 pub(super) fn is_candidate(line: &str) -> bool {
     // This runs for every line of a log.
     static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
-        marks::BEGINS
+        signatures::BEGINS
             .iter()
-            .map(|mark| Finder::new(*mark))
+            .map(|signature| Finder::new(*signature))
             .collect()
     });
     let has = |finder: &Finder<'_>| finder.find(line.as_bytes()).is_some();

@@ -21,7 +21,7 @@ pub(super) struct Zones {
 #[derive(Debug, Default)]
 struct Zone {
     report: ZoneReport,
-    has_marks: bool,
+    has_watermarks: bool,
     has_blocks: bool,
     is_managed_told: bool,
     /// In pages; empty until it is read.
@@ -35,7 +35,7 @@ impl Zones {
     pub(super) fn take(&mut self, line: &str, memory: &mut ReportMemory) -> Taken {
         let (node, rest) = scan::node(line);
         if let Some((name, free, pairs)) = zone_line(rest) {
-            return self.marks(node, name, free, &pairs, memory);
+            return self.watermarks(node, name, free, &pairs, memory);
         }
         if let Some(pairs) = node_line(line, rest) {
             return self.node(node, &pairs, memory);
@@ -64,7 +64,7 @@ impl Zones {
         let sizes = self
             .zones
             .iter()
-            .map(|zone| zone.has_marks.then_some(zone.report.managed));
+            .map(|zone| zone.has_watermarks.then_some(zone.report.managed));
         let sum: Bytes = sizes.sum::<Option<Bytes>>()?;
         (sum > Bytes::ZERO).then_some(sum)
     }
@@ -79,7 +79,7 @@ impl Zones {
         // Without the zone's watermarks, a list of free blocks does not show how short of memory the zone is.
         self.zones
             .into_iter()
-            .filter(|zone| zone.has_marks)
+            .filter(|zone| zone.has_watermarks)
             .map(done)
             .collect()
     }
@@ -100,7 +100,7 @@ impl Zones {
         self.zones.get_mut(at)
     }
 
-    fn marks(
+    fn watermarks(
         &mut self,
         node: u32,
         name: &str,
@@ -111,10 +111,10 @@ impl Zones {
         let Some(zone) = self.zone(node, name) else {
             return Taken::Yes;
         };
-        if zone.has_marks {
+        if zone.has_watermarks {
             return Taken::Again;
         }
-        zone.has_marks = true;
+        zone.has_watermarks = true;
         zone.report.free = free;
         for (name, value) in pairs {
             if let Some(size) = size(value) {
@@ -163,7 +163,7 @@ impl Zones {
         let without = self
             .zones
             .iter_mut()
-            .find(|zone| zone.has_marks && zone.reserve.is_empty());
+            .find(|zone| zone.has_watermarks && zone.reserve.is_empty());
         if let Some(zone) = without {
             zone.reserve = reserve;
         }

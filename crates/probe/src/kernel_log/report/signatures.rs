@@ -1,7 +1,7 @@
 //! The words by which a log search recognises lines of reports before they are parsed.
 
 /// Words that at least one line of every report has, and other lines almost never.
-pub const MARKS: [&str; 12] = [
+pub const SIGNATURES: [&str; 12] = [
     "oom-kill",
     "Mem-Info",
     "Mem-info",
@@ -51,7 +51,7 @@ pub const BEGINS: [&str; 19] = [
 ];
 
 /// Words of lines so long that terminals and mails break them.
-pub const LONG: [&str; 9] = [
+pub const LONG_LINES: [&str; 9] = [
     " free:",
     "anon:",
     "*",
@@ -66,7 +66,7 @@ pub const LONG: [&str; 9] = [
 /// Whether a line continues a report, whatever prefix a log added.
 pub fn continues(line: &[u8]) -> bool {
     let has = |part: &&str| memchr::memmem::find(line, part.as_bytes()).is_some();
-    has_task(line) || MARKS.iter().chain(&CONTINUES).any(has)
+    has_task(line) || SIGNATURES.iter().chain(&CONTINUES).any(has)
 }
 
 /// Whether a line has a row of the table of tasks: `[  812]     0   812   9142 …` after any prefix.
@@ -88,9 +88,12 @@ mod tests {
     #[test]
     fn every_reason_that_a_head_names_has_a_mark_to_be_searched_by() {
         for reason in head::FAILURES.iter().chain(&head::SLAB_FAILURES) {
-            assert!(MARKS.iter().any(|mark| reason.contains(mark)), "{reason}");
+            assert!(
+                SIGNATURES.iter().any(|mark| reason.contains(mark)),
+                "{reason}"
+            );
         }
-        for mark in MARKS {
+        for mark in SIGNATURES {
             let begins = BEGINS.iter().any(|part| mark.contains(part));
             assert!(begins, "{mark} is searched for and never read");
         }
