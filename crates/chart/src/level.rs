@@ -23,14 +23,14 @@ use units::Span;
 use crate::{Chart, Curve, pack};
 use clock::SourceClock;
 use grid::{ColumnGrid, ColumnSums, Slots};
-use reducer::{MOST_FINE, MOST_FINE_BYTES};
+use reducer::{FINE_BYTES_MAX, FINE_MAX};
 pub use reducer::{Reducer, scanned};
 pub use stretches::worth_sharpening;
 
 /// The greatest width of a page in columns. A source with no more samples than this is drawn sample by sample.
-const MOST_COLUMNS: usize = 1_500;
+const COLUMNS_MAX: usize = 1_500;
 /// A source with no more samples than this is drawn sample by sample in a finer level, if there is room.
-const MOST_SAMPLES: usize = 10_000;
+const SAMPLES_MAX: usize = 10_000;
 
 /// The values of one series in the columns of a level, in the chart's unit.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -79,12 +79,12 @@ impl Drawing {
             gaps: gaps::of(cx.timeline),
             ..Self::default()
         };
-        if samples <= MOST_COLUMNS {
+        if samples <= COLUMNS_MAX {
             drawing.push(charts, CurveLevel::raw(charts, cx, cx.timeline.times()));
             return drawing;
         }
-        drawing.push(charts, CurveLevel::reduced(charts, cx, MOST_COLUMNS));
-        let is_whole = samples <= MOST_SAMPLES && drawing.add_part(charts, cx, 0..samples);
+        drawing.push(charts, CurveLevel::reduced(charts, cx, COLUMNS_MAX));
+        let is_whole = samples <= SAMPLES_MAX && drawing.add_part(charts, cx, 0..samples);
         if !is_whole {
             drawing.add_finer(charts, cx);
             let interval = cx.timeline.interval().unwrap_or_default();
@@ -116,11 +116,11 @@ impl Drawing {
 
     /// Adds the whole in as many columns as fit into half of the page; the other half is for sharpened intervals.
     fn add_finer(&mut self, charts: &[Chart], cx: &Evidence<'_>) {
-        let halves = std::iter::successors(Some(MOST_FINE), |columns| Some(columns / 2));
-        let finer = halves.take_while(|columns| *columns > MOST_COLUMNS);
+        let halves = std::iter::successors(Some(FINE_MAX), |columns| Some(columns / 2));
+        let finer = halves.take_while(|columns| *columns > COLUMNS_MAX);
         for columns in finer.filter(|columns| *columns < cx.timeline.len()) {
             let level = CurveLevel::reduced(charts, cx, columns);
-            if pack::size(charts, &level) <= MOST_FINE_BYTES {
+            if pack::size(charts, &level) <= FINE_BYTES_MAX {
                 self.add(charts, level);
                 return;
             }
@@ -137,7 +137,7 @@ impl Drawing {
     /// Adds a level if the page stays within its size limit. Returns whether it did.
     fn add(&mut self, charts: &[Chart], level: CurveLevel) -> bool {
         let bytes = self.bytes + pack::size(charts, &level);
-        if bytes > pack::MOST_BYTES {
+        if bytes > pack::BYTES_MAX {
             return false;
         }
         self.bytes = bytes;

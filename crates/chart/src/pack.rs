@@ -25,7 +25,7 @@ pub struct PackedLevels {
 
 /// The most bytes that packed levels may take. A page of a week has 3 MiB, of which the app, the text and tables take
 /// 0.4; base64 makes four bytes of three.
-pub(crate) const MOST_BYTES: usize = 1_950 << 10;
+pub(crate) const BYTES_MAX: usize = 1_950 << 10;
 
 /// The least number of steps from 0 to the largest value of a series: half a step is less than a tenth of a pixel on a
 /// chart 400 pixels high.

@@ -36,7 +36,7 @@ pub struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     /// A shorter recording shows no stall and no thrash.
-    const SHORTEST_HOLD: Span = STALL;
+    const HOLD_MIN: Span = STALL;
     /// An incident in fewer samples is less sure: an engineering choice.
     const FEW_SAMPLES: usize = 10;
 
@@ -69,7 +69,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether the recorded time is too short for any rate or stall to be sustained.
     pub fn is_too_short(&self) -> bool {
-        self.recorded() < Self::SHORTEST_HOLD
+        self.recorded() < Self::HOLD_MIN
     }
 
     /// Returns the lowest level of a gauge in a stretch and its sample; `None` if it was not measured.

@@ -48,7 +48,7 @@ impl TimelineBuilder {
     /// At most 100,000 samples, as many as a capture may have.
     const SNAPSHOTS_MAX: usize = 100_000;
     /// At most 1,000 unrelated samples, as each is diagnosed alone.
-    const MOST_UNRELATED: usize = 1_000;
+    const UNRELATED_MAX: usize = 1_000;
     /// Two readings of a signal can be of one time if they differ by less than a fiftieth of RAM.
     const SAME_TIME: u64 = 50;
     /// The form of the kernel files of a bundle.
@@ -167,7 +167,7 @@ impl TimelineBuilder {
             return;
         };
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
-            || (after.is_none() && self.unrelated >= Self::MOST_UNRELATED);
+            || (after.is_none() && self.unrelated >= Self::UNRELATED_MAX);
         // After a dropped snapshot the interval to the next one is unknown.
         if is_full || self.dropped > 0 {
             self.dropped += 1;

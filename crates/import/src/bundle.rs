@@ -25,15 +25,15 @@ use role::BundleRole;
 use timeline::{Input, Source, SourceKind};
 
 /// At most 200,000 files, directories and links; a large sosreport has 30,000.
-const MOST_ENTRIES: usize = 200_000;
+const ENTRIES_MAX: usize = 200_000;
 /// At most 40,000 kernel files: each costs a search for the row of its cgroup.
-const MOST_KERNEL_FILES: usize = 40_000;
+const KERNEL_FILES_MAX: usize = 40_000;
 /// At most 16 MiB of one kernel file.
-const LARGEST_KERNEL_FILE: u64 = 16 << 20;
+const KERNEL_FILE_BYTES_MAX: u64 = 16 << 20;
 /// At most 4 MiB of the output of one tool that completes the sample.
-const LARGEST_OUTPUT: u64 = 4 << 20;
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 /// At most 64 MiB of all such outputs, which stay in memory until all kernel files are read.
-const MOST_OUTPUTS: usize = 64 << 20;
+const OUTPUTS_MAX: usize = 64 << 20;
 
 /// Reads the files of a bundle.
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Bundle {
                     ));
                 }
                 &mut self.counts.other_roots
-            } else if self.read.len() >= MOST_KERNEL_FILES {
+            } else if self.read.len() >= KERNEL_FILES_MAX {
                 &mut self.counts.too_many
             } else if !self.read.insert(kernel.clone()) {
                 &mut self.counts.twice
@@ -116,7 +116,7 @@ impl Bundle {
 
     fn kernel_file(&mut self, name: &str, path: &str, input: impl BufRead) -> std::io::Result<()> {
         let mut text = Vec::new();
-        input.take(LARGEST_KERNEL_FILE).read_to_end(&mut text)?;
+        input.take(KERNEL_FILE_BYTES_MAX).read_to_end(&mut text)?;
         match self.paste.kernel_text(path, &text, &mut self.sample) {
             Ok(false) => return Ok(()),
             Ok(true) => {}
@@ -155,11 +155,11 @@ impl Bundle {
 
     fn output(&mut self, name: &str, mut input: impl BufRead) -> std::io::Result<()> {
         let mut text = Vec::new();
-        (&mut input).take(LARGEST_OUTPUT).read_to_end(&mut text)?;
-        if text.len() as u64 == LARGEST_OUTPUT {
+        (&mut input).take(OUTPUT_BYTES_MAX).read_to_end(&mut text)?;
+        if text.len() as u64 == OUTPUT_BYTES_MAX {
             return self.text(name, &BundleRole::Series, text.as_slice().chain(input));
         }
-        if self.outputs_bytes + text.len() > MOST_OUTPUTS {
+        if self.outputs_bytes + text.len() > OUTPUTS_MAX {
             self.counts.too_many += 1;
             return Ok(());
         }

@@ -14,11 +14,11 @@ use crate::paste::Paste;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
 
 /// At most 32 MiB of a line: no host's sample is longer, as 5,000 processes take 10 MiB.
-const LONGEST_LINE: usize = 32 << 20;
+const LINE_LEN_MAX: usize = 32 << 20;
 /// At most 100,000 samples, more than a day at one sample a second.
-const MOST_SAMPLES: usize = 100_000;
+const SAMPLES_MAX: usize = 100_000;
 /// At most ten lines of noise for each sample; a packed megabyte can hold a thousand million lines.
-const MOST_LINES: usize = 10 * MOST_SAMPLES;
+const LINES_MAX: usize = 10 * SAMPLES_MAX;
 
 /// Whether a text begins like a capture: with a JSON object that names a field of header or sample.
 pub(crate) fn looks_like(start: &[u8]) -> bool {
@@ -38,12 +38,12 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
 
 /// Reads a capture's text. Faulty records become problems; good ones are kept.
 pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Source {
-    read_at_most(MOST_SAMPLES, text, packing)
+    read_at_most(SAMPLES_MAX, text, packing)
 }
 
 fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Source {
     let mut reader = Reader::default();
-    let mut lines = BoundedLines::new(text, LONGEST_LINE);
+    let mut lines = BoundedLines::new(text, LINE_LEN_MAX);
     loop {
         match lines.next() {
             Ok(LineRead::End) => break,
@@ -59,7 +59,7 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> S
                 "line {} has {} and was passed over; a sample's line has at most {}",
                 lines.count,
                 units::Bytes::new(bytes),
-                units::Bytes::new(LONGEST_LINE as u64),
+                units::Bytes::new(LINE_LEN_MAX as u64),
             )),
             Ok(LineRead::Read { whole }) => reader.line(&lines.text, lines.count, whole),
             Err(error) => {
@@ -76,10 +76,10 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> S
                 break;
             }
         }
-        if lines.count >= MOST_LINES {
+        if lines.count >= LINES_MAX {
             reader.is_cut_short = true;
             reader.problems.note(format!(
-                "only the first {MOST_LINES} lines are read, of which {} are samples",
+                "only the first {LINES_MAX} lines are read, of which {} are samples",
                 reader.timeline.len()
             ));
             break;

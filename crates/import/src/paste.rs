@@ -16,7 +16,7 @@ use crate::sar::SarDocument;
 use crate::text::{PlainText, figure, prompt};
 
 /// At most 1,000 blocks are listed; a text may have a million.
-const MOST_INPUTS: usize = 1_000;
+const INPUTS_MAX: usize = 1_000;
 
 /// Reads one or several texts into one timeline.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl Paste {
 
     /// Lists a block that was recognised.
     pub(crate) fn input(&mut self, input: Input) {
-        if self.inputs.len() < MOST_INPUTS {
+        if self.inputs.len() < INPUTS_MAX {
             self.inputs.push(input);
         } else {
             self.inputs_cut += 1;
@@ -212,7 +212,7 @@ impl Paste {
         }
         if self.inputs_cut > 0 {
             self.problems.note(format!(
-                "only the first {MOST_INPUTS} blocks are listed; {} more were read",
+                "only the first {INPUTS_MAX} blocks are listed; {} more were read",
                 self.inputs_cut
             ));
         }

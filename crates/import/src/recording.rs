@@ -13,7 +13,7 @@ use units::{Span, WallClock};
 use crate::{MinuteScreen, OpenError, OpenOptions, reports};
 
 /// At most 1,000 kernel reports are parsed; further ones stay events.
-const MOST_REPORTS: usize = 1_000;
+const REPORTS_MAX: usize = 1_000;
 
 /// Reads a range of a recording.
 pub(crate) fn read(
@@ -155,10 +155,10 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
         .enumerate()
         .filter(|(_, event)| !event.report.is_empty())
         .collect();
-    let skipped = events.len().saturating_sub(MOST_REPORTS);
+    let skipped = events.len().saturating_sub(REPORTS_MAX);
     if skipped > 0 {
         problems.note(format!(
-            "only the last {MOST_REPORTS} kernel reports are read; {skipped} earlier ones are shown as events"
+            "only the last {REPORTS_MAX} kernel reports are read; {skipped} earlier ones are shown as events"
         ));
     }
     for (number, event) in &events[skipped..] {

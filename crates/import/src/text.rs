@@ -16,22 +16,22 @@ pub(crate) struct PlainText {
 
 impl PlainText {
     /// At most 16 MiB; longer input is searched for kernel reports only.
-    pub(crate) const MOST_BYTES: usize = 16 << 20;
+    pub(crate) const BYTES_MAX: usize = 16 << 20;
     /// At most 4,000,000 lines; further ones are ignored, so that a text of line ends does not fill memory.
-    const MOST_LINES: usize = 4_000_000;
+    const LINES_MAX: usize = 4_000_000;
     /// At most 64 KiB of a line: no tool prints longer ones, and forms read a line more than once.
-    const LONGEST_LINE: usize = 64 << 10;
+    const LINE_LEN_MAX: usize = 64 << 10;
 
-    /// Reads at most [`MOST_BYTES`](Self::MOST_BYTES).
+    /// Reads at most [`BYTES_MAX`](Self::BYTES_MAX).
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
-        let bytes = &bytes[..bytes.len().min(Self::MOST_BYTES)];
+        let bytes = &bytes[..bytes.len().min(Self::BYTES_MAX)];
         let decoded = decode(bytes);
         let mut text = Self {
             plain: String::with_capacity(decoded.len()),
             lines: Vec::new(),
             truncated: 0,
         };
-        for line in decoded.lines().take(Self::MOST_LINES) {
+        for line in decoded.lines().take(Self::LINES_MAX) {
             text.push(unquoted(line));
         }
         text
@@ -53,7 +53,7 @@ impl PlainText {
 
     fn push(&mut self, line: &str) {
         let from = self.plain.len();
-        let longest = Self::LONGEST_LINE.min(line.len());
+        let longest = Self::LINE_LEN_MAX.min(line.len());
         let start = (0..=longest).rev().find_map(|end| line.get(..end));
         let start = start.unwrap_or_default();
         self.truncated += usize::from(start.len() < line.len());

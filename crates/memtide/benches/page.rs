@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p memtide --bench page [-- DIRECTORY]`; a directory that is given is kept and used again. CPU time is that
 //! of all threads in user and system mode; the least of three runs counts, as others may use the machine meanwhile. Fails
-//! where the week's page is dearer than [`MOST_CPU`], [`MOST_MEMORY`] or [`MOST_BYTES`] allow.
+//! where the week's page is dearer than [`CPU_MAX`], [`MEMORY_MAX`] or [`BYTES_MAX`] allow.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../../store/benches/week/mod.rs"]
@@ -15,11 +15,11 @@ use std::time::Duration;
 /// Clock ticks a second in `/proc` (USER_HZ), as on all common machines.
 const TICKS: f64 = 100.0;
 /// Seconds of CPU that the page of a week may take.
-const MOST_CPU: f64 = 3.0;
+const CPU_MAX: f64 = 3.0;
 /// KiB in memory that it may take at once.
-const MOST_MEMORY: u64 = 512 << 10;
+const MEMORY_MAX: u64 = 512 << 10;
 /// Bytes that the page may have.
-const MOST_BYTES: u64 = 3 << 20;
+const BYTES_MAX: u64 = 3 << 20;
 const RUNS: usize = 3;
 
 /// What one page cost.
@@ -47,13 +47,13 @@ fn main() {
     let week = measured(None, &directory, &page);
     tell("week", &week);
     println!(
-        "bound      {:6} KiB  {MOST_CPU:5.2} s of CPU  {:4} MiB peak",
-        MOST_BYTES / 1024,
-        MOST_MEMORY / 1024
+        "bound      {:6} KiB  {CPU_MAX:5.2} s of CPU  {:4} MiB peak",
+        BYTES_MAX / 1024,
+        MEMORY_MAX / 1024
     );
-    assert!(week.cpu <= MOST_CPU, "too slow");
-    assert!(week.peak_kib <= MOST_MEMORY, "too much memory");
-    assert!(week.bytes <= MOST_BYTES, "too large");
+    assert!(week.cpu <= CPU_MAX, "too slow");
+    assert!(week.peak_kib <= MEMORY_MAX, "too much memory");
+    assert!(week.bytes <= BYTES_MAX, "too large");
 }
 
 fn tell(name: &str, cost: &Cost) {

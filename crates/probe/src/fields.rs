@@ -73,11 +73,11 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// A hostile file may have any number of names; a kernel's file has a few hundred.
-    const MOST_NAMES: usize = 1024;
+    const NAMES_MAX: usize = 1024;
     /// Initial capacity for names, so that they are adjacent in memory.
     const USUAL_NAMES: usize = 256;
     /// A longer name is not the kernel's and is not stored.
-    const LONGEST_NAME: usize = 255;
+    const NAME_LEN_MAX: usize = 255;
     /// The index of the empty name: the start of the text.
     const START: u16 = 0;
 
@@ -272,8 +272,7 @@ impl Fields {
             let known = self.name(self.names[usize::from(*found)]);
             return (known == name).then_some(*found);
         }
-        let is_one_too_many =
-            self.names.len() > Self::MOST_NAMES || name.len() > Self::LONGEST_NAME;
+        let is_one_too_many = self.names.len() > Self::NAMES_MAX || name.len() > Self::NAME_LEN_MAX;
         if is_one_too_many && !self.by_field.contains_key(name) {
             return None;
         }
@@ -446,7 +445,7 @@ mod tests {
         let (row, unknown, error) = parse(&mut fields, &(flood + "MemFree: 4 kB\n"));
         assert_eq!(error, None);
         assert_eq!(row.get(MEM_FREE), Some(Bytes::from_kib(4)));
-        assert_eq!(unknown.len(), Fields::MOST_NAMES);
-        assert!(fields.names.len() <= Fields::MOST_NAMES + 2);
+        assert_eq!(unknown.len(), Fields::NAMES_MAX);
+        assert!(fields.names.len() <= Fields::NAMES_MAX + 2);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct ReportClock<'a> {
 const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 
 /// At most 200 changes of the zone are listed: a century of two a year. Only a broken clock makes a longer picture.
-const MOST_CHANGES: usize = 200;
+const CHANGES_MAX: usize = 200;
 
 const DAY_S: f64 = 86_400.0;
 
@@ -299,7 +299,7 @@ impl<'a> ReportClock<'a> {
     /// Returns by how many seconds the zone is ahead of UTC at `from` and after each change up to `to`.
     fn zone_ahead(&self, from: Timestamp, to: Timestamp) -> Vec<(f64, f64)> {
         let changes = self.zone.following(from).map(|change| change.timestamp());
-        let within = changes.take_while(|at| *at <= to).take(MOST_CHANGES);
+        let within = changes.take_while(|at| *at <= to).take(CHANGES_MAX);
         let all = std::iter::once(from).chain(within);
         all.map(|at| {
             (

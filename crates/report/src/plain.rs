@@ -11,11 +11,11 @@ use unicode_width::UnicodeWidthChar;
 
 /// At most 400 characters of a word: a longer one is a chosen name, which its start distinguishes. Cgroup paths of
 /// containers have some 220 characters.
-const LONGEST_WORD: usize = 400;
+const WORD_LEN_MAX: usize = 400;
 /// At most 2,000 characters of a text: no sentence is longer.
-const LONGEST_TEXT: usize = 2_000;
+const TEXT_LEN_MAX: usize = 2_000;
 /// At most 2 accents on one letter: no script needs more, and further ones smear over the lines above.
-const MOST_ACCENTS: usize = 2;
+const ACCENTS_MAX: usize = 2;
 
 /// Returns the text with every character that is not plainly visible written as an escape.
 pub fn escape(text: &str) -> Cow<'_, str> {
@@ -26,7 +26,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     let mut accents = 0;
     for c in text.chars() {
         accents = if c.width() == Some(0) { accents + 1 } else { 0 };
-        if is_plain(c) && accents <= MOST_ACCENTS {
+        if is_plain(c) && accents <= ACCENTS_MAX {
             safe.push(c);
             continue;
         }
@@ -50,19 +50,19 @@ pub(crate) fn harmless(text: &str) -> String {
 
 /// Bounds the length of the words and of the text; what is cut ends with `…`.
 fn short(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
+    let mut kept = String::with_capacity(text.len().min(TEXT_LEN_MAX + 4));
     let (mut of_word, mut of_text) = (0, 0);
     for c in text.chars() {
         of_word = if c.is_whitespace() { 0 } else { of_word + 1 };
-        if of_word > LONGEST_WORD + 1 {
+        if of_word > WORD_LEN_MAX + 1 {
             continue;
         }
-        if of_text == LONGEST_TEXT {
+        if of_text == TEXT_LEN_MAX {
             kept.push('…');
             break;
         }
         of_text += 1;
-        kept.push(if of_word > LONGEST_WORD { '…' } else { c });
+        kept.push(if of_word > WORD_LEN_MAX { '…' } else { c });
     }
     kept
 }
@@ -162,11 +162,11 @@ mod tests {
     fn long_names_and_texts_are_cut() {
         let name = "x".repeat(4096);
         let shown = short(&format!("before {name} after"));
-        assert_eq!(shown.chars().count(), 7 + LONGEST_WORD + 1 + 6);
+        assert_eq!(shown.chars().count(), 7 + WORD_LEN_MAX + 1 + 6);
         assert!(shown.ends_with("x… after"), "{shown}");
         let words = "word ".repeat(4096);
         let shown = short(&words);
-        assert_eq!(shown.chars().count(), LONGEST_TEXT + 1);
+        assert_eq!(shown.chars().count(), TEXT_LEN_MAX + 1);
         assert!(shown.ends_with('…'));
     }
 }

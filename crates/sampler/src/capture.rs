@@ -83,9 +83,9 @@ struct Collector {
 /// slowly.
 const EVERY_FIFTH: u64 = 5;
 /// Processes below this size are left out: none of them can fill memory.
-const SMALLEST_PROCESS: Bytes = Bytes::from_mib(1);
+const PROCESS_BYTES_MIN: Bytes = Bytes::from_mib(1);
 /// The largest processes of one sample: at 2 KiB each, a sample stays well below the bound on a line.
-const MOST_PROCESSES: usize = 5_000;
+const PROCESSES_MAX: usize = 5_000;
 /// The largest processes, whose expensive files are read. More than live (20 µs each), as the host cannot be asked
 /// again.
 const DETAILED_PROCESSES_MAX: usize = 1_000;
@@ -155,11 +155,11 @@ impl Collector {
                 if reclaims {
                     return Some((Bytes::new(u64::MAX), pid));
                 }
-                (size >= SMALLEST_PROCESS).then_some((size, pid))
+                (size >= PROCESS_BYTES_MIN).then_some((size, pid))
             })
             .collect();
         large.sort_unstable_by(|a, b| b.cmp(a));
-        large.truncate(MOST_PROCESSES);
+        large.truncate(PROCESSES_MAX);
         let large: HashSet<&str> = large.into_iter().map(|(_, pid)| pid).collect();
         files.retain(|path, _| pid_of(path).is_none_or(|pid| large.contains(pid)));
         if self.secrets.command_lines {

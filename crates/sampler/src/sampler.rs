@@ -77,7 +77,7 @@ impl Rates {
 
 impl Sampler {
     /// The longest wait between two calls of [`Progress`]: a person perceives it as immediate.
-    const LONGEST_NAP: Span = Span::from_millis(100);
+    const NAP_MAX: Span = Span::from_millis(100);
 
     /// Opens the files of the host below `root`. The first sample is due now.
     pub fn open(root: &Root, rates: Rates) -> Self {
@@ -114,7 +114,7 @@ impl Sampler {
     pub fn wait_unless_ended(&self, progress: Progress<'_>) -> ControlFlow<()> {
         loop {
             progress(awake().saturating_sub(self.pace.start()))?;
-            if self.wait(Self::LONGEST_NAP) {
+            if self.wait(Self::NAP_MAX) {
                 return ControlFlow::Continue(());
             }
         }

@@ -22,7 +22,7 @@ const MODE: u32 = 0o750;
 /// The longest segment, as for a recorder.
 const SEGMENT: Span = Span::from_hours(1);
 /// The most samples of a segment: snapshots of unknown order have no meaningful times.
-const MOST_SAMPLES: usize = 20_000;
+const SAMPLES_MAX: usize = 20_000;
 
 /// The result of adding a timeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -205,7 +205,7 @@ fn cuts(timeline: &Timeline) -> Vec<(usize, usize)> {
     let mut cuts = Vec::new();
     let mut first = 0;
     for (at, time) in timeline.times().iter().enumerate() {
-        if *time - timeline.times()[first] >= SEGMENT || at - first >= MOST_SAMPLES {
+        if *time - timeline.times()[first] >= SEGMENT || at - first >= SAMPLES_MAX {
             cuts.push((first, at));
             first = at;
         }

@@ -426,22 +426,22 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
         match serde_json::from_slice(part) {
             Ok(line) => good.push(line),
-            Err(error) if bad < MOST_REPORTED => {
+            Err(error) if bad < REPORTED_MAX => {
                 problems.push(format!("{FILE}, line {number}: {error}; left out"));
                 bad += 1;
             }
             Err(_) => bad += 1,
         }
     }
-    if bad > MOST_REPORTED {
-        let more = bad - MOST_REPORTED;
+    if bad > REPORTED_MAX {
+        let more = bad - REPORTED_MAX;
         problems.push(format!("{FILE}: {more} more lines are ignored"));
     }
     good
 }
 
 /// The most malformed lines that are reported one by one.
-const MOST_REPORTED: usize = 8;
+const REPORTED_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -135,7 +135,7 @@ impl Sealing<'_> {
         self.sealed.problems.extend(wrong);
         // The recording may be moved later, so the stored text must not contain its path.
         let place = format!("{}: ", file.path.display());
-        let lost = read.problems.iter().take(MOST_LOST);
+        let lost = read.problems.iter().take(LOST_MAX);
         let origin = SegmentOrigin {
             lost: lost.map(|what| what.replace(&place, "")).collect(),
             empty: self.empty.iter().map(|empty| empty.sequence).collect(),
@@ -148,4 +148,4 @@ impl Sealing<'_> {
 }
 
 /// The most damaged places of its head file that a segment lists.
-const MOST_LOST: usize = 16;
+const LOST_MAX: usize = 16;

@@ -37,7 +37,7 @@ use table::{ColumnChunk, OpenedTable};
 /// The directory of segments in a recording.
 pub(crate) const SEGMENTS: &str = "segments";
 /// A larger file is not the table of an hour.
-const LARGEST_FILE: u64 = 1 << 30;
+const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Prefix of the names of unfinished segments.
 pub(crate) const UNFINISHED: &str = ".tmp-";
 /// Suffix of the names of segments that are being removed.
@@ -299,7 +299,7 @@ impl Segment {
     }
 
     fn bytes_of(&self, name: &str) -> Result<Vec<u8>, String> {
-        let bytes = files::read_regular(&self.path.join(name), LARGEST_FILE);
+        let bytes = files::read_regular(&self.path.join(name), FILE_BYTES_MAX);
         let bytes = bytes.map_err(|e| e.to_string())?;
         if let Some(manifest) = &self.manifest {
             manifest.check(name, &bytes)?;

@@ -121,7 +121,7 @@ const FOR_EVENTS: usize = 64 << 10;
 /// A file is at most 1/40 of a recording, so that dropping one changes its size by a few percent.
 const PARTS: u64 = 40;
 /// Smaller files would contain little but names.
-const SMALLEST_FILE: u64 = 256 << 10;
+const FILE_BYTES_MIN: u64 = 256 << 10;
 
 impl Writer {
     /// Opens a directory for recording and creates it if absent.
@@ -376,7 +376,7 @@ impl Writer {
     }
 
     fn is_file_full(&self) -> bool {
-        let largest = (self.options.keep_size.get() / PARTS).max(SMALLEST_FILE);
+        let largest = (self.options.keep_size.get() / PARTS).max(FILE_BYTES_MIN);
         let lasted = |since: Span| self.stamp.boot.saturating_sub(since);
         self.file_bytes >= largest
             || self

@@ -117,11 +117,11 @@ pub struct Timeline {
 
 impl Timeline {
     /// At most this many runs of entities' readings (16 bytes each). Further rows are dropped.
-    const MOST_ENTITY_RUNS: usize = 5_000_000;
+    const ENTITY_RUNS_MAX: usize = 5_000_000;
     /// At most this many unknown fields; further ones are dropped.
-    const MOST_UNKNOWN: usize = 4096;
+    const UNKNOWN_MAX: usize = 4096;
     /// The longest path on Linux (PATH_MAX); a hostile capture may contain longer ones.
-    const LONGEST_KEY: usize = 4096;
+    const KEY_LEN_MAX: usize = 4096;
 
     /// Appends a sample.
     ///
@@ -297,7 +297,7 @@ impl Timeline {
         label: &str,
         group: &str,
     ) -> Option<&mut EntitySeries> {
-        if self.entity_runs >= Self::MOST_ENTITY_RUNS || key.len() > Self::LONGEST_KEY {
+        if self.entity_runs >= Self::ENTITY_RUNS_MAX || key.len() > Self::KEY_LEN_MAX {
             self.dropped_entity_rows += 1;
             return None;
         }
@@ -431,7 +431,7 @@ impl Timeline {
     /// Adds a field that is not in the catalogue, with its last value; dropped beyond 4096 fields.
     pub fn note_unknown(&mut self, file: &'static str, field: String, value: u64) {
         let key = (file, field);
-        if self.unknown.len() < Self::MOST_UNKNOWN || self.unknown.contains_key(&key) {
+        if self.unknown.len() < Self::UNKNOWN_MAX || self.unknown.contains_key(&key) {
             self.unknown.insert(key, value);
         }
     }

@@ -17,7 +17,7 @@ use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 /// At most 8 cgroups are drawn.
 const CGROUPS_MAX: usize = 8;
 /// At most 3 limits are drawn; more lines could not be distinguished.
-const MOST_LIMITS: usize = 3;
+const LIMITS_MAX: usize = 3;
 /// A cgroup that used this share of its limit is drawn with the limit; rules require 95 % and more.
 const NEAR_LIMIT: f64 = 0.8;
 /// The most levels of a path that are read: container runtimes nest a handful of cgroups; a hostile path may have
@@ -102,7 +102,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
                 .map(|track| curve(&track))
         })
     });
-    let near = limited.iter().take(MOST_LIMITS).enumerate();
+    let near = limited.iter().take(LIMITS_MAX).enumerate();
     near.fold(builder, |builder, (n, group)| {
         let label = format!("{} of {}", group.knob, group.key);
         let signals = vec![group.limit.id()];

@@ -8,13 +8,13 @@ use units::Span;
 
 use super::clock::{PlacedSamples, SourceClock};
 use super::grid::{ColumnGrid, ColumnSums, Slots};
-use super::{CurveLevel, Drawing, MOST_COLUMNS, draw, gaps};
+use super::{COLUMNS_MAX, CurveLevel, Drawing, draw, gaps};
 use crate::{Chart, ChartKind, pack};
 
 /// Columns of the finest level of the whole: one per minute of a week.
-pub(super) const MOST_FINE: usize = 10_080;
+pub(super) const FINE_MAX: usize = 10_080;
 /// The most bytes of the page for that level; the rest is for intervals drawn sample by sample.
-pub(super) const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
+pub(super) const FINE_BYTES_MAX: usize = pack::BYTES_MAX / 2;
 
 /// Keeps what the columns show of every sample of a recording.
 ///
@@ -97,7 +97,7 @@ impl<'a> Reducer<'a> {
         let sums = self.all();
         let level = |by: usize| self.level(&sums, by);
         let stored = self.interval.unwrap_or_default().as_nanos();
-        let coarsest = self.grid.columns().div_ceil(MOST_COLUMNS);
+        let coarsest = self.grid.columns().div_ceil(COLUMNS_MAX);
         let finest = stored.div_ceil(self.grid.step().as_nanos().max(1)).max(1);
         let mut finest = usize::try_from(finest).unwrap_or(usize::MAX).min(coarsest);
         let mut drawing = Drawing {
@@ -108,11 +108,11 @@ impl<'a> Reducer<'a> {
         while finest < coarsest {
             let fine = level(finest);
             let bytes = pack::size(self.charts, &fine);
-            if bytes <= MOST_FINE_BYTES {
+            if bytes <= FINE_BYTES_MAX {
                 drawing.push(self.charts, fine);
                 break;
             }
-            finest = (finest * bytes.div_ceil(MOST_FINE_BYTES)).max(finest + 1);
+            finest = (finest * bytes.div_ceil(FINE_BYTES_MAX)).max(finest + 1);
         }
         drawing
     }
@@ -173,7 +173,7 @@ impl<'a> Reducer<'a> {
 /// Returns the width of a column of the finest level: a round number.
 fn step(whole: &Timeline) -> Span {
     const SECONDS: [u64; 12] = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1_800];
-    let fits = |step: &Span| ColumnGrid::of_step(whole, *step).columns() <= MOST_FINE;
+    let fits = |step: &Span| ColumnGrid::of_step(whole, *step).columns() <= FINE_MAX;
     let steps = SECONDS.into_iter().map(Span::from_secs);
     let hours = (1..).map(Span::from_hours);
     steps.chain(hours).find(fits).unwrap_or(Span::from_hours(1))

@@ -10,10 +10,10 @@ const AROUND: f64 = 0.15;
 /// … and its least length, also around a moment.
 const AROUND_MIN: Span = Span::from_mins(10);
 /// The most rows of one interval: an hour at one sample a second.
-const MOST_ROWS: f64 = 3_600.0;
+const ROWS_MAX: f64 = 3_600.0;
 /// The most rows of all intervals. An hour of a busy host takes 0.1 to 0.2 s of CPU time to read, and about 0.4 MiB of
 /// the page.
-const MOST_ROWS_OF_ALL: f64 = 7_200.0;
+const ROWS_OF_ALL_MAX: f64 = 7_200.0;
 
 /// Returns the intervals of a source worth drawing sample by sample: around these, the most important first; none
 /// overlaps another. `interval` is the time between samples.
@@ -25,15 +25,15 @@ pub fn worth_sharpening(
     let end = whole.times().last().copied().unwrap_or_default();
     let begin = whole.times().first().copied().unwrap_or_default();
     let interval = interval.max(Span::from_millis(1));
-    let mut left = interval.times(MOST_ROWS_OF_ALL);
+    let mut left = interval.times(ROWS_OF_ALL_MAX);
     let mut chosen: Vec<(Span, Span)> = Vec::new();
     for (from, to) in around {
         // Of a longer interval the beginning is shown, so the margin before it must not use up all rows.
-        let most = interval.times(MOST_ROWS * AROUND).max(AROUND_MIN);
+        let most = interval.times(ROWS_MAX * AROUND).max(AROUND_MIN);
         let margin = (*to - *from).times(AROUND).max(AROUND_MIN).min(most);
         let from = (*from - margin).max(begin);
         let to = to.plus(margin).min(end);
-        let to = to.min(from.plus(interval.times(MOST_ROWS)));
+        let to = to.min(from.plus(interval.times(ROWS_MAX)));
         let Some((from, to)) = beside(&chosen, from, to) else {
             continue;
         };
@@ -43,7 +43,7 @@ pub fn worth_sharpening(
             chosen.push((from, to));
         }
     }
-    joined(chosen, interval.times(MOST_ROWS))
+    joined(chosen, interval.times(ROWS_MAX))
 }
 
 /// Returns the longest piece of an interval that others do not cover.

@@ -124,7 +124,7 @@ fn the_peak_of_a_second_is_seen_in_every_level_of_a_long_recording() {
     let [coarse, fine] = &drawing.levels[..] else {
         panic!("{}", drawing.levels.len());
     };
-    assert!(coarse.times.len() <= MOST_COLUMNS && fine.times.len() > MOST_COLUMNS);
+    assert!(coarse.times.len() <= COLUMNS_MAX && fine.times.len() > COLUMNS_MAX);
     for level in [coarse, fine] {
         assert_eq!(least(&level.cells[0][0]), MIB as f64);
         assert_eq!(most(&level.cells[1][0]), 9_003.0);

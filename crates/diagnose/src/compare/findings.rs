@@ -65,9 +65,9 @@ pub struct FindingCost {
 /// One side has more of a finding from this factor on; an engineering choice.
 const MORE: f64 = 2.0;
 /// The least difference in seconds, scaled to the shorter side: a few samples do not make it.
-const LEAST_SECONDS: f64 = 5.0;
+const SECONDS_MIN: f64 = 5.0;
 /// The least difference in kills: numbers in the same time differ by one by chance.
-const LEAST_KILLS: f64 = 2.0;
+const KILLS_MIN: f64 = 2.0;
 
 impl FindingCost {
     fn sum(findings: &[&Finding], watched: Span) -> Self {
@@ -131,10 +131,10 @@ impl FindingCost {
             }
         };
         #[allow(clippy::cast_precision_loss)] // a number of processes
-        let kills = more(self.killed as f64, other.killed as f64, LEAST_KILLS);
+        let kills = more(self.killed as f64, other.killed as f64, KILLS_MIN);
         let seconds = |one: Option<Span>, two: Option<Span>| {
             let (one, two) = (one?.as_secs_f64(), two?.as_secs_f64());
-            Some(more(one, two, LEAST_SECONDS))
+            Some(more(one, two, SECONDS_MIN))
         };
         kills.then_with(|| {
             seconds(self.waited, other.waited)

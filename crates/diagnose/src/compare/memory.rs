@@ -99,20 +99,20 @@ impl AmountChange {
 /// A smaller share of RAM does not matter. An engineering choice: counters of one sample drift by as much.
 const CHANGE_SHARE_MIN: Ratio = Ratio::from_percent(1.0);
 /// On a large host this size is enough: a program that takes that much more deserves a line anywhere.
-const LEAST_SIZE: Bytes = Bytes::from_mib(100);
+const SIZE_MIN: Bytes = Bytes::from_mib(100);
 
 /// The share of RAM from which a change matters.
 pub(super) fn least(ram: Bytes) -> f64 {
-    let size = LEAST_SIZE
+    let size = SIZE_MIN
         .ratio_of(ram)
         .map_or(CHANGE_SHARE_MIN.get(), Ratio::get);
     CHANGE_SHARE_MIN.get().min(size)
 }
 
 /// At most this many samples are accounted for, evenly spaced over the source.
-const MOST_SAMPLES: usize = 120;
+const SAMPLES_MAX: usize = 120;
 /// At most this many owners are read on each side; smaller ones have too little memory to matter.
-const MOST_OWNERS: usize = 30;
+const OWNERS_MAX: usize = 30;
 
 /// The amounts of one side.
 struct SideMemory {
@@ -167,7 +167,7 @@ impl SideMemory {
             Some((kind, (label, bytes, spread)))
         });
         let owners = owners_of_anonymous(cx, index).map_or_else(BTreeMap::new, |owners| {
-            let owners = owners.owners.into_iter().take(MOST_OWNERS);
+            let owners = owners.owners.into_iter().take(OWNERS_MAX);
             owners.map(|o| (o.name, signed(o.held))).collect()
         });
         Some(Self {
@@ -189,7 +189,7 @@ impl SideMemory {
 /// Accounts for RAM at samples that are evenly spaced over the source.
 fn accounted_samples(cx: &Evidence<'_>) -> Vec<Accounting> {
     let samples = cx.timeline.len();
-    let step = samples.div_ceil(MOST_SAMPLES).max(1);
+    let step = samples.div_ceil(SAMPLES_MAX).max(1);
     let indices = (0..samples).step_by(step);
     indices
         .filter_map(|index| account(cx, index).ok())

@@ -2,7 +2,7 @@
 //!
 //! Values of a rate are bursty and skewed, so means and standard deviations decide nothing. Each interval of one side
 //! is compared with each of the other: the **lead** is the share of pairs in which `after` is larger, less the share
-//! in which `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAST_LEAD`]
+//! in which `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAD_MIN`]
 //! and chance would produce it less often than once in a hundred times by the Mann-Whitney test, corrected for ties.
 //! With fewer than [`FEWEST`] intervals on a side the test cannot decide, and the answer is "too few", not "the same".
 //!
@@ -14,7 +14,7 @@ use units::Ratio;
 /// With fewer values the chance cannot get below one in a hundred: with five on each side the least is 1.2 %.
 pub(super) const FEWEST: usize = 6;
 /// A smaller lead is called negligible (Romano et al. 2006, for Cliff's delta).
-const LEAST_LEAD: f64 = 0.147;
+const LEAD_MIN: f64 = 0.147;
 /// Standard deviations that chance exceeds once in a hundred times, both tails (normal distribution).
 const ONE_IN_100: f64 = 2.576;
 
@@ -95,7 +95,7 @@ pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
     let (lead, deviations) = ranked(&before.sorted, &after.sorted);
     let certainty = if before.count().min(after.count()) < FEWEST {
         Significance::TooFew
-    } else if lead.abs() >= LEAST_LEAD && deviations >= ONE_IN_100 {
+    } else if lead.abs() >= LEAD_MIN && deviations >= ONE_IN_100 {
         Significance::Clear
     } else {
         Significance::Noise

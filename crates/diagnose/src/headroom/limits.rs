@@ -17,7 +17,7 @@ use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
 
 /// At most this many cgroups are shown, the tightest.
-const MOST_GROUPS: usize = 3;
+const GROUPS_MAX: usize = 3;
 /// Container runtimes nest a handful of cgroups; a hostile path may have millions.
 const DEEPEST: usize = 64;
 
@@ -175,7 +175,7 @@ fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
     });
     let (around, mut others): (Vec<_>, Vec<_>) = limits.partition(|limit| limit.holds);
     others.sort_by_key(|limit| limit.bounds.best());
-    others.truncate(MOST_GROUPS);
+    others.truncate(GROUPS_MAX);
     around.into_iter().chain(others).collect()
 }
 

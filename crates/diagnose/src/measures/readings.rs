@@ -22,6 +22,9 @@ pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// a host whose floor is set too high.
 pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
 
+/// Swap-out of 0.4 MiB/s; less is a few cold pages: an engineering choice.
+pub(crate) const SWAP_OUT_NOTABLE: PerSecond<Pages> = PerSecond::new(100.0);
+
 /// A host with this much memory available all the time does not swap for lack of memory; thrashing hosts have below
 /// 10 %.
 pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);

@@ -44,7 +44,7 @@ declare_rule! {
 /// An engineering choice.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
 /// Cache below this multiple of the floor is hardly any, on hosts where that is more than the share: an engineering choice.
-const FLOORS: f64 = 2.0;
+const CACHE_FLOOR_MULTIPLE: f64 = 2.0;
 /// With more than this available, cache is not starved.
 const AVAILABLE: Ratio = LITTLE_AVAILABLE;
 /// An engineering choice: disk reads that a cache might have avoided.
@@ -77,7 +77,9 @@ fn trigger() -> Trigger {
 
 /// At most this much page cache counts as starved.
 fn little_cache() -> Reading<Bytes> {
-    ram().share(LITTLE_CACHE).max(floor().times(FLOORS))
+    ram()
+        .share(LITTLE_CACHE)
+        .max(floor().times(CACHE_FLOOR_MULTIPLE))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

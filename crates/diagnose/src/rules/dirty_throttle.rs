@@ -10,6 +10,7 @@ use timeline::signals::{
 };
 use units::Micros;
 
+use crate::measures::readings::SWAP_OUT_NOTABLE;
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
@@ -59,13 +60,13 @@ const DISK_BUSY: Ratio = Ratio::from_percent(70.0);
 /// Tasks that wait more than this for memory have another problem; throttled captures show 0 %.
 const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
 /// With more swap-out than this, Writeback is mostly swap; a host that only writes files swaps nothing out.
-const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
+const SWAPPED_OUT: PerSecond<Pages> = SWAP_OUT_NOTABLE;
 /// The limit is a share of dirtyable memory. If that is less than a tenth of RAM, memory is used up.
 const DIRTYABLE: f64 = 0.1;
 /// The kernel's default for vm.dirty_ratio, in percent.
 const RATIO_DEFAULT: Count = Count::new(20);
 /// Limits below this make writers wait for every request.
-const SMALLEST_LIMIT: Bytes = Bytes::from_mib(16);
+const LIMIT_MIN: Bytes = Bytes::from_mib(16);
 
 fn trigger() -> Trigger {
     let is_busy = computed("busiest disk", busiest).at_least("busy time of the disk", DISK_BUSY);
@@ -348,7 +349,7 @@ fn remedy(
     let seconds = |n: f64| {
         let mib = Bytes::from_mib(1).as_f64();
         let whole = (speed.get() * n / mib).ceil() * mib;
-        Bytes::from_f64(whole).max(SMALLEST_LIMIT)
+        Bytes::from_f64(whole).max(LIMIT_MIN)
     };
     let (background, most) = (seconds(1.0), seconds(4.0));
     // The limit is already small.

@@ -46,13 +46,13 @@ declare_rule! {
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
 const COSTLY: usize = 3;
 /// Multiples of the floor; an engineering choice: with more free memory than this there is no shortage.
-const FREE: f64 = 2.0;
+const FREE_FLOOR_MULTIPLE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
 /// Requests fail at least six times per minute; an engineering choice, calm labelled captures show single events.
 const FAILING: PerSecond<Count> = PerSecond::new(0.1);
 /// Fewer failed requests than this are single events.
-const TIMES: f64 = 6.0;
+const FAILURES_MIN: f64 = 6.0;
 /// Failed requests further apart than this do not belong together: the distance at [`FAILING`].
 const APART: Span = Span::from_secs(10);
 /// The advised value, twice the kernel's default.
@@ -74,7 +74,7 @@ fn trigger() -> Trigger {
 /// Enough memory is free, but hardly any of it in such blocks.
 fn is_fragmented(blocks: Reading<Ratio>) -> Predicate {
     let floor = computed("upper edge of the floor", |cx| Ok(cx.floor()?.high.cast()));
-    let twice: Reading<Bytes> = floor.times(FREE);
+    let twice: Reading<Bytes> = floor.times(FREE_FLOOR_MULTIPLE);
     all![
         gauge(MEM_FREE).at_least("free memory", twice),
         blocks.at_most("free memory in large blocks", ABOUT_NONE),
@@ -182,7 +182,7 @@ fn failures_by(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurre
     runs.retain(|run| {
         let stretch = cx.timeline.stretch(run.first, run.last);
         stretch.is_some_and(|stretch| {
-            let least = TIMES.max(FAILING.get() * stretch.duration().as_secs_f64());
+            let least = FAILURES_MIN.max(FAILING.get() * stretch.duration().as_secs_f64());
             stretch.duration() >= LEVEL && rate.integral_in(&stretch) >= least
         })
     });
@@ -202,7 +202,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
     let free = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
-    let twice = cx.mean_in(stretch, MEM_FLOOR_HIGH, &cx.floor()?.high.scaled(FREE))?;
+    let twice = cx.mean_in(
+        stretch,
+        MEM_FLOOR_HIGH,
+        &cx.floor()?.high.scaled(FREE_FLOOR_MULTIPLE),
+    )?;
     let (effect, open) = match &failed {
         Some((_, rate, what)) => (format!("{rate} {what}"), ""),
         None => (

@@ -41,7 +41,7 @@ const UNUSED_SHARE: Ratio = Ratio::from_percent(5.0);
 /// Less is not worth a change even on the smallest host: eight pages of 2 MiB.
 const UNUSED_MIN: Bytes = Bytes::from_mib(16);
 /// Where RAM is unknown: this much matters on any host that uses huge pages; an engineering choice.
-const LEAST_OF_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
+const UNKNOWN_RAM_MIN: Bytes = Bytes::from_gib(1);
 /// Where RAM is unknown: a smaller part of the pool is slack.
 const PART_OF_RESERVE: Ratio = Ratio::from_percent(10.0);
 
@@ -62,7 +62,7 @@ fn unused() -> Reading<Bytes> {
 fn least() -> Reading<Bytes> {
     let reserve = gauge(HUGEPAGES_TOTAL).of_size(gauge(HUGEPAGE_SIZE));
     let of_ram = ram().share(UNUSED_SHARE).max(UNUSED_MIN);
-    of_ram.or(reserve.share(PART_OF_RESERVE).max(LEAST_OF_UNKNOWN_RAM))
+    of_ram.or(reserve.share(PART_OF_RESERVE).max(UNKNOWN_RAM_MIN))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {

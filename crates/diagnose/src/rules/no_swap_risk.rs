@@ -48,8 +48,9 @@ fn trigger() -> Trigger {
     )
 }
 
-/// The default of zram-generator.
-const ANON_SHARE_HALF: Ratio = Ratio::from_percent(50.0);
+/// The size that zram-generator's manual proposes: half of RAM, at most 4 GiB.
+const ZRAM_SIZE_SHARE: Ratio = Ratio::from_percent(50.0);
+const ZRAM_SIZE_MAX: Bytes = Bytes::from_gib(4);
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     if oom::only_others(cx) {
@@ -73,8 +74,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(MEM_ANON, most, ram.share(ANON_SHARE_MUCH), cx.time(index), text)
         .counts_as("the setting")
         .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
-            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ANON_SHARE_HALF))))
-            .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
+            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))
+            .keep("printf '[zram0]\\nzram-size = min(ram / 2, 4096)\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, "whether swap is off on purpose is unknown")

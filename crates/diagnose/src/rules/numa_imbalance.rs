@@ -7,7 +7,7 @@ use timeline::signals::{
 };
 
 use crate::measures::floor::Floor;
-use crate::measures::readings::{RECLAIM_COSTS, swapped_out};
+use crate::measures::readings::{RECLAIM_COSTS, SWAP_OUT_NOTABLE, swapped_out};
 use crate::prelude::*;
 use crate::trigger::most_of_others;
 
@@ -45,8 +45,8 @@ declare_rule! {
 
 /// An engineering choice.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
-/// Swap-out of 0.4 MiB/s; less is a few cold pages.
-const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
+/// The node swaps although another is free.
+const SWAPPED_OUT: PerSecond<Pages> = SWAP_OUT_NOTABLE;
 /// Allocations served by another node; fewer do not matter.
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 /// At least this share of a full node is programs' memory, not cache.

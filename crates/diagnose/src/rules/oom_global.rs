@@ -52,7 +52,7 @@ const AVAILABLE_SHARE_SHORT: Ratio = Ratio::from_percent(15.0);
 const SHARE_MUCH: Ratio = Ratio::from_percent(10.0);
 
 /// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more than this is broken.
-const MOST_KILLS: u64 = 1 << 22;
+const KILLS_MAX: u64 = 1 << 22;
 /// Upper bounds of the confidence where one or two signs of a shortage are missing.
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
@@ -172,7 +172,7 @@ fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usi
     let killed = match (count.get(), victim) {
         (1, Some((name, used))) => format!("killed a process, most likely {name} ({used})"),
         (1, None) => "killed a process".to_owned(),
-        (n, _) if n > MOST_KILLS => {
+        (n, _) if n > KILLS_MAX => {
             format!("killed processes (its counter rose by {count}, which is impossible)")
         }
         _ => format!("killed {count} processes"),

@@ -49,7 +49,7 @@ const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 /// The advised limit, as a multiple of committed memory.
 const MARGIN: f64 = 1.25;
 /// A higher ratio leaves nothing for the kernel itself; an engineering choice.
-const MOST_RATIO: f64 = 95.0;
+const RATIO_MAX: f64 = 95.0;
 /// The mode that enforces the limit; there is none above it.
 const STRICT: Count = Count::new(2);
 
@@ -144,7 +144,7 @@ fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, committed: Bytes) -> Fin
         return finding;
     };
     let percent = (share.get() * 100.0).ceil();
-    if percent > MOST_RATIO {
+    if percent > RATIO_MAX {
         let allowed = cx.last(COMMIT_LIMIT).unwrap_or_default();
         let missing = Bytes::from_f64(committed.as_f64() * MARGIN).saturating_sub(allowed);
         let what = "Or add swap: all of it counts towards the limit, even if it is never used.";

@@ -40,7 +40,7 @@ const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice: swap takes nothing more.
 const SWAP_FREE_SHARE_FULL: Ratio = Ratio::from_percent(2.0);
 /// With more than this available, a full swap contains cold pages.
-const AVAILABLE_LITTLE: Ratio = LITTLE_AVAILABLE;
+const AVAILABLE_COLD: Ratio = LITTLE_AVAILABLE;
 
 /// Fires at once on a kernel report; levels must last.
 fn trigger() -> Trigger {
@@ -57,7 +57,7 @@ fn used_up() -> Predicate {
     all![
         gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
         gauge(SWAP_FREE).at_most("free swap", nearly_full),
-        gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE_LITTLE)),
+        gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE_COLD)),
     ]
 }
 
@@ -109,7 +109,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let total = cx.timeline.at(SWAP_TOTAL, stretch.last);
     let total = total.unwrap_or_default();
-    let little = cx.ram()?.share(AVAILABLE_LITTLE);
+    let little = cx.ram()?.share(AVAILABLE_COLD);
     let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
         return clear!("available memory was not measured");
     };

@@ -7,14 +7,14 @@ use std::path::{Component, Path};
 
 use tar::{Archive, EntryType, PaxExtensions};
 
-use super::{Bundle, MOST_ENTRIES};
+use super::{Bundle, ENTRIES_MAX};
 use crate::decompress::{Packing, damage};
 use timeline::Source;
 
 /// At most 64 GiB of an unpacked bundle: a packed megabyte can become a gigabyte.
 const ARCHIVE_BYTES_MAX: u64 = 64 << 30;
 /// At most 64 KiB of extended headers, far more than the longest path.
-const LONGEST_NAME: u64 = 64 << 10;
+const NAME_LEN_MAX: u64 = 64 << 10;
 
 /// Reads an archive up to its end or its first error.
 pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Source {
@@ -48,10 +48,10 @@ fn entries(
     let mut long_name: Option<String> = None;
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
-        if *read >= MOST_ENTRIES {
+        if *read >= ENTRIES_MAX {
             bundle
                 .paste
-                .problem(format!("only the first {MOST_ENTRIES} entries are read"));
+                .problem(format!("only the first {ENTRIES_MAX} entries are read"));
             return Ok(());
         }
         *read += 1;
@@ -106,7 +106,7 @@ impl<R: Read> Read for Whole<R> {
 
 fn header(entry: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    entry.take(LONGEST_NAME).read_to_end(&mut text)?;
+    entry.take(NAME_LEN_MAX).read_to_end(&mut text)?;
     Ok(text)
 }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use super::{Bundle, MOST_ENTRIES};
+use super::{Bundle, ENTRIES_MAX};
 use timeline::Source;
 
 /// At most 32 levels of directories; `/sys/fs/cgroup` of a large host has 12.
@@ -51,7 +51,7 @@ impl FileTree {
     fn list(&mut self, entries: fs::ReadDir, below: &str, depth: usize, bundle: &mut Bundle) {
         for entry in entries.flatten() {
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
+            if self.entries > ENTRIES_MAX {
                 return;
             }
             // No file that memtide reads has a name that is not UTF-8.
@@ -71,10 +71,10 @@ impl FileTree {
     }
 
     fn note_limits(&self, bundle: &mut Bundle) {
-        if self.entries > MOST_ENTRIES {
-            bundle.paste.problem(format!(
-                "only {MOST_ENTRIES} files and directories are read"
-            ));
+        if self.entries > ENTRIES_MAX {
+            bundle
+                .paste
+                .problem(format!("only {ENTRIES_MAX} files and directories are read"));
         }
         if self.too_deep > 0 {
             bundle.paste.problem(format!(

@@ -21,7 +21,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// At most 200 reports keep all zones and tasks; further ones keep the largest tasks only.
-const MOST_WHOLE: usize = 200;
+const WHOLE_MAX: usize = 200;
 /// At most 20 tasks of each further report.
 const TASKS_MAX: usize = 20;
 
@@ -35,7 +35,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (count, mut report) = kernel_report::read(&mut messages)?;
     let lines = skipped + messages.lines_of(count);
     let is_dump = is_sysrq || report.is_memory_dump();
-    if input.builder.reports() >= MOST_WHOLE {
+    if input.builder.reports() >= WHOLE_MAX {
         shorten(&mut report);
     }
     let block = TextBlock {

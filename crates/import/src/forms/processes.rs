@@ -11,7 +11,7 @@ use crate::builder::Snapshot;
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 
 /// Further rows are skipped: in a sorted table the largest come first.
-const MOST_ROWS: usize = 2000;
+const ROWS_MAX: usize = 2000;
 
 /// What a column means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl ProcessHeader {
             return false;
         };
         let table = snapshot.sample.table_mut(Entity::Process);
-        if table.rows().len() >= MOST_ROWS {
+        if table.rows().len() >= ROWS_MAX {
             return true;
         }
         let into = table.add();

@@ -114,7 +114,7 @@ enum LineUse {
 
 impl<'a> SarText<'a> {
     /// Lines of prose between two tables.
-    const MOST_PROSE: usize = 2;
+    const PROSE_MAX: usize = 2;
 
     /// Reads the lines of sar. Returns how many there are.
     fn lines(&mut self, lines: &[&'a str]) -> usize {
@@ -129,7 +129,7 @@ impl<'a> SarText<'a> {
                     self.not_understood += prose;
                     (taken, prose) = (at + 1, 0);
                 }
-                LineUse::Other if prose < Self::MOST_PROSE => prose += 1,
+                LineUse::Other if prose < Self::PROSE_MAX => prose += 1,
                 LineUse::Other | LineUse::Ends => break,
             }
         }

@@ -26,7 +26,7 @@ pub(super) const TOTALS: Form = Form {
 };
 
 /// At most 64 caches, as of `/proc/slabinfo`.
-const MOST_ROWS: usize = 64;
+const ROWS_MAX: usize = 64;
 const VMSTAT: &str = "vmstat -m";
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -98,7 +98,7 @@ impl<'a> SlabtopTable<'a> {
         }
         table.caches.retain(|cache| cache.size() > 0.0);
         table.caches.sort_by(|a, b| b.size().total_cmp(&a.size()));
-        table.caches.truncate(MOST_ROWS);
+        table.caches.truncate(ROWS_MAX);
         Some(table)
     }
 }

@@ -30,13 +30,13 @@ pub(super) const FORM: Form = Form {
 };
 
 /// At most 100,000 rows; further ones are only counted.
-const MOST_ROWS: usize = 100_000;
+const ROWS_MAX: usize = 100_000;
 /// At most 3 lines between the header and the first row.
-const MOST_BEFORE_A_ROW: usize = 3;
+const BEFORE_A_ROW_MAX: usize = 3;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     // This runs for every line of a text: the next lines decide quickly.
-    let mut next = input.lines.iter().skip(1).take(MOST_BEFORE_A_ROW);
+    let mut next = input.lines.iter().skip(1).take(BEFORE_A_ROW_MAX);
     if !next.any(|line| may_be_row(line)) {
         return None;
     }
@@ -94,7 +94,7 @@ fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> V
         }
         match row(header, line) {
             Some(row) => {
-                if rows.len() < MOST_ROWS {
+                if rows.len() < ROWS_MAX {
                     rows.push(row);
                 }
                 block.not_understood += bad;
@@ -104,13 +104,7 @@ fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> V
             // It may be text after the table.
             None => bad += 1,
         }
-        if bad
-            > if rows.is_empty() {
-                MOST_BEFORE_A_ROW
-            } else {
-                2
-            }
-        {
+        if bad > if rows.is_empty() { BEFORE_A_ROW_MAX } else { 2 } {
             break;
         }
     }

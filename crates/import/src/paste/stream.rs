@@ -17,11 +17,13 @@ impl Paste {
         packing: Packing,
         started: Started<'_>,
     ) -> Option<u64> {
-        const MOST: usize = PlainText::MOST_BYTES;
+        const BUFFERED_BYTES_MAX: usize = PlainText::BYTES_MAX;
         let mut input = started.input;
         let mut bytes = Vec::new();
-        let end = (&mut input).take(MOST as u64 + 1).read_to_end(&mut bytes);
-        if bytes.len() <= MOST {
+        let end = (&mut input)
+            .take(BUFFERED_BYTES_MAX as u64 + 1)
+            .read_to_end(&mut bytes);
+        if bytes.len() <= BUFFERED_BYTES_MAX {
             if let Err(error) = end {
                 self.problem(cut_off(file, packing, &error));
             }
@@ -31,7 +33,7 @@ impl Paste {
         self.problem(format!(
             "{}longer than {}: searched for kernel reports only",
             prefix(file),
-            Bytes::new(MOST as u64)
+            Bytes::new(BUFFERED_BYTES_MAX as u64)
         ));
         Some(self.search(file, packing, &mut bytes.as_slice().chain(input)))
     }

@@ -46,9 +46,9 @@ pub(super) fn is_binary(first: &[u8]) -> bool {
 }
 
 /// At most 60 s for sadf, enough for a day of samples. A file of one-second samples may need more and is read in part.
-const LONGEST_RUN: Duration = Duration::from_secs(60);
+const RUN_MAX: Duration = Duration::from_secs(60);
 /// At most 1 GiB of output; a day of ten-minute samples has about 6 MB.
-const MOST_BYTES: u64 = 1 << 30;
+const BYTES_MAX: u64 = 1 << 30;
 /// From the error message of sadf for files of older versions.
 const OLD_FORMAT: &str = "convert it to current format";
 
@@ -70,7 +70,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<SarDocument, SadfError> {
 
 fn copy(input: &mut dyn BufRead, to: &Path) -> io::Result<()> {
     let mut file = std::fs::File::create_new(to)?;
-    io::copy(&mut input.take(MOST_BYTES), &mut file)?;
+    io::copy(&mut input.take(BYTES_MAX), &mut file)?;
     file.flush()
 }
 
@@ -123,7 +123,7 @@ fn run<T>(
         let watch = scope.spawn(move || end_in_time(child, &is_done));
         let message = scope.spawn(move || first_words(errors));
         let result = match output {
-            Some(output) => read(&mut BufReader::new(output.take(MOST_BYTES))),
+            Some(output) => read(&mut BufReader::new(output.take(BYTES_MAX))),
             None => read(&mut io::empty()),
         };
         // Its output was read: it should exit now.
@@ -146,7 +146,7 @@ fn run<T>(
 fn end_in_time(mut child: Child, is_done: &mpsc::Receiver<()>) -> Option<ExitStatus> {
     const STEP: Duration = Duration::from_millis(10);
     const STEPS: usize = 500;
-    if is_done.recv_timeout(LONGEST_RUN) != Err(RecvTimeoutError::Timeout) {
+    if is_done.recv_timeout(RUN_MAX) != Err(RecvTimeoutError::Timeout) {
         for _ in 0..STEPS {
             match child.try_wait() {
                 Ok(None) => thread::sleep(STEP),
@@ -163,16 +163,19 @@ fn end_in_time(mut child: Child, is_done: &mpsc::Receiver<()>) -> Option<ExitSta
 
 /// The first words of an error message, on one line.
 fn first_words(errors: Option<impl Read>) -> String {
-    const MOST: u64 = 4096;
-    const LONGEST: usize = 250;
+    const MESSAGE_BYTES_MAX: u64 = 4096;
+    const MESSAGE_LEN_MAX: usize = 250;
     let Some(mut errors) = errors else {
         return String::new();
     };
     let mut bytes = Vec::new();
-    let _ = errors.by_ref().take(MOST).read_to_end(&mut bytes);
+    let _ = errors
+        .by_ref()
+        .take(MESSAGE_BYTES_MAX)
+        .read_to_end(&mut bytes);
     // A full pipe would keep the command from exiting.
     let _ = io::copy(&mut errors, &mut io::sink());
     let text = String::from_utf8_lossy(&bytes);
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(LONGEST).collect()
+    words.join(" ").chars().take(MESSAGE_LEN_MAX).collect()
 }

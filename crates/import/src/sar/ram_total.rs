@@ -62,14 +62,14 @@ impl RamTotalFinder {
     /// Half of the last decimal of the share, and the error of the arithmetic.
     const HALF_PERCENT_STEP: f64 = 0.005 + 1e-9;
     /// At least 1 %: smaller shares have too few digits.
-    const LEAST_SHARE: f64 = 1.0;
+    const SHARE_MIN: f64 = 1.0;
 
     /// Adds a row.
     pub(crate) fn add(&mut self, row: MemoryRow) {
         let (Some(used), Some(share)) = (row.used, row.share) else {
             return;
         };
-        if !(Self::LEAST_SHARE..=100.0).contains(&share) {
+        if !(Self::SHARE_MIN..=100.0).contains(&share) {
             return;
         }
         let with = |share: f64| used / share * 100.0;

@@ -154,8 +154,8 @@ impl SadfStamp {
 
     /// `host 600 2026-11-21 13:20:19 UTC all %user 0.13`, mostly separated by tabs. Returns the words behind the time.
     fn from_words(line: &str) -> Option<(Self, Vec<&str>)> {
-        const MOST_WORDS: usize = 12;
-        let words: Vec<&str> = line.split_whitespace().take(MOST_WORDS).collect();
+        const WORDS_MAX: usize = 12;
+        let words: Vec<&str> = line.split_whitespace().take(WORDS_MAX).collect();
         let (interval, stamp) = (*words.get(1)?, *words.get(2)?);
         let (time, mut behind) = match stamp::epoch(stamp) {
             Some(time) => (Some(time), 3),

@@ -44,13 +44,13 @@ pub(crate) struct SarSeries {
 
 impl SarSeries {
     /// At most 100,000 rows, as many as a timeline may have.
-    const MOST_RECORDS: usize = 100_000;
+    const RECORDS_MAX: usize = 100_000;
     /// At most 5,000,000 figures of disks, 24 bytes each: a day of ten-minute samples of 10,000 disks.
-    const MOST_DISK_FIGURES: usize = 5_000_000;
+    const DISK_FIGURES_MAX: usize = 5_000_000;
     /// At most 1,000 disks, more than any host has.
-    const MOST_DISKS: usize = 1_000;
+    const DISKS_MAX: usize = 1_000;
     /// At most 1e12 a second: no counter grows faster. sysstat prints such rates after a counter was reset.
-    const MOST_PER_SECOND: f64 = 1e12;
+    const PER_SECOND_MAX: f64 = 1e12;
 
     /// Notes the start of the interval of the rates at a time.
     pub(crate) fn start(&mut self, time: i64, start: i64) {
@@ -63,7 +63,7 @@ impl SarSeries {
 
     /// Adds a figure of the host.
     pub(crate) fn host(&mut self, time: i64, column: ColumnIndex, value: f64) {
-        if !(0.0..Self::MOST_PER_SECOND).contains(&value) {
+        if !(0.0..Self::PER_SECOND_MAX).contains(&value) {
             return;
         }
         let Some(record) = self.record(time) else {
@@ -81,16 +81,16 @@ impl SarSeries {
 
     /// Adds a figure of a disk.
     pub(crate) fn disk(&mut self, time: i64, name: &str, column: ColumnIndex, value: f64) {
-        if !(0.0..Self::MOST_PER_SECOND).contains(&value) || name.is_empty() || name.len() > 256 {
+        if !(0.0..Self::PER_SECOND_MAX).contains(&value) || name.is_empty() || name.len() > 256 {
             return;
         }
-        if self.disk_figures >= Self::MOST_DISK_FIGURES {
+        if self.disk_figures >= Self::DISK_FIGURES_MAX {
             self.disks_dropped = true;
             return;
         }
         let number = match self.disk_numbers.get(name) {
             Some(number) => *number,
-            None if self.disks.len() >= Self::MOST_DISKS => {
+            None if self.disks.len() >= Self::DISKS_MAX => {
                 self.disks_dropped = true;
                 return;
             }
@@ -120,13 +120,13 @@ impl SarSeries {
 
     /// Notes a restart of the host.
     pub(crate) fn restart(&mut self, time: i64) {
-        if self.restarts.len() < Self::MOST_RECORDS {
+        if self.restarts.len() < Self::RECORDS_MAX {
             self.restarts.insert(time);
         }
     }
 
     fn record(&mut self, time: i64) -> Option<&mut SarRecord> {
-        if self.records.len() >= Self::MOST_RECORDS && !self.records.contains_key(&time) {
+        if self.records.len() >= Self::RECORDS_MAX && !self.records.contains_key(&time) {
             self.dropped += 1;
             return None;
         }
@@ -155,7 +155,7 @@ impl SarSeries {
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.dropped > 0 {
-            let most = Self::MOST_RECORDS;
+            let most = Self::RECORDS_MAX;
             problems.push(format!("only the first {most} samples are used"));
         }
         if self.disks_dropped {

@@ -14,9 +14,9 @@ const BLOCK: usize = 256 << 10;
 /// Bytes before a mark that belong to its window: a report may begin with an unknown line.
 const BEFORE: usize = 4 << 10;
 /// At most 4 MiB of a window, enough for a table of 30,000 tasks.
-const LONGEST_WINDOW: usize = 4 << 20;
+const WINDOW_MAX: usize = 4 << 20;
 /// At most 64 MiB of all windows.
-const MOST_BYTES: u64 = 64 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 /// A report has at most this many lines in a row that could be of something else.
 const QUIET_LINES: usize = 256;
 
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
             if place < taken {
                 continue;
             }
-            if self.window_bytes >= MOST_BYTES {
+            if self.window_bytes >= BYTES_MAX {
                 self.searched.skipped += 1;
                 continue;
             }
@@ -168,7 +168,7 @@ impl LineWindow {
     /// Adds a line, unless the report ended some lines ago.
     fn push(&mut self, line: &[u8]) -> bool {
         self.quiet = if continues(line) { 0 } else { self.quiet + 1 };
-        let fits = self.text.len() + line.len() <= LONGEST_WINDOW;
+        let fits = self.text.len() + line.len() <= WINDOW_MAX;
         let continues = fits && self.quiet <= QUIET_LINES;
         if continues {
             self.text.extend_from_slice(line);
@@ -286,13 +286,9 @@ mod tests {
     fn windows_of_a_log_full_of_marks_are_bounded() {
         let line = format!("kernel: Mem-Info: {}\n", "x".repeat(1000));
         let (searched, found) = windows(line.repeat(100_000).as_bytes());
-        assert!(
-            found
-                .iter()
-                .all(|(window, _)| window.len() <= LONGEST_WINDOW)
-        );
+        assert!(found.iter().all(|(window, _)| window.len() <= WINDOW_MAX));
         let all: usize = found.iter().map(|(window, _)| window.len()).sum();
-        assert!(all as u64 <= MOST_BYTES + LONGEST_WINDOW as u64);
+        assert!(all as u64 <= BYTES_MAX + WINDOW_MAX as u64);
         assert!(searched.skipped > 0);
     }
 

@@ -93,11 +93,11 @@ pub(super) fn sync(text: &str) -> Result<Span, String> {
 }
 
 /// The smallest recording: below this, heads alone would be most of it.
-const LEAST_KEPT: Bytes = Bytes::from_mib(16);
+const KEPT_MIN: Bytes = Bytes::from_mib(16);
 
 pub(super) fn keep_size(text: &str) -> Result<Bytes, String> {
     let size = size(text)?;
-    if size < LEAST_KEPT {
+    if size < KEPT_MIN {
         let typed = text.trim();
         let help = match typed.parse::<f64>() {
             Ok(_) => format!(" (a plain number is bytes); write {typed}MiB or {typed}GiB"),

@@ -48,7 +48,7 @@ fn what_is_no_capture_is_named() {
 
 #[test]
 fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
-    const MOST_SAMPLES: usize = 100_000;
+    const SAMPLES_MAX: usize = 100_000;
     let directory = tempfile::tempdir().unwrap();
     let sample = |t: usize| {
         let meminfo = "MemTotal: 4000000 kB\\nMemFree: 3000000 kB\\nMemAvailable: 3000000 kB\\n";
@@ -58,7 +58,7 @@ fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
         )
     };
     let mut text = String::from("{\"interval_s\":1.0,\"page_size\":4096}\n");
-    text.extend((0..=MOST_SAMPLES).map(sample));
+    text.extend((0..=SAMPLES_MAX).map(sample));
     let long = file(&directory, "long.jsonl", text.as_bytes());
     let output = memtide(&["check", &long]);
     assert_eq!(output.status.code(), Some(3));

@@ -195,6 +195,27 @@ fn chains_that_are_bound_again_become_fewer() {
     );
 }
 
+/// A bound is named after what it bounds, with `MAX` or `MIN` last: `NAME_LEN_MAX`, never `LONGEST_NAME` or `MOST`.
+#[test]
+fn bounds_end_with_max_or_min() {
+    let superlatives = [
+        "MOST", "LEAST", "LONGEST", "SHORTEST", "LARGEST", "SMALLEST",
+    ];
+    let is_wrong = |line: &&str| {
+        let name = line
+            .split("const ")
+            .nth(1)
+            .and_then(|rest| rest.split(':').next());
+        name.is_some_and(|name| superlatives.iter().any(|word| name.starts_with(word)))
+    };
+    let wrong: Vec<&str> = SOURCES
+        .iter()
+        .flat_map(|file| file.code.lines())
+        .filter(is_wrong)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// What no sentence may hold: typing errors, numbers that are none, and what was left to be filled in.
 const NEVER: [&str; 8] = ["  ", " ; ", " ,", " .", "..", "NaN", "TODO", "{}"];
 

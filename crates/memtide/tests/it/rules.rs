@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{file, has, promtool, root};
 
 /// What fits on a screen.
-const MOST_LINES: usize = 70;
+const LINES_MAX: usize = 70;
 
 /// Every file below `rules/`, with its text.
 fn sources() -> Vec<(PathBuf, String)> {
@@ -101,7 +101,7 @@ fn every_function_of_a_rule_fits_a_screen() {
     for (path, text) in sources() {
         let name = path.file_name().unwrap().to_str().unwrap();
         for (function, lines) in functions(&text) {
-            if lines > MOST_LINES {
+            if lines > LINES_MAX {
                 long += &format!("{}: {function} has {lines} lines\n", path.display());
             }
         }

@@ -85,7 +85,7 @@ impl Cgroups {
     /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const REQUESTED_MAX: usize = 1_000;
     /// Cgroups whose usage is read to find the largest.
-    const MOST_VISITED: usize = 16_384;
+    const VISITED_MAX: usize = 16_384;
     /// Walks between two searches for a mount.
     const SEARCH_EVERY: u32 = 60;
     /// Capacity for a cgroup's path. Cgroups change places from walk to walk as their sizes do, and a longer path in a
@@ -220,7 +220,7 @@ impl Cgroups {
         listed.clear();
         listed.extend_from_slice(paths.file(&parent, "."));
         let result = mount.each_directory(listed, |name| {
-            if group.depth == Self::DEEPEST || *visited == Self::MOST_VISITED {
+            if group.depth == Self::DEEPEST || *visited == Self::VISITED_MAX {
                 walk.left_out += 1;
                 return ControlFlow::Continue(());
             }

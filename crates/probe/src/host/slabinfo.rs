@@ -36,7 +36,7 @@ struct SlabinfoRow {
 
 impl Slabinfo {
     /// Caches that become rows.
-    pub(crate) const MOST_ROWS: usize = 64;
+    pub(crate) const ROWS_MAX: usize = 64;
 
     /// Reads the text into rows of the 64 largest caches, in the order of the file.
     ///
@@ -58,11 +58,11 @@ impl Slabinfo {
                 None => first.note(|| ParseError::new(SLABINFO, count, "a cache's numbers", line)),
             }
         }
-        if self.caches.len() > Self::MOST_ROWS {
+        if self.caches.len() > Self::ROWS_MAX {
             let largest_first = |cache: &SlabinfoRow| (std::cmp::Reverse(cache.pages), cache.line);
             self.caches
-                .select_nth_unstable_by_key(Self::MOST_ROWS, largest_first);
-            self.caches.truncate(Self::MOST_ROWS);
+                .select_nth_unstable_by_key(Self::ROWS_MAX, largest_first);
+            self.caches.truncate(Self::ROWS_MAX);
             self.caches.sort_unstable_by_key(|cache| cache.line);
         }
         for cache in &self.caches {
@@ -151,7 +151,7 @@ mod tests {
         };
         let (sample, result) = read(caches(300).as_bytes());
         result.unwrap();
-        assert_eq!(sample.table(Entity::Slab).rows().len(), Slabinfo::MOST_ROWS);
+        assert_eq!(sample.table(Entity::Slab).rows().len(), Slabinfo::ROWS_MAX);
         assert_eq!(pages(&sample, "cache-236"), Some(472));
         assert_eq!(pages(&sample, "cache-299"), Some(598));
         assert_eq!(pages(&sample, "cache-235"), None);

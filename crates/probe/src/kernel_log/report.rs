@@ -31,11 +31,11 @@ mod zones;
 pub use rows::fill;
 
 /// The number of unknown lines that are stored.
-const MOST_UNKNOWN: usize = 50;
+const UNKNOWN_MAX: usize = 50;
 /// The number of characters stored of an unknown line.
-const MOST_CHARS: usize = 200;
+const CHARS_MAX: usize = 200;
 /// The longest report: a table of all tasks of a large machine.
-const MOST_LINES: usize = 100_000;
+const LINES_MAX: usize = 100_000;
 
 /// Reads the report that begins at the first line; the lines have no log prefixes. Returns the number of its lines, and
 /// its content. `None` if no report begins there. It requests no more lines than it needs to find the end.
@@ -102,7 +102,7 @@ impl ReportReader {
         let mut reading = Self::default();
         let mut at = 0;
         let mut foreign: Vec<usize> = Vec::new();
-        while at < MOST_LINES {
+        while at < LINES_MAX {
             if at == seen.len() {
                 let Some(line) = lines.next() else { break };
                 seen.push(line);
@@ -130,9 +130,9 @@ impl ReportReader {
 
     fn note(&mut self, number: usize, line: &str) {
         self.unknown_in_all += 1;
-        if self.unknown.len() < MOST_UNKNOWN {
+        if self.unknown.len() < UNKNOWN_MAX {
             self.unknown
-                .push((number, scan::cut(line.trim(), MOST_CHARS)));
+                .push((number, scan::cut(line.trim(), CHARS_MAX)));
         }
     }
 
@@ -152,7 +152,7 @@ fn end_of_reversed<S: AsRef<str>>(
     lines: &mut impl Iterator<Item = S>,
 ) -> Option<usize> {
     let mut foreign = 0;
-    for at in 0..MOST_LINES {
+    for at in 0..LINES_MAX {
         if at == seen.len() {
             seen.push(lines.next()?);
         }

@@ -15,9 +15,9 @@ use crate::kernel_log::report;
 /// tenths of a second.
 const SETTLED: Span = Span::from_secs(1);
 /// The most bytes that wait for a report to be complete; a table of 10,000 tasks has 1 MB.
-const MOST_WAITING: usize = 2 << 20;
+const WAITING_MAX: usize = 2 << 20;
 /// The most bytes stored of a report: its beginning, which names the cause, and its end, which names the victim.
-const MOST_KEPT: usize = 64 << 10;
+const KEPT_MAX: usize = 64 << 10;
 const END_KEPT: usize = 16 << 10;
 /// How long a measured difference of clocks is valid: at 50 parts per million they drift apart by a second in this
 /// time.
@@ -234,7 +234,7 @@ impl WaitingLines {
 
     /// Passes complete reports with their lines to `found`, and removes them and the lines between them.
     fn settle(&mut self, now: Span, is_end: bool, mut found: impl FnMut(&[LogLine], KernelReport)) {
-        let at_once = is_end || self.bytes > MOST_WAITING;
+        let at_once = is_end || self.bytes > WAITING_MAX;
         let mut done = 0;
         while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
             let texts = rest.iter().map(|line| line.text.as_str());
@@ -261,7 +261,7 @@ impl WaitingLines {
 /// Returns the lines of a report; of a very long one the beginning, the number of lines left out, and the end.
 fn stored_text(lines: &[LogLine]) -> String {
     let sizes = || lines.iter().map(|line| line.text.len() + 1);
-    if sizes().sum::<usize>() <= MOST_KEPT {
+    if sizes().sum::<usize>() <= KEPT_MAX {
         return joined(lines);
     }
     let fitting = |room: usize, sizes: &mut dyn Iterator<Item = usize>| {
@@ -271,7 +271,7 @@ fn stored_text(lines: &[LogLine]) -> String {
         });
         sums.take_while(|sum| *sum <= room).count()
     };
-    let first = fitting(MOST_KEPT - END_KEPT, &mut sizes());
+    let first = fitting(KEPT_MAX - END_KEPT, &mut sizes());
     let last = fitting(END_KEPT - 100, &mut sizes().rev());
     let between = lines.len() - first - last;
     let between = Count::new(u64::try_from(between).unwrap_or(u64::MAX));
@@ -380,7 +380,7 @@ mod tests {
         let lines = report(812, 2_000);
         let found = watch(&lines).settled(at(20), false);
         let text = &found[0].lines;
-        assert!(text.len() <= MOST_KEPT, "{}", text.len());
+        assert!(text.len() <= KEPT_MAX, "{}", text.len());
         assert!(text.starts_with("java invoked") && text.contains("Killed process 812"));
         let stored = text.lines().count() - 1;
         let cut = Count::new(u64::try_from(lines.len() - stored).unwrap());

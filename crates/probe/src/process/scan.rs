@@ -25,7 +25,7 @@ use units::{Bytes, Pages};
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
 use crate::process::cells::{CellReader, Failure};
-use crate::process::task::{MOST_PROCESSES, Task};
+use crate::process::task::{PROCESSES_MAX, Task};
 use crate::text;
 
 /// Selects the processes whose expensive files a scan of `/proc` reads.
@@ -63,7 +63,7 @@ impl ProcessDetail {
 }
 
 /// The number of other processes whose expensive files a scan reads in turn.
-const MOST_OTHERS: usize = 16;
+const OTHERS_MAX: usize = 16;
 /// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 
@@ -161,7 +161,7 @@ impl TaskScan {
         let proc = Directory::open(&self.proc)?;
         proc.each_directory(b".", |name| {
             if let Some(pid) = text::number(name).and_then(|pid| u32::try_from(pid).ok()) {
-                if pids.len() < MOST_PROCESSES {
+                if pids.len() < PROCESSES_MAX {
                     pids.push(pid);
                 } else {
                     walk.left_out += 1;
@@ -232,7 +232,7 @@ impl TaskScan {
         sink: Sink<'_>,
         walk: &mut Walk,
     ) {
-        let (mut new, mut others) = (detail.new, MOST_OTHERS);
+        let (mut new, mut others) = (detail.new, OTHERS_MAX);
         // After all had their turn, it starts with the first ones again.
         let mut next_turn = 0;
         for known in &mut self.known {
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn processes_beyond_the_largest_have_their_turn() {
         let root = tempfile::tempdir().unwrap();
-        let processes = 2 * MOST_OTHERS + 3;
+        let processes = 2 * OTHERS_MAX + 3;
         let pids = || (1..).take(processes);
         for pid in pids() {
             process(root.path(), pid, 1, 100, 0);

@@ -3,7 +3,7 @@
 use timeline::ProcessCells;
 
 /// The most processes that are read; the default `pid_max` of a 64-bit kernel with few CPUs is half of it.
-pub(crate) const MOST_PROCESSES: usize = 65_536;
+pub(crate) const PROCESSES_MAX: usize = 65_536;
 
 /// One process.
 #[derive(Debug, Clone, Copy)]

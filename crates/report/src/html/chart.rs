@@ -7,9 +7,9 @@ use crate::model::{Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
 /// At most 12 rows in a chart's table.
-const MOST_ROWS: usize = 12;
+const ROWS_MAX: usize = 12;
 /// At most 48 values in a chart's table: with many curves it has fewer rows.
-const MOST_VALUES: usize = 48;
+const VALUES_MAX: usize = 48;
 /// At least 6 rows, however many curves: fewer would show nothing.
 const FEWEST_ROWS: usize = 6;
 
@@ -175,7 +175,7 @@ fn instants(scene: &Scene<'_>, chart: usize, series: usize) -> Vec<usize> {
     let Some(last) = times.len().checked_sub(1) else {
         return Vec::new();
     };
-    let most = (MOST_VALUES / series.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+    let most = (VALUES_MAX / series.max(1)).clamp(FEWEST_ROWS, ROWS_MAX);
     let mut columns = worst_columns(scene, chart);
     columns.truncate(most / 2);
     let rows = most - columns.len();

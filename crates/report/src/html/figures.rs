@@ -15,7 +15,7 @@ use crate::picture::{SeriesIndex, shown};
 /// At most 4 figures, as many as are read at a glance.
 const FIGURES_MAX: usize = 4;
 /// At most 32 characters of a name, as figures stand side by side.
-const LONGEST_NAME: usize = 32;
+const NAME_LEN_MAX: usize = 32;
 
 /// One figure.
 struct KeyFigure<'a> {
@@ -161,7 +161,7 @@ fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
     match chart.series.len() {
         1 => chart.title.clone(),
         _ if series.signals.first().map(|id| id.def().name) != signal => chart.title.clone(),
-        _ if both.chars().count() <= LONGEST_NAME => both,
+        _ if both.chars().count() <= NAME_LEN_MAX => both,
         _ => capital(&series.label),
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{EventEntry, Finding};
 /// Seconds shown before and after the first kill.
 const WINDOW_S: f64 = 60.0;
 /// At most 5 further kills are named.
-const MOST_KILLS: usize = 5;
+const KILLS_MAX: usize = 5;
 
 /// Values of a series in the window, in seconds of the picture.
 struct RunUp<'a> {
@@ -148,11 +148,11 @@ impl<'a> RunUp<'a> {
         }
         let others = &self.kills[1..];
         if !others.is_empty() {
-            let after = others.iter().take(MOST_KILLS);
+            let after = others.iter().take(KILLS_MAX);
             let after: Vec<String> = after
                 .map(|at| Span::from_secs_f64(at - self.kills[0]).to_string())
                 .collect();
-            let more = others.len().saturating_sub(MOST_KILLS);
+            let more = others.len().saturating_sub(KILLS_MAX);
             let more = if more > 0 {
                 format!(" and {more} more")
             } else {

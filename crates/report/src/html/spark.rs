@@ -14,7 +14,7 @@ const WIDTH: f64 = 240.0;
 const CEILING: f64 = 4.0;
 const FLOOR: f64 = 52.0;
 /// At most 120 points; at the displayed size more cannot be distinguished.
-const MOST_POINTS: usize = 120;
+const POINTS_MAX: usize = 120;
 
 /// Which of several values represents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -175,16 +175,16 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
     let _ = write!(path, "V{FLOOR}");
 }
 
-/// Returns at most [`MOST_POINTS`] points, each the largest or smallest of its part of the time.
+/// Returns at most [`POINTS_MAX`] points, each the largest or smallest of its part of the time.
 fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
     let points = spark.times.iter().zip(spark.values);
     let all: Vec<(f64, Option<f64>)> = points
         .map(|(at, value)| (at.as_secs_f64(), *value))
         .collect();
-    if all.len() <= MOST_POINTS {
+    if all.len() <= POINTS_MAX {
         return all;
     }
-    let parts = all.chunks(all.len().div_ceil(MOST_POINTS));
+    let parts = all.chunks(all.len().div_ceil(POINTS_MAX));
     parts
         .filter_map(|part| {
             let measured = part.iter().filter_map(|(_, value)| *value);
@@ -271,7 +271,7 @@ mod tests {
             ..Spark::default()
         };
         let points = thinned(&spark);
-        assert!(points.len() <= MOST_POINTS);
+        assert!(points.len() <= POINTS_MAX);
         assert!(points.iter().any(|(_, value)| *value == Some(9.0)));
         let least = Spark {
             keep: Keep::Least,

@@ -165,7 +165,7 @@ pub struct EventMeta {
 }
 
 /// No screen distinguishes more.
-const MOST_EVENTS: usize = 500;
+const EVENTS_MAX: usize = 500;
 
 /// Whether an event is one that explains what charts show.
 pub(crate) fn is_main(event: &EventEntry) -> bool {
@@ -218,7 +218,7 @@ fn levels(picture: &Picture) -> Vec<LevelMeta> {
 }
 
 /// More are distinguished only where they are longer than a column of the whole range.
-const MOST_GAPS: usize = 200;
+const GAPS_MAX: usize = 200;
 
 fn gaps(picture: &Picture) -> Vec<[f64; 3]> {
     let gaps = picture
@@ -234,7 +234,7 @@ fn gaps(picture: &Picture) -> Vec<[f64; 3]> {
 /// Where there are many, those that end in one column of so many seconds are one, unless they are longer than it: so there
 /// are never more than two for a column.
 fn gaps_of(gaps: Vec<(f64, f64)>, column_s: f64) -> Vec<[f64; 3]> {
-    let is_many = gaps.len() > MOST_GAPS;
+    let is_many = gaps.len() > GAPS_MAX;
     let is_short = |(from, to): &(f64, f64)| to - from < column_s;
     let column = |(_, to): &(f64, f64)| (to / column_s).floor();
     let together = |one: &(f64, f64), other: &(f64, f64)| {
@@ -348,11 +348,11 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) 
         ends.contains(&at_s).then_some((at_s, event))
     });
     let placed: Vec<(f64, &EventEntry)> = placed.collect();
-    if placed.len() <= MOST_EVENTS {
+    if placed.len() <= EVENTS_MAX {
         return placed.iter().map(|one| event(&[*one], clock)).collect();
     }
     #[allow(clippy::cast_precision_loss)] // some hundred
-    let step = picture.span_s() / MOST_EVENTS as f64;
+    let step = picture.span_s() / EVENTS_MAX as f64;
     let together = |one: &(f64, &EventEntry), other: &(f64, &EventEntry)| {
         (one.0 / step)
             .floor()
@@ -454,7 +454,7 @@ mod tests {
             .collect();
         events[4_007].kind = "oom-kill";
         let shown = shown_events(&events, 5_000);
-        assert_eq!(shown.len(), MOST_EVENTS);
+        assert_eq!(shown.len(), EVENTS_MAX);
         let kill = shown.iter().find(|it| it.is_main).unwrap();
         assert_eq!(kill.text, "blocked at 4007, and 9 more events about then");
         assert!((kill.at_s - 4_007.0).abs() < 1e-9);

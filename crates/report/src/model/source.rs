@@ -8,7 +8,7 @@ use super::time::wall;
 use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
 
 /// A week of a new kernel's fields must not fill a report.
-const MOST_UNKNOWN_FIELDS: usize = 200;
+const UNKNOWN_FIELDS_MAX: usize = 200;
 
 impl Host {
     pub(super) fn new(source: &timeline::Source) -> Self {
@@ -45,7 +45,7 @@ impl Source {
             watched_s: judged.recorded().as_secs_f64(),
             unknown_fields: timeline
                 .unknown()
-                .take(MOST_UNKNOWN_FIELDS)
+                .take(UNKNOWN_FIELDS_MAX)
                 .map(|(file, field, _)| format!("{file} {field}"))
                 .collect(),
             problems: source.problems.clone(),

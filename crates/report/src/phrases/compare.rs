@@ -9,11 +9,11 @@ use crate::model::{
 use crate::phrases::ABSENT;
 
 /// At most 10 rows of a table, unless all are requested.
-const MOST_ROWS: usize = 10;
+const ROWS_MAX: usize = 10;
 /// At most 12 facts.
-const MOST_FACTS: usize = 12;
+const FACTS_MAX: usize = 12;
 /// At most 8 names that only one side has.
-const MOST_NAMES: usize = 8;
+const NAMES_MAX: usize = 8;
 
 /// How much of a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable 
     let noise = rest
         .iter()
         .filter(|(_, it)| it.certainty.is_some() && it.kind != AmountKind::Owner);
-    let (rows, left) = cut(rows.collect(), MOST_ROWS, extent);
+    let (rows, left) = cut(rows.collect(), ROWS_MAX, extent);
     let same = same(
         noise.count(),
         "amounts differ by less than 1 % of RAM, or vary as much within one side",
@@ -225,7 +225,7 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));
     let noise = rest.iter().filter(|(_, it)| it.certainty.is_some()).count();
     let rows = shown.into_iter().map(|(index, it)| rate(it, index, extent));
-    let (rows, left) = cut(rows.collect(), MOST_ROWS + 4, extent);
+    let (rows, left) = cut(rows.collect(), ROWS_MAX + 4, extent);
     let same = same(
         noise,
         "rates vary as much within one side as between the two",
@@ -296,7 +296,7 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let rows = differ
         .into_iter()
         .map(|(index, it)| fact(it, index, explains));
-    let (rows, left) = cut(rows.collect(), MOST_FACTS, extent);
+    let (rows, left) = cut(rows.collect(), FACTS_MAX, extent);
     let (before, after): (Vec<_>, Vec<_>) = one
         .into_iter()
         .map(|(_, fact)| fact)
@@ -327,7 +327,7 @@ fn known_to_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<Stri
     if facts.is_empty() {
         return None;
     }
-    let most = extent.at_most(MOST_NAMES);
+    let most = extent.at_most(NAMES_MAX);
     let shown = facts.iter().take(most).map(|fact| fact.name.as_str());
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match facts.len().saturating_sub(most) {

@@ -7,7 +7,7 @@ use crate::model::{Finding, Host, Source, SourceKind};
 use crate::plain::cut;
 
 /// At most 20 fields of an unknown kernel are named; the rest is counted.
-const MOST_UNKNOWN: usize = 20;
+const UNKNOWN_MAX: usize = 20;
 
 /// Whether a note is about the source instead of the host.
 pub(crate) fn is_about_the_source(note: &Finding) -> bool {
@@ -17,7 +17,7 @@ pub(crate) fn is_about_the_source(note: &Finding) -> bool {
 
 /// Names the kernel's fields that memtide does not know.
 pub(crate) fn unknown_fields(fields: &[String]) -> String {
-    let named = fields.len().min(MOST_UNKNOWN);
+    let named = fields.len().min(UNKNOWN_MAX);
     let names = fields[..named].join(", ");
     match fields.len() - named {
         0 => names,

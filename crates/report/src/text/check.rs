@@ -14,11 +14,11 @@ const VERDICT_INDENT: usize = 10;
 /// Column of the sentence after a rule's id, after the longest id.
 const ID_INDENT: usize = 27;
 /// At most 5 problems of a source are named; the rest is counted.
-const MOST_PROBLEMS: usize = 5;
+const PROBLEMS_MAX: usize = 5;
 /// At most 5 changed settings are shown, the latest.
-const MOST_CHANGES: usize = 5;
+const CHANGES_MAX: usize = 5;
 /// At most 3 rules that lack the same signal are named; the rest is counted.
-const MOST_IDS: usize = 3;
+const IDS_MAX: usize = 3;
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -213,7 +213,7 @@ fn changed(page: &mut TextPage, changed: &[Changed], clock: &ReportClock<'_>, sc
     }
     page.heading(&format!("Settings changed ({}):", changed.len()));
     let most = match screen.detail {
-        Detail::Brief => MOST_CHANGES,
+        Detail::Brief => CHANGES_MAX,
         Detail::All => usize::MAX,
     };
     for change in &changed[changed.len().saturating_sub(most)..] {
@@ -252,7 +252,7 @@ fn problems(page: &mut TextPage, source: &Source, screen: &Screen) {
             source.problems.len()
         ));
         let most = match screen.detail {
-            Detail::Brief => MOST_PROBLEMS,
+            Detail::Brief => PROBLEMS_MAX,
             Detail::All => usize::MAX,
         };
         for problem in source.problems.iter().take(most) {
@@ -312,7 +312,7 @@ fn not_evaluated(page: &mut TextPage, report: &Report, screen: &Screen) {
 }
 
 fn not_evaluated_in_short(rules: &[NotEvaluated]) -> String {
-    let ids = rules.iter().take(MOST_IDS).map(|rule| rule.id.as_str());
+    let ids = rules.iter().take(IDS_MAX).map(|rule| rule.id.as_str());
     let ids: Vec<&str> = ids.collect();
     let more = match rules.len() - ids.len() {
         0 => String::new(),
@@ -329,7 +329,7 @@ fn not_evaluated_in_short(rules: &[NotEvaluated]) -> String {
 fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     let most = match screen.detail {
         // Saying "and 1 more" takes as much room as the name itself.
-        Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,
+        Detail::Brief if alike.len() > IDS_MAX + 1 => IDS_MAX,
         _ => alike.len(),
     };
     let ids = alike.iter().take(most).map(|rule| rule.id.as_str());
@@ -346,7 +346,7 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
         }
     }
     // The field of a file is named unless that takes more room than the rest.
-    let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
+    let is_field = needs.starts_with("a field of ") && missing.len() <= IDS_MAX;
     let is_named = screen.detail == Detail::All || is_field;
     if is_named && !missing.is_empty() {
         format!("{text} ({})", missing.join(", "))

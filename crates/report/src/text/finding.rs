@@ -17,11 +17,11 @@ const NARROW_TEXT_INDENT: usize = 5;
 /// With fewer than 20 cells beside its caption, a graph has a line of its own.
 const FEWEST_GRAPH_CELLS: usize = 20;
 /// At most 60 cells: a wider graph shows no more.
-const MOST_GRAPH_CELLS: usize = 60;
+const GRAPH_CELLS_MAX: usize = 60;
 /// Cells for words such as `confirmed`, which all take fewer.
-const LONGEST_WORD: usize = 12;
+const WORD_LEN_MAX: usize = 12;
 /// At most 5 affected are named; the rest is counted.
-const MOST_AFFECTED: usize = 5;
+const AFFECTED_MAX: usize = 5;
 
 /// A finding in a numbered list.
 pub(super) struct Numbered<'a> {
@@ -72,7 +72,7 @@ fn heading(page: &mut TextPage, listed: &Numbered<'_>, screen: &Screen) {
         Severity::Critical => "critical",
     };
     let number = format!("{:<LABEL_INDENT$}", listed.number);
-    let tail = format!(" · {}", cut(&finding.confidence_word, LONGEST_WORD));
+    let tail = format!(" · {}", cut(&finding.confidence_word, WORD_LEN_MAX));
     let taken = width(&number) + width(severity) + width(&tail);
     let id = cut(&finding.id, screen.width().saturating_sub(taken + 2).max(1));
     let blanks = screen.width().saturating_sub(taken + width(&id)).max(2);
@@ -166,7 +166,7 @@ impl FindingBlock<'_, '_> {
         } else {
             beside
         };
-        let curve = spark(within(finding, graph), cells.min(MOST_GRAPH_CELLS));
+        let curve = spark(within(finding, graph), cells.min(GRAPH_CELLS_MAX));
         let mut drawn = vec![piece(Style::Data(32), curve)];
         let mut lines = Vec::new();
         if beside < FEWEST_GRAPH_CELLS {
@@ -239,7 +239,7 @@ impl FindingBlock<'_, '_> {
     fn affected(&mut self, affected: &[Affected]) {
         let room = self.room();
         let most = match self.screen.detail {
-            Detail::Brief => MOST_AFFECTED,
+            Detail::Brief => AFFECTED_MAX,
             Detail::All => usize::MAX,
         };
         let mut lines: Vec<_> = affected

@@ -7,7 +7,7 @@ use super::page::{Style, TextPage, piece};
 use crate::model::{Input, Source};
 
 /// At most 5 blocks are named above a verdict; the rest is counted.
-const MOST_NAMED: usize = 5;
+const NAMED_MAX: usize = 5;
 const INDENT: usize = 6;
 
 /// `Read: free, MiB (lines 2–4) · /proc/meminfo, KiB (lines 7–50) · 12 other lines passed over`.
@@ -16,13 +16,9 @@ pub(super) fn brief(page: &mut TextPage, source: &Source) {
         return;
     }
     let groups = alike(&source.inputs);
-    let named = groups.iter().take(MOST_NAMED);
+    let named = groups.iter().take(NAMED_MAX);
     let mut items: Vec<String> = named.map(|group| in_short(group)).collect();
-    let more: usize = groups
-        .iter()
-        .skip(MOST_NAMED)
-        .map(|group| group.len())
-        .sum();
+    let more: usize = groups.iter().skip(NAMED_MAX).map(|group| group.len()).sum();
     if more > 0 {
         let blocks = Count::new(more as u64).named("more block", "more blocks");
         items.push(format!("{blocks} (--explain-input)"));

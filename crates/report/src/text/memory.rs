@@ -14,10 +14,10 @@ const BAR_INDENT: usize = 15;
 /// Column of a legend that does not fit in one line below its bar.
 const LEGEND_INDENT: usize = 4;
 /// At most 60 cells: a longer bar shows no more.
-const MOST_CELLS: usize = 60;
+const CELLS_MAX: usize = 60;
 
 /// At most 16 NUMA nodes are drawn; the rest is counted.
-const MOST_NODES: usize = 16;
+const NODES_MAX: usize = 16;
 
 /// A bar with the text before and after it.
 struct BarRow {
@@ -42,12 +42,12 @@ pub(super) fn draw(
     };
     let cells = (screen.width() - BAR_INDENT).saturating_sub(tail);
     for (i, row) in rows.iter().enumerate() {
-        draw_row(page, row, cells.min(MOST_CELLS), screen);
+        draw_row(page, row, cells.min(CELLS_MAX), screen);
         if i == 0 {
             draw_legend(page, &row.parts, screen);
         }
     }
-    let more = accounting.nodes.len().checked_sub(MOST_NODES);
+    let more = accounting.nodes.len().checked_sub(NODES_MAX);
     if let Some(more) = more.filter(|more| *more > 0) {
         page.hanging(&[], 3, Style::Faint, &format!("and {more} more nodes"));
     }
@@ -60,7 +60,7 @@ fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
         parts: bar::parts(accounting),
         tail: moment,
     };
-    let nodes = accounting.nodes.iter().take(MOST_NODES).map(|node| BarRow {
+    let nodes = accounting.nodes.iter().take(NODES_MAX).map(|node| BarRow {
         head: format!("   node {}", cut(&node.node, 5)),
         parts: bar::used_and_free(
             node.total_bytes.saturating_sub(node.free_bytes),

@@ -15,7 +15,7 @@ const SHARE_CELLS: usize = 8;
 /// At most 34 cells for branches and labels.
 const LABEL_CELLS: usize = 34;
 /// At most 8 parts of one node are shown; the rest is counted.
-const MOST_CHILDREN: usize = 8;
+const CHILDREN_MAX: usize = 8;
 /// At most 6 levels: a hostile tree must exhaust neither the stack nor the screen's width.
 const DEEPEST: usize = 6;
 
@@ -76,7 +76,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
     }
     let label_cells = LABEL_CELLS.min(screen.width() - SIZE_CELLS - SHARE_CELLS);
     let most = match screen.detail {
-        Detail::Brief => MOST_CHILDREN,
+        Detail::Brief => CHILDREN_MAX,
         Detail::All => usize::MAX,
     };
     // The first level adds up to MemTotal, so it is shown in full.

@@ -43,7 +43,7 @@ const FACTS_EVERY: Span = Span::from_mins(1);
 /// The pause after each read of the kernel log: a device that writes to it constantly must not keep us awake.
 const LOG_PAUSE: Span = Span::from_millis(200);
 /// At most 1,024 messages wait: a storm of kills for a minute while the sampler is stuck.
-const MOST_WAITING: usize = 1024;
+const WAITING_MAX: usize = 1024;
 /// Bytes of stack; the deepest call parses a kernel report.
 const STACK: usize = 512 << 10;
 
@@ -283,7 +283,7 @@ impl Work {
     }
 
     fn queue(&mut self, message: Message) {
-        if self.waiting.len() < MOST_WAITING {
+        if self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(message);
         } else {
             self.health.message_dropped();

@@ -228,7 +228,7 @@ impl Processes {
 
 impl Visits {
     /// At most 512 services are read in one scan, which takes 4 ms even in a fork bomb. The rest follow in later scans.
-    const MOST_READS: u32 = 512;
+    const READS_MAX: u32 = 512;
     /// Spare capacity, so that a scan that finds a few more processes does not allocate.
     const SPARE: usize = 256;
 
@@ -237,7 +237,7 @@ impl Visits {
             root: root.clone(),
             fresh: Vec::with_capacity(Self::SPARE),
             services: Services::new(most_services),
-            answers: Vec::with_capacity(Shares::MOST_ASKED),
+            answers: Vec::with_capacity(Shares::REQUESTED_MAX),
             rotation: rotation.max(1),
             scans: 0,
             now: Stamp::default(),
@@ -257,7 +257,7 @@ impl Visits {
         self.now_ticks = u64::try_from(ticks / 1_000_000_000).unwrap_or(u64::MAX);
         self.now = now;
         self.scans += 1;
-        self.reads_left = Self::MOST_READS;
+        self.reads_left = Self::READS_MAX;
         self.services.begin();
     }
 

@@ -125,12 +125,12 @@ impl Schedule {
     /// How long a process that did not answer, or may not be read, is skipped.
     const AGE_LONG: Span = Span::from_hours(1);
     /// Processes below 256 KiB are too small to be worth a reading.
-    const LEAST_KIB: u64 = 256;
+    const KIB_MIN: u64 = 256;
 
     /// Returns the priority of asking now; `None` if the process must not be asked.
     pub(crate) fn rank(&self, resident: u64, page_kib: u64, now: Span) -> Option<u64> {
         let is_due = !self.is_asked && now >= self.not_before;
-        if !is_due || resident.saturating_mul(page_kib) < Self::LEAST_KIB {
+        if !is_due || resident.saturating_mul(page_kib) < Self::KIB_MIN {
             return None;
         }
         let Some(read_at) = self.read_at else {
@@ -186,9 +186,9 @@ impl Shares {
     /// If a lock is taken for longer, the process is faulty or the host can no longer be read.
     const DEADLINE: Span = Span::from_secs(2);
     /// Requests that wait. With the usual scan every 10 s and 50 µs each, fewer are read in between.
-    pub(crate) const MOST_ASKED: usize = 64;
+    pub(crate) const REQUESTED_MAX: usize = 64;
     /// At most 4 threads; all but one of them wait for a lock that another task has taken.
-    const MOST_THREADS: usize = 4;
+    const THREADS_MAX: usize = 4;
     /// Bytes of stack; the probe's buffers are on the heap except one of 16 KiB.
     const STACK: usize = 128 << 10;
 
@@ -208,11 +208,11 @@ impl Shares {
     }
 
     fn start(&mut self) {
-        if self.alive.load(Relaxed) >= Self::MOST_THREADS {
+        if self.alive.load(Relaxed) >= Self::THREADS_MAX {
             return;
         }
-        let (asks, asked) = sync_channel(Self::MOST_ASKED);
-        let (answered, answers) = sync_channel(Self::MOST_ASKED);
+        let (asks, asked) = sync_channel(Self::REQUESTED_MAX);
+        let (answered, answers) = sync_channel(Self::REQUESTED_MAX);
         let busy = Arc::new(Busy::default());
         let thread = PssReader {
             details: Details::new(&self.root),
@@ -231,7 +231,7 @@ impl Shares {
                 asks,
                 answers,
                 busy,
-                queue: Vec::with_capacity(Self::MOST_ASKED),
+                queue: Vec::with_capacity(Self::REQUESTED_MAX),
             });
         }
         self.outstanding = 0;
@@ -244,7 +244,7 @@ impl Shares {
 
     /// Returns how many more processes may be requested.
     pub(crate) fn room(&self) -> usize {
-        let room = Self::MOST_ASKED - self.outstanding.min(Self::MOST_ASKED);
+        let room = Self::REQUESTED_MAX - self.outstanding.min(Self::REQUESTED_MAX);
         self.worker.as_ref().map_or(0, |_| room)
     }
 
@@ -490,6 +490,6 @@ mod tests {
         assert_eq!(stuck(&mut shares, 13), Some(of(2)));
         assert_eq!(stuck(&mut shares, 14), None);
         assert_eq!(again, [1, 2, 3]);
-        assert_eq!(shares.room(), Shares::MOST_ASKED);
+        assert_eq!(shares.room(), Shares::REQUESTED_MAX);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const SWAP: f64 = mib(4_096.0);
 /// What the zones' marks keep free.
 const FLOOR: f64 = mib(176.0);
 /// The kernel does not get the page cache below this: mapped programs.
-const LEAST_CACHE: f64 = mib(230.0);
+const CACHE_MIN: f64 = mib(230.0);
 /// What services keep reading.
 const WORKING_SET: f64 = mib(1_700.0);
 /// Most that a disk gives in a second.
@@ -208,7 +208,7 @@ impl Host {
         self.anon = self.wanted() - self.swapped;
         let floor = FLOOR * noise.about(0.025) + noise.share() * mib(6.0);
         let room = TOTAL - self.held() - floor;
-        self.cache = self.cache.min(room).max(LEAST_CACHE * noise.about(0.03));
+        self.cache = self.cache.min(room).max(CACHE_MIN * noise.about(0.03));
         let lacking = (self.cache - room).max(0.0).min(SWAP - self.swapped);
         self.swapped += lacking;
         self.anon -= lacking;

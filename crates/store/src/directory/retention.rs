@@ -77,7 +77,7 @@ fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
     for part in parts.iter().rev() {
         if let Some(until) = part.until.map(WallClock::unix_nanos) {
             let step = last.saturating_sub(until);
-            if (0..=LONGEST_STEP).contains(&step) {
+            if (0..=STEP_MAX).contains(&step) {
                 by_sequence = by_sequence.saturating_add(step);
             }
             earliest = earliest.min(until);
@@ -90,7 +90,7 @@ fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
 }
 
 /// A day and a half, in nanoseconds: a host that is on once a day ages by the day.
-const LONGEST_STEP: i64 = 36 * 3_600_000_000_000;
+const STEP_MAX: i64 = 36 * 3_600_000_000_000;
 
 /// Drops the oldest part, for a full disk; returns `false` if only the head that is being written is left.
 ///
@@ -166,9 +166,9 @@ impl RecordingPart {
 /// Returns the size of a recording: its parts, the head file that is written, and its other files.
 fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // Larger ones are not history, and dropping history would not make them smaller.
-    const MOST_EACH: u64 = 1 << 20;
+    const EACH_MAX: u64 = 1 << 20;
     let others = [facts::FILE, identity::FILE, lock::FILE, "status.json"]
-        .map(|name| length(&directory.join(name)).min(MOST_EACH));
+        .map(|name| length(&directory.join(name)).min(EACH_MAX));
     let heads = head::files(directory).unwrap_or_default();
     let written = heads.last().map_or(0, |head| length(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();

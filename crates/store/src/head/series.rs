@@ -49,7 +49,7 @@ impl EntityReadings {
         at: Option<At>,
     ) -> Option<()> {
         let words = self.present.len();
-        let mut touched = [0; HeadTableDecoder::MOST_WORDS];
+        let mut touched = [0; HeadTableDecoder::WORDS_MAX];
         if with_presence {
             for (word, touched) in touched.iter_mut().enumerate().take(words) {
                 *touched = input.bits()?;
@@ -149,9 +149,9 @@ pub(super) struct HeadTableDecoder {
 }
 
 impl HeadTableDecoder {
-    const MOST_WORDS: usize = 64;
+    const WORDS_MAX: usize = 64;
     /// As many slots as Linux has PIDs.
-    const MOST_SLOTS: u64 = 1 << 22;
+    const SLOTS_MAX: u64 = 1 << 22;
     /// This many slots may be empty, as on a host that now has far fewer processes than before.
     const FREE_SLOTS: usize = 1 << 18;
     /// This many more may be empty per declaration: 512 bytes for about ten bytes of the file.
@@ -243,7 +243,7 @@ impl HeadTableDecoder {
             slot = slot.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
             let index = usize::try_from(slot)
                 .ok()
-                .filter(|_| slot < Self::MOST_SLOTS)?;
+                .filter(|_| slot < Self::SLOTS_MAX)?;
             match operation {
                 Operation::Declare => self.declare(index, input, into)?,
                 Operation::Gone => {

@@ -34,7 +34,7 @@ pub struct Screened {
 
 /// The most samples of opened minutes: two hours at one sample a second, worst minutes first. With the week around
 /// them, 200 busy host signals and the entities, a load stays below 256 MiB (`cargo bench --bench read`).
-pub(super) const MOST_SAMPLES: usize = 2 * 3_600;
+pub(super) const SAMPLES_MAX: usize = 2 * 3_600;
 
 /// How a minute is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn a_minute_on_each_side_is_opened_too_also_in_the_next_part() {
-        assert_eq!(drawn(&survey(&[5, 2], &[]).plan(MOST_SAMPLES), 2), "|");
+        assert_eq!(drawn(&survey(&[5, 2], &[]).plan(SAMPLES_MAX), 2), "|");
         let at = |at| (at, (0, 1, 0));
-        let plan = survey(&[5, 5, 2], &[at(5), at(11)]).plan(MOST_SAMPLES);
+        let plan = survey(&[5, 5, 2], &[at(5), at(11)]).plan(SAMPLES_MAX);
         assert_eq!(drawn(&plan, 3), "...lA|AA..l|AA");
         assert_eq!(
             plan.screened,
@@ -259,7 +259,7 @@ mod tests {
                 unopened: 0
             }
         );
-        let plan = survey(&[5, 5], &[at(6)]).plan(MOST_SAMPLES);
+        let plan = survey(&[5, 5], &[at(6)]).plan(SAMPLES_MAX);
         assert_eq!(drawn(&plan, 2), "....l|AAA..");
     }
 

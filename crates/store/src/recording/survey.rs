@@ -3,7 +3,7 @@
 use timeline::Timeline;
 
 use super::load::Loading;
-use super::screen::{HARMS, MOST_SAMPLES, Plan, RollUpScreen, Survey};
+use super::screen::{HARMS, Plan, RollUpScreen, SAMPLES_MAX, Survey};
 use super::{Loaded, Recording, Selection, is_there, steps};
 use crate::head::{self, HeadFile};
 use crate::segment::host::StoredSample;
@@ -50,7 +50,7 @@ impl Recording {
         screen: RollUpScreen<'_>,
         progress: &mut dyn FnMut(f64),
     ) -> Loaded {
-        self.load_within(selection, screen, MOST_SAMPLES, progress)
+        self.load_within(selection, screen, SAMPLES_MAX, progress)
     }
 
     /// Like [`load_screened`](Self::load_screened) with at most this many samples of opened minutes.

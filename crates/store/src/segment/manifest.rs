@@ -23,7 +23,7 @@ const RUNS_PER_BYTE: usize = 64;
 
 /// More samples than an hour has at ten a second. Equal values take no bytes, so the size of a file does not bound the
 /// memory for its samples.
-const MOST_SAMPLES: usize = 1 << 18;
+const SAMPLES_MAX: usize = 1 << 18;
 
 /// Checks that the host's table has one row per sample of the segment, if that number is known.
 pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<(), String> {
@@ -32,7 +32,7 @@ pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<
         let manifest = names::MANIFEST;
         return Err(format!("it has {rows} rows, and {manifest} lists {listed}"));
     }
-    if rows > MOST_SAMPLES {
+    if rows > SAMPLES_MAX {
         return Err(format!("it has {rows} rows, more than a segment has"));
     }
     Ok(())
@@ -191,7 +191,7 @@ impl Manifest {
 
     /// Returns its number of samples, bounded.
     pub(super) fn samples(&self) -> usize {
-        self.samples.min(MOST_SAMPLES)
+        self.samples.min(SAMPLES_MAX)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

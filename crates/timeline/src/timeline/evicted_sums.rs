@@ -10,7 +10,7 @@ use crate::signals::{Entity, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SignalId};
 
 /// At most this many names have a sum of their own; hostile names, each used once, must not fill the memory that
 /// eviction freed.
-const MOST_NAMES: usize = 256;
+const NAMES_MAX: usize = 256;
 /// The name for the sum of all other names.
 const OTHERS: &str = "others that ended";
 /// The signals that are summed.
@@ -50,7 +50,7 @@ impl EvictedSums {
 
     fn name_of(&self, entity: Entity, label: String, group: String, fresh: usize) -> SumName {
         let name = (entity, label, group);
-        if self.0.contains_key(&name) || self.0.len() + fresh < MOST_NAMES {
+        if self.0.contains_key(&name) || self.0.len() + fresh < NAMES_MAX {
             name
         } else {
             (entity, OTHERS.to_owned(), String::new())
@@ -182,7 +182,7 @@ mod tests {
             let names = (0..100).map(|n| ended(&format!("{hundred}-{n}"), &[run(0, 0, 1)]));
             merged.add(names.collect());
         }
-        assert!(merged.0.len() <= MOST_NAMES + 1, "{}", merged.0.len());
+        assert!(merged.0.len() <= NAMES_MAX + 1, "{}", merged.0.len());
         let columns = merged
             .0
             .values()

@@ -41,7 +41,7 @@ pub struct EarlierReport {
 
 impl Timeline {
     /// Texts of kernel reports are stored up to this total size.
-    const MOST_REPORT_BYTES: usize = 16 << 20;
+    const REPORT_BYTES_MAX: usize = 16 << 20;
 
     /// Adds a kernel report of the last sample, with its lines; the lines are dropped beyond a bound for all reports.
     pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
@@ -148,7 +148,7 @@ impl Timeline {
 
     fn within_bound(&mut self, text: Option<Arc<str>>) -> Option<Arc<str>> {
         self.report_bytes += text.as_ref().map_or(0, |text| text.len());
-        text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES)
+        text.filter(|_| self.report_bytes <= Self::REPORT_BYTES_MAX)
     }
 
     /// A report's time on the timeline's clock: its distance from the sample is that of the wall clocks.

@@ -7,12 +7,12 @@ use super::{BreakKind, OutOfOrder};
 use crate::sample::Stamp;
 
 /// An interval of at least this, and ten times the median, is a gap and not a late sample (late samples of 4 s occur).
-const SHORTEST_GAP: Span = Span::from_secs(30);
+const GAP_MIN: Span = Span::from_secs(30);
 /// Clocks that drift apart by more than this between two samples were set; NTP slews far slower.
 pub const CLOCK_TOLERANCE: Span = Span::from_secs(2);
 /// A machine with an awake time shorter than its boot time by this much was suspended; the two clocks are not read at
 /// the same instant.
-const SHORTEST_SLEEP: Span = Span::from_secs(1);
+const SLEEP_MIN: Span = Span::from_secs(1);
 
 /// The step from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,13 +60,13 @@ pub fn step(
     let elapsed = next.boot - last.boot;
     let awake = last.awake.zip(next.awake);
     let slept = awake.map(|(a, b)| elapsed - b.saturating_sub(a));
-    let is_gap = elapsed > SHORTEST_GAP
-        && median_interval().is_some_and(|usual| elapsed > usual.times(10.0));
+    let is_gap =
+        elapsed > GAP_MIN && median_interval().is_some_and(|usual| elapsed > usual.times(10.0));
     Ok(Step {
         elapsed,
         breaks: [
             slept
-                .filter(|slept| *slept > SHORTEST_SLEEP)
+                .filter(|slept| *slept > SLEEP_MIN)
                 .map(BreakKind::Suspend),
             wall_moved.and_then(|moved| clock_step(moved, elapsed)),
             is_gap.then_some(BreakKind::Gap(elapsed)),

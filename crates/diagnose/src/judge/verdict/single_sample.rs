@@ -35,8 +35,8 @@ fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
 }
 
 /// A smaller share of available memory argues against headroom even in one sample (available-exhaustion warns from 10 %
-/// down; one misjudged host had 12 %).
-const AVAILABLE_LITTLE: Ratio = Ratio::from_percent(15.0);
+/// down where tasks stall; one misjudged host had 12 %).
+const AVAILABLE_DOUBTFUL: Ratio = Ratio::from_percent(15.0);
 
 /// Returns the headline for one sample, which proves levels only, and whether they are low.
 pub(super) fn headline(cx: &Evidence<'_>) -> String {
@@ -47,7 +47,7 @@ pub(super) fn headline(cx: &Evidence<'_>) -> String {
         let (available, _) = available::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
         (on_floor(cx, free, high, total)?
-            && (available < AVAILABLE_LITTLE || swap_used(cx).is_some()))
+            && (available < AVAILABLE_DOUBTFUL || swap_used(cx).is_some()))
         .then_some(())
     };
     let but = match is_low() {

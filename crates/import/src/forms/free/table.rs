@@ -68,7 +68,7 @@ const SWAP: [&str; 8] = [
 const OTHERS: [&str; 5] = ["-/+ buffers/cache", "-/+", "Low", "High", "Total"];
 
 /// At most 12 lines, more than the heading and rows of one table.
-const MOST_LINES: usize = 12;
+const LINES_MAX: usize = 12;
 
 impl<'a> FreeTable<'a> {
     /// Reads the table at the start of the lines, after a time if there is one.
@@ -121,7 +121,7 @@ impl<'a> FreeTable<'a> {
     /// Reads the rows. Returns the figures of RAM and the columns in which they end; `None` without a row of RAM.
     fn read_rows(&mut self, lines: &[&'a str], base: Base) -> Option<Vec<(PrintedFigure, usize)>> {
         let mut mem = Vec::new();
-        while let Some(line) = lines.get(self.lines).filter(|_| self.lines < MOST_LINES) {
+        while let Some(line) = lines.get(self.lines).filter(|_| self.lines < LINES_MAX) {
             let (time, text) = stamped(line);
             let Some((name, rest)) = text.split_once([':', '：']) else {
                 break;

@@ -11,7 +11,7 @@ use timeline::signals;
 pub(super) const UNNAMED_CGROUP: &str = "(pasted cgroup)";
 
 /// At most 32 paths of a command, as each costs time on every line.
-const MOST_PATHS: usize = 32;
+const PATHS_MAX: usize = 32;
 
 /// The paths of kernel files that a command shows, in its order: `cat /proc/meminfo /proc/vmstat`.
 pub(super) fn in_command(command: &str) -> Vec<String> {
@@ -32,7 +32,7 @@ pub(super) fn in_command(command: &str) -> Vec<String> {
             _ => paths.extend(full(word)),
         }
     }
-    paths.truncate(MOST_PATHS);
+    paths.truncate(PATHS_MAX);
     paths
 }
 

@@ -6,11 +6,11 @@ use super::{KernelFileReader, file_path, is_prompt, pairs};
 use crate::block::{BlockReader, TextBlock};
 
 /// At most 2 other lines between two fields (`…`, `[snip]`).
-const MOST_BETWEEN: usize = 2;
+const BETWEEN_MAX: usize = 2;
 /// At most 4 unknown fields at the start of a truncated text.
-const MOST_BEFORE_KNOWN: usize = 4;
+const BEFORE_KNOWN_MAX: usize = 4;
 /// At most 64 lines decide which file it is.
-const MOST_LOOKED_AT: usize = 64;
+const EXAMINED_MAX: usize = 64;
 
 /// Lines with their path before them, as `grep` prints several files.
 pub(super) fn before_each_line(input: &mut BlockReader<'_>) -> Option<TextBlock> {
@@ -186,7 +186,7 @@ fn count_fields(lines: &[&str], file: FieldFile) -> usize {
     let mut end = 0;
     let mut knows_any = false;
     for (at, line) in lines.iter().enumerate() {
-        if line.is_empty() || is_prompt(line) || at > end + MOST_BETWEEN {
+        if line.is_empty() || is_prompt(line) || at > end + BETWEEN_MAX {
             break;
         }
         match pairs::parse(line) {
@@ -207,7 +207,7 @@ fn count_fields(lines: &[&str], file: FieldFile) -> usize {
             None if end == 0 => break,
             None => {}
         }
-        if !knows_any && end > MOST_BEFORE_KNOWN {
+        if !knows_any && end > BEFORE_KNOWN_MAX {
             break;
         }
     }
@@ -315,7 +315,7 @@ pub(super) fn by_fields(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     let mut names = std::collections::HashSet::new();
     let mut head = Vec::new();
-    'lines: for line in lines.iter().take(MOST_LOOKED_AT) {
+    'lines: for line in lines.iter().take(EXAMINED_MAX) {
         let Some(pairs) = pairs::parse(line) else {
             break;
         };

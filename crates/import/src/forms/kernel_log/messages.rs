@@ -23,9 +23,9 @@ pub(super) struct LogMessages<'a> {
 
 impl<'a> LogMessages<'a> {
     /// At most 4,096 bytes of a joined line.
-    const MOST_BYTES: usize = 4096;
+    const BYTES_MAX: usize = 4096;
     /// At most 12 pieces of a line: that of a zone (600 characters) has nine in a mail of 72 columns.
-    const MOST_PIECES: usize = 12;
+    const PIECES_MAX: usize = 12;
 
     pub(super) fn new(lines: &'a [&'a str]) -> Self {
         Self {
@@ -63,10 +63,10 @@ impl<'a> LogMessages<'a> {
         let mut whole = None;
         for (count, line) in self.lines[self.at..]
             .iter()
-            .take(Self::MOST_PIECES)
+            .take(Self::PIECES_MAX)
             .enumerate()
         {
-            if line.is_empty() || joined.len() + line.len() > Self::MOST_BYTES {
+            if line.is_empty() || joined.len() + line.len() > Self::BYTES_MAX {
                 break;
             }
             let piece = prefix::message(line);

@@ -20,9 +20,9 @@ pub(super) struct LogMessage<'a> {
 }
 
 /// At most 8 parts of a prefix: enough for level, date, host, name, stamp, caller.
-const MOST_PARTS: usize = 8;
+const PARTS_MAX: usize = 8;
 /// At most 160 characters of a prefix up to `kernel: `.
-const MOST_PREFIX: usize = 160;
+const PREFIX_MAX: usize = 160;
 
 /// Removes the prefix of a line.
 pub(super) fn message(line: &str) -> LogMessage<'_> {
@@ -54,7 +54,7 @@ fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
 fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
     let mut text = line.trim_start();
     let mut known: Option<PrintedTime> = None;
-    for _ in 0..MOST_PARTS {
+    for _ in 0..PARTS_MAX {
         let Some((rest, time)) = part(text, text.len() < line.trim_start().len()) else {
             break;
         };
@@ -89,7 +89,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     let (before, rest) = text.split_once("kernel: ")?;
     let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
     // A longer text is a sentence of the message itself.
-    let is_prefix = before.len() < MOST_PREFIX && before.split_whitespace().count() <= 8;
+    let is_prefix = before.len() < PREFIX_MAX && before.split_whitespace().count() <= 8;
     (is_word && is_prefix).then_some((before, rest))
 }
 

@@ -108,7 +108,7 @@ pub(super) struct TableDays {
 
 impl TableDays {
     /// The longest step over midnight; a longer one means that the times are of another table.
-    const LONGEST_STEP: i64 = DAY / 2;
+    const STEP_MAX: i64 = DAY / 2;
 
     /// Seconds from the midnight before the table to its next line. `None` if time went back.
     pub(super) fn advance(&mut self, time: i64) -> Option<i64> {
@@ -120,7 +120,7 @@ impl TableDays {
             self.offset += match back {
                 // Summer time ended.
                 1_800..=3_600 => 3_600,
-                _ if DAY - back <= Self::LONGEST_STEP => DAY,
+                _ if DAY - back <= Self::STEP_MAX => DAY,
                 _ => return None,
             };
             now = self.offset + time;

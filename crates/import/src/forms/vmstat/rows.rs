@@ -39,7 +39,7 @@ const ACTIVE: [&str; 2] = ["inact", "active"];
 /// Index of the first share of CPU time in rows without a heading.
 const FIRST_SHARE: usize = 12;
 /// A heading after fewer rows starts another run, in which the first row is an average since boot.
-const SHORTEST_PAGE: usize = 10;
+const PAGE_MIN: usize = 10;
 /// At least 4 figures a row: tasks, swap and free memory.
 const FEWEST: usize = 4;
 
@@ -69,7 +69,7 @@ impl<'a> VmstatRows<'a> {
         let mut at = self.lines;
         while let Some(line) = lines.get(at) {
             if let Some((columns, taken)) = heading(&lines[at..]) {
-                if columns != self.columns || self.rows.len() - page_from < SHORTEST_PAGE {
+                if columns != self.columns || self.rows.len() - page_from < PAGE_MIN {
                     break;
                 }
                 page_from = self.rows.len();

@@ -22,7 +22,7 @@ use crate::bpf::loader::{IteratorProgram, check_capabilities, iterate};
 use crate::bpf::tasks::record::{PROCESS, Remembered, THREAD, TaskRecord, TaskScale, ids};
 use crate::directory::Walk;
 use crate::kernel_file::{KernelFile, Root, Shape};
-use crate::process::task::{MOST_PROCESSES, Task};
+use crate::process::task::{PROCESSES_MAX, Task};
 use crate::text;
 
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
@@ -49,9 +49,9 @@ impl TaskIter {
     /// The kernel buffers 8 pages of records; one read returns at most that.
     const CHUNK: usize = 64 << 10;
     /// The same as the limit of processes; a host with more is broken in other ways.
-    const MOST_EARLY: usize = MOST_PROCESSES;
-    /// The program's `MOST_CPUS`.
-    const MOST_CPUS: u32 = 512;
+    const EARLY_MAX: usize = PROCESSES_MAX;
+    /// The program's `CPUS_MAX`.
+    const CPUS_MAX: u32 = 512;
 
     /// Loads the program, or says in words why it does not work.
     pub(crate) fn open(root: &Root) -> Result<Self, String> {
@@ -72,8 +72,8 @@ impl TaskIter {
             file.read(&mut online_text).map_err(|e| e.to_string())?;
         }
         let cpus = cpus(&online_text).ok_or("cannot read which CPUs are online")?;
-        if cpus > Self::MOST_CPUS {
-            let most = Self::MOST_CPUS;
+        if cpus > Self::CPUS_MAX {
+            let most = Self::CPUS_MAX;
             return Err(format!("{cpus} CPUs, and the program sums up {most}"));
         }
         Ok(Self {
@@ -175,7 +175,7 @@ impl TaskIter {
             } else if let Some(process) = find(&mut self.records, tgid) {
                 process.add(bytes);
             } else if let Some(thread) = bytes.first_chunk()
-                && self.early.len() < Self::MOST_EARLY
+                && self.early.len() < Self::EARLY_MAX
             {
                 self.early.push(*thread);
             }
@@ -246,7 +246,7 @@ fn push_process(records: &mut Vec<TaskRecord>, bytes: &[u8], walk: &mut Walk) {
     let Some(record) = TaskRecord::read(bytes) else {
         return;
     };
-    if records.len() >= MOST_PROCESSES {
+    if records.len() >= PROCESSES_MAX {
         walk.left_out += 1;
     } else if records.last().is_none_or(|last| last.pid() < record.pid()) {
         records.push(record);

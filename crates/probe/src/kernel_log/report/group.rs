@@ -19,7 +19,7 @@ pub(super) struct GroupLines {
 }
 
 /// More fields than any `memory.stat` has.
-const MOST_FIELDS: usize = 512;
+const FIELDS_MAX: usize = 512;
 
 impl GroupLines {
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -128,7 +128,7 @@ impl GroupLines {
         let stat = &mut self.report.stat;
         if let Some((_, sum)) = stat.iter_mut().find(|(known, _)| known == name) {
             *sum = sum.saturating_add(value);
-        } else if stat.len() < MOST_FIELDS {
+        } else if stat.len() < FIELDS_MAX {
             stat.push((name.to_owned(), value));
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct Head {
 }
 
 /// The innermost functions are enough to recognise a trace.
-const MOST_FUNCTIONS: usize = 64;
+const FUNCTIONS_MAX: usize = 64;
 
 /// The text between the name of a process and the reason.
 pub(super) const FAILURES: [&str; 5] = [
@@ -177,7 +177,7 @@ impl Head {
         let Some(function) = function(line) else {
             return false;
         };
-        if self.trace.len() < MOST_FUNCTIONS {
+        if self.trace.len() < FUNCTIONS_MAX {
             self.trace.push(cut(function, 100));
         }
         true

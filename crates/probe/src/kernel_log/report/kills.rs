@@ -28,7 +28,7 @@ pub(super) struct KillLines {
 }
 
 /// Bounds the list: a cgroup may have more processes than is useful to list.
-const MOST_KILLED: usize = 1000;
+const KILLED_MAX: usize = 1000;
 
 impl KillLines {
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -184,7 +184,7 @@ impl KillLines {
         {
             return Taken::Again;
         }
-        if !is_same && self.killed.len() < MOST_KILLED {
+        if !is_same && self.killed.len() < KILLED_MAX {
             self.killed.push(killed);
         }
         Taken::Yes
@@ -192,7 +192,7 @@ impl KillLines {
 }
 
 /// The kernel stores 15 bytes of a name.
-const MOST_NAME: usize = 15;
+const NAME_MAX: usize = 15;
 
 /// Lines that end a report without a killed process, and the reaper's line after a kill.
 const ENDS: [&str; 7] = [
@@ -267,7 +267,7 @@ fn killed(text: &str) -> Option<Killed> {
     let Some(sizes) = sizes.and_then(|at| text.get(at..)) else {
         // Before 2.6.28 the line ends after the name.
         let is_whole =
-            text.trim_end().ends_with([')', '.']) && (1..=MOST_NAME).contains(&killed.name.len());
+            text.trim_end().ends_with([')', '.']) && (1..=NAME_MAX).contains(&killed.name.len());
         return is_whole.then_some(killed);
     };
     for word in scan::words(sizes) {

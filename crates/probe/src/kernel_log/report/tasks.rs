@@ -33,7 +33,7 @@ struct TaskRow {
 }
 
 /// A machine may have four million tasks; only the largest matter, but the table is not sorted.
-const MOST_ROWS: usize = 20_000;
+const ROWS_MAX: usize = 20_000;
 
 /// A column between the PID and the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl TaskTable {
             return self.heading(rest);
         }
         match small(pid.trim()).and_then(|pid| self.row(pid, rest)) {
-            Some(row) if self.rows.len() < MOST_ROWS => self.rows.push(row),
+            Some(row) if self.rows.len() < ROWS_MAX => self.rows.push(row),
             Some(_) => self.left_out += 1,
             None => return Taken::No,
         }

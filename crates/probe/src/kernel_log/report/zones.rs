@@ -29,7 +29,7 @@ struct Zone {
 }
 
 /// More zones than any machine has.
-const MOST_ZONES: usize = 4096;
+const ZONES_MAX: usize = 4096;
 
 impl Zones {
     pub(super) fn take(&mut self, line: &str, memory: &mut ReportMemory) -> Taken {
@@ -88,7 +88,7 @@ impl Zones {
         let is_it = |zone: &Zone| zone.report.node == node && zone.report.name == name;
         let at = match self.zones.iter().position(is_it) {
             Some(at) => at,
-            None if self.zones.len() < MOST_ZONES => {
+            None if self.zones.len() < ZONES_MAX => {
                 let mut zone = Zone::default();
                 zone.report.node = node;
                 name.clone_into(&mut zone.report.name);
@@ -129,7 +129,7 @@ impl Zones {
         if self.nodes.contains(&node) {
             return Taken::Again;
         }
-        if self.nodes.len() < MOST_ZONES {
+        if self.nodes.len() < ZONES_MAX {
             self.nodes.push(node);
         }
         for (name, value) in pairs {

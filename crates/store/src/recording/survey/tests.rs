@@ -10,7 +10,7 @@ use timeline::signals::{
 use timeline::{Break, Entity, Facts, RollUp, RollUps, Sample, Stamp, Timeline};
 use units::{Bytes, Count, Micros, Pages, Span, WallClock};
 
-use super::super::screen::{MOST_SAMPLES, Screened};
+use super::super::screen::{SAMPLES_MAX, Screened};
 use crate::tests::host;
 use crate::{
     Loaded, Recording, Resolution, RollUpScreen, Selection, Writer, WriterOptions, add_timeline,
@@ -247,7 +247,7 @@ proptest! {
         let recording = recorded(directory.path(), &made);
         let full = recording.load(all(Resolution::Full), &mut |_| ()).timeline;
         let by_minute = recording.load(all(Resolution::Minutes), &mut |_| ()).timeline;
-        let most = if is_tight { 200 } else { MOST_SAMPLES };
+        let most = if is_tight { 200 } else { SAMPLES_MAX };
         let loaded = screened(&recording, all(Resolution::Minutes), made.seed, most);
         let (mixed, screened) = (&loaded.timeline, loaded.screened.unwrap());
         let (in_full, in_minutes) = (places(&full), places(&by_minute));
@@ -346,7 +346,7 @@ fn a_part_of_the_time_is_opened_as_far_as_it_is_wanted() {
     );
     let in_full = places(&full.timeline);
     for seed in 0..5 {
-        let loaded = screened(&recording, selection, seed, MOST_SAMPLES);
+        let loaded = screened(&recording, selection, seed, SAMPLES_MAX);
         assert_eq!(loaded.problems, Vec::<String>::new());
         let mixed = &loaded.timeline;
         assert!(loaded.screened.unwrap().opened > 3);

@@ -70,7 +70,7 @@ impl OpenedTable {
     pub(crate) fn part(&self, part: usize) -> Result<RowGroup<'_>, ParquetError> {
         let group = self.reader.get_row_group(part)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        if rows > Self::MOST_ROWS {
+        if rows > Self::ROWS_MAX {
             return Err(ParquetError::General(format!(
                 "{rows} rows, more than a segment has"
             )));
@@ -84,7 +84,7 @@ impl OpenedTable {
 
     /// An hour of 2,000 processes that all change every second has half as many rows. A column of equal values takes no
     /// bytes however long it is, so a file's size is no bound.
-    const MOST_ROWS: usize = 1 << 24;
+    const ROWS_MAX: usize = 1 << 24;
 }
 
 impl RowGroup<'_> {
