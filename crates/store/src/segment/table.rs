@@ -413,4 +413,34 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("No space left"), "{error}");
     }
+
+    #[test]
+    fn no_byte_of_a_damaged_footer_panics() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table.parquet");
+        let push = |cells: &mut Cells| (0..300).for_each(|n| cells.push(Some(n * n)));
+        let words = vec!["sda", "sdb"];
+        let columns = [
+            ColumnChunk::numbers("n", ColumnShape::Ordinal, push),
+            ColumnChunk::words("disk", words, |out: &mut dyn FnMut(usize)| {
+                (0..300).for_each(|n| out(n % 2))
+            }),
+        ];
+        write(&path, &columns, Vec::new()).unwrap();
+        let sound = std::fs::read(&path).unwrap();
+        // The metadata is last; numbers in it are zigzag, so an odd byte makes one negative.
+        for at in sound.len().saturating_sub(400)..sound.len() {
+            for byte in [0x01, 0x7f, 0xff] {
+                let mut damaged = sound.clone();
+                damaged[at] = byte;
+                let Ok(table) = read::OpenedTable::new(damaged) else {
+                    continue;
+                };
+                if let Ok(part) = table.part(0) {
+                    let _ = part.numbers(0, &mut Cells::default());
+                    let _ = part.words(1);
+                }
+            }
+        }
+    }
 }

@@ -69,6 +69,16 @@ impl OpenedTable {
     /// Returns a row group.
     pub(crate) fn part(&self, part: usize) -> Result<RowGroup<'_>, ParquetError> {
         let group = self.reader.get_row_group(part)?;
+        // The library panics where a column of a damaged file begins before the file, or is shorter than nothing.
+        let is_damaged = group.metadata().columns().iter().any(|column| {
+            let dictionary = column.dictionary_page_offset().unwrap_or_default();
+            dictionary < 0 || column.data_page_offset() < 0 || column.compressed_size() < 0
+        });
+        if is_damaged {
+            return Err(ParquetError::General(
+                "a column has a negative place or size".to_owned(),
+            ));
+        }
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         if rows > Self::ROWS_MAX {
             return Err(ParquetError::General(format!(
