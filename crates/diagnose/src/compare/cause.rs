@@ -42,7 +42,7 @@ pub struct Cause {
     /// Names of the facts that differ and explain it.
     pub facts: Vec<&'static str>,
     /// How certainly they explain it.
-    pub sureness: CauseStrength,
+    pub strength: CauseStrength,
     /// Id of the finding that it explains; `None` where it explains a rate or an amount.
     pub finding: Option<&'static str>,
     /// Whether it explains some other change, and not what decides the direction.
@@ -131,21 +131,21 @@ impl Differences<'_> {
         self.cause(self.differing(&names), CauseStrength::Is, Some(change.id))
     }
 
-    fn bears_on(&self, change: &FindingChange, sureness: CauseStrength) -> Option<Cause> {
+    fn bears_on(&self, change: &FindingChange, strength: CauseStrength) -> Option<Cause> {
         let rule = rules::by_id(change.id);
         let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
         let bearing = explained_by
             .iter()
-            .filter_map(|explains| match (explains, sureness) {
+            .filter_map(|explains| match (explains, strength) {
                 (Explains::Surely(fact), CauseStrength::Explains)
                 | (Explains::Maybe(fact), CauseStrength::May) => Some(fact.name),
                 _ => None,
             });
         let mut names: Vec<&str> = bearing.collect();
-        if sureness == CauseStrength::May {
+        if strength == CauseStrength::May {
             names.extend(self.shortage(change));
         }
-        self.cause(self.differing(&names), sureness, Some(change.id))
+        self.cause(self.differing(&names), strength, Some(change.id))
     }
 
     /// RAM or swap, where the side on which the finding is worse has less of it, and less makes the finding likelier.
@@ -262,12 +262,12 @@ impl Differences<'_> {
     fn cause(
         &self,
         facts: Vec<&'static str>,
-        sureness: CauseStrength,
+        strength: CauseStrength,
         finding: Option<&'static str>,
     ) -> Option<Cause> {
         (!facts.is_empty()).then_some(Cause {
             facts,
-            sureness,
+            strength,
             finding,
             is_beside: false,
         })

@@ -121,7 +121,7 @@ impl Sentences<'_> {
                 more.extend(finding.and_then(|finding| first_sentence(&finding.cause)));
             }
         }
-        let is_sure = own.is_some_and(|cause| cause.sureness > CauseStrength::May);
+        let is_sure = own.is_some_and(|cause| cause.strength > CauseStrength::May);
         let says_most = !self.is_most_first() && (self.turned.is_none() || !is_sure);
         more.extend(self.most().filter(|_| says_most));
         if self.is_unexplained() {
@@ -292,7 +292,7 @@ fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
     } else {
         format!(" of {what}")
     };
-    let verb = match (cause.sureness, is_one) {
+    let verb = match (cause.strength, is_one) {
         (CauseStrength::Is, true) => format!("is the cause{of}"),
         (CauseStrength::Is, false) => format!("are the cause{of}"),
         (CauseStrength::Explains, true) => format!("explains {what}"),
@@ -432,7 +432,7 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
     // The amount of programs of one name is known at one sample only.
-    let is_shown = owner.certainty != Some(Significance::Noise) && moved(owner) >= least(ram);
+    let is_shown = owner.significance != Some(Significance::Noise) && moved(owner) >= least(ram);
     is_shown.then(|| match (owner.before, owner.after) {
         (None, Some(after)) => format!(
             "{} with {}, after only",

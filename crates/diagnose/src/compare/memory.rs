@@ -47,7 +47,7 @@ pub struct AmountChange {
     /// `after` as a share of RAM.
     pub after_share: Option<Ratio>,
     /// Whether it differs by more than noise; `None` where one side does not have it.
-    pub certainty: Option<Significance>,
+    pub significance: Option<Significance>,
 }
 
 impl AmountChange {
@@ -64,7 +64,7 @@ impl AmountChange {
 
     /// Whether it changed by more than noise, and by enough to matter.
     pub fn is_clear(&self) -> bool {
-        self.certainty == Some(Significance::Clear)
+        self.significance == Some(Significance::Clear)
     }
 
     /// The size of the change relative to RAM, by which the list is ordered.
@@ -89,8 +89,8 @@ impl AmountChange {
     /// matter.
     pub fn is_worth_a_line(&self) -> bool {
         let share = self.before_share.or(self.after_share);
-        match self.certainty {
-            Some(certainty) => certainty != Significance::Noise,
+        match self.significance {
+            Some(significance) => significance != Significance::Noise,
             None => share.is_some_and(|share| share >= CHANGE_SHARE_MIN),
         }
     }
@@ -349,9 +349,9 @@ fn amount(
         after,
         before_share: before.and_then(|bytes| old_side.share(bytes)),
         after_share: after.and_then(|bytes| new_side.share(bytes)),
-        certainty: None,
+        significance: None,
     };
-    change.certainty = change.share_changed().map(|moved| {
+    change.significance = change.share_changed().map(|moved| {
         let least = moved.abs() >= least(old_side.ram.max(new_side.ram));
         // Where the hosts' sizes differ these are shares of RAM, so the spreads are compared as shares too.
         match spreads.filter(|_| least) {
@@ -361,7 +361,7 @@ fn amount(
                     &old.scaled(1.0 / old_side.ram.as_f64().max(1.0)),
                     &new.scaled(1.0 / new_side.ram.as_f64().max(1.0)),
                 )
-                .certainty
+                .significance
             }
             // An owner is read at one sample: its change is shown, but not judged.
             None => Significance::TooFew,
@@ -436,14 +436,17 @@ mod tests {
         let other = host(&[100; 10]).gauge_of(Entity::Process, "8@1", PROC_RSS_ANON, mib(5));
         let memory = compared(&with.named("7@1", "hog"), &other.named("8@1", "init"));
         let hog = named(&memory, "hog");
-        assert_eq!((hog.after, hog.certainty), (None, None));
+        assert_eq!((hog.after, hog.significance), (None, None));
         assert!(hog.is_worth_a_line());
     }
 
     #[test]
     fn single_looks_are_told_and_called_too_few() {
         let memory = compared(&host(&[100]), &host(&[400]));
-        assert_eq!(named(&memory, "anon").certainty, Some(Significance::TooFew));
+        assert_eq!(
+            named(&memory, "anon").significance,
+            Some(Significance::TooFew)
+        );
     }
 
     #[test]

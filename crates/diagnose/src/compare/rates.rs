@@ -42,7 +42,7 @@ impl RateChange {
     /// Whether the difference is more than noise, and large enough to matter.
     pub fn is_clear(&self) -> bool {
         self.contrast
-            .is_some_and(|contrast| contrast.certainty == Significance::Clear)
+            .is_some_and(|contrast| contrast.significance == Significance::Clear)
     }
 
     /// The means, where both sides have the rate.
@@ -220,12 +220,12 @@ impl Spec {
         let most = before.mean.max(after.mean);
         let is_small = most < self.floor || change.abs() < most * CHANGE_MIN.get();
         let disagrees = change.signum() != it.lead.signum();
-        if it.certainty == Significance::Clear && (is_small || disagrees) {
-            it.certainty = Significance::Noise;
+        if it.significance == Significance::Clear && (is_small || disagrees) {
+            it.significance = Significance::Noise;
         }
         // A rate below the floor on both sides is known to be the same, however short the recording.
-        if it.certainty == Significance::TooFew && most < self.floor {
-            it.certainty = Significance::Noise;
+        if it.significance == Significance::TooFew && most < self.floor {
+            it.significance = Significance::Noise;
         }
         it
     }
@@ -286,10 +286,10 @@ mod tests {
 
     #[test]
     fn short_looks_are_too_few_unless_nothing_moved_at_all() {
-        let certainty = |rate: RateChange| rate.contrast.unwrap().certainty;
+        let significance = |rate: RateChange| rate.contrast.unwrap().significance;
         let rate = of(&reading(&[10; 3]), &reading(&[90; 3]), READS).unwrap();
-        assert_eq!(certainty(rate), Significance::TooFew);
+        assert_eq!(significance(rate), Significance::TooFew);
         let rate = of(&reading(&[0; 3]), &reading(&[0; 3]), READS).unwrap();
-        assert_eq!(certainty(rate), Significance::Noise);
+        assert_eq!(significance(rate), Significance::Noise);
     }
 }

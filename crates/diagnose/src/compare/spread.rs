@@ -87,20 +87,20 @@ pub struct Contrast {
     /// From -1 (every value before is larger) to 1 (every value after is).
     pub lead: f64,
     /// Whether the lead is more than chance.
-    pub certainty: Significance,
+    pub significance: Significance,
 }
 
 /// Compares each value of one side with each of the other.
 pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
     let (lead, deviations) = ranked(&before.sorted, &after.sorted);
-    let certainty = if before.count().min(after.count()) < FEWEST {
+    let significance = if before.count().min(after.count()) < FEWEST {
         Significance::TooFew
     } else if lead.abs() >= LEAD_MIN && deviations >= ONE_IN_100 {
         Significance::Clear
     } else {
         Significance::Noise
     };
-    Contrast { lead, certainty }
+    Contrast { lead, significance }
 }
 
 /// The lead, and its distance from zero in standard deviations of chance (Mann and Whitney 1947; normal approximation
@@ -153,7 +153,7 @@ mod tests {
             &[1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
             &[4.0, 5.0, 6.0, 4.5, 5.5, 6.5],
         );
-        assert_eq!((it.lead, it.certainty), (1.0, Significance::Clear));
+        assert_eq!((it.lead, it.significance), (1.0, Significance::Clear));
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
             &[1.0, 9.0, 2.0, 8.0, 3.0, 7.0],
             &[7.0, 3.0, 8.0, 2.0, 9.0, 1.0],
         );
-        assert_eq!((it.lead, it.certainty), (0.0, Significance::Noise));
+        assert_eq!((it.lead, it.significance), (0.0, Significance::Noise));
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         let with = |n: usize| {
             let mut values = [0.0; 30];
             values[..n].fill(100.0);
-            against(&quiet, &values).certainty
+            against(&quiet, &values).significance
         };
         assert_eq!(with(1), Significance::Noise);
         assert_eq!(with(3), Significance::Noise);
@@ -182,7 +182,7 @@ mod tests {
     fn five_samples_are_too_few_whatever_they_say() {
         let few = [1.0, 2.0, 3.0, 4.0, 5.0];
         let it = against(&few, &[10.0; 40]);
-        assert_eq!((it.lead, it.certainty), (1.0, Significance::TooFew));
+        assert_eq!((it.lead, it.significance), (1.0, Significance::TooFew));
     }
 
     #[test]

@@ -345,7 +345,7 @@ fn a_setting_that_bears_on_the_finding_may_explain_it() {
     let it = compared(&before, &after);
     let cause = it.cause.unwrap();
     assert_eq!(
-        (cause.facts.as_slice(), cause.sureness),
+        (cause.facts.as_slice(), cause.strength),
         (&["vm.swappiness"][..], CauseStrength::May)
     );
     assert!(

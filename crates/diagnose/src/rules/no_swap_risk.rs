@@ -146,6 +146,16 @@ mod tests {
     }
 
     #[test]
+    fn the_advised_zram_is_half_of_ram_and_at_most_4_gib() {
+        let now = |case: Case| found(RULE, &case).fixes[0].now.clone();
+        assert!(now(host(700)).contains("--size 500M"));
+        let large = host(700)
+            .gauge(MEM_TOTAL, Bytes::from_gib(256))
+            .gauge(MEM_ANON, Bytes::from_gib(200));
+        assert!(now(large).contains("--size 4096M"));
+    }
+
+    #[test]
     fn clear_with_swap_and_not_evaluated_without_meminfo() {
         clear(RULE, &host(700).gauge(SWAP_TOTAL, Bytes::from_mib(1)));
         assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["swap.total"]);

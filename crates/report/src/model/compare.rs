@@ -67,7 +67,7 @@ pub struct Cause {
     /// Their names, as in `facts`.
     pub facts: Vec<String>,
     /// How sure that is.
-    pub sureness: CauseStrength,
+    pub strength: CauseStrength,
     /// Id of the finding that they explain; null where they explain what moved.
     pub finding: Option<String>,
     /// Whether they explain something beside what decides the direction, and not that.
@@ -179,7 +179,7 @@ pub struct AmountEntry {
     /// The change in words; null where one side lacks it.
     pub change: Option<String>,
     /// Whether it changed; null where one side lacks it.
-    pub certainty: Option<Significance>,
+    pub significance: Option<Significance>,
     /// Whether it is worth a line: it changed, or that is unknown, or it is large and one side lacks it.
     pub is_worth_a_line: bool,
 }
@@ -229,7 +229,7 @@ pub struct RateEntry {
     /// have it.
     pub lead: Option<f64>,
     /// Whether it changed; null where one side does not have it.
-    pub certainty: Option<Significance>,
+    pub significance: Option<Significance>,
 }
 
 /// Values of the intervals of one side.
@@ -308,7 +308,7 @@ words! {
 fn cause(cause: &diagnosed::Cause) -> Cause {
     Cause {
         facts: cause.facts.iter().map(|name| (*name).to_owned()).collect(),
-        sureness: cause.sureness.into(),
+        strength: cause.strength.into(),
         finding: cause.finding.map(str::to_owned),
         is_beside: cause.is_beside,
     }
@@ -359,7 +359,7 @@ fn amount(change: &AmountChange) -> AmountEntry {
         before_share: change.before_share.map(Ratio::get),
         after_share: change.after_share.map(Ratio::get),
         change: change.change(),
-        certainty: change.certainty.map(Into::into),
+        significance: change.significance.map(Into::into),
         is_worth_a_line: change.is_worth_a_line(),
     }
 }
@@ -387,7 +387,7 @@ fn rate(change: &RateChange) -> RateEntry {
         after: change.after.as_ref().map(spread),
         change: change.change(),
         lead: change.contrast.map(|it| it.lead),
-        certainty: change.contrast.map(|it| it.certainty.into()),
+        significance: change.contrast.map(|it| it.significance.into()),
     }
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable 
         .map(|(index, it)| amount(it, index, is_other_size));
     let noise = rest
         .iter()
-        .filter(|(_, it)| it.certainty.is_some() && it.kind != AmountKind::Owner);
+        .filter(|(_, it)| it.significance.is_some() && it.kind != AmountKind::Owner);
     let (rows, left) = cut(rows.collect(), ROWS_MAX, extent);
     let same = same(
         noise.count(),
@@ -208,7 +208,7 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Comparison
 
 fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     let shares = amount.before_share.zip(amount.after_share);
-    match (amount.certainty, shares) {
+    match (amount.significance, shares) {
         (Some(Significance::Noise), _) => "~".to_owned(),
         (Some(_), Some((before, after))) if is_other_size => {
             let sign = if after < before { '−' } else { '+' };
@@ -223,7 +223,10 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
 pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
     let (shown, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_shown(it, extent));
-    let noise = rest.iter().filter(|(_, it)| it.certainty.is_some()).count();
+    let noise = rest
+        .iter()
+        .filter(|(_, it)| it.significance.is_some())
+        .count();
     let rows = shown.into_iter().map(|(index, it)| rate(it, index, extent));
     let (rows, left) = cut(rows.collect(), ROWS_MAX + 4, extent);
     let same = same(
@@ -240,7 +243,7 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
 fn is_rate_shown(rate: &RateEntry, extent: Extent) -> bool {
     let moved =
         |spread: &Option<SpreadEntry>| spread.as_ref().is_some_and(|spread| spread.mean > 0.0);
-    match rate.certainty {
+    match rate.significance {
         Some(Significance::Clear) => true,
         Some(Significance::Noise) => extent == Extent::All,
         Some(Significance::TooFew) | None => moved(&rate.before) || moved(&rate.after),
@@ -256,7 +259,7 @@ fn rate(rate: &RateEntry, index: usize, extent: Extent) -> ComparisonRow {
         label: rate.label.clone(),
         before: text(&rate.before),
         after: text(&rate.after),
-        change: match (rate.certainty, &rate.change) {
+        change: match (rate.significance, &rate.change) {
             (Some(Significance::TooFew), _) => "too few".to_owned(),
             (Some(Significance::Noise), _) => "~".to_owned(),
             (Some(Significance::Clear), Some(change)) => change.clone(),
@@ -289,7 +292,7 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.facts.iter().enumerate();
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
     let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
-    let explains = match report.cause.as_ref().map(|cause| cause.sureness) {
+    let explains = match report.cause.as_ref().map(|cause| cause.strength) {
         Some(CauseStrength::May) => "may explain",
         _ => "explains",
     };
