@@ -1,6 +1,6 @@
 # One door for chores. Set-up is shell by necessity; all other logic is Rust.
 CARGO ?= cargo
-.PHONY: run test lint web docs bench fuzz rule
+.PHONY: run test lint web docs bench fuzz test-lab rule
 
 run: ## set up, build, check this machine
 	scripts/run.sh
@@ -28,6 +28,10 @@ bench: ## the sampler against raw pread of the same files; a long log against on
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh
+
+test-lab: ## play a scenario in a virtual machine; needs qemu-system-x86 and e2fsprogs
+	scripts/kernel.sh
+	$(CARGO) test --package memtide --test it -- --ignored lab::
 
 rule: ## scaffold a rule: make rule NAME=id-of-the-pathology
 	scripts/rule.sh "$(NAME)"

@@ -10,6 +10,7 @@ mod explain;
 mod export;
 mod headroom;
 mod install;
+mod lab;
 mod part;
 mod record;
 mod report;
@@ -28,6 +29,10 @@ pub(crate) use explain::{RulesArgs, SignalsArgs};
 pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
+pub(crate) use lab::{
+    HogArgs, HogContent, LabArgs, LabCommand, LabRunArgs, MapArgs, PartOfLabArgs, ReadArgs,
+    WriteArgs,
+};
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use record::{RecordArgs, TasksBy};
 pub(crate) use report::ReportArgs;
@@ -65,6 +70,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Rules(RulesArgs),
     Signals(SignalsArgs),
+    Lab(LabArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

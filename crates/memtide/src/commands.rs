@@ -8,6 +8,7 @@ pub(crate) mod convert;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod headroom;
+pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod page;
 pub(crate) mod record;

@@ -16,6 +16,9 @@ use exit::Exit;
 use output::Output;
 
 fn main() -> ExitCode {
+    if lab::guest::is_here() {
+        lab::guest::main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -52,6 +55,7 @@ fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
         Command::Compare(args) => commands::compare::run(&args, output),
         Command::Export(args) => commands::export::run(&args, output),
         Command::Rules(args) => commands::rules::run(&args, output),
+        Command::Lab(args) => commands::lab::run(&args, output),
         Command::Signals(args) => commands::signals::run(&args, output),
         Command::Completions(args) => commands::completions::run(&args, output),
         Command::Man(args) => commands::man::run(&args),

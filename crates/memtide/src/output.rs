@@ -88,6 +88,12 @@ impl Output {
         if let Some(OpenError::OutOfRange { why, .. }) = error.downcast_ref() {
             say(&format!("help: {}", answers::coverage::instead(why)));
         }
+        if let Some(help) = error
+            .downcast_ref::<lab::LabError>()
+            .and_then(lab::LabError::help)
+        {
+            say(&format!("help: {help}"));
+        }
         if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
             say(&format!("help: {help}"));
         }

@@ -109,7 +109,7 @@ pub(super) fn keep_size(text: &str) -> Result<Bytes, String> {
 }
 
 /// `500MiB`, `2GiB`, `1.5G` (all binary), `2GB` (decimal); a plain number is bytes.
-fn size(text: &str) -> Result<Bytes, String> {
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
     let wrong = || format!("`{text}` is no size; write 500MiB, 2GiB or a number of bytes");
     let typed = text.trim();
     let digits = typed.find(|c: char| !(c.is_ascii_digit() || c == '.'));

@@ -18,6 +18,7 @@ mod frame;
 mod headroom;
 mod history;
 mod kills;
+mod lab;
 mod levels;
 mod live;
 mod pages;

@@ -55,6 +55,7 @@ fn links_in_the_pages_lead_somewhere() {
         "docs/decisions/README.md",
         "docs/guide.md",
         "docs/headroom.md",
+        "docs/lab.md",
         "docs/recording.md",
         "docs/report.md",
         "docs/sources.md",

@@ -1,0 +1,101 @@
+//! Why a lab cannot run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a lab cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// QEMU is not installed.
+    #[error("qemu-system-x86_64 is not installed")]
+    NoQemu,
+    /// There is no program that makes file systems.
+    #[error("mke2fs is not installed, and this scenario needs a file system")]
+    NoMke2fs,
+    /// No kernel can be booted.
+    #[error("no kernel can be booted{}", tried.iter().map(|one| format!("\n  {one}")).collect::<String>())]
+    NoKernel {
+        /// Each image, and why not.
+        tried: Vec<String>,
+    },
+    /// A kernel image cannot be used.
+    #[error("{}: {why}", image.display())]
+    Kernel {
+        /// The image.
+        image: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A kernel has not what a scenario needs.
+    #[error("Linux {version} has no module {module}")]
+    NoModule {
+        /// The module.
+        module: String,
+        /// The kernel.
+        version: String,
+    },
+    /// A guest did not start.
+    #[error("the virtual machine did not start within {} s ({accelerator}){}", after.as_secs(), if last_words.is_empty() { String::new() } else { format!(":\n{last_words}") })]
+    Boot {
+        /// KVM or TCG.
+        accelerator: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+        /// The end of what QEMU and the guest printed.
+        last_words: String,
+    },
+    /// The guest ended before the scenario did.
+    #[error("the virtual machine ended before the scenario did:\n{last_words}")]
+    Ended {
+        /// The end of what the guest printed.
+        last_words: String,
+    },
+    /// The scenario took too long.
+    #[error("the scenario was not done after {} s", after.as_secs())]
+    TimedOut {
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The guest could not go on.
+    #[error("in the virtual machine: {why}")]
+    Guest {
+        /// Why.
+        why: String,
+    },
+    /// The user ended it.
+    #[error("it was interrupted")]
+    Interrupted,
+    /// There is too little memory for the machine.
+    #[error("the virtual machine needs {needed}, and {available} is available")]
+    NoMemory {
+        /// What it takes.
+        needed: units::Bytes,
+        /// What there is.
+        available: units::Bytes,
+    },
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] import::OpenError),
+    /// The operating system's.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl LabError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
+            Self::NoMke2fs => Some("apt-get install e2fsprogs"),
+            Self::NoKernel { .. } => Some(
+                "scripts/kernel.sh fetches one of the distribution into ~/.cache/memtide/kernels; or name one: --kernel FILE",
+            ),
+            Self::NoModule { .. } => Some("name another kernel: --kernel FILE"),
+            Self::TimedOut { .. } => {
+                Some("--timeout waits longer; a loaded host slows the machine")
+            }
+            Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What an init must do before anything else can run.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::time::{Duration, Instant};
+
+use rustix::mount::{MountFlags, mount};
+
+/// The kernel may answer ENXIO for a port that its driver just made.
+const PORT_LIMIT: Duration = Duration::from_secs(5);
+
+pub(super) fn mount_file_systems() -> Result<(), String> {
+    for (kind, place) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("tmpfs", "/tmp"),
+        ("cgroup2", "/sys/fs/cgroup"),
+    ] {
+        let _ = std::fs::create_dir_all(place);
+        mount(kind, place, kind, MountFlags::empty(), None)
+            .map_err(|error| format!("cannot mount {kind} at {place}: {error}"))?;
+    }
+    // Controllers of version 2 are enabled for children.
+    let _ = std::fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +io +pids");
+    Ok(())
+}
+
+pub(super) fn mount_disk(disk: &str, place: &str) -> Result<(), String> {
+    let fails = |error: &dyn std::fmt::Display| format!("cannot mount {disk} at {place}: {error}");
+    std::fs::create_dir_all(place).map_err(|error| fails(&error))?;
+    mount(disk, place, "ext4", MountFlags::NOATIME, None).map_err(|error| fails(&error))
+}
+
+pub(super) fn load_modules(files: &[String]) -> Result<(), String> {
+    for file in files {
+        let fails = |error: &dyn std::fmt::Display| format!("cannot load {file}: {error}");
+        let module = File::open(file).map_err(|error| fails(&error))?;
+        match rustix::system::finit_module(module, c"", 0) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(fails(&error)),
+        }
+    }
+    Ok(())
+}
+
+/// Opens a port to the host for writing.
+pub(super) fn open_port(number: u32) -> Result<File, String> {
+    let path = format!("/dev/vport0p{number}");
+    let begun = Instant::now();
+    loop {
+        match File::options().write(true).open(&path) {
+            Ok(port) => return Ok(port),
+            Err(error) if begun.elapsed() > PORT_LIMIT => {
+                return Err(format!("cannot open {path}: {error}"));
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Makes a disk a swap area, as mkswap does (include/linux/swap.h, `union swap_header`), and uses it.
+pub(super) fn swap_on(disk: &str) -> Result<(), String> {
+    let fails = |error: &dyn std::fmt::Display| format!("cannot swap to {disk}: {error}");
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(disk)
+        .map_err(|error| fails(&error))?;
+    let page = rustix::param::page_size();
+    let size = size_of_disk(disk).map_err(|error| fails(&error))?;
+    let mut header = vec![0_u8; page];
+    let last_page = u32::try_from(size / page as u64 - 1).unwrap_or(u32::MAX);
+    for (at, value) in [(1024, 1), (1028, last_page)] {
+        header[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    header[page - 10..].copy_from_slice(b"SWAPSPACE2");
+    file.write_all_at(&header, 0)
+        .map_err(|error| fails(&error))?;
+    file.sync_all().map_err(|error| fails(&error))?;
+    crate::sys::swap_on(disk).map_err(|error| fails(&error))
+}
+
+/// The size of a block device in bytes.
+pub(super) fn size_of_disk(disk: &str) -> std::io::Result<u64> {
+    let name = disk.trim_start_matches("/dev/");
+    let sectors = std::fs::read_to_string(format!("/sys/class/block/{name}/size"))?;
+    let sectors: u64 = sectors.trim().parse().map_err(std::io::Error::other)?;
+    Ok(sectors * 512)
+}
+
+/// Seconds since the kernel's start.
+pub(super) fn uptime_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(now).unwrap_or_default().as_secs_f64()
+}
+
+/// The number behind a word at the begin of a line.
+pub(super) fn field(path: &str, name: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some(name)).then(|| words.next()?.parse().ok())?
+    })
+}
+
+/// `Node 1 MemFree:  437512 kB`.
+pub(super) fn node_field(node: u32, name: &str) -> Option<f64> {
+    let text =
+        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
+    let (_, value) = text.split_once(&format!(" {name}:"))?;
+    value.split_whitespace().next()?.parse().ok()
+}

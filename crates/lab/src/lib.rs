@@ -1,0 +1,36 @@
+//! Memory pathologies on demand, in a throwaway virtual machine, as pictures and as proof.
+//!
+//! Three nouns: a **scenario** ([`Scenario`]) is what is played, in one or more **arms** that differ in a setting; a **guest**
+//! ([`guest::Guest`]) is the machine from inside, where this program is init; a **part** ([`parts`]) is a process that does
+//! one thing to memory.
+//!
+//! ```no_run
+//! let scenario = lab::scenarios::by_name("cgroup-oom").expect("a scenario");
+//! let options = lab::RunOptions::default();
+//! let outcomes = lab::run(scenario, &options, &mut |_| Ok(()))?;
+//! for claim in (scenario.claims)(&outcomes) {
+//!     println!("{}: {} (article: {})", claim.what, claim.ours, claim.article);
+//! }
+//! # Ok::<(), lab::LabError>(())
+//! ```
+
+mod error;
+pub mod guest;
+mod host {
+    pub(crate) mod initramfs;
+    pub(crate) mod kernel;
+    pub(crate) mod machine;
+}
+mod message;
+pub mod parts;
+mod run;
+mod scenario;
+pub mod scenarios;
+mod sys;
+
+pub use error::LabError;
+pub use host::kernel::Kernel;
+pub use host::machine::{Accelerator, Machine, VirtualDisk};
+pub use message::GuestMessage;
+pub use run::{RunOptions, RunStep, run};
+pub use scenario::{Arm, ArmOutcome, ArmOutcomes, Claim, Scenario};

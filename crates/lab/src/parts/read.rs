@@ -1,0 +1,66 @@
+//! A process that reads files again and again.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use units::Span;
+
+use super::Deadline;
+
+/// Reads all files of a directory, pass by pass.
+#[derive(Debug, Clone)]
+pub struct ReadPart {
+    /// The directory.
+    pub directory: PathBuf,
+    /// How often; `None`: until the time is over.
+    pub passes: Option<u32>,
+    /// How long at most.
+    pub time: Option<Span>,
+    /// The CPU that it runs on, and so its NUMA node; `None`: any.
+    pub cpu: Option<u32>,
+}
+
+impl ReadPart {
+    /// Reads them; gives the seconds and the bytes of each whole pass.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn run(&self, mut each: impl FnMut(f64, u64)) -> std::io::Result<()> {
+        let _ = rustix::thread::set_name(c"reader");
+        if let Some(cpu) = self.cpu {
+            let mut cpus = rustix::thread::CpuSet::new();
+            cpus.set(cpu as usize);
+            rustix::thread::sched_setaffinity(None, &cpus)?;
+        }
+        let deadline = Deadline::after(self.time);
+        let mut buffer = vec![0; 256 << 10];
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(&self.directory)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_file())
+            .collect();
+        paths.sort();
+        let mut pass = 0;
+        while self.passes.is_none_or(|passes| pass < passes) {
+            let begun = Instant::now();
+            let mut bytes = 0_u64;
+            for path in &paths {
+                let mut file = File::open(path)?;
+                loop {
+                    let len = file.read(&mut buffer)?;
+                    if len == 0 {
+                        break;
+                    }
+                    bytes += len as u64;
+                    if deadline.is_over() {
+                        return Ok(());
+                    }
+                }
+            }
+            each(begun.elapsed().as_secs_f64(), bytes);
+            pass += 1;
+        }
+        Ok(())
+    }
+}
