@@ -203,7 +203,7 @@ pub struct ChartSeries {
     pub is_steps: bool,
     /// Whether it is drawn downwards in a mirrored chart. Its values are positive all the same.
     pub is_negative: bool,
-    /// The signals whose values it shows: one, or its substitutes on other kernels.
+    /// The signals that it shows: one, or its substitutes on other kernels.
     pub signals: Vec<SignalId>,
     /// Signals that it also covers although its values are different: a part of it, or the rest.
     pub related: Vec<SignalId>,

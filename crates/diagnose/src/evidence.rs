@@ -272,7 +272,7 @@ impl Evidence<'_> {
     /// Rows older than this many usual intervals between readings do not speak for a sample any more.
     const ROWS_HOLD: f64 = 2.0;
 
-    /// Returns the sample whose rows of these entities speak for sample `index`: `index` itself, or the last one before
+    /// Returns the sample with the rows of these entities for sample `index`: `index` itself, or the last one before
     /// it if these entities are read more rarely than the host. `None` if that reading is too old.
     pub(crate) fn rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
         let at = self.timeline.read_before(entity, index)?;

@@ -19,7 +19,7 @@ pub use severity::{Confidence, Severity};
 /// A look-alike that the evidence excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuledOut {
-    /// Id of a rule, or a short name for a look-alike that has no rule.
+    /// Id of a rule, or a short name where no rule is about it.
     pub id: &'static str,
     /// Why it is ruled out.
     pub because: String,

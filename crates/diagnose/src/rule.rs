@@ -19,7 +19,7 @@ pub(crate) struct Incident<'a> {
 }
 
 impl<'a> Incident<'a> {
-    /// Returns the entity of an incident whose trigger is about entities.
+    /// Returns the entity of an incident, if its trigger is about entities.
     ///
     /// # Errors
     /// [`Missing`] if the incident is one of the host.

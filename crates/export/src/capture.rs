@@ -111,7 +111,7 @@ fn origin(timeline: &Timeline) -> Option<Stamp> {
 }
 
 /// Returns all facts at the first sample. At each later one, returns those that changed since the sample before, and
-/// those whose old value was last read at this sample.
+/// those with an old value that was last read at this sample.
 fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
     let Some(before) = index.checked_sub(1) else {
         return texts::known(facts);

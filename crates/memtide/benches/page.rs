@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p memtide --bench page [-- DIRECTORY]`; a directory that is given is kept and used again. CPU time is that
 //! of all threads in user and system mode; the least of three runs counts, as others may use the machine meanwhile. Fails
-//! where the week's page is dearer than [`CPU_MAX`], [`MEMORY_MAX`] or [`BYTES_MAX`] allow.
+//! where the week's page costs more than [`CPU_MAX`], [`MEMORY_MAX`] or [`BYTES_MAX`] allow.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../../store/benches/week/mod.rs"]

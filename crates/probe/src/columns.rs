@@ -17,7 +17,7 @@ pub(crate) struct NumberColumns {
     file: &'static str,
     /// Position counted from 0, signal, scale; in the order of the positions.
     signals: Vec<(usize, SignalId, u64)>,
-    /// The signal whose 0 is not a number, and the raw reading that 0 stands for, if any.
+    /// The signal with a 0 that is not a number, and the raw reading that 0 stands for, if any.
     zero_of: Option<(SignalId, Option<u64>)>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The catalogue maps names to signals. The kernel prints the same names in the same order every time, so each name
 //! remembers which one followed it, and a line is compared only with the expected name: no splitting, search or hashing
-//! in steady state, 10 ns per line. An unexpected line costs a look-up and is expected from then on.
+//! in steady state, 10 ns per line. An unexpected line costs a lookup and is expected from then on.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -18,7 +18,7 @@ use crate::text;
 enum FieldTarget {
     /// The signal's reading, with the value's scale in the signal's unit.
     Reading(SignalId, u32),
-    /// One of several fields whose values are summed; the index is that of the sum.
+    /// One of several fields that are summed; the index is that of the sum.
     Part(u16),
     /// Not in the catalogue under this name.
     Unknown,

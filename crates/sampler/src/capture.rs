@@ -86,7 +86,7 @@ const EVERY_FIFTH: u64 = 5;
 const PROCESS_BYTES_MIN: Bytes = Bytes::from_mib(1);
 /// The largest processes of one sample: at 2 KiB each, a sample stays well below the bound on a line.
 const PROCESSES_MAX: usize = 5_000;
-/// The largest processes, whose expensive files are read. More than live (20 µs each), as the host cannot be asked
+/// The largest processes: their expensive files are read. More than live (20 µs each), as the host cannot be asked
 /// again.
 const DETAILED_PROCESSES_MAX: usize = 1_000;
 /// Time budget of one sample for proportional shares. It also bounds how long a process's lock is taken: enough for 14

@@ -41,7 +41,7 @@ impl Pace {
     /// The shortest interval: below it the host would be busy with the recorder alone.
     const INTERVAL_MIN: Span = Span::from_millis(10);
 
-    /// Creates a beat whose first sample is due at `start`.
+    /// Creates a beat; its first sample is due at `start`.
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
             every: every.max(Self::INTERVAL_MIN),

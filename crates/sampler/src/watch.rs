@@ -18,7 +18,7 @@ pub struct WatchOptions {
     pub duration: Span,
     /// From one sample to the next.
     pub every: Span,
-    /// Whose expensive files the last sample reads; earlier samples read those that are worth it.
+    /// The processes of which the last sample reads the expensive files; earlier samples read those that are worth it.
     pub last: ProcessDetail,
     /// How far back before the first sample the kernel log is searched for kills and failed allocations.
     pub recent: Span,

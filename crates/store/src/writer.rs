@@ -28,7 +28,7 @@ pub struct WriterOptions {
     pub keep: Span,
     /// The largest size of the recording.
     pub keep_size: Bytes,
-    /// The longest time whose samples a power failure may lose.
+    /// The longest time of samples that a power failure may lose.
     pub sync_every: Span,
     /// The duration of a head file, and so of a segment.
     pub segment: Span,

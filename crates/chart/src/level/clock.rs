@@ -6,8 +6,8 @@ use std::ops::Range;
 use timeline::{Stamp, Timeline};
 use units::Span;
 
-/// The clock of a whole source. A part is aligned by samples that it shares with the whole, whose minutes are samples
-/// of it.
+/// The clock of a whole source. A part is aligned by samples that it shares with the whole; minutes of the whole are
+/// samples of it.
 #[derive(Debug)]
 pub(super) struct SourceClock<'a> {
     whole: &'a Timeline,

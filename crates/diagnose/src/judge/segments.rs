@@ -232,7 +232,7 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
     }
 }
 
-/// Returns the segment whose verdict is that of the whole: the one with the worst finding, else the last with the worst
+/// Returns the segment that gives the whole its verdict: the one with the worst finding, else the last with the worst
 /// level.
 fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {

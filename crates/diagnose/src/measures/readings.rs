@@ -19,7 +19,7 @@ use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
 /// Threshold of anonymous refaults. The same captures: 2,500 pages/s while swap thrashes, against 200 in one second of
-/// a host whose floor is set too high.
+/// a host with a floor set too high.
 pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
 
 /// Swap-out of 0.4 MiB/s; less is a few cold pages: an engineering choice.

@@ -84,7 +84,7 @@ impl Paths {
 impl Cgroups {
     /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const REQUESTED_MAX: usize = 1_000;
-    /// Cgroups whose usage is read to find the largest.
+    /// Cgroups that were asked for their usage, to find the largest.
     const VISITED_MAX: usize = 16_384;
     /// Walks between two searches for a mount.
     const SEARCH_EVERY: u32 = 60;

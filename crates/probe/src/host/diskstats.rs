@@ -3,7 +3,7 @@
 //! A sector is always 512 bytes here, whatever the device uses. Times are milliseconds and wrap at 2^32; times of
 //! parallel requests add up. 11 numbers follow the name, 15 since 4.18 (discards), 17 since 5.5 (flushes).
 //!
-//! Rows are whole disks, and device-mapper and MD devices, whose I/O is counted again in the disks below them.
+//! Rows are whole disks, and device-mapper and MD devices; their I/O is counted again in the disks below them.
 //! Partitions are left out, as are RAM disks, loop devices and zram, which are not disks of their own. The kernel lists
 //! a disk right before its partitions and names these after it with a number, separated by `p` if the disk's own name
 //! ends in a digit (`block/partitions/core.c`), so the text alone distinguishes partitions from disks. Cost: one

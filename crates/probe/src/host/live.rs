@@ -193,7 +193,7 @@ impl HostProbe {
         sample.unknown.open();
     }
 
-    /// Returns the files whose last read failed, by their path in the catalogue. A file with several instances is
+    /// Returns the files that could not be read last, by their path in the catalogue. A file with several instances is
     /// absent if none of them can be read.
     pub fn absent(&self) -> impl Iterator<Item = (&'static str, Absence)> + '_ {
         HostFile::ALL.into_iter().filter_map(|kind| {

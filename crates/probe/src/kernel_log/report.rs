@@ -172,7 +172,7 @@ fn end_of_reversed<S: AsRef<str>>(
     None
 }
 
-/// Reads a report whose lines are in reverse order.
+/// Reads a report with its lines in reverse order.
 fn reversed<S: AsRef<str>>(lines: &[S]) -> KernelReport {
     let mut turned: Vec<&str> = lines.iter().rev().map(AsRef::as_ref).collect();
     let (reading, _) = ReportReader::run(&mut turned, &mut std::iter::empty());

@@ -28,7 +28,7 @@ use crate::process::cells::{CellReader, Failure};
 use crate::process::task::{PROCESSES_MAX, Task};
 use crate::text;
 
-/// Selects the processes whose expensive files a scan of `/proc` reads.
+/// Selects the processes of which a scan of `/proc` reads the expensive files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessDetail {
     /// The number of largest processes.
@@ -62,7 +62,7 @@ impl ProcessDetail {
     };
 }
 
-/// The number of other processes whose expensive files a scan reads in turn.
+/// The number of other processes of which a scan reads the expensive files in turn.
 const OTHERS_MAX: usize = 16;
 /// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);

@@ -44,7 +44,7 @@ const FREE: BarFill = fill(TermKind::Free.label(), '·', 245);
 /// The name of used memory where the source does not give its terms.
 const NOT_BROKEN_DOWN: &str = "not broken down";
 
-/// Used memory whose terms are not shown.
+/// Used memory without its terms.
 const USED: BarFill = fill("used", '█', 32);
 
 const fn fill(name: &'static str, glyph: char, colour: u8) -> BarFill {

@@ -12,7 +12,7 @@ use crate::phrases::occurrences;
 const LABEL_INDENT: usize = 3;
 /// Column of text, after the longest label.
 const TEXT_INDENT: usize = 15;
-/// Column of text whose label has a line of its own.
+/// Column of text below a label on its own line.
 const NARROW_TEXT_INDENT: usize = 5;
 /// With fewer than 20 cells beside its caption, a graph has a line of its own.
 const FEWEST_GRAPH_CELLS: usize = 20;

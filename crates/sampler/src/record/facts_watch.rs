@@ -12,7 +12,7 @@ pub(crate) struct FactsWatch {
 }
 
 impl FactsWatch {
-    /// Watches the host below `root`, whose facts are `known`.
+    /// Watches the host below `root`; its facts are `known`.
     pub(crate) fn new(root: &Root, known: Facts) -> Self {
         Self {
             root: root.clone(),

@@ -84,7 +84,7 @@ pub struct Figures {
     pub services_left_out: u64,
     /// Proportional shares (PSS) read so far.
     pub shares_read: u64,
-    /// Processes whose share was never read or is due again.
+    /// Processes with a share that was never read or is due again.
     pub shares_waiting: u64,
     /// Processes skipped because reading them did not finish in time.
     pub blocked: u64,
@@ -221,7 +221,7 @@ impl Health {
         self.shares_read.fetch_add(whole(scan.shares_read), Relaxed);
     }
 
-    /// Counts a process whose reading did not finish in time.
+    /// Counts a process that was not read in time.
     pub(crate) fn blocked(&self) {
         self.blocked.fetch_add(1, Relaxed);
     }

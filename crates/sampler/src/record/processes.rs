@@ -24,7 +24,7 @@ pub(crate) struct ProcessScan {
     pub(crate) services_left_out: usize,
     /// Shares (PSS) received with this scan.
     pub(crate) shares_read: usize,
-    /// Processes whose share is due.
+    /// Processes with a share that is due.
     pub(crate) shares_waiting: usize,
 }
 
@@ -160,7 +160,7 @@ impl Processes {
         }
     }
 
-    /// Reports a process whose share does not arrive because another task has its lock. Call it with each sample.
+    /// Reports a process without a share because another task has its lock. Call it with each sample.
     pub(crate) fn blocked(&mut self, stamp: Stamp) -> Option<Event> {
         let known = &mut self.known;
         let stuck = self.shares.as_mut()?.stuck(stamp.boot, &mut |of| {

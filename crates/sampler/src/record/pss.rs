@@ -74,7 +74,7 @@ impl Busy {
         std::sync::atomic::fence(Release);
     }
 
-    /// Returns the process whose reading is past its deadline.
+    /// Returns the process that is read past its deadline.
     fn overdue(&self, now: Span) -> Option<ProcessIdentity> {
         let since = self.since.load(Acquire);
         let of = ProcessIdentity {

@@ -46,7 +46,7 @@ impl KernelReports {
         self.found.drain(..too_many);
     }
 
-    /// Adds each report to the sample that follows it, whose levels are replaced by those at the time of the report. A
+    /// Adds each report to the sample that follows it; the levels of that become those at the time of the report. A
     /// log that cannot be read is noted as a problem if OOM kills were counted.
     pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
         self.read_new(true);
@@ -72,7 +72,7 @@ impl KernelReports {
     }
 }
 
-/// Describes the counted OOM kills whose reports cannot be read.
+/// Describes the counted OOM kills without a readable report.
 fn unread(why: &Absence, counted: u64) -> String {
     let kills = match counted {
         1 => "an OOM kill".to_owned(),

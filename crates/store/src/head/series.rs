@@ -70,7 +70,7 @@ impl EntityReadings {
         Some(())
     }
 
-    /// Closes and opens runs of columns whose readings may have changed.
+    /// Closes and opens runs of columns that may have changed.
     fn settle(&mut self, word: usize, touched: u64, at: At) {
         for bit in ones(touched) {
             let column = word * 64 + bit;
@@ -172,7 +172,7 @@ impl HeadTableDecoder {
         }
     }
 
-    /// Begins a block, whose next section declares all entities.
+    /// Begins a block; its next section declares all entities.
     pub(super) fn begin_block(&mut self) {
         self.is_known = false;
     }

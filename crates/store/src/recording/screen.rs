@@ -13,7 +13,7 @@ use crate::head;
 
 /// Decides from roll-ups in which minutes a condition could hold. A minute without an answer is suspicious.
 pub struct RollUpScreen<'a> {
-    /// The signals whose roll-ups it needs.
+    /// The signals of which it needs roll-ups.
     pub signals: &'a [SignalId],
     /// Returns for each minute whether a condition could hold. Called once for each part of a recording, in order.
     pub could_hold: &'a mut dyn FnMut(&RollUps) -> Vec<bool>,

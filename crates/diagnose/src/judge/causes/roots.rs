@@ -157,8 +157,8 @@ fn ruled_out(all: &[RootIncident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     times.into_iter().map(overlaps).collect()
 }
 
-/// Returns the cgroups whose incidents can cause this one: its own, those above it, and the host (`None`) if the cgroup
-/// had no limit of its own then.
+/// Returns the cgroups with incidents that can cause this one: its own, those above it, and the host (`None`) if the
+/// cgroup had no limit of its own then.
 fn reaching<'a>(cx: &Evidence<'_>, effect: &RootIncident<'a>) -> Vec<Option<&'a str>> {
     let groups = effect.group.into_iter().flat_map(ancestors);
     let host = (effect.group.is_none() || !has_limit(cx, effect.finding)).then_some(None);

@@ -38,7 +38,7 @@ pub(crate) struct TaskIter {
     online_text: Vec<u8>,
     bytes: Vec<u8>,
     records: Vec<TaskRecord>,
-    /// Records of threads whose process comes later: PIDs restart at the lowest after the highest.
+    /// Records of threads before their process: PIDs restart at the lowest after the highest.
     early: Vec<[u8; THREAD * 8]>,
     before: Vec<Remembered>,
     now: Vec<Remembered>,

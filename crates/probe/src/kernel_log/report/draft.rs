@@ -177,7 +177,7 @@ impl Draft {
     }
 
     /// Returns the kind of the report. Without a head, a table of tasks or a kill decides; a memory dump alone could be
-    /// either kind, and counts as an OOM kill whose end is missing.
+    /// either kind, and counts as an OOM kill without its end.
     fn kind(&self) -> ReportKind {
         self.head.kind.unwrap_or_default()
     }

@@ -81,7 +81,7 @@ impl GroupLines {
         Some(taken)
     }
 
-    /// Takes `Memory cgroup stats for /a/b:`, whose fields are on the same line or on those that follow. v1 kernels
+    /// Takes `Memory cgroup stats for /a/b:`; its fields are on the same line or on those that follow. v1 kernels
     /// before 5.3 write a line for each descendant, with its own charges only: the sum is the cgroup's memory.
     fn take_title(&mut self, line: &str) -> Option<Taken> {
         let rest = line.strip_prefix("Memory cgroup stats")?;

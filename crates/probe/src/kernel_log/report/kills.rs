@@ -85,7 +85,7 @@ impl KillLines {
         killed
     }
 
-    /// Returns the first killed process whose address space has a known size.
+    /// Returns the first killed process with a known size of its address space.
     pub(super) fn address_space(&self) -> Option<(u32, Bytes)> {
         let mut sizes = self
             .killed

@@ -105,7 +105,7 @@ fn fill_group(group: &GroupReport, row: &mut EntityRow) {
     }
 }
 
-/// Sets the name of a process, whose start time a report lacks.
+/// Sets the name of a process; a report lacks its start time.
 fn name(row: &mut EntityRow, pid: u32, name: &str) {
     row.key = format!("{pid}@0");
     row.label.push_str(name);

@@ -1,4 +1,4 @@
-//! Zones: their watermarks, reserves and free blocks; and the lines of nodes, whose sum is the host's memory.
+//! Zones: their watermarks, reserves and free blocks; and the lines of nodes; their sum is the host's memory.
 
 use timeline::kernel_report::{FreeBlocks, ZoneReport};
 use units::{Bytes, PageSize, Pages};

@@ -68,7 +68,8 @@ fn spans(both: &Both<'_>) -> [f64; 2] {
     })
 }
 
-/// Returns the side at whose worst moment the cursor opens: the worse one; of two equal ones the second, if not better.
+/// Returns the side that the cursor opens at, at its worst moment: the worse one; of two equal ones the second, if not
+/// better.
 pub(super) fn side(both: &Both<'_>) -> ComparedSide {
     let [before, after] =
         [&both.report.before, &both.report.after].map(|side| gravity(side.verdict));
