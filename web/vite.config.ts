@@ -12,6 +12,10 @@ const uplot = join(root, "node_modules/uplot/dist");
 const PAGE = ["page.css", "headroom.css"];
 /** What the page of `memtide compare` has beside them. */
 const COMPARE = ["compare.css"];
+/** What the pages of `memtide lab` have beside them. */
+const LAB = ["figure.css", "lab.css"];
+/** What a drawing of the lab has that stands alone. */
+const FIGURE = ["figure.css"];
 
 function styles(): Plugin {
   return {
@@ -22,6 +26,8 @@ function styles(): Plugin {
       for (const [fileName, sheets] of [
         ["page.css", [...basis, ...PAGE.map(read)]],
         ["compare.css", COMPARE.map(read)],
+        ["lab.css", LAB.map(read)],
+        ["figure.css", [variables(), ...FIGURE.map(read)]],
       ] as const) {
         const { code } = await transformWithEsbuild(sheets.join("\n"), fileName, { loader: "css", minify: true });
         this.emitFile({ type: "asset", fileName, source: code });

@@ -1,6 +1,8 @@
 //! Decompresses gzip, zstd and xz, recognised by content.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -57,6 +59,17 @@ pub(crate) fn unpack<'a>(
         Packing::None => return Ok((packing, Box::new(input))),
     };
     Ok((packing, Box::new(BufReader::with_capacity(BUFFER, text))))
+}
+
+/// Returns the contents of a file that may be compressed with gzip, zstd or xz.
+///
+/// # Errors
+/// The operating system's, or that of a damaged file.
+pub fn read_unpacked(file: &Path) -> std::io::Result<Vec<u8>> {
+    let (_, mut input) = unpack(BufReader::new(File::open(file)?))?;
+    let mut contents = Vec::new();
+    input.read_to_end(&mut contents)?;
+    Ok(contents)
 }
 
 /// An input with its first bytes, for recognition.

@@ -28,6 +28,7 @@ mod sar;
 mod testing;
 mod text;
 
+pub use decompress::read_unpacked;
 pub use history::with_history;
 pub use open::{
     MinuteScreen, OpenError, OpenOptions, is_recording, open, open_bytes, open_part, open_stdin,

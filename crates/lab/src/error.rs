@@ -34,6 +34,52 @@ pub enum LabError {
         /// The kernel.
         version: String,
     },
+    /// There is no such scenario.
+    #[error("there is no scenario `{name}`; there are {}", known.join(", "))]
+    NoScenario {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// A scenario has no such arm.
+    #[error("{scenario} has no arm `{arm}`; it has {}", known.join(", "))]
+    NoArm {
+        /// The scenario.
+        scenario: &'static str,
+        /// What was asked for.
+        arm: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// A scenario has no such setting.
+    #[error("{scenario} has no setting `{name}`; it has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    NoSetting {
+        /// The scenario.
+        scenario: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// A setting is out of its range.
+    #[error("{name}={value} is not between {} and {}", range.0, range.1)]
+    SettingRange {
+        /// The setting.
+        name: &'static str,
+        /// What was asked for.
+        value: f64,
+        /// The least and the most.
+        range: (f64, f64),
+    },
+    /// A machine would be too small.
+    #[error("a virtual machine of {ram} is too small; it needs {min}")]
+    TooSmall {
+        /// What was asked for.
+        ram: units::Bytes,
+        /// The least.
+        min: units::Bytes,
+    },
     /// A guest did not start.
     #[error("the virtual machine did not start within {} s ({accelerator}){}", after.as_secs(), if last_words.is_empty() { String::new() } else { format!(":\n{last_words}") })]
     Boot {
@@ -51,10 +97,10 @@ pub enum LabError {
         last_words: String,
     },
     /// The scenario took too long.
-    #[error("the scenario was not done after {} s", after.as_secs())]
+    #[error("the scenario was not done after {after}")]
     TimedOut {
         /// How long it was waited for.
-        after: Duration,
+        after: units::Span,
     },
     /// The guest could not go on.
     #[error("in the virtual machine: {why}")]
@@ -72,6 +118,14 @@ pub enum LabError {
         needed: units::Bytes,
         /// What there is.
         available: units::Bytes,
+    },
+    /// A case's labels cannot be read.
+    #[error("{}: {why}", path.display())]
+    Case {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
     },
     /// The recording cannot be read.
     #[error(transparent)]

@@ -1,21 +1,27 @@
 //! Inside the virtual machine: this program is init. It mounts, loads modules, records, and plays a scenario.
 
+mod part;
 mod setup;
+mod vitals;
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use probe::Root;
 use rustix::system::{RebootCommand, reboot};
 use sampler::{CaptureOptions, Secrets};
-use units::Span;
+use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
+use units::{Bytes, PageSize, Pages, Quantity as _, Span};
+
+pub use part::Part;
 
 use crate::message::{GuestMessage, JOB, Job};
+use crate::reading::KernelReader;
+use crate::scenario::Settings;
 use crate::scenarios;
 
 /// Longer than any scenario.
@@ -30,14 +36,14 @@ pub fn is_here() -> bool {
 pub fn main() -> ! {
     if let Err(error) = play() {
         // The console is all that is left.
-        eprintln_console(&error);
+        write_to_console(&error);
     }
     rustix::fs::sync();
     let _ = reboot(RebootCommand::Restart);
     std::process::exit(1)
 }
 
-fn eprintln_console(text: &str) {
+fn write_to_console(text: &str) {
     if let Ok(mut console) = File::options().write(true).open("/dev/console") {
         let _ = writeln!(console, "memtide lab: {text}");
     }
@@ -47,27 +53,45 @@ fn play() -> Result<(), String> {
     setup::mount_file_systems()?;
     let job = std::fs::read(JOB).map_err(|error| error.to_string())?;
     let job: Job = serde_json::from_slice(&job).map_err(|error| error.to_string())?;
+    setup::mount_cgroups(job.is_cgroup_v1)?;
     setup::load_modules(&job.modules)?;
     let messages = setup::open_port(2)?;
+    let Some(scenario) = &job.scenario else {
+        return setup::shell(messages);
+    };
+    let scenario = scenarios::by_name(scenario).ok_or_else(|| format!("no scenario {scenario}"))?;
     let capture = setup::open_port(1)?;
     let mut guest = Guest {
-        job,
+        settings: job.settings,
+        is_cgroup_v1: job.is_cgroup_v1,
         messages,
-        begun: Instant::now(),
+        kernel: RefCell::new(KernelReader::open()),
     };
     guest.send(&GuestMessage::Ready {
         boot_s: setup::uptime_s(),
     });
+    if let Some(is_on) = job.mglru {
+        // A kernel without it has nothing to switch off.
+        let written = guest.write(
+            "/sys/kernel/mm/lru_gen/enabled",
+            if is_on { "y" } else { "n" },
+        );
+        if is_on {
+            written?;
+        }
+    }
     let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
     let has_ended = Arc::new(AtomicBool::new(false));
-    let sampler = record(capture, guest.job.every_s, &has_ended);
-    match guest.run() {
-        Ok(()) => {}
-        Err(why) => guest.send(&GuestMessage::Failed { why }),
-    }
+    let sampler = record(capture, job.every_s, &has_ended);
+    let port = guest.messages.try_clone();
+    let vitals = vitals::report(port.map_err(|error| error.to_string())?, &has_ended);
+    let played = (scenario.play)(&mut guest);
     has_ended.store(true, Ordering::Relaxed);
-    let _ = sampler.join();
-    guest.send(&GuestMessage::Done);
+    let _ = (sampler.join(), vitals.join());
+    guest.send(&match played {
+        Ok(()) => GuestMessage::Done,
+        Err(why) => GuestMessage::Failed { why },
+    });
     Ok(())
 }
 
@@ -99,23 +123,15 @@ fn record(port: File, every_s: f64, has_ended: &Arc<AtomicBool>) -> std::thread:
 /// A scenario's hands inside the machine.
 #[derive(Debug)]
 pub struct Guest {
-    job: Job,
+    settings: Settings,
+    is_cgroup_v1: bool,
     messages: File,
-    begun: Instant,
+    kernel: RefCell<KernelReader>,
 }
 
 impl Guest {
-    fn run(&mut self) -> Result<(), String> {
-        let scenario = scenarios::by_name(&self.job.scenario)
-            .ok_or_else(|| format!("there is no scenario {}", self.job.scenario))?;
-        (scenario.play)(self)
-    }
-
     fn send(&mut self, message: &GuestMessage) {
-        if let Ok(mut line) = serde_json::to_vec(message) {
-            line.push(b'\n');
-            let _ = self.messages.write_all(&line);
-        }
+        send(&mut self.messages, message);
     }
 
     /// Something new begins.
@@ -127,21 +143,46 @@ impl Guest {
     }
 
     /// Reports a number.
-    pub fn measured(&mut self, name: impl Into<String>, value: f64) {
+    pub fn measured(&mut self, name: &str, value: f64) {
         self.send(&GuestMessage::Measured {
-            name: name.into(),
+            name: name.to_owned(),
             value,
         });
     }
 
-    /// The arm's name.
-    pub fn arm(&self) -> &str {
-        &self.job.arm
+    /// Reports a point of a curve.
+    pub fn point(&mut self, curve: &str, x: f64, y: f64) {
+        self.send(&GuestMessage::Point {
+            curve: curve.to_owned(),
+            x,
+            y,
+        });
     }
 
-    /// A number of the arm or of the user.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.job.settings.get(name)?.parse().ok()
+    /// A setting of the scenario.
+    ///
+    /// # Errors
+    /// Where the scenario does not declare it.
+    pub fn setting(&self, name: &str) -> Result<f64, String> {
+        let value = self.settings.get(name).copied();
+        value.ok_or_else(|| format!("the scenario has no setting {name}"))
+    }
+
+    /// A setting that counts something.
+    ///
+    /// # Errors
+    /// As [`Self::setting`].
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+    pub fn count(&self, name: &str) -> Result<u32, String> {
+        Ok(self.setting(name)?.round() as u32)
+    }
+
+    /// Whether a setting is not zero.
+    ///
+    /// # Errors
+    /// As [`Self::setting`].
+    pub fn is_set(&self, name: &str) -> Result<bool, String> {
+        Ok(self.setting(name)? != 0.0)
     }
 
     /// Starts a part of a workload: `memtide lab PART …`.
@@ -149,15 +190,18 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(&self, part: &[&str]) -> Result<Part, String> {
-        let child = Command::new("/proc/self/exe")
-            .arg("lab")
-            .args(part)
-            .arg("--numbers")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", part.join(" ")))?;
-        Ok(Part(child))
+        Part::start(part)
+    }
+
+    /// Plays a part to its end.
+    ///
+    /// # Errors
+    /// Where it cannot be started, or fails.
+    pub fn run(&self, part: &[&str]) -> Result<(), String> {
+        let is_well = self.start(part)?.wait();
+        is_well
+            .then_some(())
+            .ok_or_else(|| format!("{} failed", part.join(" ")))
     }
 
     /// Mounts an ext4 disk.
@@ -168,37 +212,84 @@ impl Guest {
         setup::mount_disk(disk, place)
     }
 
-    /// Writes all dirty pages and drops the page cache.
+    /// Mounts a tmpfs of this size.
     ///
     /// # Errors
     /// Where the kernel refuses it.
-    pub fn drop_caches(&self) -> Result<(), String> {
-        rustix::fs::sync();
-        self.write("/proc/sys/vm/drop_caches", "3")
+    pub fn mount_tmpfs(&self, place: &str, size: Bytes) -> Result<(), String> {
+        setup::mount_tmpfs(place, size)
     }
 
-    /// Makes a cgroup with these settings; gives its directory.
+    /// Mounts a disk anew: nothing of it is cached any more, nor remembered as evicted.
     ///
     /// # Errors
-    /// Where the kernel refuses it.
+    /// Where the kernel refuses it, as while a file of it is open.
+    pub fn remount(&self, disk: &str, place: &str) -> Result<(), String> {
+        setup::unmount(place)?;
+        setup::mount_disk(disk, place)
+    }
+
+    /// Writes all dirty pages.
+    pub fn sync(&self) {
+        rustix::fs::sync();
+    }
+
+    /// Makes a cgroup with these settings, `memory.max` written as that of v2; gives its directory.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it, or the setting is one of v2 only.
     pub fn cgroup(&self, name: &str, settings: &[(&str, &str)]) -> Result<String, String> {
         let directory = format!("/sys/fs/cgroup/{name}");
         std::fs::create_dir_all(&directory)
             .map_err(|error| format!("cannot make {directory}: {error}"))?;
         for (file, value) in settings {
+            let file = match *file {
+                "memory.max" if self.is_cgroup_v1 => "memory.limit_in_bytes",
+                file => file,
+            };
             self.write(&format!("{directory}/{file}"), value)?;
         }
         Ok(directory)
     }
 
-    /// A field of a NUMA node's meminfo in bytes.
-    pub fn node_field(&self, node: u32, name: &str) -> f64 {
-        setup::node_field(node, name).unwrap_or_default() * 1024.0
+    /// Reads a signal of the host, in its unit: bytes, pages, a count.
+    ///
+    /// # Errors
+    /// Where this kernel lacks it.
+    pub fn host<K: Kind>(&self, signal: Signal<K>) -> Result<f64, String> {
+        self.kernel.borrow_mut().host(signal)
     }
 
-    /// A number in a file of a cgroup, such as `oom_kill` of `memory.events`.
-    pub fn cgroup_field(&self, directory: &str, file: &str, name: &str) -> f64 {
-        setup::field(&format!("{directory}/{file}"), name).unwrap_or_default()
+    /// Reads a signal of a node, a cgroup, a slab cache, …, by its key.
+    ///
+    /// # Errors
+    /// Where there is none of this key, or this kernel lacks the signal.
+    pub fn row<K: Kind>(&self, key: &str, signal: Signal<K>) -> Result<f64, String> {
+        self.kernel.borrow_mut().row(key, signal)
+    }
+
+    /// Reads a signal of all nodes, zones, …, summed.
+    ///
+    /// # Errors
+    /// Where this kernel lacks it.
+    pub fn sum<K: Kind>(&self, signal: Signal<K>) -> Result<f64, String> {
+        self.kernel.borrow_mut().sum(signal)
+    }
+
+    /// Reads what is available, in MiB.
+    ///
+    /// # Errors
+    /// Where this kernel lacks it.
+    pub fn available_mib(&self) -> Result<f64, String> {
+        Ok(mib(self.host(MEM_AVAILABLE)?))
+    }
+
+    /// Reads how much swap is used, in MiB.
+    ///
+    /// # Errors
+    /// Where this kernel lacks it.
+    pub fn swap_used_mib(&self) -> Result<f64, String> {
+        Ok(mib(self.host(SWAP_TOTAL)? - self.host(SWAP_FREE)?))
     }
 
     /// Writes a kernel setting: `write("/proc/sys/vm/swappiness", "1")`.
@@ -210,14 +301,12 @@ impl Guest {
             .map_err(|error| format!("cannot write {value} to {path}: {error}"))
     }
 
-    /// A number of `/proc/vmstat`; zero where this kernel has none of that name.
-    pub fn vmstat(&self, name: &str) -> f64 {
-        setup::field("/proc/vmstat", name).unwrap_or_default()
-    }
-
-    /// A field of `/proc/meminfo` in bytes.
-    pub fn meminfo_bytes(&self, name: &str) -> f64 {
-        setup::field("/proc/meminfo", &format!("{name}:")).unwrap_or_default() * 1024.0
+    /// Writes a setting of `vm`: `vm("swappiness", 1.0)`.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn vm(&self, name: &str, value: f64) -> Result<(), String> {
+        self.write(&format!("/proc/sys/vm/{name}"), &format!("{value:.0}"))
     }
 
     /// Makes a disk a swap area and uses it.
@@ -228,56 +317,35 @@ impl Guest {
         setup::swap_on(disk)
     }
 
+    /// Makes a zram device of this size a swap area and uses it.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn swap_on_zram(&self, size: Bytes) -> Result<(), String> {
+        self.write("/sys/block/zram0/disksize", &size.get().to_string())?;
+        setup::swap_on("/dev/zram0")
+    }
+
     /// Waits.
     pub fn sleep(&self, seconds: f64) {
-        std::thread::sleep(Duration::from_secs_f64(seconds));
-    }
-
-    /// Since the scenario began, in seconds.
-    pub fn elapsed_s(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
     }
 }
 
-/// A running part of a workload; it is killed when dropped.
-#[derive(Debug)]
-pub struct Part(Child);
-
-impl Part {
-    /// Waits for its end; whether it ended well.
-    pub fn wait(mut self) -> bool {
-        self.0.wait().is_ok_and(|status| status.success())
-    }
-
-    /// Hears each line of numbers that it prints, until it ends; whether it ended well.
-    pub fn each(mut self, mut line: impl FnMut(&[f64])) -> bool {
-        let Some(output) = self.0.stdout.take() else {
-            return false;
-        };
-        for text in BufReader::new(output).lines().map_while(Result::ok) {
-            let numbers: Vec<f64> = text
-                .split_whitespace()
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            line(&numbers);
-        }
-        self.wait()
-    }
-
-    /// Whether it still runs.
-    pub fn is_running(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(None))
-    }
-
-    /// Its PID.
-    pub fn pid(&self) -> u32 {
-        self.0.id()
+fn send(port: &mut File, message: &GuestMessage) {
+    if let Ok(mut line) = serde_json::to_vec(message) {
+        line.push(b'\n');
+        // One write a line: lines of two threads do not mix.
+        let _ = port.write_all(&line);
     }
 }
 
-impl Drop for Part {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Bytes as MiB.
+pub(crate) fn mib(bytes: f64) -> f64 {
+    bytes / 1_048_576.0
+}
+
+/// Pages as MiB.
+pub(crate) fn pages_mib(pages: f64) -> f64 {
+    mib(Pages::from_f64(pages).to_bytes(PageSize::USUAL).as_f64())
 }

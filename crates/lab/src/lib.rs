@@ -8,12 +8,15 @@
 //! let scenario = lab::scenarios::by_name("cgroup-oom").expect("a scenario");
 //! let options = lab::RunOptions::default();
 //! let outcomes = lab::run(scenario, &options, &mut |_| Ok(()))?;
-//! for claim in (scenario.claims)(&outcomes) {
+//! for claim in lab::answer(scenario, &outcomes).claims {
 //!     println!("{}: {} (article: {})", claim.what, claim.ours, claim.article);
 //! }
 //! # Ok::<(), lab::LabError>(())
 //! ```
 
+mod answer;
+mod case;
+mod corpus;
 mod error;
 pub mod guest;
 mod host {
@@ -22,15 +25,28 @@ mod host {
     pub(crate) mod machine;
 }
 mod message;
+mod outcome;
 pub mod parts;
+mod reading;
 mod run;
 mod scenario;
 pub mod scenarios;
+mod score;
+mod shell;
 mod sys;
 
+pub use answer::answer;
+pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict};
+pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
 pub use host::kernel::Kernel;
+pub use host::kernel::ModuleNeed;
 pub use host::machine::{Accelerator, Machine, VirtualDisk};
-pub use message::GuestMessage;
+pub use message::{GuestMessage, Vitals};
+pub use outcome::{ArmOutcome, ArmOutcomes, Claim};
 pub use run::{RunOptions, RunStep, run};
-pub use scenario::{Arm, ArmOutcome, ArmOutcomes, Claim, Scenario};
+pub use scenario::{
+    Arm, Expectation, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, Settings,
+};
+pub use score::score;
+pub use shell::shell;

@@ -1,25 +1,27 @@
 //! What the host asks of the guest, and what the guest reports while it works.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
+
+use crate::scenario::Settings;
 
 /// Where the guest finds its job.
 pub(crate) const JOB: &str = "/lab.json";
 
 /// What a guest is to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// The scenario's name.
-    pub scenario: String,
-    /// Its arm's name.
-    pub arm: String,
-    /// Numbers that the user or the arm set.
-    pub settings: BTreeMap<String, String>,
+    /// The scenario's name; `None` for a shell.
+    pub scenario: Option<String>,
+    /// Its settings.
+    pub settings: Settings,
     /// Modules in the order in which they are loaded, as paths in the initramfs.
     pub modules: Vec<String>,
     /// Seconds from sample to sample.
     pub every_s: f64,
+    /// Whether the memory controller is that of cgroup v1.
+    pub is_cgroup_v1: bool,
+    /// Whether MGLRU is switched on or off; `None`: as the kernel has it.
+    pub mglru: Option<bool>,
 }
 
 /// A line from the guest.
@@ -38,12 +40,23 @@ pub enum GuestMessage {
         /// What, in a few words.
         text: String,
     },
+    /// How the machine stands, every second.
+    Vitals(Vitals),
     /// A number that the scenario measured.
     Measured {
         /// What.
         name: String,
         /// How much; the name says of what.
         value: f64,
+    },
+    /// A point of a curve that the scenario measured.
+    Point {
+        /// Of which curve.
+        curve: String,
+        /// Where.
+        x: f64,
+        /// How much.
+        y: f64,
     },
     /// The scenario could not go on.
     Failed {
@@ -52,4 +65,17 @@ pub enum GuestMessage {
     },
     /// All is done, and the samples are written.
     Done,
+}
+
+/// How a machine stands; shares of 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Vitals {
+    /// Available memory, of all.
+    pub available: f64,
+    /// Used swap, of all; 0 without swap.
+    pub swap_used: f64,
+    /// Dirty pages, of their limit.
+    pub dirty: f64,
+    /// Time in the last second for which some task waited for memory.
+    pub stalled: f64,
 }

@@ -2,22 +2,39 @@
 //!
 //! Every part has a size and a time, and ends by itself.
 
+mod archive;
+mod fork;
+mod fragment;
 mod hog;
+mod lookup;
 mod map;
+mod noise;
 mod read;
+mod share;
 mod write;
 
+pub use archive::ArchivePart;
+pub use fork::ForkPart;
+pub use fragment::FragmentPart;
 pub use hog::{Content, Hog};
+pub use lookup::LookupPart;
 pub use map::MapPart;
+pub(crate) use noise::Noise;
 pub use read::ReadPart;
-pub use write::WritePart;
+pub use share::SharePart;
+pub use write::{WriteContent, WritePart};
 
 use std::time::{Duration, Instant};
 
-use units::Span;
+use units::{Bytes, Span};
 
 /// Bytes of a page, the smallest that any kernel here has.
 const PAGE: usize = 4096;
+
+/// The length of a mapping or a buffer.
+fn len(size: Bytes) -> std::io::Result<usize> {
+    usize::try_from(size.get()).map_err(std::io::Error::other)
+}
 
 /// A clock that runs out.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +42,7 @@ struct Deadline(Option<Instant>);
 
 impl Deadline {
     fn after(time: Option<Span>) -> Self {
-        Self(time.map(|time| Instant::now() + Duration::from_secs_f64(time.as_secs_f64())))
+        Self(time.map(|time| Instant::now() + time.as_duration()))
     }
 
     fn is_over(self) -> bool {
@@ -38,5 +55,12 @@ impl Deadline {
             .0
             .map_or(while_, |end| end.saturating_duration_since(Instant::now()));
         std::thread::sleep(while_.min(left));
+    }
+
+    /// Sleeps until the end; forever if there is none.
+    fn wait(self) {
+        while !self.is_over() {
+            self.sleep(Duration::from_secs(1));
+        }
     }
 }

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use units::{Bytes, Span};
+use tempfile::TempDir;
+use timeline::signals::MEM_AVAILABLE;
+use units::{Bytes, Quantity as _, Span};
 
 use crate::LabError;
-use crate::host::initramfs::{Archive, interpreter, loadable, own_libraries};
-use crate::host::kernel::{Kernel, read_module};
-use crate::host::machine::Vm;
+use crate::host::initramfs::Archive;
+use crate::host::kernel::{Kernel, ModuleNeed};
+use crate::host::machine::{Machine, Vm};
 use crate::message::{GuestMessage, JOB, Job};
-use crate::scenario::{Arm, ArmOutcome, ArmOutcomes, Scenario};
+use crate::outcome::{ArmOutcome, ArmOutcomes};
+use crate::reading::KernelReader;
+use crate::scenario::{Arm, Scenario, Settings};
 use crate::scenarios;
 
 /// What QEMU takes beside the guest's RAM.
@@ -27,7 +31,11 @@ pub struct RunOptions {
     /// One arm only.
     pub variant: Option<String>,
     /// Settings that the user set.
-    pub settings: BTreeMap<String, String>,
+    pub settings: Settings,
+    /// Whether the guest has the memory controller of cgroup v1.
+    pub is_cgroup_v1: bool,
+    /// Whether MGLRU is switched on or off; `None`: as the kernel has it.
+    pub mglru: Option<bool>,
     /// From sample to sample.
     pub every: Span,
     /// How long an arm may take.
@@ -43,6 +51,8 @@ impl Default for RunOptions {
             ram: None,
             variant: None,
             settings: BTreeMap::new(),
+            is_cgroup_v1: false,
+            mglru: None,
             every: Span::from_millis(500),
             timeout: Span::from_mins(4),
             output: None,
@@ -62,20 +72,13 @@ pub enum RunStep<'a> {
     },
     /// A message from the machine.
     Message {
-        /// Seconds since the machine's boot began.
-        at_s: f64,
+        /// Since the machine's boot began.
+        at: Span,
         /// The message.
         message: &'a GuestMessage,
     },
     /// Nothing new for a while: a chance to end it.
     Waiting,
-    /// An arm is done.
-    Done {
-        /// The arm's name.
-        arm: &'static str,
-        /// What came of it.
-        outcome: &'a ArmOutcome,
-    },
 }
 
 /// Asked at every step; an error ends the run.
@@ -90,130 +93,197 @@ pub fn run(
     options: &RunOptions,
     progress: RunProgress<'_>,
 ) -> Result<ArmOutcomes, LabError> {
-    let kernel = Kernel::find(options.kernel.as_deref())?;
-    let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
-    let files = kernel.module_files(scenarios::MODULES)?;
-    let (base, modules) = base(work.path(), &files)?;
-    let mut outcomes = ArmOutcomes::default();
-    for arm in scenario.arms {
-        if options
+    let is_wanted = |arm: &&Arm| {
+        options
             .variant
             .as_deref()
-            .is_none_or(|wanted| wanted == arm.name)
-        {
-            progress(RunStep::Booting {
-                arm: arm.name,
-                kernel: &kernel.version,
-            })?;
-            let job = job(scenario, arm, &modules, options);
-            let outcome = play(scenario, arm, &kernel, (&base, &job), options, progress)?;
-            progress(RunStep::Done {
-                arm: arm.name,
-                outcome: &outcome,
-            })?;
-            outcomes.arms.push((arm.name, outcome));
-        }
+            .is_none_or(|name| name == arm.name)
+    };
+    let arms: Vec<&Arm> = scenario.arms.iter().filter(is_wanted).collect();
+    if arms.is_empty() {
+        return Err(LabError::NoArm {
+            scenario: scenario.name,
+            arm: options.variant.clone().unwrap_or_default(),
+            known: scenario.arms.iter().map(|arm| arm.name).collect(),
+        });
+    }
+    let player = Player::prepare(scenario, options)?;
+    let mut outcomes = ArmOutcomes::default();
+    for arm in arms {
+        outcomes.arms.push(player.play(arm, progress)?);
     }
     Ok(outcomes)
 }
 
-/// The archive that all arms share: this program, its libraries and modules; and the modules' places in it.
-fn base(work: &Path, modules: &[PathBuf]) -> Result<(PathBuf, Vec<String>), LabError> {
+/// What all arms of a scenario share.
+struct Player<'a> {
+    scenario: &'a Scenario,
+    options: &'a RunOptions,
+    machine: Machine,
+    kernel: Kernel,
+    /// Holds the archives, and captures that nobody asked for.
+    work: TempDir,
+    /// The archive with this program and the modules.
+    base: PathBuf,
+    modules: Vec<String>,
+}
+
+impl<'a> Player<'a> {
+    fn prepare(scenario: &'a Scenario, options: &'a RunOptions) -> Result<Self, LabError> {
+        let mut machine = (scenario.machine)();
+        machine.ram = options.ram.unwrap_or(machine.ram);
+        machine.check()?;
+        has_memory_for(machine.ram)?;
+        let kernel = Kernel::find(options.kernel.as_deref())?;
+        let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
+        let needs: Vec<ModuleNeed> = [scenarios::MODULES, scenario.modules].concat();
+        let mut archive = Archive::of_this_program()?;
+        let mut modules = Vec::new();
+        for module in kernel.modules(&needs)? {
+            let place = format!("/modules/{}", module.name);
+            archive.file(Path::new(&place), &module.contents);
+            modules.push(place);
+        }
+        let base = work.path().join("base");
+        std::fs::write(&base, archive.finish())?;
+        Ok(Self {
+            scenario,
+            options,
+            machine,
+            kernel,
+            work,
+            base,
+            modules,
+        })
+    }
+
+    fn play(&self, arm: &Arm, progress: RunProgress<'_>) -> Result<ArmOutcome, LabError> {
+        progress(RunStep::Booting {
+            arm: arm.name,
+            kernel: &self.kernel.version,
+        })?;
+        let settings = settings(self.scenario, arm, self.options)?;
+        let job = self.archive_of_job(&settings)?;
+        let begun = Instant::now();
+        let mut vm = Vm::boot(&self.kernel.image, &[&self.base, &job], &self.machine)?;
+        let heard = listen(&mut vm, begun, self.options.timeout, progress);
+        // A machine that died leaves its samples, too.
+        let capture = self.keep(&vm, arm)?;
+        let heard = heard?;
+        let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ())?;
+        Ok(ArmOutcome {
+            arm: arm.name,
+            expected: self.scenario.expectation(arm, &settings),
+            settings,
+            measured: heard.measured,
+            curves: heard.curves,
+            report: answers::check(&source),
+            source,
+            capture,
+            accelerator: vm.accelerator(),
+            kernel: self.kernel.version.clone(),
+            ram: self.machine.ram,
+        })
+    }
+
+    /// Writes the archive with the guest's job.
+    fn archive_of_job(&self, settings: &Settings) -> Result<PathBuf, LabError> {
+        let job = Job {
+            scenario: Some(self.scenario.name.to_owned()),
+            settings: settings.clone(),
+            modules: self.modules.clone(),
+            every_s: self.options.every.as_secs_f64(),
+            is_cgroup_v1: self.options.is_cgroup_v1,
+            mglru: self.options.mglru,
+        };
+        write_job(&job, self.work.path())
+    }
+
+    /// Copies the samples out of the machine's directory, which ends with it.
+    fn keep(&self, vm: &Vm, arm: &Arm) -> Result<PathBuf, LabError> {
+        let directory = self.options.output.as_deref().unwrap_or(self.work.path());
+        std::fs::create_dir_all(directory)?;
+        let capture = directory.join(format!("{}.jsonl", arm.name));
+        std::fs::copy(vm.capture_path(), &capture)?;
+        Ok(capture)
+    }
+}
+
+/// Writes an archive with a guest's job.
+pub(crate) fn write_job(job: &Job, directory: &Path) -> Result<PathBuf, LabError> {
     let mut archive = Archive::default();
-    for place in ["/proc", "/sys", "/dev", "/tmp", "/disk"] {
-        archive.directory(Path::new(place));
-    }
-    let program = std::fs::read("/proc/self/exe")?;
-    archive.file(Path::new("/init"), loadable(&program));
-    if let Some(linker) = interpreter(&program) {
-        archive.file(&linker, &std::fs::read(&linker)?);
-    }
-    for library in own_libraries()? {
-        archive.file(&library, &std::fs::read(&library)?);
-    }
-    let mut places = Vec::new();
-    for module in modules {
-        let name = module.file_name().unwrap_or_default().to_string_lossy();
-        let place = format!("/modules/{}", name.split(".ko").next().unwrap_or(&name));
-        archive.file(Path::new(&place), &read_module(module)?);
-        places.push(place);
-    }
-    let path = work.join("base");
+    let text = serde_json::to_vec(job).map_err(std::io::Error::other)?;
+    archive.file(Path::new(JOB), &text);
+    let path = directory.join("job");
     std::fs::write(&path, archive.finish())?;
-    Ok((path, places))
+    Ok(path)
 }
 
-fn job(scenario: &Scenario, arm: &Arm, modules: &[String], options: &RunOptions) -> Job {
-    let own = arm
-        .settings
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let mut settings: BTreeMap<String, String> = own.collect();
-    settings.extend(options.settings.clone());
-    Job {
-        scenario: scenario.name.to_owned(),
-        arm: arm.name.to_owned(),
-        settings,
-        modules: modules.to_vec(),
-        every_s: options.every.as_secs_f64(),
+/// The settings of an arm: the scenario's, then the arm's, then the user's.
+fn settings(scenario: &Scenario, arm: &Arm, options: &RunOptions) -> Result<Settings, LabError> {
+    let known = scenario.settings.iter();
+    let mut all: Settings = known
+        .map(|setting| (setting.name.to_owned(), setting.default))
+        .collect();
+    let of_arm = arm.settings.iter();
+    all.extend(of_arm.map(|(name, value)| ((*name).to_owned(), *value)));
+    for (name, value) in &options.settings {
+        let setting = scenario.settings.iter().find(|known| known.name == name);
+        let setting = setting.ok_or_else(|| LabError::NoSetting {
+            scenario: scenario.name,
+            name: name.clone(),
+            known: scenario.settings.iter().map(|known| known.name).collect(),
+        })?;
+        let (min, max) = setting.range;
+        if !(min..=max).contains(value) {
+            return Err(LabError::SettingRange {
+                name: setting.name,
+                value: *value,
+                range: setting.range,
+            });
+        }
+        all.insert(name.clone(), *value);
     }
+    Ok(all)
 }
 
-fn play(
-    scenario: &Scenario,
-    arm: &Arm,
-    kernel: &Kernel,
-    (base, job): (&Path, &Job),
-    options: &RunOptions,
-    progress: RunProgress<'_>,
-) -> Result<ArmOutcome, LabError> {
-    let mut machine = (scenario.machine)();
-    machine.ram = options.ram.unwrap_or(machine.ram);
-    has_memory_for(machine.ram)?;
-    let mut archive = Archive::default();
-    let job = serde_json::to_vec(job).map_err(std::io::Error::other)?;
-    archive.file(Path::new(JOB), &job);
-    let job = base.with_file_name("job");
-    std::fs::write(&job, archive.finish())?;
-    let begun = Instant::now();
-    let mut vm = Vm::boot(&kernel.image, &[base, &job], &machine)?;
-    let measured = listen(&mut vm, begun, options.timeout, progress)?;
-    let capture = keep(&vm, arm, base, options)?;
-    let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ())?;
-    let report = answers::check(&source);
-    Ok(ArmOutcome {
-        measured,
-        source,
-        capture,
-        report,
-        accelerator: vm.accelerator(),
-    })
+/// What a machine reported.
+#[derive(Debug, Default)]
+struct Heard {
+    measured: BTreeMap<String, f64>,
+    curves: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
-/// Hears the machine until it is done; gives what it measured.
+/// Hears the machine until it is done.
 fn listen(
     vm: &mut Vm,
     begun: Instant,
     timeout: Span,
     progress: RunProgress<'_>,
-) -> Result<BTreeMap<String, f64>, LabError> {
-    let mut measured = BTreeMap::new();
-    let timeout = Duration::from_secs_f64(timeout.as_secs_f64());
+) -> Result<Heard, LabError> {
+    /// From one reading of the messages to the next.
+    const EVERY: Span = Span::from_millis(50);
+    let mut heard = Heard::default();
     loop {
         let has_ended = vm.has_ended();
         for message in vm.messages()? {
-            let at_s = begun.elapsed().as_secs_f64();
+            let at = Span::from_secs_f64(begun.elapsed().as_secs_f64());
             progress(RunStep::Message {
-                at_s,
+                at,
                 message: &message,
             })?;
             match message {
                 GuestMessage::Measured { name, value } => {
-                    measured.insert(name, value);
+                    heard.measured.insert(name, value);
+                }
+                GuestMessage::Point { curve, x, y } => {
+                    heard.curves.entry(curve).or_default().push((x, y));
                 }
                 GuestMessage::Failed { why } => return Err(LabError::Guest { why }),
-                GuestMessage::Done => return Ok(measured),
-                GuestMessage::Ready { .. } | GuestMessage::Phase { .. } => {}
+                GuestMessage::Done => return Ok(heard),
+                GuestMessage::Ready { .. }
+                | GuestMessage::Phase { .. }
+                | GuestMessage::Vitals(_) => {}
             }
         }
         if has_ended {
@@ -221,40 +291,22 @@ fn listen(
                 last_words: vm.last_words(),
             });
         }
-        if begun.elapsed() > timeout {
+        if begun.elapsed() > timeout.as_duration() {
             return Err(LabError::TimedOut { after: timeout });
         }
         progress(RunStep::Waiting)?;
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(EVERY.as_duration());
     }
 }
 
-/// Copies the samples out of the machine's directory, which ends with it.
-fn keep(vm: &Vm, arm: &Arm, base: &Path, options: &RunOptions) -> Result<PathBuf, LabError> {
-    let directory = options.output.as_deref().or(base.parent()).unwrap_or(base);
-    std::fs::create_dir_all(directory)?;
-    let capture = directory.join(format!("{}.jsonl", arm.name));
-    std::fs::copy(vm.capture_path(), &capture)?;
-    std::fs::copy(vm.console_path(), capture.with_extension("console"))?;
-    Ok(capture)
-}
-
 /// A machine that makes this host swap would prove nothing and harm it.
-fn has_memory_for(ram: Bytes) -> Result<(), LabError> {
-    let text = std::fs::read_to_string("/proc/meminfo")?;
-    let available = text
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("MemAvailable:")?
-                .split_whitespace()
-                .next()?
-                .parse()
-                .ok()
-        })
-        .map(Bytes::from_kib);
+pub(crate) fn has_memory_for(ram: Bytes) -> Result<(), LabError> {
     let needed = ram + QEMU_OVERHEAD;
-    match available {
-        Some(available) if available < needed => Err(LabError::NoMemory { needed, available }),
+    match KernelReader::open()
+        .host(MEM_AVAILABLE)
+        .map(Bytes::from_f64)
+    {
+        Ok(available) if available < needed => Err(LabError::NoMemory { needed, available }),
         _ => Ok(()),
     }
 }

@@ -1,14 +1,17 @@
-//! What a scenario is, and what came of it.
+//! What a scenario is: a machine, what is played in it, in which arms, and what must come of it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use report::Report;
-use timeline::Source;
+use chart::ChartUnit;
 use units::Span;
 
 use crate::guest::Guest;
-use crate::host::machine::{Accelerator, Machine};
+use crate::host::kernel::ModuleNeed;
+use crate::host::machine::Machine;
+use crate::outcome::{ArmOutcomes, Claim};
+
+/// Numbers by the names of settings.
+pub type Settings = BTreeMap<String, f64>;
 
 /// A memory pathology that can be made, and what it must show.
 #[derive(Debug)]
@@ -23,12 +26,63 @@ pub struct Scenario {
     pub time: Span,
     /// The machine.
     pub machine: fn() -> Machine,
+    /// Modules that it needs beside those of every machine.
+    pub modules: &'static [ModuleNeed],
+    /// What can be set, with what holds if neither the arm nor the user sets it.
+    pub settings: &'static [ScenarioSetting],
     /// What is compared; one at least.
     pub arms: &'static [Arm],
+    /// Other settings under which all of it must hold, too: sizes and speeds.
+    pub variants: &'static [&'static [(&'static str, f64)]],
+    /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
+    pub expects: Option<fn(&Settings) -> Expectation>,
     /// Plays an arm, inside the machine.
     pub play: fn(&mut Guest) -> Result<(), String>,
     /// What must hold, once all arms are played.
     pub claims: fn(&ArmOutcomes) -> Vec<Claim>,
+    /// What is drawn.
+    pub figures: &'static [ScenarioFigure],
+}
+
+impl Scenario {
+    /// A scenario of nothing, to be filled in: what most scenarios leave as it is.
+    pub(crate) const NOTHING: Self = Self {
+        name: "",
+        shows: "",
+        article: "",
+        time: Span::from_secs(20),
+        machine: || Machine::with_mib(512),
+        modules: &[],
+        settings: &[],
+        arms: &[],
+        variants: &[],
+        expects: None,
+        play: |_| Ok(()),
+        claims: |_| Vec::new(),
+        figures: &[ScenarioFigure::Chart("where")],
+    };
+
+    /// What `check` must and may find in an arm.
+    pub fn expectation(&self, arm: &Arm, settings: &Settings) -> Expectation {
+        let computed = self.expects.map(|expects| expects(settings));
+        computed.unwrap_or_else(|| Expectation {
+            finds: arm.finds.to_vec(),
+            may_find: arm.may_find.to_vec(),
+        })
+    }
+}
+
+/// A number that the user or an arm can set.
+#[derive(Debug)]
+pub struct ScenarioSetting {
+    /// Its name: `swappiness`.
+    pub name: &'static str,
+    /// What holds where nobody sets it.
+    pub default: f64,
+    /// The least and the most that is sensible.
+    pub range: (f64, f64),
+    /// What it is.
+    pub about: &'static str,
 }
 
 /// A variant of a scenario.
@@ -37,135 +91,44 @@ pub struct Arm {
     /// Its name: `swappiness-1`.
     pub name: &'static str,
     /// Its settings by name; the user's come on top.
-    pub settings: &'static [(&'static str, &'static str)],
+    pub settings: &'static [(&'static str, f64)],
     /// Ids of findings or notes that `check` must report; `a|b` means either.
     pub finds: &'static [&'static str],
     /// Ids of findings that it may report besides.
     pub may_find: &'static [&'static str],
 }
 
-impl Arm {
-    /// What `check` should have found and did not.
-    pub fn missed(&self, report: &Report) -> Vec<&'static str> {
-        let is_reported = |id: &str| {
-            let mut all = report.findings.iter().chain(&report.notes);
-            all.any(|finding| finding.id == id)
-        };
-        let is_missed = |ids: &&&str| !ids.split('|').any(is_reported);
-        self.finds.iter().filter(is_missed).copied().collect()
-    }
-
-    /// What `check` found and should not have.
-    pub fn wrong<'a>(&self, report: &'a Report) -> Vec<&'a str> {
-        let is_expected = |id: &str| {
-            let mut wanted = self.finds.iter().flat_map(|ids| ids.split('|'));
-            wanted.any(|known| known == id) || self.may_find.contains(&id)
-        };
-        let found = report.findings.iter().map(|finding| finding.id.as_str());
-        found.filter(|id| !is_expected(id)).collect()
-    }
+/// What `check` must and may find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// Ids that must be found; `a|b` means either.
+    pub finds: Vec<&'static str>,
+    /// Ids that may be found besides.
+    pub may_find: Vec<&'static str>,
 }
 
-/// What an arm left.
-#[derive(Debug)]
-pub struct ArmOutcome {
-    /// Numbers that the scenario measured, by name.
-    pub measured: BTreeMap<String, f64>,
-    /// The samples.
-    pub source: Source,
-    /// Where the samples are.
-    pub capture: PathBuf,
-    /// The answer of `check`.
-    pub report: Report,
-    /// How its instructions ran.
-    pub accelerator: Accelerator,
+/// A picture of a scenario; each arm has one, on the same scale.
+#[derive(Debug, Clone, Copy)]
+pub enum ScenarioFigure {
+    /// A chart of the report, by its id: `where`, `swap`.
+    Chart(&'static str),
+    /// Curves that the scenario measured.
+    Measured(MeasuredFigure),
 }
 
-/// What came of the arms of a scenario that were played, in their order.
-#[derive(Debug, Default)]
-pub struct ArmOutcomes {
-    /// Arm name and outcome.
-    pub arms: Vec<(&'static str, ArmOutcome)>,
-}
-
-impl ArmOutcomes {
-    /// A number that an arm measured.
-    pub fn measured(&self, arm: &str, name: &str) -> Option<f64> {
-        let (_, outcome) = self.arms.iter().find(|(known, _)| *known == arm)?;
-        outcome.measured.get(name).copied()
-    }
-
-    /// How many times larger a number is in one arm than in another.
-    pub fn ratio(&self, name: &str, arm: &str, other: &str) -> Option<f64> {
-        let (one, other) = (self.measured(arm, name)?, self.measured(other, name)?);
-        (other > 0.0).then(|| one / other)
-    }
-}
-
-/// A line of the table that compares with the article.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
-    /// What is compared.
-    pub what: String,
-    /// The article's figure; empty where it has none.
-    pub article: String,
-    /// Ours.
-    pub ours: String,
-    /// Whether it holds; `None` where an arm that it needs was not played, or its situation did not arise.
-    pub holds: Option<bool>,
-}
-
-impl Claim {
-    /// A claim about a number that must be at least this.
-    pub fn at_least(
-        what: &str,
-        article: &str,
-        value: Option<f64>,
-        least: f64,
-        print: fn(f64) -> String,
-    ) -> Self {
-        Self {
-            what: what.to_owned(),
-            article: article.to_owned(),
-            ours: value.map_or_else(|| "–".to_owned(), print),
-            holds: value.map(|value| value >= least),
-        }
-    }
-
-    /// A claim about a number that must be between these.
-    pub fn between(
-        what: &str,
-        article: &str,
-        value: Option<f64>,
-        (least, most): (f64, f64),
-        print: fn(f64) -> String,
-    ) -> Self {
-        Self {
-            holds: value.map(|value| (least..=most).contains(&value)),
-            ..Self::at_least(what, article, value, least, print)
-        }
-    }
-}
-
-/// `28 ×`.
-pub(crate) fn times(ratio: f64) -> String {
-    if ratio < 10.0 {
-        format!("{ratio:.1} ×")
-    } else {
-        format!("{ratio:.0} ×")
-    }
-}
-
-/// `85 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-/// A plain number.
-pub(crate) fn plain(number: f64) -> String {
-    if number.fract() == 0.0 {
-        format!("{number:.0}")
-    } else {
-        format!("{number:.2}")
-    }
+/// A picture of curves that a scenario measured.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasuredFigure {
+    /// Its heading.
+    pub title: &'static str,
+    /// What to see in it, in a sentence.
+    pub help: &'static str,
+    /// What the horizontal axis counts: `file`, `s`.
+    pub x: &'static str,
+    /// The unit of the vertical axis; `None` for a plain number.
+    pub unit: Option<ChartUnit>,
+    /// Whether each point is a bar.
+    pub is_bars: bool,
+    /// The curves by their names.
+    pub curves: &'static [&'static str],
 }

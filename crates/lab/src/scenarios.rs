@@ -1,31 +1,80 @@
 //! All scenarios, a file each.
 
+mod backup_job;
+mod cgroup_high;
 mod cgroup_oom;
+mod fork_cow;
+mod global_oom;
+mod growth;
+mod healthy;
+mod hogs;
+mod hugepages_idle;
 mod idle;
+mod neighbours;
 mod node_reclaim;
+mod overcommit;
+mod page_tables;
 mod read_cache;
+mod slab_dentries;
 mod swapdemo;
+mod thp_bloat;
+mod tmpfs;
 mod write_plateau;
 
+use crate::LabError;
+use crate::host::kernel::ModuleNeed;
 use crate::scenario::Scenario;
 
-/// All scenarios.
+/// All scenarios: the articles' first, then other pathologies, then controls.
 pub const ALL: &[&Scenario] = &[
+    &hogs::SCENARIO,
     &write_plateau::SCENARIO,
     &read_cache::SCENARIO,
+    &backup_job::SCENARIO,
     &swapdemo::SCENARIO,
     &node_reclaim::SCENARIO,
+    &thp_bloat::SCENARIO,
+    &cgroup_high::SCENARIO,
     &cgroup_oom::SCENARIO,
+    &global_oom::SCENARIO,
+    &fork_cow::SCENARIO,
+    &slab_dentries::SCENARIO,
+    &tmpfs::SCENARIO,
+    &page_tables::SCENARIO,
+    &hugepages_idle::SCENARIO,
+    &overcommit::SCENARIO,
+    &growth::LEAK,
+    &growth::FRAGMENTATION,
     &idle::SCENARIO,
+    &healthy::CACHE_FULL,
+    &healthy::SWAP_COLD,
+    &healthy::BUSY,
+    &neighbours::SCENARIO,
 ];
 
 /// The scenario of this name.
+///
+/// # Errors
+/// [`LabError::NoScenario`] with the names that there are.
+pub fn named(name: &str) -> Result<&'static Scenario, LabError> {
+    by_name(name).ok_or_else(|| LabError::NoScenario {
+        name: name.to_owned(),
+        known: ALL.iter().map(|known| known.name).collect(),
+    })
+}
+
+/// The scenario of this name, if there is one.
 pub fn by_name(name: &str) -> Option<&'static Scenario> {
     ALL.iter().copied().find(|scenario| scenario.name == name)
 }
 
 /// Modules of all scenarios; a kernel that has one built in needs no file of it.
-pub(crate) const MODULES: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "ext4"];
+pub(crate) const MODULES: &[ModuleNeed] = &[
+    ModuleNeed::always("virtio_pci"),
+    ModuleNeed::always("virtio_blk"),
+    ModuleNeed::always("virtio_console"),
+    ModuleNeed::always("ext4"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,38 @@ pub(crate) fn swap_on(disk: &str) -> std::io::Result<()> {
     }
 }
 
-/// Memory that processes share, or pages of a file.
+/// Which process this is after a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forked {
+    /// The new one.
+    Child,
+    /// The one that forked; its child's PID.
+    Parent(rustix::process::Pid),
+}
+
+/// Forks this process. A child that outlives its parent is killed.
+///
+/// # Errors
+/// The operating system's, or that this process has several threads: of these a child has one only, and locks of the
+/// others stay taken.
+pub(crate) fn fork() -> std::io::Result<Forked> {
+    if std::fs::read_dir("/proc/self/task")?.count() > 1 {
+        return Err(std::io::Error::other("a process with threads cannot fork"));
+    }
+    // SAFETY: this process has one thread, as was just seen, so the child is a whole copy of it.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error()),
+        0 => {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            Ok(Forked::Child)
+        }
+        pid => rustix::process::Pid::from_raw(pid)
+            .map(Forked::Parent)
+            .ok_or_else(|| std::io::Error::other("fork gave no PID")),
+    }
+}
+
+/// Pages that this process maps: memory, or those of a file.
 #[derive(Debug)]
 pub(crate) struct MappedPages {
     start: *mut u8,
@@ -29,20 +60,28 @@ pub(crate) struct MappedPages {
 unsafe impl Send for MappedPages {}
 
 impl MappedPages {
+    /// Zeroed memory of this process: anonymous for the kernel, which promises it without counting what is free; with
+    /// strict overcommit it counts all the same.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn private(len: usize) -> std::io::Result<Self> {
+        Self::anonymous(len, MapFlags::PRIVATE | MapFlags::NORESERVE)
+    }
+
     /// Zeroed memory that children share: shmem for the kernel.
     ///
     /// # Errors
     /// The operating system's.
     pub(crate) fn shared(len: usize) -> std::io::Result<Self> {
+        Self::anonymous(len, MapFlags::SHARED)
+    }
+
+    fn anonymous(len: usize, flags: MapFlags) -> std::io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-            )
-        }?;
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, flags) }?;
         Ok(Self {
             start: start.cast(),
             len,
@@ -80,9 +119,19 @@ impl MappedPages {
 
     /// Writes a byte; the mapping must be writable.
     pub(crate) fn write(&mut self, at: usize, byte: u8) {
-        assert!(at < self.len, "outside the mapping");
-        // SAFETY: within the mapping, which nothing else borrows.
-        unsafe { self.start.add(at).write_volatile(byte) }
+        self.fill(at, &[byte]);
+    }
+
+    /// Writes bytes; the mapping must be writable.
+    pub(crate) fn fill(&mut self, at: usize, bytes: &[u8]) {
+        let is_inside = at
+            .checked_add(bytes.len())
+            .is_some_and(|end| end <= self.len);
+        assert!(is_inside, "outside the mapping");
+        for (byte, place) in bytes.iter().zip(at..) {
+            // SAFETY: within the mapping, which nothing else borrows.
+            unsafe { self.start.add(place).write_volatile(*byte) }
+        }
     }
 }
 

@@ -30,8 +30,9 @@ pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
 pub(crate) use lab::{
-    HogArgs, HogContent, LabArgs, LabCommand, LabRunArgs, MapArgs, PartOfLabArgs, ReadArgs,
-    WriteArgs,
+    ArchiveArgs, CorpusArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, LabArgs, LabCommand,
+    LabCorpusArgs, LabRunArgs, LabScoreArgs, LabShellArgs, LookupArgs, MapArgs, PartOfLabArgs,
+    ReadArgs, ShareArgs, WriteArgs, WriteContent,
 };
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use record::{RecordArgs, TasksBy};

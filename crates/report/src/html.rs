@@ -12,10 +12,12 @@ mod document;
 mod escape;
 mod events;
 mod facts;
+mod figure;
 mod figures;
 mod finding;
 mod headroom;
 mod icon;
+mod lab;
 mod memory;
 mod note;
 mod page;
@@ -28,6 +30,7 @@ use timeline::Facts;
 
 pub use crate::picture::Picture;
 pub use compare::compare;
+pub use lab::{lab, lab_panel, lab_score};
 
 use self::escape::Tag;
 use crate::Screen;

@@ -11,6 +11,7 @@ mod compare;
 mod events;
 pub mod headroom;
 mod json;
+pub mod lab;
 mod next;
 mod order;
 pub mod page;

@@ -10,6 +10,7 @@ mod events;
 mod finding;
 mod headroom;
 mod input;
+mod lab;
 mod list;
 mod markdown;
 mod memory;
@@ -22,6 +23,7 @@ pub use crate::screen::{ColourMode, Detail, Screen};
 
 use jiff::Timestamp;
 
+use crate::model::lab::{LabReport, ScoreReport};
 use crate::model::status::StatusReport;
 use crate::model::{
     Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
@@ -85,6 +87,21 @@ pub fn compare(report: &CompareReport, screen: &Screen) -> String {
 /// The answer of `record --status`, as of `now`.
 pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     status::draw(report, screen, now)
+}
+
+/// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.
+pub fn sparkline(values: &[Option<f64>], cells: usize) -> String {
+    bar::spark(values, cells)
+}
+
+/// Returns the screen of `lab run`.
+pub fn lab(report: &LabReport, screen: &Screen) -> String {
+    lab::run(report, screen)
+}
+
+/// Returns the screen of `lab score`.
+pub fn lab_score(report: &ScoreReport, screen: &Screen) -> String {
+    lab::score(report, screen)
 }
 
 /// All rules, one or two lines each.

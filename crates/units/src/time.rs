@@ -134,6 +134,11 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
+    /// The standard library's form, for clocks and sleeps.
+    pub const fn as_duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0)
+    }
+
     /// The difference, or zero where `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

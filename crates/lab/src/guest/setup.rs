@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, mount};
+use units::Bytes;
 
 /// The kernel may answer ENXIO for a port that its driver just made.
 const PORT_LIMIT: Duration = Duration::from_secs(5);
@@ -15,21 +17,45 @@ pub(super) fn mount_file_systems() -> Result<(), String> {
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
         ("tmpfs", "/tmp"),
-        ("cgroup2", "/sys/fs/cgroup"),
     ] {
-        let _ = std::fs::create_dir_all(place);
-        mount(kind, place, kind, MountFlags::empty(), None)
-            .map_err(|error| format!("cannot mount {kind} at {place}: {error}"))?;
+        mount_at(kind, place, None)?;
     }
-    // Controllers of version 2 are enabled for children.
-    let _ = std::fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +io +pids");
     Ok(())
+}
+
+fn mount_at(kind: &str, place: &str, options: Option<&str>) -> Result<(), String> {
+    let fails = |error: &dyn std::fmt::Display| format!("cannot mount {kind} at {place}: {error}");
+    std::fs::create_dir_all(place).map_err(|error| fails(&error))?;
+    let options = options.map(std::ffi::CString::new).transpose();
+    let options = options.map_err(|error| fails(&error))?;
+    mount(kind, place, kind, MountFlags::empty(), options.as_deref()).map_err(|error| fails(&error))
+}
+
+/// Mounts the memory controller, of v2 or of v1.
+pub(super) fn mount_cgroups(is_v1: bool) -> Result<(), String> {
+    const PLACE: &str = "/sys/fs/cgroup";
+    if is_v1 {
+        return mount_at("cgroup", PLACE, Some("memory"));
+    }
+    mount_at("cgroup2", PLACE, None)?;
+    // Controllers of version 2 are enabled for children.
+    std::fs::write(format!("{PLACE}/cgroup.subtree_control"), "+memory +io")
+        .map_err(|error| format!("cannot enable the memory controller: {error}"))
+}
+
+pub(super) fn mount_tmpfs(place: &str, size: Bytes) -> Result<(), String> {
+    mount_at("tmpfs", place, Some(&format!("size={}", size.get())))
 }
 
 pub(super) fn mount_disk(disk: &str, place: &str) -> Result<(), String> {
     let fails = |error: &dyn std::fmt::Display| format!("cannot mount {disk} at {place}: {error}");
     std::fs::create_dir_all(place).map_err(|error| fails(&error))?;
     mount(disk, place, "ext4", MountFlags::NOATIME, None).map_err(|error| fails(&error))
+}
+
+pub(super) fn unmount(place: &str) -> Result<(), String> {
+    rustix::mount::unmount(place, rustix::mount::UnmountFlags::empty())
+        .map_err(|error| format!("cannot unmount {place}: {error}"))
 }
 
 pub(super) fn load_modules(files: &[String]) -> Result<(), String> {
@@ -95,19 +121,25 @@ pub(super) fn uptime_s() -> f64 {
     Duration::try_from(now).unwrap_or_default().as_secs_f64()
 }
 
-/// The number behind a word at the begin of a line.
-pub(super) fn field(path: &str, name: &str) -> Option<f64> {
-    let text = std::fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| {
-        let mut words = line.split_whitespace();
-        (words.next() == Some(name)).then(|| words.next()?.parse().ok())?
-    })
-}
-
-/// `Node 1 MemFree:  437512 kB`.
-pub(super) fn node_field(node: u32, name: &str) -> Option<f64> {
-    let text =
-        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
-    let (_, value) = text.split_once(&format!(" {name}:"))?;
-    value.split_whitespace().next()?.parse().ok()
+/// Runs a shell on the console until it ends.
+pub(super) fn shell(mut messages: File) -> Result<(), String> {
+    super::send(
+        &mut messages,
+        &crate::message::GuestMessage::Ready { boot_s: uptime_s() },
+    );
+    let console = || File::options().read(true).write(true).open("/dev/ttyS0");
+    let fails = |error: std::io::Error| format!("cannot open the console: {error}");
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .arg("-i")
+        .env("PATH", "/bin:/usr/bin:/sbin:/usr/sbin")
+        .env("PS1", "lab# ")
+        .env("HOME", "/")
+        .env("TERM", "dumb")
+        .stdin(console().map_err(fails)?)
+        .stdout(console().map_err(fails)?)
+        .stderr(console().map_err(fails)?);
+    let status = shell.status();
+    status.map_err(|error| format!("cannot start /bin/sh: {error}"))?;
+    Ok(())
 }

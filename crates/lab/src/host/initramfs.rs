@@ -17,6 +17,26 @@ const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 impl Archive {
+    /// An archive with this program as init, and what it needs to start.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn of_this_program() -> std::io::Result<Self> {
+        let mut archive = Self::default();
+        for place in ["/proc", "/sys", "/dev", "/tmp", "/disk"] {
+            archive.directory(Path::new(place));
+        }
+        let program = std::fs::read("/proc/self/exe")?;
+        archive.file(Path::new("/init"), loadable(&program));
+        if let Some(linker) = interpreter(&program) {
+            archive.file(&linker, &std::fs::read(&linker)?);
+        }
+        for library in own_libraries()? {
+            archive.file(&library, &std::fs::read(&library)?);
+        }
+        Ok(archive)
+    }
+
     /// Adds a directory and those above it.
     pub(crate) fn directory(&mut self, path: &Path) {
         for path in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
@@ -124,7 +144,7 @@ pub(crate) fn interpreter(program: &[u8]) -> Option<PathBuf> {
 }
 
 /// A program without what is never loaded: sections of debug information lie behind its segments.
-pub(crate) fn loadable(program: &[u8]) -> &[u8] {
+fn loadable(program: &[u8]) -> &[u8] {
     const PT_LOAD: u64 = 1;
     let ends = program_headers(program).filter(|header| header.kind == PT_LOAD);
     let end = ends
@@ -137,7 +157,7 @@ pub(crate) fn loadable(program: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// Where `/proc/self/maps` cannot be read.
-pub(crate) fn own_libraries() -> std::io::Result<Vec<PathBuf>> {
+fn own_libraries() -> std::io::Result<Vec<PathBuf>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let libraries: BTreeSet<PathBuf> = maps
         .lines()

@@ -9,8 +9,8 @@ use crate::LabError;
 /// Where the header of a bzImage holds the offset of the version's text, less 0x200 (Documentation/arch/x86/boot.rst,
 /// `kernel_version`).
 const VERSION_POINTER: usize = 0x20e;
-/// A bzImage is at most tens of MiB.
-const IMAGE_BYTES_MAX: u64 = 256 << 20;
+/// The start of an image that holds its header and the version's text.
+const HEADER_BYTES: u64 = 64 << 10;
 
 /// A kernel image with its modules.
 #[derive(Debug, Clone)]
@@ -35,13 +35,14 @@ impl Kernel {
             why,
         };
         let version = version(image).map_err(fails)?;
-        let beside = image
-            .parent()
-            .and_then(Path::parent)
-            .map(|root| root.join("lib/modules").join(&version));
-        let modules = [beside, Some(Path::new("/lib/modules").join(&version))]
-            .into_iter()
-            .flatten()
+        // `ROOT/boot/vmlinuz-VERSION` of an unpacked package, or `…/lib/modules/VERSION/vmlinuz`.
+        let own = image.parent().map(Path::to_owned);
+        let root = own.as_deref().and_then(Path::parent);
+        let beside = ["lib/modules", "usr/lib/modules"]
+            .map(|place| root.map(|root| root.join(place).join(&version)));
+        let of_host = Some(Path::new("/lib/modules").join(&version));
+        let mut places = beside.into_iter().chain([own, of_host]).flatten();
+        let modules = places
             .find(|modules| modules.join("modules.builtin").is_file())
             .ok_or_else(|| {
                 fails(format!(
@@ -55,74 +56,130 @@ impl Kernel {
         })
     }
 
-    /// The kernel of `--kernel`, else a fetched one, else one of this host.
+    /// The kernel that is wanted: an image, or the begin of a version, as `6.12`. Without a wish the one that was fetched
+    /// without one, else that of this host, else any.
     ///
     /// # Errors
     /// [`LabError::NoKernel`] with what was tried, where none can be read.
     pub fn find(wanted: Option<&Path>) -> Result<Self, LabError> {
-        if let Some(image) = wanted {
-            return Self::at(image);
-        }
-        let mut images = fetched();
-        images.push(PathBuf::from(format!("/boot/vmlinuz-{}", running())));
-        images.extend(images_in(Path::new("/boot")));
+        let version = match wanted {
+            // A file, or what looks like the path of one.
+            Some(image) if image.exists() || image.components().count() > 1 => {
+                return Self::at(image);
+            }
+            Some(version) => version.to_string_lossy(),
+            None => "".into(),
+        };
         let mut tried = Vec::new();
-        for image in images {
+        for image in images() {
             match Self::at(&image) {
-                Ok(kernel) => return Ok(kernel),
+                Ok(kernel) if kernel.version.starts_with(&*version) => return Ok(kernel),
+                Ok(kernel) => tried.push(format!("{}: it is {}", image.display(), kernel.version)),
                 Err(error) => tried.push(error.to_string()),
             }
         }
         Err(LabError::NoKernel { tried })
     }
 
-    /// The files of these modules and of all that they depend on, in the order in which they are loaded; modules that are
-    /// built in are left out.
+    /// These modules and all that they depend on, in the order in which they are loaded; modules that are built in are
+    /// left out.
     ///
     /// `modules.dep` is made when a kernel is installed, so an unpacked package lacks it: each module names what it needs.
     ///
     /// # Errors
     /// [`LabError::NoModule`] where the kernel has no such module.
-    pub fn module_files(&self, names: &[&str]) -> Result<Vec<PathBuf>, LabError> {
-        let fails = |why: String| LabError::Kernel {
-            image: self.image.clone(),
-            why,
-        };
+    pub(crate) fn modules(&self, needs: &[ModuleNeed]) -> Result<Vec<KernelModule>, LabError> {
         let list = self.modules.join("modules.builtin");
-        let builtin = std::fs::read_to_string(&list)
-            .map_err(|error| fails(format!("cannot read {}: {error}", list.display())))?;
-        let builtin: BTreeSet<String> = builtin.lines().map(module_name).collect();
-        let mut known = BTreeMap::new();
-        collect_modules(&self.modules.join("kernel"), &mut known);
-        let mut files = Vec::new();
-        for name in names {
-            self.add_module(name, &builtin, &known, &mut files)?;
+        let builtin = std::fs::read_to_string(&list).map_err(|error| LabError::Kernel {
+            image: self.image.clone(),
+            why: format!("cannot read {}: {error}", list.display()),
+        })?;
+        let mut search = ModuleSearch {
+            builtin: builtin.lines().map(module_name).collect(),
+            files: BTreeMap::new(),
+            found: Vec::new(),
+        };
+        collect_modules(&self.modules.join("kernel"), &mut search.files);
+        for need in needs {
+            match (search.add(need.name), need.is_optional) {
+                (Ok(()), _) | (Err(ModuleError::Missing(_)), true) => {}
+                (Err(ModuleError::Missing(module)), false) => {
+                    return Err(LabError::NoModule {
+                        module,
+                        version: self.version.clone(),
+                    });
+                }
+                (Err(ModuleError::Unreadable(error)), _) => return Err(LabError::Io(error)),
+            }
         }
-        Ok(files)
+        Ok(search.found)
+    }
+}
+
+/// A module that a scenario needs.
+#[derive(Debug, Clone, Copy)]
+pub struct ModuleNeed {
+    /// `virtio_blk`.
+    pub name: &'static str,
+    /// Whether a kernel may lack it: newer ones have it inside another.
+    pub is_optional: bool,
+}
+
+impl ModuleNeed {
+    /// A module that the kernel must have, as a file or built in.
+    pub(crate) const fn always(name: &'static str) -> Self {
+        Self {
+            name,
+            is_optional: false,
+        }
     }
 
+    /// A module that some kernels have.
+    pub(crate) const fn if_any(name: &'static str) -> Self {
+        Self {
+            name,
+            is_optional: true,
+        }
+    }
+}
+
+/// A module, decompressed.
+#[derive(Debug)]
+pub(crate) struct KernelModule {
+    /// `virtio_blk`.
+    pub(crate) name: String,
+    pub(crate) contents: Vec<u8>,
+}
+
+enum ModuleError {
+    Missing(String),
+    Unreadable(std::io::Error),
+}
+
+struct ModuleSearch {
+    builtin: BTreeSet<String>,
+    files: BTreeMap<String, PathBuf>,
+    found: Vec<KernelModule>,
+}
+
+impl ModuleSearch {
     /// Adds a module behind those that it needs.
-    fn add_module(
-        &self,
-        name: &str,
-        builtin: &BTreeSet<String>,
-        known: &BTreeMap<String, PathBuf>,
-        files: &mut Vec<PathBuf>,
-    ) -> Result<(), LabError> {
-        if builtin.contains(name) {
+    fn add(&mut self, name: &str) -> Result<(), ModuleError> {
+        let is_known = self.found.iter().any(|module| module.name == name);
+        if is_known || self.builtin.contains(name) {
             return Ok(());
         }
-        let file = known.get(name).ok_or_else(|| LabError::NoModule {
-            module: name.to_owned(),
-            version: self.version.clone(),
-        })?;
-        if files.contains(file) {
-            return Ok(());
+        let missing = || ModuleError::Missing(name.to_owned());
+        // Removed here, modules that need each other end.
+        let file = self.files.remove(name).ok_or_else(missing)?;
+        let contents = import::read_unpacked(&file).map_err(ModuleError::Unreadable)?;
+        for needed in depends(&contents) {
+            self.add(&needed)?;
         }
-        for needed in depends(&read_module(file)?) {
-            self.add_module(&needed, builtin, known, files)?;
-        }
-        files.push(file.clone());
+        self.found.push(KernelModule {
+            name: name.to_owned(),
+            contents,
+        });
         Ok(())
     }
 }
@@ -162,55 +219,48 @@ fn module_name(file: &str) -> String {
     stem.replace('-', "_")
 }
 
-/// The contents of a module, decompressed.
-///
-/// # Errors
-/// The operating system's, or that of a damaged file.
-pub(crate) fn read_module(file: &Path) -> std::io::Result<Vec<u8>> {
-    let packed = std::fs::read(file)?;
-    let mut module = Vec::new();
-    match file.extension().and_then(|extension| extension.to_str()) {
-        Some("xz") => {
-            lzma_rust2::XzReader::new(packed.as_slice(), true).read_to_end(&mut module)?;
-        }
-        Some("zst") => {
-            zstd::Decoder::new(packed.as_slice())?.read_to_end(&mut module)?;
-        }
-        Some("gz") => {
-            flate2::read::MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut module)?;
-        }
-        _ => module = packed,
-    }
-    Ok(module)
-}
-
-/// Where `scripts/kernel.sh` puts kernels that it fetches.
-fn fetched() -> Vec<PathBuf> {
+/// Images that may be booted, the best first: `scripts/kernel.sh` puts those that it fetches into the user's cache.
+fn images() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-    let kernels = cache.map(|cache| cache.join("memtide/kernels"));
-    let entries = kernels.and_then(|kernels| std::fs::read_dir(kernels).ok());
-    let mut images: Vec<PathBuf> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .flat_map(|entry| images_in(&entry.path().join("boot")))
-        .collect();
-    images.sort();
+    let fetched = cache.map_or_else(PathBuf::new, |cache| cache.join("memtide/kernels"));
+    let mut images = images_of_package(&fetched.join("default"));
+    images.push(PathBuf::from(format!("/boot/vmlinuz-{}", running())));
+    for package in entries(&fetched) {
+        images.extend(images_of_package(&package));
+    }
+    images.extend(images_in(Path::new("/boot")));
+    images
+}
+
+/// Images of an unpacked package.
+fn images_of_package(root: &Path) -> Vec<PathBuf> {
+    let mut images = images_in(&root.join("boot"));
+    for place in ["lib/modules", "usr/lib/modules"] {
+        let versions = entries(&root.join(place));
+        let of_versions = versions.into_iter().map(|version| version.join("vmlinuz"));
+        images.extend(of_versions.filter(|image| image.is_file()));
+    }
     images
 }
 
 /// Kernel images in a directory, the last by name first.
 fn images_in(directory: &Path) -> Vec<PathBuf> {
+    let is_image = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("vmlinuz-")
+    };
+    entries(directory).into_iter().filter(is_image).collect()
+}
+
+/// What is in a directory, the last by name first; nothing if it cannot be read.
+fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut images: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("vmlinuz-"))
-        .map(|entry| entry.path())
-        .collect();
-    images.sort();
-    images.reverse();
-    images
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.reverse();
+    paths
 }
 
 fn running() -> String {
@@ -224,7 +274,7 @@ fn running() -> String {
 fn version(image: &Path) -> Result<String, String> {
     let file = std::fs::File::open(image).map_err(|error| error.to_string())?;
     let mut head = Vec::new();
-    file.take(IMAGE_BYTES_MAX.min(64 << 10))
+    file.take(HEADER_BYTES)
         .read_to_end(&mut head)
         .map_err(|error| error.to_string())?;
     if head.get(0x202..0x206) != Some(b"HdrS") {
@@ -283,13 +333,9 @@ mod tests {
         let root = package();
         let kernel = Kernel::at(&root.path().join("boot/vmlinuz-x")).unwrap();
         assert_eq!(kernel.version, "6.1.0-lab");
-        let files = kernel
-            .module_files(&["virtio_blk", "zram", "ext4", "virtio_blk"])
-            .unwrap();
-        let names: Vec<String> = files
-            .iter()
-            .map(|file| module_name(&file.to_string_lossy()))
-            .collect();
+        let needs = ["virtio_blk", "zram", "ext4", "virtio_blk"].map(ModuleNeed::always);
+        let modules = kernel.modules(&needs).unwrap();
+        let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
         assert_eq!(
             names,
             ["virtio_ring", "virtio", "virtio_blk", "zsmalloc", "zram"]
@@ -300,10 +346,19 @@ mod tests {
     fn a_missing_module_and_a_file_that_is_no_kernel_are_named() {
         let root = package();
         let kernel = Kernel::at(&root.path().join("boot/vmlinuz-x")).unwrap();
-        let error = kernel.module_files(&["nosuch"]).unwrap_err().to_string();
+        let error = kernel
+            .modules(&[ModuleNeed::always("nosuch")])
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("nosuch") && error.contains("6.1.0-lab"),
             "{error}"
+        );
+        assert!(
+            kernel
+                .modules(&[ModuleNeed::if_any("nosuch")])
+                .unwrap()
+                .is_empty()
         );
         let other = root.path().join("boot/vmlinuz-y");
         std::fs::write(&other, "text").unwrap();

@@ -40,6 +40,42 @@ pub struct Machine {
     pub disks: Vec<VirtualDisk>,
 }
 
+impl Machine {
+    /// Less than this does not hold the kernel, this program and a workload.
+    const RAM_MIN: Bytes = Bytes::from_mib(256);
+
+    /// A machine with two CPUs and so much RAM.
+    pub const fn with_mib(mib: u64) -> Self {
+        Self {
+            ram: Bytes::from_mib(mib),
+            cpus: 2,
+            nodes: 1,
+            disks: Vec::new(),
+        }
+    }
+
+    /// Adds a disk.
+    #[must_use]
+    pub fn disk(mut self, disk: VirtualDisk) -> Self {
+        self.disks.push(disk);
+        self
+    }
+
+    /// Checks that it can run.
+    ///
+    /// # Errors
+    /// [`LabError::TooSmall`].
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        if self.ram < Self::RAM_MIN {
+            return Err(LabError::TooSmall {
+                ram: self.ram,
+                min: Self::RAM_MIN,
+            });
+        }
+        Ok(())
+    }
+}
+
 /// A disk.
 #[derive(Debug, Clone, Copy)]
 pub struct VirtualDisk {
@@ -49,6 +85,33 @@ pub struct VirtualDisk {
     pub is_formatted: bool,
     /// Bytes a second that it reads and writes; `None`: as fast as the host.
     pub speed: Option<Bytes>,
+}
+
+impl VirtualDisk {
+    /// A disk with an empty ext4 file system.
+    pub const fn ext4(mib: u64) -> Self {
+        Self {
+            size: Bytes::from_mib(mib),
+            is_formatted: true,
+            speed: None,
+        }
+    }
+
+    /// An empty disk, for swap.
+    pub const fn empty(mib: u64) -> Self {
+        Self {
+            size: Bytes::from_mib(mib),
+            is_formatted: false,
+            speed: None,
+        }
+    }
+
+    /// The same disk, held to so many MiB a second.
+    #[must_use]
+    pub const fn slow(mut self, mib_per_second: u64) -> Self {
+        self.speed = Some(Bytes::from_mib(mib_per_second));
+        self
+    }
 }
 
 /// How QEMU runs the guest's instructions.
@@ -68,6 +131,15 @@ impl Accelerator {
             Self::Tcg => "TCG",
         }
     }
+}
+
+/// Where the guest's console goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConsoleKind {
+    /// To a file: what a guest that dies leaves.
+    File,
+    /// To this terminal.
+    Terminal,
 }
 
 /// A running virtual machine.
@@ -101,7 +173,7 @@ impl Vm {
         };
         let mut failed = None;
         for accelerator in candidates {
-            let mut vm = Self::start(kernel, initramfs, machine, accelerator)?;
+            let mut vm = Self::start(kernel, initramfs, machine, (accelerator, ConsoleKind::File))?;
             match vm.wait_for_start() {
                 Ok(()) => {
                     let _ = WORKS.set(accelerator);
@@ -117,7 +189,7 @@ impl Vm {
         kernel: &Path,
         initramfs: &[&Path],
         machine: &Machine,
-        accelerator: Accelerator,
+        (accelerator, console): (Accelerator, ConsoleKind),
     ) -> Result<Self, LabError> {
         let directory = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
         let initrd = directory.path().join("initrd");
@@ -128,10 +200,21 @@ impl Vm {
         }
         let mut command = Command::new(QEMU);
         command
-            .args(arguments(kernel, machine, accelerator, directory.path())?)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .args(arguments(
+                kernel,
+                machine,
+                accelerator,
+                console,
+                directory.path(),
+            )?)
             .stderr(File::create(directory.path().join("qemu"))?);
+        if console == ConsoleKind::File {
+            // A group of its own: Ctrl-C ends it by way of this process, which says so.
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .process_group(0);
+        }
         // SAFETY: the closure runs in the child between fork and exec and makes one system call, which is
         // async-signal-safe: it allocates nothing and takes no lock.
         #[allow(unsafe_code)]
@@ -177,6 +260,25 @@ impl Vm {
         }
     }
 
+    /// Runs a machine on this terminal until it ends.
+    ///
+    /// # Errors
+    /// As [`Self::boot`].
+    pub(crate) fn run_on_terminal(
+        kernel: &Path,
+        initramfs: &[&Path],
+        machine: &Machine,
+    ) -> Result<(), LabError> {
+        // Which accelerator works is found with a machine that is heard, not seen.
+        let probe = Self::boot(kernel, initramfs, machine)?;
+        let accelerator = probe.accelerator;
+        drop(probe);
+        let terminal = (accelerator, ConsoleKind::Terminal);
+        let mut vm = Self::start(kernel, initramfs, machine, terminal)?;
+        vm.qemu.wait()?;
+        Ok(())
+    }
+
     /// Messages that arrived since this was last asked.
     ///
     /// # Errors
@@ -213,11 +315,6 @@ impl Vm {
 
     fn messages_path(&self) -> PathBuf {
         self.directory.path().join(MESSAGES)
-    }
-
-    /// Where the guest's console is written.
-    pub(crate) fn console_path(&self) -> PathBuf {
-        self.directory.path().join(CONSOLE)
     }
 
     /// How the guest's instructions run.
@@ -299,76 +396,118 @@ fn arguments(
     kernel: &Path,
     machine: &Machine,
     accelerator: Accelerator,
+    console: ConsoleKind,
     directory: &Path,
 ) -> Result<Vec<String>, LabError> {
-    let at = |name: &str| directory.join(name).display().to_string();
-    let ram = machine.ram.get() >> 20;
-    let mut all: Vec<String> = Vec::new();
-    let mut add = |words: &[&str]| all.extend(words.iter().map(|word| (*word).to_owned()));
-    add(&[
-        "-nodefaults",
-        "-no-user-config",
-        "-display",
-        "none",
-        "-no-reboot",
-        "-nic",
-        "none",
-    ]);
-    match accelerator {
-        Accelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
-        Accelerator::Tcg => add(&["-accel", "tcg,thread=multi", "-cpu", "max"]),
-    }
-    add(&["-m", &ram.to_string(), "-smp", &machine.cpus.to_string()]);
-    add(&[
-        "-kernel",
-        &kernel.display().to_string(),
-        "-initrd",
-        &at("initrd"),
-    ]);
+    let accelerator = match accelerator {
+        Accelerator::Kvm => "-accel kvm -cpu host",
+        Accelerator::Tcg => "-accel tcg,thread=multi -cpu max",
+    };
+    let (ram, cpus) = (machine.ram.get() >> 20, machine.cpus);
+    let mut all = QemuArguments::default();
+    all.words("-nodefaults -no-user-config -display none -no-reboot -nic none")
+        .words(accelerator)
+        .words(&format!("-m {ram} -smp {cpus}"))
+        .option("-kernel", kernel.display())
+        .option("-initrd", directory.join("initrd").display());
     // The 8254 timer is not found on a loaded host; a panic ends the machine at once.
-    add(&[
+    let quiet = match console {
+        ConsoleKind::File => "quiet",
+        ConsoleKind::Terminal => "quiet loglevel=0",
+    };
+    all.option(
         "-append",
-        "console=ttyS0 quiet psi=1 panic=-1 no_timer_check rdinit=/init",
-    ]);
-    add(&["-serial", &format!("file:{}", at(CONSOLE))]);
-    add(&["-device", "virtio-serial-pci"]);
-    for (number, name) in [(1, CAPTURE), (2, MESSAGES)] {
-        add(&["-chardev", &format!("file,id=c{number},path={}", at(name))]);
-        add(&[
-            "-device",
-            &format!("virtserialport,chardev=c{number},nr={number}"),
-        ]);
+        format!("console=ttyS0 {quiet} psi=1 panic=-1 no_timer_check rdinit=/init"),
+    );
+    match console {
+        ConsoleKind::File => {
+            let path = directory.join(CONSOLE);
+            all.option("-serial", format!("file:{}", path.display()));
+        }
+        ConsoleKind::Terminal => {
+            all.words("-chardev stdio,id=terminal,signal=off -serial chardev:terminal");
+        }
     }
+    all.ports(directory);
     for (number, disk) in machine.disks.iter().enumerate() {
-        let name = format!("disk{number}");
-        File::create(directory.join(&name))?.set_len(disk.size.get())?;
+        all.disk(number, disk, directory)?;
+    }
+    if machine.nodes > 1 {
+        all.nodes(machine.nodes, ram);
+    }
+    Ok(all.0)
+}
+
+/// Arguments of QEMU under construction.
+#[derive(Debug, Default)]
+struct QemuArguments(Vec<String>);
+
+impl QemuArguments {
+    /// Adds words that are separated by spaces.
+    fn words(&mut self, words: &str) -> &mut Self {
+        self.0.extend(words.split(' ').map(str::to_owned));
+        self
+    }
+
+    /// Adds an option with its value, which may have spaces.
+    fn option(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.0.extend([name.to_owned(), value.to_string()]);
+        self
+    }
+
+    /// Adds two ports, each written to a file.
+    fn ports(&mut self, directory: &Path) {
+        self.words("-device virtio-serial-pci");
+        for (number, name) in [(1, CAPTURE), (2, MESSAGES)] {
+            let path = comma_escaped(&directory.join(name));
+            self.option("-chardev", format!("file,id=c{number},path={path}"))
+                .option(
+                    "-device",
+                    format!("virtserialport,chardev=c{number},nr={number}"),
+                );
+        }
+    }
+
+    /// Adds a disk, and makes its file.
+    fn disk(&mut self, number: usize, disk: &VirtualDisk, place: &Path) -> Result<(), LabError> {
+        let path = place.join(format!("disk{number}"));
+        File::create(&path)?.set_len(disk.size.get())?;
         if disk.is_formatted {
-            format(&directory.join(&name))?;
+            format(&path)?;
         }
         let speed = disk.speed.map_or_else(String::new, |speed| {
             let speed = speed.get();
             format!(",throttling.bps-read={speed},throttling.bps-write={speed}")
         });
-        let path = at(&name);
-        add(&[
+        let path = comma_escaped(&path);
+        self.option(
             "-drive",
-            &format!("file={path},format=raw,if=none,id=d{number},cache=unsafe{speed}"),
-        ]);
-        add(&["-device", &format!("virtio-blk-pci,drive=d{number}")]);
+            format!("file={path},format=raw,if=none,id=d{number},cache=unsafe{speed}"),
+        )
+        .option("-device", format!("virtio-blk-pci,drive=d{number}"));
+        Ok(())
     }
-    if machine.nodes > 1 {
-        let size = ram / u64::from(machine.nodes);
-        for node in 0..machine.nodes {
-            add(&[
+
+    /// Adds NUMA nodes of equal size with a CPU each, 21 apart.
+    fn nodes(&mut self, nodes: u32, ram_mib: u64) {
+        let size = ram_mib / u64::from(nodes);
+        for node in 0..nodes {
+            self.option(
                 "-object",
-                &format!("memory-backend-ram,id=m{node},size={size}M"),
-            ]);
-            add(&[
+                format!("memory-backend-ram,id=m{node},size={size}M"),
+            )
+            .option(
                 "-numa",
-                &format!("node,nodeid={node},cpus={node},memdev=m{node}"),
-            ]);
+                format!("node,nodeid={node},cpus={node},memdev=m{node}"),
+            );
         }
-        add(&["-numa", "dist,src=0,dst=1,val=21"]);
+        for (one, other) in (0..nodes).flat_map(|one| (one + 1..nodes).map(move |to| (one, to))) {
+            self.option("-numa", format!("dist,src={one},dst={other},val=21"));
+        }
     }
-    Ok(all)
+}
+
+/// A path as a value of a QEMU option, where a comma ends a value unless it is doubled.
+fn comma_escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }

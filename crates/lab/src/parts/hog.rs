@@ -4,7 +4,12 @@ use std::time::{Duration, Instant};
 
 use units::{Bytes, Span};
 
-use super::{Deadline, PAGE};
+use super::noise::Noise;
+use super::{Deadline, PAGE, len};
+use crate::sys::MappedPages;
+
+/// Bytes of a huge page on x86.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// What pages hold: it decides how well zram compresses them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,89 +34,69 @@ pub struct Hog {
     pub time: Option<Span>,
     /// What pages hold.
     pub content: Content,
+    /// How much of each 2 MiB is used; `None`: all. What is not used is reserved only, but for huge pages.
+    pub of_each_huge_page: Option<Bytes>,
 }
 
 impl Hog {
-    /// Holds the memory until the time is over.
+    /// Holds the memory until the time is over; reports when it has it.
     ///
     /// # Errors
     /// Where there is no address space for it.
-    pub fn run(&self) -> std::io::Result<()> {
+    pub fn run(&self, has_it: impl FnOnce()) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"hog");
         let deadline = Deadline::after(self.time);
-        let len = usize::try_from(self.size.get()).map_err(std::io::Error::other)?;
-        let mut memory = Vec::new();
-        memory
-            .try_reserve_exact(len)
-            .map_err(std::io::Error::other)?;
+        let pages = self.pages()?;
+        let mut memory = MappedPages::private(len(self.size)?)?;
         let mut noise = Noise::new(u64::from(std::process::id()));
-        let mut page = vec![0; PAGE];
-        page[0] = 1;
         // Reserved pages are not there until they are written.
-        self.paced(len, self.fill.unwrap_or_default(), deadline, |_| {
-            if self.content == Content::Random {
-                page = noise.page();
-            }
-            memory.extend_from_slice(page.get(..PAGE.min(len - memory.len())).unwrap_or_default());
-        });
-        let filled = memory.len();
+        paced(
+            &pages,
+            self.fill.unwrap_or_default(),
+            deadline,
+            |at| match self.content {
+                Content::Zero => memory.write(at, 1),
+                Content::Random => memory.fill(at, &noise.page()),
+            },
+        );
+        has_it();
+        let Some(touch) = self.touch else {
+            deadline.wait();
+            return Ok(());
+        };
         while !deadline.is_over() {
-            let Some(touch) = self.touch else {
-                deadline.sleep(Duration::from_secs(1));
-                continue;
-            };
-            self.paced(filled, touch, deadline, |at| {
-                if let Some(byte) = memory.get_mut(at) {
-                    *byte = std::hint::black_box(byte.wrapping_add(1));
-                }
+            paced(&pages, touch, deadline, |at| {
+                memory.write(at, memory.read(at).wrapping_add(1));
             });
         }
-        drop(std::hint::black_box(memory));
         Ok(())
     }
 
-    /// Visits each page, evenly over a time.
-    fn paced(&self, len: usize, time: Span, deadline: Deadline, mut visit: impl FnMut(usize)) {
-        /// Pages from rest to rest.
-        const BATCH: usize = 256;
-        let pages = len.div_ceil(PAGE);
-        let begun = Instant::now();
-        for page in 0..pages {
-            visit(page * PAGE);
-            if page % BATCH == BATCH - 1 {
-                if deadline.is_over() {
-                    return;
-                }
-                #[allow(clippy::cast_precision_loss)] // pages of one process
-                let due = Duration::from_secs_f64(time.as_secs_f64())
-                    .mul_f64((page + 1) as f64 / pages as f64);
-                deadline.sleep(due.saturating_sub(begun.elapsed()));
-            }
-        }
-        let rest = Duration::from_secs_f64(time.as_secs_f64()).saturating_sub(begun.elapsed());
-        deadline.sleep(rest);
+    /// The places of the whole pages that are used.
+    fn pages(&self) -> std::io::Result<Vec<usize>> {
+        let used = self.of_each_huge_page.map_or(Ok(HUGE_PAGE), len)?;
+        let places = (0..len(self.size)? / PAGE).map(|page| page * PAGE);
+        Ok(places.filter(|at| at % HUGE_PAGE < used).collect())
     }
 }
 
-/// Numbers that no compressor makes smaller: xorshift64* (Vigna, 2016).
-#[derive(Debug)]
-pub(super) struct Noise(u64);
-
-impl Noise {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+/// Visits each page, evenly over a time.
+fn paced(pages: &[usize], time: Span, deadline: Deadline, mut visit: impl FnMut(usize)) {
+    /// Pages from rest to rest.
+    const BATCH: usize = 256;
+    let begun = Instant::now();
+    for (number, at) in pages.iter().enumerate() {
+        visit(*at);
+        if number % BATCH == BATCH - 1 {
+            if deadline.is_over() {
+                return;
+            }
+            #[allow(clippy::cast_precision_loss)] // pages of one process
+            let due: Duration = time
+                .as_duration()
+                .mul_f64((number + 1) as f64 / pages.len() as f64);
+            deadline.sleep(due.saturating_sub(begun.elapsed()));
+        }
     }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(super) fn page(&mut self) -> Vec<u8> {
-        (0..PAGE / 8)
-            .flat_map(|_| self.next().to_ne_bytes())
-            .collect()
-    }
+    deadline.sleep(time.as_duration().saturating_sub(begun.elapsed()));
 }

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use units::{Bytes, Span};
 
-use super::hog::Noise;
-use super::{Deadline, PAGE};
+use super::hog::Content;
+use super::noise::Noise;
+use super::{Deadline, PAGE, len};
 use crate::sys::MappedPages;
 
 /// Writes data once, then moves a window through it, and reads pages of a mapped file all the while. The file is needed
@@ -19,6 +21,8 @@ pub struct MapPart {
     pub file_size: Bytes,
     /// Shared data beside it, larger than the file.
     pub data_size: Bytes,
+    /// What the data hold.
+    pub content: Content,
     /// Windows.
     pub iterations: u32,
     /// How long at most.
@@ -26,16 +30,15 @@ pub struct MapPart {
 }
 
 impl MapPart {
-    /// Works; reports how many windows are done, in tenths.
+    /// Works; reports how many windows are done, in tenths, and the seconds since it began.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn run(&self, mut done: impl FnMut(f64)) -> std::io::Result<()> {
+    pub fn run(&self, mut done: impl FnMut(f64, f64)) -> std::io::Result<()> {
         /// Reports of a window.
         const PARTS: usize = 10;
         let _ = rustix::thread::set_name(c"swapdemo");
-        let deadline = Deadline::after(self.time);
-        let len = |size: Bytes| usize::try_from(size.get()).map_err(std::io::Error::other);
+        let (deadline, begun) = (Deadline::after(self.time), Instant::now());
         let (file_len, data_len) = (len(self.file_size)?, len(self.data_size)?);
         if file_len < PAGE * PARTS || data_len <= file_len {
             return Err(std::io::Error::other(
@@ -44,30 +47,35 @@ impl MapPart {
         }
         let library = MappedPages::of_file(&File::open(&self.file)?, file_len)?;
         let mut data = MappedPages::shared(data_len)?;
+        let mut noise = Noise::new(256);
         for at in (0..data_len).step_by(PAGE) {
-            data.write(at, 1);
+            match self.content {
+                Content::Zero => data.write(at, 1),
+                Content::Random => data.fill(at, &noise.page()),
+            }
             if at % (1024 * PAGE) == 0 && deadline.is_over() {
                 return Ok(());
             }
         }
-        let mut noise = Noise::new(256);
         let pages = file_len / PAGE;
         let step = (data_len - file_len) / PAGE / self.iterations.max(1) as usize;
         for iteration in 0..self.iterations {
             for page in 0..pages {
-                let random = usize::try_from(noise.next() % pages as u64).unwrap_or_default();
-                std::hint::black_box(library.read(random * PAGE));
+                std::hint::black_box(library.read(noise.below(pages) * PAGE));
                 std::hint::black_box(data.read((iteration as usize * step + page) * PAGE));
                 if page % (pages / PARTS) == 0 {
                     #[allow(clippy::cast_precision_loss)] // ten
-                    done(f64::from(iteration) + page as f64 / pages as f64);
+                    done(
+                        f64::from(iteration) + page as f64 / pages as f64,
+                        begun.elapsed().as_secs_f64(),
+                    );
                 }
                 if page % 64 == 0 && deadline.is_over() {
                     return Ok(());
                 }
             }
         }
-        done(f64::from(self.iterations));
+        done(f64::from(self.iterations), begun.elapsed().as_secs_f64());
         Ok(())
     }
 }

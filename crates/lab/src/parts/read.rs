@@ -8,16 +8,21 @@ use std::time::Instant;
 use units::Span;
 
 use super::Deadline;
+use super::archive::files;
 
-/// Reads all files of a directory, pass by pass.
+/// Reads a file, or all files of a directory, pass by pass.
 #[derive(Debug, Clone)]
 pub struct ReadPart {
-    /// The directory.
-    pub directory: PathBuf,
+    /// What is read.
+    pub source: PathBuf,
     /// How often; `None`: until the time is over.
     pub passes: Option<u32>,
     /// How long at most.
     pub time: Option<Span>,
+    /// Whether bytes are copied to the reader, as `read` does; else they are only made present, as `sendfile` does.
+    pub is_copied: bool,
+    /// Rest between two passes; `None`: none.
+    pub rest: Option<Span>,
     /// The CPU that it runs on, and so its NUMA node; `None`: any.
     pub cpu: Option<u32>,
 }
@@ -36,11 +41,8 @@ impl ReadPart {
         }
         let deadline = Deadline::after(self.time);
         let mut buffer = vec![0; 256 << 10];
-        let mut paths: Vec<PathBuf> = std::fs::read_dir(&self.directory)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_file())
-            .collect();
-        paths.sort();
+        let null = File::options().write(true).open("/dev/null")?;
+        let paths = files(&self.source)?;
         let mut pass = 0;
         while self.passes.is_none_or(|passes| pass < passes) {
             let begun = Instant::now();
@@ -48,7 +50,11 @@ impl ReadPart {
             for path in &paths {
                 let mut file = File::open(path)?;
                 loop {
-                    let len = file.read(&mut buffer)?;
+                    let len = if self.is_copied {
+                        file.read(&mut buffer)?
+                    } else {
+                        rustix::fs::sendfile(&null, &file, None, buffer.len())?
+                    };
                     if len == 0 {
                         break;
                     }
@@ -59,6 +65,7 @@ impl ReadPart {
                 }
             }
             each(begun.elapsed().as_secs_f64(), bytes);
+            deadline.sleep(self.rest.unwrap_or_default().as_duration());
             pass += 1;
         }
         Ok(())

@@ -1,73 +1,66 @@
 //! A service that outgrows its limit on a host with memory to spare.
 
-use units::{Bytes, Span};
+use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
+use units::Span;
 
 use crate::guest::Guest;
 use crate::host::machine::Machine;
-use crate::scenario::{Arm, ArmOutcomes, Claim, Scenario, percent, plain};
+use crate::outcome::{ArmOutcomes, Claim, percent, plain};
+use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-oom",
     shows: "The kernel kills a service at its memory.max although the host has memory left.",
-    article: "",
-    time: Span::from_secs(20),
-    machine: || Machine {
-        ram: Bytes::from_mib(768),
-        cpus: 2,
-        nodes: 1,
-        disks: Vec::new(),
-    },
+    machine: || Machine::with_mib(768),
+    time: Span::from_secs(25),
+    settings: &[ScenarioSetting {
+        name: "limit_mib",
+        default: 96.0,
+        range: (48.0, 250.0),
+        about: "memory.max of the cgroup in MiB",
+    }],
     arms: &[Arm {
         name: "limit",
         settings: &[],
         finds: &["oom-cgroup"],
         may_find: &["cgroup-cache-starved"],
     }],
+    variants: &[&[("limit_mib", 64.0)], &[("limit_mib", 180.0)]],
     play,
     claims,
+    figures: &[
+        ScenarioFigure::Chart("cgroups"),
+        ScenarioFigure::Chart("where"),
+    ],
+    ..Scenario::NOTHING
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
-    let app = guest.cgroup("app", &[("memory.max", "96M")])?;
-    guest.sleep(2.0);
+    let limit = format!("{:.0}M", guest.setting("limit_mib")?);
+    let app = guest.cgroup("app", &[("memory.max", &limit)])?;
+    guest.sleep(3.0);
+    let kills = guest.host(OOM_KILLS)?;
     for attempt in 1..=2 {
         guest.phase(format!(
-            "a program grows to 300 MiB in a cgroup of 96 MiB, attempt {attempt}"
+            "a program grows to 300 MiB in a cgroup of {limit}, attempt {attempt}"
         ));
-        guest
-            .start(&[
-                "hog", "300M", "--fill", "6s", "--for", "30s", "--join", &app,
-            ])?
-            .wait();
+        let hog = [
+            "hog", "300M", "--fill", "6s", "--for", "30s", "--join", &app,
+        ];
+        guest.start(&hog)?.wait();
         guest.sleep(2.0);
     }
-    guest.measured(
-        "kills",
-        guest.cgroup_field(&app, "memory.events", "oom_kill"),
-    );
-    let (available, total) = (
-        guest.meminfo_bytes("MemAvailable"),
-        guest.meminfo_bytes("MemTotal"),
-    );
+    let kills = guest.host(OOM_KILLS)? - kills;
+    guest.measured("kills", kills);
+    let (available, total) = (guest.host(MEM_AVAILABLE)?, guest.host(MEM_TOTAL)?);
     guest.measured("available_share", available / total);
     Ok(())
 }
 
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+    let of = |name| outcomes.measured("limit", name);
     vec![
-        Claim::at_least(
-            "kills in the cgroup",
-            "",
-            outcomes.measured("limit", "kills"),
-            1.0,
-            plain,
-        ),
-        Claim::at_least(
-            "available on the host",
-            "",
-            outcomes.measured("limit", "available_share"),
-            0.3,
-            percent,
-        ),
+        Claim::of("OOM kills in the cgroup", of("kills"), plain).at_least(1.0),
+        Claim::of("available on the host", of("available_share"), percent).at_least(0.3),
     ]
 }

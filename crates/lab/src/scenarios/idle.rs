@@ -1,34 +1,33 @@
 //! A machine that does nothing: nothing may be found.
 
-use units::{Bytes, Span};
+use units::Span;
 
 use crate::guest::Guest;
-use crate::host::machine::Machine;
-use crate::scenario::{Arm, Scenario};
+use crate::scenario::{Arm, Scenario, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "idle",
-    shows: "A machine that does nothing, as a control.",
-    article: "",
-    time: Span::from_secs(12),
-    machine: || Machine {
-        ram: Bytes::from_mib(512),
-        cpus: 2,
-        nodes: 1,
-        disks: Vec::new(),
-    },
+    shows: "Nothing happens, and nothing is found.",
+    time: Span::from_secs(25),
+    settings: &[ScenarioSetting {
+        name: "seconds",
+        default: 15.0,
+        range: (5.0, 7200.0),
+        about: "how long",
+    }],
     arms: &[Arm {
         name: "idle",
         settings: &[],
         finds: &[],
         may_find: &[],
     }],
+    variants: &[&[("seconds", 30.0)], &[("seconds", 60.0)]],
     play,
-    claims: |_| Vec::new(),
+    ..Scenario::NOTHING
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
-    guest.phase("nothing happens for 10 s");
-    guest.sleep(10.0);
+    guest.phase("nothing happens");
+    guest.sleep(guest.setting("seconds")?);
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use units::{Bytes, Span};
 
+use super::AnswerFormat;
 use super::typed::{size, span};
 
 /// Make memory pathologies in a throwaway virtual machine, and check what memtide finds in them
@@ -28,14 +29,30 @@ pub(crate) enum LabCommand {
     List,
     /// Play a scenario and compare with the article
     Run(LabRunArgs),
+    /// Start the machine with a prompt and memtide, to try things
+    Shell(LabShellArgs),
+    /// Play scenarios and keep a labelled capture of each arm
+    Corpus(LabCorpusArgs),
+    /// Score check on labelled captures: those of a directory, or made now
+    Score(LabScoreArgs),
     /// Hold memory
     Hog(HogArgs),
     /// Write files through the page cache
     Write(WriteArgs),
-    /// Read the files of a directory again and again
+    /// Read files again and again
     Read(ReadArgs),
     /// Move through data and read a mapped file all the while
     Map(MapArgs),
+    /// Map a shared segment into many processes
+    Share(ShareArgs),
+    /// Hold data, fork, and write to them meanwhile
+    Fork(ForkArgs),
+    /// Free most of a heap, but some of each page
+    Fragment(FragmentArgs),
+    /// Look up names that do not exist
+    Lookup(LookupArgs),
+    /// Write files into one, compressed or not
+    Archive(ArchiveArgs),
 }
 
 #[derive(Debug, Args)]
@@ -50,16 +67,92 @@ pub(crate) struct LabRunArgs {
     pub(crate) ram: Option<Bytes>,
     /// A setting of the scenario
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
-    /// Kernel image to boot; its modules are beside it or in /lib/modules
-    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Vec<(String, f64)>,
+    /// Kernel to boot: an image with its modules beside it or in /lib/modules, or the version of one that was fetched, as 6.12
+    #[arg(long, value_name = "FILE|VERSION")]
     pub(crate) kernel: Option<PathBuf>,
-    /// Keep captures and the page in this directory
+    /// The directory of the pages; lab-NAME if there is none
     #[arg(long = "out", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Keep the captures there, too
+    #[arg(long)]
+    pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
+    /// The memory controller of cgroup v1 instead of v2
+    #[arg(long)]
+    pub(crate) cgroup_v1: bool,
+    /// Switch the kernel's multi-generational LRU on or off
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub(crate) mglru: Option<bool>,
     /// How long an arm may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
     pub(crate) timeout: Span,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabShellArgs {
+    /// RAM of the machine
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "512M")]
+    pub(crate) ram: Bytes,
+    /// An empty disk of this size: /dev/vda, /dev/vdb, …
+    #[arg(long = "disk", value_name = "SIZE", value_parser = size)]
+    pub(crate) disks: Vec<Bytes>,
+    /// NUMA nodes
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) nodes: u32,
+    /// Kernel to boot, as for lab run
+    #[arg(long, value_name = "FILE|VERSION")]
+    pub(crate) kernel: Option<PathBuf>,
+}
+
+/// Which captures are made.
+#[derive(Debug, Args)]
+pub(crate) struct CorpusArgs {
+    /// A scenario; may be repeated; all if there is none
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub(crate) scenarios: Vec<String>,
+    /// Kernel to boot, as for lab run; may be repeated
+    #[arg(long = "kernel", value_name = "FILE|VERSION")]
+    pub(crate) kernels: Vec<PathBuf>,
+    /// Settings of each scenario: its own, then up to two others
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) variants: usize,
+    /// Seeds of the scenario neighbours
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) seeds: u32,
+    /// How long an arm may take
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
+    pub(crate) timeout: Span,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabCorpusArgs {
+    /// The directory of captures; those that it has are kept
+    #[arg(long = "out", value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) corpus: CorpusArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabScoreArgs {
+    /// Directories of labelled cases; none: captures are made now
+    #[arg(value_name = "DIR")]
+    pub(crate) directories: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) corpus: CorpusArgs,
+    /// Write the matrix as a page
+    #[arg(short = 'o', long = "output", value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exit with 2 below this precision
+    #[arg(long, value_name = "SHARE", default_value_t = 0.97)]
+    pub(crate) min_precision: f64,
+    /// Exit with 2 below this recall
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub(crate) min_recall: f64,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }
 
 /// What every part of a workload takes.
@@ -98,8 +191,19 @@ pub(crate) struct HogArgs {
     /// What pages hold
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
+    /// Use only so much of every 2 MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) of_each_huge_page: Option<Bytes>,
     #[command(flatten)]
     pub(crate) part: PartOfLabArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WriteContent {
+    /// Noise, which does not compress
+    Random,
+    /// Lines of a log, of which gzip makes a tenth
+    Log,
 }
 
 #[derive(Debug, Args)]
@@ -112,20 +216,32 @@ pub(crate) struct WriteArgs {
     /// How many files
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) files: u32,
+    /// What files hold
+    #[arg(long, value_enum, default_value_t = WriteContent::Random)]
+    pub(crate) content: WriteContent,
+    /// Wait for the disk after each MiB
+    #[arg(long)]
+    pub(crate) synced: bool,
     #[command(flatten)]
     pub(crate) part: PartOfLabArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArgs {
-    /// The directory
-    pub(crate) directory: PathBuf,
+    /// A file, or a directory of files
+    pub(crate) source: PathBuf,
     /// How often
     #[arg(long, value_name = "COUNT")]
     pub(crate) passes: Option<u32>,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span, required_unless_present = "passes")]
     pub(crate) time: Option<Span>,
+    /// Make files present in the page cache without copying them out of it
+    #[arg(long)]
+    pub(crate) no_copy: bool,
+    /// Rest between two passes
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) rest: Option<Span>,
     /// Run on this CPU only
     #[arg(long, value_name = "NUMBER")]
     pub(crate) cpu: Option<u32>,
@@ -143,6 +259,9 @@ pub(crate) struct MapArgs {
     /// Data beside it
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) data: Bytes,
+    /// What the data hold
+    #[arg(long, value_enum, default_value_t = HogContent::Zero)]
+    pub(crate) content: HogContent,
     /// Steps through the data
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) iterations: u32,
@@ -153,9 +272,91 @@ pub(crate) struct MapArgs {
     pub(crate) part: PartOfLabArgs,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected KEY=VALUE".to_owned()),
+#[derive(Debug, Args)]
+pub(crate) struct ShareArgs {
+    /// Size of the segment
+    #[arg(value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Bytes,
+    /// How many processes map and read it
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) processes: u32,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub(crate) time: Option<Span>,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Size of the data
+    #[arg(value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Bytes,
+    /// How much is written to random pages a second
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) write: Bytes,
+    /// How long the child lives
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) save: Span,
+    /// How long it works before the fork, and again after the child's end
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub(crate) time: Span,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FragmentArgs {
+    /// Size of all objects at first
+    #[arg(value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Bytes,
+    /// One object of so many stays
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) keep_one_of: u32,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub(crate) time: Option<Span>,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LookupArgs {
+    /// The directory
+    pub(crate) directory: PathBuf,
+    /// How many names
+    pub(crate) names: u32,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArchiveArgs {
+    /// A file, or a directory of files
+    pub(crate) source: PathBuf,
+    /// The file that is written
+    pub(crate) output: PathBuf,
+    /// Compress it with gzip
+    #[arg(long)]
+    pub(crate) gzip: bool,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
+}
+
+fn setting(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or("expected KEY=VALUE")?;
+    let number = value.parse::<f64>().ok().filter(|value| value.is_finite());
+    let number = number.ok_or_else(|| format!("`{value}` is no number"))?;
+    Ok((name.to_owned(), number))
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected on or off".to_owned()),
     }
 }

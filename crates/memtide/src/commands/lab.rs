@@ -1,9 +1,11 @@
 //! `memtide lab`: scenarios in a virtual machine, and parts of workloads alone.
 
+mod list;
 mod parts;
+mod progress;
 mod run;
-
-use lab::scenarios;
+mod score;
+mod shell;
 
 use crate::cli::{LabArgs, LabCommand};
 use crate::exit::Exit;
@@ -11,30 +13,19 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &LabArgs, output: &Output) -> anyhow::Result<Exit> {
     match &args.command {
-        LabCommand::List => list(output),
+        LabCommand::List => list::list(output),
         LabCommand::Run(args) => run::run(args, output),
-        LabCommand::Hog(args) => parts::hog(args),
+        LabCommand::Shell(args) => shell::shell(args),
+        LabCommand::Corpus(args) => score::corpus(args, output),
+        LabCommand::Score(args) => score::score(args, output),
+        LabCommand::Hog(args) => parts::hog(args, output),
         LabCommand::Write(args) => parts::write(args, output),
         LabCommand::Read(args) => parts::read(args, output),
         LabCommand::Map(args) => parts::map(args, output),
+        LabCommand::Share(args) => parts::share(args, output),
+        LabCommand::Fork(args) => parts::fork(args, output),
+        LabCommand::Fragment(args) => parts::fragment(args, output),
+        LabCommand::Lookup(args) => parts::lookup(args, output),
+        LabCommand::Archive(args) => parts::archive(args, output),
     }
-}
-
-fn list(output: &Output) -> anyhow::Result<Exit> {
-    let mut text = format!(
-        "{:<16}{:<9}{:<8}{:<11}shows\n",
-        "scenario", "RAM", "time", "article"
-    );
-    for scenario in scenarios::ALL {
-        let ram = (scenario.machine)().ram;
-        let arms = u32::try_from(scenario.arms.len()).unwrap_or(1);
-        let time = scenario.time.times(f64::from(arms));
-        let (ram, time) = (ram.to_string(), time.to_string());
-        text.push_str(&format!(
-            "{:<16}{ram:<9}{time:<8}{:<11}{}\n",
-            scenario.name, scenario.article, scenario.shows
-        ));
-    }
-    output.print(&text)?;
-    Ok(Exit::Ok)
 }

@@ -28,9 +28,12 @@ fn a_kill_in_a_cgroup_is_made_and_found() {
     assert!(fetched.unwrap().success(), "scripts/kernel.sh failed");
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().to_str().unwrap();
-    let (code, out, progress) = memtide(&["lab", "run", "cgroup-oom", "--out", kept]);
+    let (code, out, progress) = memtide(&["lab", "run", "cgroup-oom", "--keep", "--out", kept]);
     assert_eq!(code, Some(0), "{out}{progress}");
-    assert!(out.contains("check found oom-cgroup"), "{out}");
+    assert!(out.contains("limit                   oom-cgroup"), "{out}");
+    for name in ["report.html", "limit.html", "figure-1-limit.svg"] {
+        assert!(directory.path().join(name).is_file(), "{name}");
+    }
     assert!(progress.contains("ready"), "{progress}");
     // What is kept is an ordinary capture.
     let capture = directory.path().join("limit.jsonl");
@@ -43,7 +46,7 @@ fn what_cannot_be_played_says_why() {
     let (code, _, error) = memtide(&["lab", "run", "nosuch"]);
     assert_eq!(code, Some(3));
     assert!(
-        error.contains("there is no scenario `nosuch`; there are write-plateau"),
+        error.contains("there is no scenario `nosuch`; there are hogs, write-plateau"),
         "{error}"
     );
     let (code, _, error) = memtide(&["lab", "run", "swapdemo", "--variant", "x"]);
@@ -82,7 +85,7 @@ fn parts_work_alone() {
         "2",
     ]);
     assert_eq!(code, Some(0));
-    assert!(out.ends_with("2.0 of 2 steps\n"), "{out}");
+    assert!(out.contains("2.0 of 2 steps after"), "{out}");
     let (code, _, _) = memtide(&["lab", "hog", "4M", "--content", "random", "--for", "100ms"]);
     assert_eq!(code, Some(0));
 }

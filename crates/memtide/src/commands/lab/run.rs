@@ -1,117 +1,105 @@
-//! `memtide lab run`: plays a scenario and compares with the article.
+//! `memtide lab run`: plays a scenario, compares with the article, and draws it.
 
-use anyhow::bail;
-use lab::{ArmOutcomes, Claim, GuestMessage, LabError, RunOptions, RunStep, Scenario, scenarios};
+use std::path::{Path, PathBuf};
 
-use crate::cli::LabRunArgs;
+use answers::PageSource;
+use anyhow::Context;
+use diagnose::headroom::Question;
+use lab::{ArmOutcomes, LabError, RunOptions, scenarios};
+use report::model::lab::LabReport;
+use timeline::TimeRange;
+
+use super::progress::RunWatcher;
+use crate::cli::{Format, LabRunArgs};
+use crate::commands::export::OutputTarget;
+use crate::commands::page;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output::Output;
 
 pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
-    let Some(scenario) = scenarios::by_name(&args.name) else {
-        let names: Vec<&str> = scenarios::ALL
-            .iter()
-            .map(|scenario| scenario.name)
-            .collect();
-        bail!(
-            "there is no scenario `{}`; there are {}",
-            args.name,
-            names.join(", ")
-        );
-    };
-    if let Some(arm) = &args.variant
-        && scenario.arms.iter().all(|known| known.name != arm)
-    {
-        let names: Vec<&str> = scenario.arms.iter().map(|arm| arm.name).collect();
-        bail!(
-            "{} has no arm `{arm}`; it has {}",
-            scenario.name,
-            names.join(", ")
-        );
-    }
+    let scenario = scenarios::named(&args.name)?;
+    let directory = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("lab-{}", scenario.name)));
     let options = RunOptions {
         kernel: args.kernel.clone(),
         ram: args.ram,
         variant: args.variant.clone(),
         settings: args.settings.iter().cloned().collect(),
+        is_cgroup_v1: args.cgroup_v1,
+        mglru: args.mglru,
         timeout: args.timeout,
-        output: args.output.clone(),
+        output: args.keep.then(|| directory.clone()),
         ..RunOptions::default()
     };
     let is_interrupted = interrupt::listen();
+    let mut watcher = RunWatcher::new(output);
     let outcomes = lab::run(scenario, &options, &mut |step| {
-        show(&step, output);
+        watcher.step(&step);
         if is_interrupted() {
             Err(LabError::Interrupted)
         } else {
             Ok(())
         }
-    })?;
-    let claims = (scenario.claims)(&outcomes);
-    let (text, holds) = table(scenario, &outcomes, &claims);
-    output.print(&text)?;
-    Ok(if holds { Exit::Ok } else { Exit::Critical })
+    });
+    watcher.finish();
+    let outcomes = outcomes?;
+    let mut report = lab::answer(scenario, &outcomes);
+    write(&mut report, &outcomes, &directory, args.keep, output)?;
+    match args.answer.get() {
+        Format::Json => output.print(&report::model::json(&report)?)?,
+        Format::Text => output.print(&report::text::lab(&report, &output.screen()))?,
+    }
+    output.note(&format!("{}", directory.join("report.html").display()));
+    Ok(if report.holds {
+        Exit::Ok
+    } else {
+        Exit::Critical
+    })
 }
 
-fn show(step: &RunStep<'_>, output: &Output) {
-    match step {
-        RunStep::Booting { arm, kernel } => output.note(&format!("{arm}: Linux {kernel} boots")),
-        RunStep::Message { at_s, message } => match message {
-            GuestMessage::Phase { text, .. } => output.note(&format!("{at_s:6.1} s  {text}")),
-            GuestMessage::Ready { boot_s } => output.note(&format!(
-                "{at_s:6.1} s  ready, {boot_s:.1} s after the kernel began"
-            )),
-            _ => {}
-        },
-        RunStep::Waiting | RunStep::Done { .. } => {}
-    }
-}
-
-/// What the article says, what came of it, and what `check` found; and whether all of it holds.
-fn table(scenario: &Scenario, outcomes: &ArmOutcomes, claims: &[Claim]) -> (String, bool) {
-    let mut holds = claims.iter().all(|claim| claim.holds != Some(false));
-    let mut text = format!("{}: {}\n\n", scenario.name, scenario.shows);
-    if !claims.is_empty() {
-        text.push_str(&format!(
-            "{:<52}{:>16}{:>12}  holds\n",
-            "", "article", "ours"
-        ));
-    }
-    for claim in claims {
-        let holds = match claim.holds {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "–",
+/// Writes the page of all arms, and a page of each.
+fn write(
+    report: &mut LabReport,
+    outcomes: &ArmOutcomes,
+    directory: &Path,
+    is_kept: bool,
+    output: &Output,
+) -> anyhow::Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    for (arm, outcome) in report.arms.iter_mut().zip(&outcomes.arms) {
+        let of = PageSource {
+            source: &outcome.source,
+            path: &outcome.capture,
+            range: TimeRange::default(),
         };
-        text.push_str(&format!(
-            "{:<52}{:>16}{:>12}  {holds}\n",
-            claim.what, claim.article, claim.ours
-        ));
+        let question = Question::default();
+        let mut drawn = page::checked(answers::page(of, &question), output);
+        drawn.title = Some(format!("{} · {}", report.scenario, arm.name));
+        let name = format!("{}.html", arm.name);
+        let html = report::html::report(&drawn, &output.screen());
+        put(&directory.join(&name), &html)?;
+        arm.page = Some(name);
+        arm.capture = is_kept.then(|| format!("{}.jsonl", arm.name));
     }
-    for (name, outcome) in &outcomes.arms {
-        let arm = scenario.arms.iter().find(|arm| arm.name == *name);
-        let found: Vec<&str> = outcome
-            .report
-            .findings
-            .iter()
-            .map(|finding| finding.id.as_str())
-            .collect();
-        let missed = arm.map_or_else(Vec::new, |arm| arm.missed(&outcome.report));
-        let wrong = arm.map_or_else(Vec::new, |arm| arm.wrong(&outcome.report));
-        let found = if found.is_empty() {
-            "nothing".to_owned()
-        } else {
-            found.join(", ")
-        };
-        text.push_str(&format!("\n{name}: check found {found}"));
-        for (ids, what) in [(&missed, "missed"), (&wrong, "wrong")] {
-            if !ids.is_empty() {
-                holds = false;
-                text.push_str(&format!("; {what}: {}", ids.join(", ")));
-            }
+    for (number, figure) in (1..).zip(&report.figures) {
+        for panel in &figure.panels {
+            let name = format!("figure-{number}-{}.svg", panel.arm);
+            put(
+                &directory.join(name),
+                &report::html::lab_panel(figure, panel),
+            )?;
         }
     }
-    text.push('\n');
-    (text, holds)
+    put(&directory.join("report.html"), &report::html::lab(report))
+}
+
+/// Writes a file of a run anew: it is complete, or as it was.
+fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+    OutputTarget::new(path, true)?
+        .write(|out| out.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,0 +1,169 @@
+//! What came of a scenario, as a value of the report's model.
+
+use chart::{Chart, ChartKind, ChartUnit, Colour};
+use diagnose::Evidence;
+use report::model::lab::{
+    LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding, LabPanel,
+    LabReport, LabUnit,
+};
+
+use crate::outcome::{ArmOutcome, ArmOutcomes};
+use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
+
+/// What came of a scenario: its claims, its arms and its figures.
+pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
+    let claims: Vec<LabClaim> = (scenario.claims)(outcomes)
+        .into_iter()
+        .map(|claim| LabClaim {
+            what: claim.what,
+            article: claim.article,
+            ours: claim.ours,
+            holds: claim.holds,
+        })
+        .collect();
+    let arms: Vec<LabArm> = outcomes.arms.iter().map(arm).collect();
+    let is_found = |arm: &LabArm| arm.missed.is_empty() && arm.wrong.is_empty();
+    let first = outcomes.arms.first();
+    LabReport {
+        schema: LAB_SCHEMA,
+        scenario: scenario.name.to_owned(),
+        shows: scenario.shows.to_owned(),
+        article: scenario.article.to_owned(),
+        kernel: first.map_or_else(String::new, |arm| arm.kernel.clone()),
+        accelerator: first.map_or("", |arm| arm.accelerator.name()).to_owned(),
+        ram_bytes: first.map_or(0, |arm| arm.ram.get()),
+        holds: arms.iter().all(is_found) && claims.iter().all(|claim| claim.holds != Some(false)),
+        claims,
+        arms,
+        figures: figures(scenario, outcomes),
+    }
+}
+
+fn arm(outcome: &ArmOutcome) -> LabArm {
+    let found = outcome.report.findings.iter().map(|finding| LabFinding {
+        id: finding.id.clone(),
+        title: finding.title.clone(),
+        severity: finding.severity,
+    });
+    let owned = |ids: Vec<&str>| ids.into_iter().map(str::to_owned).collect();
+    LabArm {
+        name: outcome.arm.to_owned(),
+        settings: outcome.settings.clone(),
+        verdict: outcome.report.verdict,
+        headline: outcome.report.headline.clone(),
+        found: found.collect(),
+        missed: owned(outcome.missed()),
+        wrong: owned(outcome.wrong()),
+        measured: outcome.measured.clone(),
+        capture: None,
+        page: None,
+    }
+}
+
+fn figures(scenario: &Scenario, outcomes: &ArmOutcomes) -> Vec<LabFigure> {
+    let figures = scenario.figures.iter().map(|figure| match figure {
+        ScenarioFigure::Chart(id) => charted(id, outcomes),
+        ScenarioFigure::Measured(figure) => Some(measured(figure, outcomes)),
+    });
+    let has_points = |figure: &LabFigure| {
+        let mut curves = figure.panels.iter().flat_map(|panel| &panel.curves);
+        curves.any(|curve| !curve.points.is_empty())
+    };
+    figures.flatten().filter(has_points).collect()
+}
+
+/// A chart of the report's page, of every arm; `None` if no arm has it.
+fn charted(id: &str, outcomes: &ArmOutcomes) -> Option<LabFigure> {
+    let mut figure: Option<LabFigure> = None;
+    for outcome in &outcomes.arms {
+        let cx = Evidence::new(&outcome.source.timeline, &outcome.source.facts);
+        let charts = chart::charts(&cx);
+        let Some(chart) = charts.iter().find(|chart| chart.id == id) else {
+            continue;
+        };
+        let panel = LabPanel {
+            arm: outcome.arm.to_owned(),
+            curves: curves(chart, &cx),
+        };
+        figure
+            .get_or_insert_with(|| LabFigure {
+                title: chart.title.clone(),
+                help: chart.help.to_owned(),
+                x: "s".to_owned(),
+                unit: unit(chart.unit),
+                kind: match chart.kind {
+                    ChartKind::Stack => LabFigureKind::Stack,
+                    ChartKind::Lines | ChartKind::Mirror => LabFigureKind::Lines,
+                },
+                panels: Vec::new(),
+            })
+            .panels
+            .push(panel);
+    }
+    figure
+}
+
+/// The curves of a chart that have anything but zeros.
+fn curves(chart: &Chart, cx: &Evidence<'_>) -> Vec<LabCurve> {
+    let times = cx.timeline.times();
+    let begin = times.first().map_or(0.0, |first| first.as_secs_f64());
+    let drawn = (chart.draw)(cx);
+    let curves = chart
+        .series
+        .iter()
+        .zip(drawn)
+        .filter_map(|(series, curve)| {
+            curve.iter().flatten().find(|value| **value != 0.0)?;
+            Some(LabCurve {
+                label: series.label.clone(),
+                colour: series.colour.name(),
+                is_limit: chart.is_limit(&series.id),
+                points: times
+                    .iter()
+                    .map(|at| at.as_secs_f64() - begin)
+                    .zip(curve)
+                    .collect(),
+            })
+        });
+    curves.collect()
+}
+
+fn measured(figure: &MeasuredFigure, outcomes: &ArmOutcomes) -> LabFigure {
+    let panel = |outcome: &ArmOutcome| LabPanel {
+        arm: outcome.arm.to_owned(),
+        curves: (0..)
+            .zip(figure.curves)
+            .filter_map(|(number, name)| {
+                let points = outcome.curves.get(*name)?;
+                Some(LabCurve {
+                    label: (*name).to_owned(),
+                    colour: Colour::Nth(number).name(),
+                    is_limit: false,
+                    points: points.iter().map(|(x, y)| (*x, Some(*y))).collect(),
+                })
+            })
+            .collect(),
+    };
+    LabFigure {
+        title: figure.title.to_owned(),
+        help: figure.help.to_owned(),
+        x: figure.x.to_owned(),
+        unit: figure.unit.map_or(LabUnit::Number, unit),
+        kind: if figure.is_bars {
+            LabFigureKind::Bars
+        } else {
+            LabFigureKind::Lines
+        },
+        panels: outcomes.arms.iter().map(panel).collect(),
+    }
+}
+
+fn unit(unit: ChartUnit) -> LabUnit {
+    match unit {
+        ChartUnit::Bytes => LabUnit::Bytes,
+        ChartUnit::BytesPerSecond => LabUnit::BytesPerSecond,
+        ChartUnit::PagesPerSecond => LabUnit::PagesPerSecond,
+        ChartUnit::Share => LabUnit::Share,
+        ChartUnit::Millis => LabUnit::Millis,
+    }
+}

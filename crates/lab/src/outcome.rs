@@ -1,0 +1,215 @@
+//! What came of a scenario: what each arm measured, what `check` found in it, and whether it is as claimed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use report::Report;
+use report::model::{Finding, Severity};
+use timeline::Source;
+use units::Bytes;
+
+use crate::host::machine::Accelerator;
+use crate::scenario::{Expectation, Settings};
+
+/// What an arm left.
+#[derive(Debug)]
+pub struct ArmOutcome {
+    /// The arm's name.
+    pub arm: &'static str,
+    /// Its settings.
+    pub settings: Settings,
+    /// What `check` must and may find.
+    pub expected: Expectation,
+    /// Numbers that the scenario measured, by name.
+    pub measured: BTreeMap<String, f64>,
+    /// Curves that the scenario measured, by name.
+    pub curves: BTreeMap<String, Vec<(f64, f64)>>,
+    /// The samples.
+    pub source: Source,
+    /// Where the samples are.
+    pub capture: PathBuf,
+    /// The answer of `check`.
+    pub report: Report,
+    /// How its instructions ran.
+    pub accelerator: Accelerator,
+    /// The kernel's version.
+    pub kernel: String,
+    /// RAM of the machine.
+    pub ram: Bytes,
+}
+
+impl ArmOutcome {
+    /// What `check` found to be wrong: remarks are not counted.
+    pub fn found(&self) -> Vec<&str> {
+        let is_counted = |finding: &&Finding| finding.severity != Severity::Info;
+        let counted = self.report.findings.iter().filter(is_counted);
+        counted.map(|finding| finding.id.as_str()).collect()
+    }
+
+    /// What `check` should have found and did not.
+    pub fn missed(&self) -> Vec<&'static str> {
+        let known = [ids(&self.report.findings), ids(&self.report.notes)].concat();
+        missed(&self.expected, &known)
+    }
+
+    /// What `check` found and should not have.
+    pub fn wrong(&self) -> Vec<&str> {
+        wrong(&self.expected, &self.found())
+    }
+}
+
+fn ids(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.id.as_str()).collect()
+}
+
+/// What is expected and not among those that were found.
+pub(crate) fn missed(expected: &Expectation, found: &[&str]) -> Vec<&'static str> {
+    let is_missed = |ids: &&&str| !ids.split('|').any(|id| found.contains(&id));
+    expected.finds.iter().filter(is_missed).copied().collect()
+}
+
+/// What was found and is not expected.
+pub(crate) fn wrong<'a>(expected: &Expectation, found: &[&'a str]) -> Vec<&'a str> {
+    let is_expected = |id: &str| {
+        let mut wanted = expected.finds.iter().flat_map(|ids| ids.split('|'));
+        wanted.any(|known| known == id) || expected.may_find.contains(&id)
+    };
+    found
+        .iter()
+        .copied()
+        .filter(|id| !is_expected(id))
+        .collect()
+}
+
+/// What came of the arms of a scenario that were played, in their order.
+#[derive(Debug, Default)]
+pub struct ArmOutcomes {
+    /// The arms.
+    pub arms: Vec<ArmOutcome>,
+}
+
+impl ArmOutcomes {
+    /// A number that an arm measured.
+    pub fn measured(&self, arm: &str, name: &str) -> Option<f64> {
+        let outcome = self.arms.iter().find(|known| known.arm == arm)?;
+        outcome.measured.get(name).copied()
+    }
+
+    /// How many times larger a number is in one arm than in another, which counts as 1 at least.
+    pub fn ratio(&self, name: &str, arm: &str, other: &str) -> Option<f64> {
+        let (one, other) = (self.measured(arm, name)?, self.measured(other, name)?);
+        Some(one / other.max(1.0))
+    }
+
+    /// How many times larger one number of an arm is than another.
+    pub fn quotient(&self, arm: &str, name: &str, other: &str) -> Option<f64> {
+        let (one, other) = (self.measured(arm, name)?, self.measured(arm, other)?);
+        (other > 0.0).then(|| one / other)
+    }
+}
+
+/// A line of the table that compares with the article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What is compared.
+    pub what: String,
+    /// The article's figure; empty where it has none.
+    pub article: String,
+    /// Ours.
+    pub ours: String,
+    /// Whether it holds; `None` where an arm that it needs was not played.
+    pub holds: Option<bool>,
+    /// The number itself.
+    pub value: Option<f64>,
+}
+
+impl Claim {
+    /// A claim about a number; `None` where it was not measured.
+    pub(crate) fn of(what: &str, value: Option<f64>, print: fn(f64) -> String) -> Self {
+        Self {
+            what: what.to_owned(),
+            article: String::new(),
+            ours: value.map_or_else(|| "–".to_owned(), print),
+            holds: None,
+            value,
+        }
+    }
+
+    /// What the article has.
+    pub(crate) fn article(mut self, article: &str) -> Self {
+        article.clone_into(&mut self.article);
+        self
+    }
+
+    /// It must be at least this.
+    pub(crate) fn at_least(self, min: f64) -> Self {
+        self.between(min, f64::INFINITY)
+    }
+
+    /// It must be at most this.
+    pub(crate) fn at_most(self, max: f64) -> Self {
+        self.between(f64::NEG_INFINITY, max)
+    }
+
+    /// It must be between these.
+    pub(crate) fn between(mut self, min: f64, max: f64) -> Self {
+        self.holds = self.value.map(|value| (min..=max).contains(&value));
+        self
+    }
+}
+
+/// `28 ×`.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio < 10.0 {
+        format!("{ratio:.1} ×")
+    } else {
+        format!("{ratio:.0} ×")
+    }
+}
+
+/// `85 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// A plain number.
+pub(crate) fn plain(number: f64) -> String {
+    if number.fract() == 0.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.2}")
+    }
+}
+
+/// `yes` or `no`.
+pub(crate) fn yes(flag: f64) -> String {
+    if flag > 0.0 { "yes" } else { "no" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_of_two_ids_is_enough_and_others_are_wrong() {
+        let expected = Expectation {
+            finds: vec!["swap-thrash|swap-full", "oom-global"],
+            may_find: vec!["available-exhaustion"],
+        };
+        let found = ["swap-full", "available-exhaustion", "shmem-growth"];
+        assert_eq!(missed(&expected, &found), ["oom-global"]);
+        assert_eq!(wrong(&expected, &found), ["shmem-growth"]);
+    }
+
+    #[test]
+    fn a_claim_without_a_number_neither_holds_nor_fails() {
+        let claim = Claim::of("x", None, times).at_least(10.0);
+        assert_eq!((claim.ours.as_str(), claim.holds), ("–", None));
+        let claim = Claim::of("x", Some(28.4), times).at_least(10.0);
+        assert_eq!((claim.ours.as_str(), claim.holds), ("28 ×", Some(true)));
+        assert_eq!(
+            Claim::of("x", Some(0.2), percent).at_most(0.1).holds,
+            Some(false)
+        );
+    }
+}

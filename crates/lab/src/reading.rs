@@ -1,0 +1,76 @@
+//! What the kernel shows now, read by the probes that read it everywhere.
+
+use probe::{Cgroups, HostProbe, Root};
+use timeline::Sample;
+use timeline::signals::{Entity, Kind, Signal};
+use units::Quantity;
+
+/// A reader of this machine's kernel files.
+#[derive(Debug)]
+pub(crate) struct KernelReader {
+    host: HostProbe,
+    cgroups: Cgroups,
+    sample: Sample,
+}
+
+impl KernelReader {
+    pub(crate) fn open() -> Self {
+        let root = Root::default();
+        Self {
+            host: HostProbe::open(&root).slabinfo_every(1).slow_every(1),
+            cgroups: Cgroups::new(&root),
+            sample: Sample::default(),
+        }
+    }
+
+    /// Reads a signal of the host, in its unit.
+    ///
+    /// # Errors
+    /// Where this kernel lacks it: absent is not zero.
+    pub(crate) fn host<K: Kind>(&mut self, signal: Signal<K>) -> Result<f64, String> {
+        let reading = self.read().host.get(signal).map(Quantity::as_f64);
+        reading.ok_or_else(|| format!("this kernel does not show {}", signal.def().name))
+    }
+
+    /// Reads a signal of a node, a cgroup, a slab cache, …, by its key, in its unit.
+    ///
+    /// # Errors
+    /// Where there is no such entity, or this kernel lacks the signal.
+    pub(crate) fn row<K: Kind>(&mut self, key: &str, signal: Signal<K>) -> Result<f64, String> {
+        self.read();
+        let def = signal.def();
+        if def.entity == Entity::Cgroup {
+            let _ = self.cgroups.sample(&mut self.sample);
+        }
+        let mut rows = self.sample.table(def.entity).rows().iter();
+        let row = rows.find(|row| row.key == key);
+        let reading = row
+            .and_then(|row| row.row.get(signal))
+            .map(Quantity::as_f64);
+        reading.ok_or_else(|| format!("this kernel does not show {} of {key}", def.name))
+    }
+
+    /// Reads a signal of all nodes, zones, …, summed, in its unit.
+    ///
+    /// # Errors
+    /// Where this kernel lacks the signal.
+    pub(crate) fn sum<K: Kind>(&mut self, signal: Signal<K>) -> Result<f64, String> {
+        let def = signal.def();
+        let rows = self.read().table(def.entity).rows();
+        let readings: Vec<f64> = rows
+            .iter()
+            .filter_map(|row| Some(row.row.get(signal)?.as_f64()))
+            .collect();
+        if readings.is_empty() {
+            return Err(format!("this kernel does not show {}", def.name));
+        }
+        Ok(readings.iter().sum())
+    }
+
+    /// Reads all of the host.
+    pub(crate) fn read(&mut self) -> &Sample {
+        self.sample.clear();
+        self.host.sample(&mut self.sample);
+        &self.sample
+    }
+}

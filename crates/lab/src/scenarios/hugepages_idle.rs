@@ -1,0 +1,60 @@
+//! A pool of huge pages that nobody uses.
+
+use timeline::signals::{HUGEPAGE_SIZE, HUGEPAGES_FREE, MEM_AVAILABLE, MEM_TOTAL};
+use units::Span;
+
+use crate::guest::{Guest, mib};
+use crate::host::machine::Machine;
+use crate::outcome::{ArmOutcomes, Claim, percent};
+use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "hugepages-idle",
+    shows: "Huge pages that are reserved and not used are missing from free and from available.",
+    machine: || Machine::with_mib(768),
+    time: Span::from_secs(25),
+    settings: &[ScenarioSetting {
+        name: "pages",
+        default: 120.0,
+        range: (0.0, 2000.0),
+        about: "vm.nr_hugepages",
+    }],
+    arms: &[Arm {
+        name: "reserved",
+        settings: &[],
+        finds: &["hugetlb-unused"],
+        may_find: &["no-swap-risk"],
+    }],
+    variants: &[&[("pages", 60.0)], &[("pages", 180.0)]],
+    play,
+    claims,
+    figures: &[ScenarioFigure::Chart("where")],
+    ..Scenario::NOTHING
+};
+
+fn play(guest: &mut Guest) -> Result<(), String> {
+    guest.sleep(3.0);
+    let available = guest.host(MEM_AVAILABLE)?;
+    let pages = guest.setting("pages")?;
+    guest.phase(format!("{pages:.0} huge pages are reserved"));
+    guest.vm("nr_hugepages", pages)?;
+    guest.sleep(14.0);
+    let unused = guest.host(HUGEPAGES_FREE)? * guest.host(HUGEPAGE_SIZE)?;
+    guest.measured("unused_share", unused / guest.host(MEM_TOTAL)?);
+    let lost = mib(available - guest.host(MEM_AVAILABLE)?);
+    guest.measured("lost_of_pool", lost / mib(unused).max(1.0));
+    Ok(())
+}
+
+fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+    let of = |name| outcomes.measured("reserved", name);
+    vec![
+        Claim::of("unused huge pages, of RAM", of("unused_share"), percent).at_least(0.2),
+        Claim::of(
+            "lost from MemAvailable, of the pool",
+            of("lost_of_pool"),
+            percent,
+        )
+        .between(0.8, 1.2),
+    ]
+}

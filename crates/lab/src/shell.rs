@@ -1,0 +1,90 @@
+//! A virtual machine with a prompt: this program, and the host's own tools.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::LabError;
+use crate::host::initramfs::Archive;
+use crate::host::kernel::{Kernel, ModuleNeed};
+use crate::host::machine::{Machine, Vm};
+use crate::message::Job;
+use crate::run::{has_memory_for, write_job};
+use crate::scenarios;
+
+/// Programs that are taken along where the host has them.
+const TOOLS: &[&str] = &[
+    "sh", "awk", "cat", "chmod", "cp", "date", "dd", "df", "dmesg", "du", "echo", "env", "false",
+    "find", "free", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir", "mkswap", "mount",
+    "mv", "nice", "nproc", "ps", "rm", "rmdir", "sed", "seq", "sleep", "sort", "stat", "stty",
+    "swapoff", "swapon", "sync", "sysctl", "tail", "tee", "timeout", "top", "touch", "tr", "true",
+    "umount", "uname", "uptime", "vmstat", "wc", "xargs",
+];
+
+/// Runs a machine with a shell on this terminal, until the shell ends.
+///
+/// # Errors
+/// [`LabError`] where it cannot be started.
+pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
+    machine.check()?;
+    has_memory_for(machine.ram)?;
+    let kernel = Kernel::find(kernel)?;
+    let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
+    let mut archive = Archive::of_this_program()?;
+    let program = std::fs::read("/proc/self/exe")?;
+    archive.file(Path::new("/bin/memtide"), &program);
+    add_tools(&mut archive)?;
+    let needs: Vec<ModuleNeed> = [scenarios::MODULES, &[ModuleNeed::if_any("zram")]].concat();
+    let mut modules = Vec::new();
+    for module in kernel.modules(&needs)? {
+        let place = format!("/modules/{}", module.name);
+        archive.file(Path::new(&place), &module.contents);
+        modules.push(place);
+    }
+    let base = work.path().join("base");
+    std::fs::write(&base, archive.finish())?;
+    let job = Job {
+        modules,
+        ..Job::default()
+    };
+    let job = write_job(&job, work.path())?;
+    Vm::run_on_terminal(&kernel.image, &[&base, &job], machine)
+}
+
+/// Adds the host's tools and the libraries that they need.
+fn add_tools(archive: &mut Archive) -> Result<(), LabError> {
+    let mut libraries = BTreeSet::new();
+    for name in TOOLS {
+        let Some(path) = find(name) else {
+            continue;
+        };
+        archive.file(&Path::new("/bin").join(name), &std::fs::read(&path)?);
+        libraries.extend(libraries_of(&path)?);
+    }
+    for library in libraries {
+        archive.file(&library, &std::fs::read(&library)?);
+    }
+    Ok(())
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    ["/bin", "/usr/bin", "/sbin", "/usr/sbin"]
+        .map(|place| Path::new(place).join(name))
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
+/// The libraries that a program maps, as its dynamic linker finds them; none for a script or a static program.
+fn libraries_of(program: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let Some(linker) = crate::host::initramfs::interpreter(&std::fs::read(program)?) else {
+        return Ok(Vec::new());
+    };
+    let listed = Command::new(&linker).arg("--list").arg(program).output()?;
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`
+    let found = text.lines().filter_map(|line| {
+        let path = line.split_once("=> ")?.1.split(" (").next()?;
+        path.starts_with('/').then(|| PathBuf::from(path))
+    });
+    Ok(found.chain([linker]).collect())
+}

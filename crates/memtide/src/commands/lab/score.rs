@@ -1,0 +1,82 @@
+//! `memtide lab corpus` and `lab score`: labelled captures, and how well check does on them.
+
+use std::path::Path;
+
+use anyhow::Context;
+use lab::{Case, CorpusOptions, CorpusStep, LabError, RunOptions};
+
+use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
+use crate::commands::export::OutputTarget;
+use crate::commands::page;
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::output::Output;
+
+pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Exit> {
+    make(&args.corpus, &args.output, output)?;
+    let cases = Case::below(&args.output)?;
+    let directory = args.output.display();
+    output.print(&format!(
+        "{} labelled captures in {directory}: memtide lab score {directory}\n",
+        cases.len()
+    ))?;
+    Ok(Exit::Ok)
+}
+
+pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
+    let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
+    let mut cases = Vec::new();
+    for directory in &args.directories {
+        let below = Case::below(directory)
+            .with_context(|| format!("cannot read cases below {}", directory.display()))?;
+        cases.extend(below);
+    }
+    if args.directories.is_empty() {
+        make(&args.corpus, work.path(), output)?;
+        cases = Case::below(work.path())?;
+    }
+    let bar = output.progress("checking", cases.len() as u64);
+    let report = lab::score(&cases, &mut |done| bar.set_position(done as u64))?;
+    bar.finish_and_clear();
+    match args.answer.get() {
+        Format::Json => output.print(&report::model::json(&report)?)?,
+        Format::Text => output.print(&report::text::lab_score(&report, &output.screen()))?,
+    }
+    if let Some(path) = &args.output {
+        let html = report::html::lab_score(&report);
+        page::write(&html, &OutputTarget::new(path, true)?, output)?;
+    }
+    let reaches = |share: Option<f64>, min| share.is_none_or(|share| share >= min);
+    let is_enough =
+        reaches(report.precision, args.min_precision) && reaches(report.recall, args.min_recall);
+    Ok(if is_enough { Exit::Ok } else { Exit::Critical })
+}
+
+/// Plays scenarios into a directory of cases.
+fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<(), LabError> {
+    let options = CorpusOptions {
+        scenarios: args.scenarios.clone(),
+        kernels: args.kernels.clone(),
+        variants: args.variants,
+        seeds: args.seeds,
+        run: RunOptions {
+            timeout: args.timeout,
+            ..RunOptions::default()
+        },
+    };
+    let is_interrupted = interrupt::listen();
+    let mut show = |step: CorpusStep| match step {
+        CorpusStep::Playing { name, number, all } => {
+            output.note(&format!("{number} of {all}: {name}"));
+        }
+        CorpusStep::Kept { name } => output.note(&format!("there already: {name}")),
+        CorpusStep::Failed { name, why } => output.warn(&format!("{name}: {why}")),
+    };
+    lab::corpus(&options, directory, &mut show, &mut |_| {
+        if is_interrupted() {
+            Err(LabError::Interrupted)
+        } else {
+            Ok(())
+        }
+    })
+}

@@ -1,0 +1,353 @@
+//! A figure as a drawing that needs no script: a panel of curves, areas or bars, with its axes and its names.
+
+use super::escape::{Html, Tag, tag};
+use crate::model::lab::{LabCurve, LabFigure, LabFigureKind, LabPanel, LabUnit};
+use crate::picture::shown;
+use chart::ChartUnit;
+
+/// A panel in its own units; the page scales it.
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 240.0;
+/// Where the curves are drawn: room for the axes' names at the left and below.
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 472.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 212.0;
+/// Marks of each axis.
+const TICKS: usize = 4;
+
+/// The scale that all panels of a figure share.
+#[derive(Debug, Clone, Copy)]
+struct FigureScale {
+    x: (f64, f64),
+    top: f64,
+}
+
+impl FigureScale {
+    fn of(figure: &LabFigure) -> Self {
+        let curves = || figure.panels.iter().flat_map(|panel| &panel.curves);
+        let xs = curves().flat_map(|curve| curve.points.iter().map(|(x, _)| *x));
+        let (min, max) = xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), x| {
+            (min.min(x), max.max(x))
+        });
+        let room = match figure.kind {
+            LabFigureKind::Bars => 0.5,
+            LabFigureKind::Stack | LabFigureKind::Lines => 0.0,
+        };
+        let tops = figure.panels.iter().map(|panel| match figure.kind {
+            LabFigureKind::Stack => highest_sum(panel),
+            LabFigureKind::Lines | LabFigureKind::Bars => highest(panel),
+        });
+        Self {
+            x: (min - room, (max + room).max(min + 1.0)),
+            top: round_up(tops.fold(0.0, f64::max), figure.unit),
+        }
+    }
+
+    fn x(self, x: f64) -> f64 {
+        let (from, to) = self.x;
+        LEFT + (x - from) / (to - from) * (RIGHT - LEFT)
+    }
+
+    fn y(self, y: f64) -> f64 {
+        BOTTOM - (y / self.top).clamp(0.0, 1.05) * (BOTTOM - TOP)
+    }
+}
+
+fn highest(panel: &LabPanel) -> f64 {
+    let points = panel.curves.iter().flat_map(|curve| &curve.points);
+    points.filter_map(|(_, y)| *y).fold(0.0, f64::max)
+}
+
+fn highest_sum(panel: &LabPanel) -> f64 {
+    let len = panel.curves.first().map_or(0, |curve| curve.points.len());
+    let sum = |at: usize| -> f64 {
+        let curves = panel.curves.iter().filter(|curve| !curve.is_limit);
+        curves.filter_map(|curve| curve.points.get(at)?.1).sum()
+    };
+    (0..len).map(sum).fold(0.0, f64::max)
+}
+
+/// A round number at or above this, of which a quarter is round, too. Bytes are round as multiples of 1024.
+fn round_up(value: f64, unit: LabUnit) -> f64 {
+    if value <= 0.0 {
+        return 1.0;
+    }
+    let base: f64 = match unit {
+        LabUnit::Bytes | LabUnit::BytesPerSecond => 1024.0_f64.powf(value.log(1024.0).floor()),
+        _ => 1.0,
+    };
+    let power = base * 10_f64.powf((value / base).log10().floor());
+    let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 6.0, 8.0, 10.0];
+    let fits = steps.iter().find(|step| *step * power >= value * 0.999);
+    fits.unwrap_or(&10.0) * power
+}
+
+/// Draws a figure: its heading, then a panel for each arm.
+pub(super) fn draw(html: &mut Html, figure: &LabFigure) {
+    let scale = FigureScale::of(figure);
+    html.within(Tag::of("section", "drawn"), |html| {
+        html.tagged(tag("h2"), &figure.title);
+        html.tagged(Tag::of("p", "help"), &figure.help);
+        html.within(Tag::of("div", "panels"), |html| {
+            for panel in figure.panels.iter().filter(|panel| highest(panel) > 0.0) {
+                html.within(tag("figure"), |html| {
+                    html.tagged(tag("figcaption"), &panel.arm);
+                    draw_panel(html, figure, panel, scale, SvgUse::InPage);
+                });
+            }
+        });
+        legend(html, figure);
+    });
+}
+
+/// Where a drawing stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SvgUse {
+    InPage,
+    Alone,
+}
+
+/// Returns a panel as a file of its own.
+pub(super) fn alone(figure: &LabFigure, panel: &LabPanel) -> String {
+    let mut html = Html::default();
+    draw_panel(
+        &mut html,
+        figure,
+        panel,
+        FigureScale::of(figure),
+        SvgUse::Alone,
+    );
+    html.finish()
+}
+
+fn draw_panel(
+    html: &mut Html,
+    figure: &LabFigure,
+    panel: &LabPanel,
+    scale: FigureScale,
+    place: SvgUse,
+) {
+    let mut svg = Tag::of("svg", "panel")
+        .with("viewBox", &format!("0 0 {WIDTH} {HEIGHT}"))
+        .with("role", "img")
+        .with("aria-label", &format!("{}: {}", figure.title, panel.arm));
+    if place == SvgUse::Alone {
+        svg = svg
+            .with("xmlns", "http://www.w3.org/2000/svg")
+            .with("width", "960");
+    }
+    html.within(svg, |html| {
+        if place == SvgUse::Alone {
+            html.raw("<style>")
+                .raw(super::lab::FIGURE_STYLE)
+                .raw("</style>");
+            let ground = tag("rect").with("width", "100%").with("height", "100%");
+            html.open(&ground.with("fill", "var(--panel)"))
+                .raw("</rect>");
+        }
+        axes(html, figure, scale);
+        match figure.kind {
+            LabFigureKind::Stack => stack(html, panel, scale),
+            LabFigureKind::Lines => {
+                for curve in &panel.curves {
+                    line(html, curve, scale);
+                }
+            }
+            LabFigureKind::Bars => bars(html, panel, scale),
+        }
+    });
+}
+
+/// The colour of a curve as a variable of the page's style.
+fn ink(curve: &LabCurve) -> String {
+    format!("var(--{})", curve.colour.replace('_', "-"))
+}
+
+fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
+    #[allow(clippy::cast_precision_loss)] // a few
+    let share = |tick: usize| tick as f64 / TICKS as f64;
+    for tick in 0..=TICKS {
+        let value = scale.top * share(tick);
+        let y = scale.y(value);
+        let grid = Tag::of("path", "grid");
+        html.open(&grid.with_own("d", &format!("M{LEFT} {y:.1}H{RIGHT}")))
+            .raw("</path>");
+        let name = Tag::of("text", "axis")
+            .showing("x", LEFT - 6.0)
+            .with("y", &format!("{:.1}", y + 3.5))
+            .with("text-anchor", "end");
+        html.tagged(name, &amount(figure.unit, value));
+    }
+    let (from, to) = scale.x;
+    let whole = figure.kind == LabFigureKind::Bars;
+    for tick in 0..=TICKS {
+        let value = from + (to - from) * share(tick);
+        let value = if whole { value.round() } else { value };
+        if value < from || value > to {
+            continue;
+        }
+        let name = Tag::of("text", "axis")
+            .with("x", &format!("{:.1}", scale.x(value)))
+            .with("y", &format!("{:.1}", BOTTOM + 14.0))
+            .with("text-anchor", if tick == TICKS { "end" } else { "middle" });
+        let unit = if tick == TICKS { &figure.x } else { "" };
+        html.tagged(name, format!("{value:.0} {unit}").trim_end());
+    }
+}
+
+fn amount(unit: LabUnit, value: f64) -> String {
+    let unit = match unit {
+        LabUnit::Number => return format!("{value:.0}"),
+        LabUnit::Bytes => ChartUnit::Bytes,
+        LabUnit::BytesPerSecond => ChartUnit::BytesPerSecond,
+        LabUnit::PagesPerSecond => ChartUnit::PagesPerSecond,
+        LabUnit::Share => ChartUnit::Share,
+        LabUnit::Millis => ChartUnit::Millis,
+    };
+    shown(unit, value)
+}
+
+/// Draws a curve; what was not measured is a gap.
+fn line(html: &mut Html, curve: &LabCurve, scale: FigureScale) {
+    let mut path = String::new();
+    let mut is_open = false;
+    for (x, y) in &curve.points {
+        let Some(y) = y else {
+            is_open = false;
+            continue;
+        };
+        let step = if is_open { 'L' } else { 'M' };
+        path.push_str(&format!("{step}{:.1} {:.1}", scale.x(*x), scale.y(*y)));
+        is_open = true;
+    }
+    let class = if curve.is_limit { "limit" } else { "curve" };
+    let line = Tag::of("path", class).with("stroke", &ink(curve));
+    html.open(&line.with_own("d", &path)).raw("</path>");
+}
+
+/// Draws areas on top of each other, then the limits.
+fn stack(html: &mut Html, panel: &LabPanel, scale: FigureScale) {
+    let len = panel.curves.first().map_or(0, |curve| curve.points.len());
+    let mut floor = vec![0.0; len];
+    for curve in panel.curves.iter().filter(|curve| !curve.is_limit) {
+        let heights = curve.points.iter().map(|(_, y)| y.unwrap_or_default());
+        let roof: Vec<f64> = floor.iter().zip(heights).map(|(low, y)| low + y).collect();
+        let place = |(at, y): (usize, &f64)| {
+            let x = curve.points.get(at).map_or(0.0, |(x, _)| *x);
+            format!("{:.1} {:.1}", scale.x(x), scale.y(*y))
+        };
+        let up = roof.iter().enumerate().map(place);
+        let back = floor.iter().enumerate().rev().map(place);
+        let outline: Vec<String> = up.chain(back).collect();
+        if !outline.is_empty() {
+            let area = tag("path").with("fill", &ink(curve));
+            html.open(&area.with_own("d", &format!("M{}Z", outline.join("L"))))
+                .raw("</path>");
+        }
+        floor = roof;
+    }
+    for curve in panel.curves.iter().filter(|curve| curve.is_limit) {
+        line(html, curve, scale);
+    }
+}
+
+/// Draws a bar for each point; curves share a place side by side where both have a point.
+fn bars(html: &mut Html, panel: &LabPanel, scale: FigureScale) {
+    let at_same = |x: f64| {
+        let has = |curve: &&LabCurve| curve.points.iter().any(|(other, _)| *other == x);
+        panel.curves.iter().filter(has).count().max(1)
+    };
+    let points: usize = panel.curves.iter().map(|curve| curve.points.len()).sum();
+    #[allow(clippy::cast_precision_loss)] // a few
+    let room = ((RIGHT - LEFT) / points.max(1) as f64 * 0.7).min(40.0);
+    for (number, curve) in panel.curves.iter().enumerate() {
+        for (x, y) in &curve.points {
+            let count = at_same(*x);
+            #[allow(clippy::cast_precision_loss)] // a few
+            let (width, shift) = if count > 1 {
+                let width = room / count as f64;
+                (width, width * number as f64 - room / 2.0)
+            } else {
+                (room, -room / 2.0)
+            };
+            let top = scale.y(y.unwrap_or_default());
+            let bar = tag("rect")
+                .with("fill", &ink(curve))
+                .with("x", &format!("{:.1}", scale.x(*x) + shift))
+                .with("y", &format!("{top:.1}"))
+                .with("width", &format!("{width:.1}"))
+                .with("height", &format!("{:.1}", (BOTTOM - top).max(0.5)));
+            html.open(&bar).raw("</rect>");
+        }
+    }
+}
+
+/// Draws the names of all curves with their colours.
+fn legend(html: &mut Html, figure: &LabFigure) {
+    let mut named: Vec<&LabCurve> = Vec::new();
+    for curve in figure.panels.iter().flat_map(|panel| &panel.curves) {
+        if named.iter().all(|known| known.label != curve.label) {
+            named.push(curve);
+        }
+    }
+    html.within(Tag::of("ul", "names"), |html| {
+        for curve in named {
+            html.within(tag("li"), |html| {
+                let dot = Tag::of("svg", "dot").with("viewBox", "0 0 10 10");
+                html.within(dot.with("aria-hidden", "true"), |html| {
+                    let square = tag("rect").with("width", "10").with("height", "10");
+                    html.open(&square.with("fill", &ink(curve))).raw("</rect>");
+                });
+                html.text(&curve.label);
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_at_a_round_number() {
+        for (value, top) in [
+            (0.0, 1.0),
+            (0.9, 1.0),
+            (3.1, 3.2),
+            (21.0, 24.0),
+            (180.0, 200.0),
+        ] {
+            assert!(
+                (round_up(value, LabUnit::Number) - top).abs() < 1e-9,
+                "{value}"
+            );
+        }
+        let mib = 1_048_576.0;
+        assert!((round_up(720.0 * mib, LabUnit::Bytes) - 800.0 * mib).abs() < 1.0);
+    }
+
+    #[test]
+    fn names_from_outside_are_text() {
+        let figure = LabFigure {
+            title: "<b>".to_owned(),
+            help: String::new(),
+            x: "s".to_owned(),
+            unit: LabUnit::Number,
+            kind: LabFigureKind::Lines,
+            panels: vec![LabPanel {
+                arm: "\"><script>".to_owned(),
+                curves: vec![LabCurve {
+                    label: "x".to_owned(),
+                    colour: "line_1".to_owned(),
+                    is_limit: false,
+                    points: vec![(0.0, Some(1.0)), (1.0, None), (2.0, Some(2.0))],
+                }],
+            }],
+        };
+        let svg = alone(&figure, &figure.panels[0]);
+        assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
+        // The gap divides the curve.
+        assert!(svg.contains("M64.0 111.0M472.0 10.0"), "{svg}");
+    }
+}

@@ -1,0 +1,207 @@
+//! The pages of `lab run` and `lab score`: complete without a script.
+
+use super::document::{self, DocumentHead};
+use super::escape::{Html, Tag, tag};
+use super::{figure, page};
+use crate::model::Level;
+use crate::model::lab::{LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCell, ScoreReport};
+use units::Bytes;
+
+/// Style that only these pages need, added to the report's.
+const STYLE: &str = include_str!("../../assets/lab.css");
+/// Style of a drawing that stands alone.
+pub(super) const FIGURE_STYLE: &str = include_str!("../../assets/figure.css");
+
+/// Returns the page of a scenario as one file.
+pub fn lab(report: &LabReport) -> String {
+    let title = format!("{} · memtide lab", report.scenario);
+    let head = DocumentHead {
+        title: &title,
+        style: STYLE,
+        script: None,
+    };
+    document::draw(&head, |html| {
+        let ram = Bytes::new(report.ram_bytes);
+        let meta = [
+            report.article.clone(),
+            format!("VM {ram}"),
+            format!("Linux {}", report.kernel),
+            report.accelerator.clone(),
+        ];
+        host_line(html, &report.scenario, &meta);
+        html.within(Tag::of("main", "lab"), |html| {
+            html.tagged(tag("h1"), &report.shows);
+            claims(html, &report.claims);
+            arms(html, &report.arms);
+            for one in &report.figures {
+                figure::draw(html, one);
+            }
+        });
+        page::footer(html);
+    })
+}
+
+/// Returns a panel of a figure as a drawing of its own (SVG).
+pub fn lab_panel(figure: &LabFigure, panel: &LabPanel) -> String {
+    figure::alone(figure, panel)
+}
+
+fn host_line(html: &mut Html, name: &str, meta: &[String]) {
+    html.within(Tag::of("header", "host-line"), |html| {
+        html.tagged(Tag::of("span", "brand"), "memtide lab");
+        html.tagged(Tag::of("span", "host"), name);
+        for item in meta.iter().filter(|item| !item.is_empty()) {
+            html.tagged(Tag::of("span", "meta"), item);
+        }
+    });
+}
+
+fn claims(html: &mut Html, claims: &[LabClaim]) {
+    if claims.is_empty() {
+        return;
+    }
+    html.within(Tag::of("table", "claims"), |html| {
+        html.raw("<thead><tr><th></th><th>article</th><th>here</th><th>holds</th></tr></thead>");
+        html.within(tag("tbody"), |html| {
+            for claim in claims {
+                let (class, holds) = match claim.holds {
+                    Some(true) => ("is-ok", "yes"),
+                    Some(false) => ("is-critical", "no"),
+                    None => ("is-unknown", "–"),
+                };
+                html.within(tag("tr"), |html| {
+                    html.tagged(tag("th"), &claim.what);
+                    html.tagged(tag("td"), &claim.article);
+                    html.tagged(tag("td"), &claim.ours);
+                    html.tagged(Tag::of("td", class), holds);
+                });
+            }
+        });
+    });
+}
+
+fn arms(html: &mut Html, arms: &[LabArm]) {
+    html.within(Tag::of("div", "arms"), |html| {
+        for arm in arms {
+            html.within(
+                Tag::standing("section", "arm", standing(arm.verdict)),
+                |html| {
+                    html.within(tag("h2"), |html| {
+                        match &arm.page {
+                            Some(page) => html.tagged(tag("a").with("href", page), &arm.name),
+                            None => html.text(&arm.name),
+                        };
+                    });
+                    if arm.found.is_empty() {
+                        html.tagged(tag("p"), &arm.headline);
+                    }
+                    html.within(tag("ul"), |html| {
+                        for finding in &arm.found {
+                            html.within(tag("li"), |html| {
+                                html.tagged(tag("b"), &finding.id)
+                                    .raw(" ")
+                                    .text(&finding.title);
+                            });
+                        }
+                    });
+                    for (ids, what) in [(&arm.missed, "missed: "), (&arm.wrong, "wrong: ")] {
+                        if !ids.is_empty() {
+                            let text = format!("{what}{}", ids.join(", "));
+                            html.tagged(Tag::of("p", "is-critical"), &text);
+                        }
+                    }
+                },
+            );
+        }
+    });
+}
+
+fn standing(level: Level) -> &'static str {
+    match level {
+        Level::Ok => "is-ok",
+        Level::Warning => "is-warning",
+        Level::Critical => "is-critical",
+        Level::Unknown => "is-unknown",
+    }
+}
+
+/// Returns the page of a score: the matrix of rules and scenarios.
+pub fn lab_score(report: &ScoreReport) -> String {
+    let head = DocumentHead {
+        title: "score · memtide lab",
+        style: STYLE,
+        script: None,
+    };
+    document::draw(&head, |html| {
+        let meta = [format!("{} cases", report.cases.len())];
+        host_line(html, "score", &meta);
+        html.within(Tag::of("main", "lab"), |html| {
+            let share = |share: Option<f64>| {
+                share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
+            };
+            let text = format!(
+                "precision {}, recall {}: {} findings as expected, {} missed, {} wrong",
+                share(report.precision),
+                share(report.recall),
+                report.found,
+                report.missed,
+                report.wrong
+            );
+            html.tagged(tag("h1"), &text);
+            html.raw("<p class=\"help\">Each cell: found of expected; !n found and wrong; +n found and allowed.</p>");
+            matrix(html, &report.matrix);
+        });
+        page::footer(html);
+    })
+}
+
+fn matrix(html: &mut Html, cells: &[ScoreCell]) {
+    let mut scenarios: Vec<&str> = cells.iter().map(|cell| cell.scenario.as_str()).collect();
+    scenarios.sort_unstable();
+    scenarios.dedup();
+    let mut rules: Vec<&str> = cells.iter().map(|cell| cell.rule.as_str()).collect();
+    rules.dedup();
+    html.within(Tag::of("table", "matrix"), |html| {
+        html.raw("<thead><tr><th></th>");
+        for scenario in &scenarios {
+            html.within(tag("th"), |html| {
+                html.tagged(tag("span"), scenario);
+            });
+        }
+        html.raw("</tr></thead><tbody>");
+        for rule in rules {
+            html.within(tag("tr"), |html| {
+                html.tagged(tag("th"), rule);
+                for scenario in &scenarios {
+                    let is_it = |cell: &&ScoreCell| cell.rule == rule && cell.scenario == *scenario;
+                    cell(html, cells.iter().find(is_it));
+                }
+            });
+        }
+        html.raw("</tbody>");
+    });
+}
+
+fn cell(html: &mut Html, cell: Option<&ScoreCell>) {
+    let Some(cell) = cell else {
+        html.raw("<td></td>");
+        return;
+    };
+    let mut parts = Vec::new();
+    let expected = cell.found + cell.missed;
+    if expected > 0 {
+        parts.push(format!("{}/{expected}", cell.found));
+    }
+    if cell.wrong > 0 {
+        parts.push(format!("!{}", cell.wrong));
+    }
+    if cell.allowed > 0 {
+        parts.push(format!("+{}", cell.allowed));
+    }
+    let class = match (cell.missed + cell.wrong, cell.found) {
+        (0, 0) => "is-unknown",
+        (0, _) => "is-ok",
+        _ => "is-critical",
+    };
+    html.tagged(Tag::of("td", class), &parts.join(" "));
+}

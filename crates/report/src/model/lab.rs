@@ -1,0 +1,217 @@
+//! The answers of `memtide lab run` and `memtide lab score`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Level, Severity};
+
+/// Name and version of the contract of `lab run`.
+pub const LAB_SCHEMA: &str = "memtide-lab/1";
+/// Name and version of the contract of `lab score`.
+pub const SCORE_SCHEMA: &str = "memtide-lab-score/1";
+
+/// What came of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabReport {
+    /// Name and version of this contract.
+    pub schema: &'static str,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What it shows.
+    pub shows: String,
+    /// The article's experiment that it repeats; empty where none.
+    pub article: String,
+    /// The kernel's version.
+    pub kernel: String,
+    /// How the machine's instructions ran: KVM or TCG.
+    pub accelerator: String,
+    /// RAM of the machine.
+    pub ram_bytes: u64,
+    /// Whether every claim holds, and every arm was found as expected.
+    pub holds: bool,
+    /// The article's figures and ours.
+    pub claims: Vec<LabClaim>,
+    /// The arms that were played, in their order.
+    pub arms: Vec<LabArm>,
+    /// What is drawn.
+    pub figures: Vec<LabFigure>,
+}
+
+/// A figure of the article and ours.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabClaim {
+    /// What is compared.
+    pub what: String,
+    /// The article's figure; empty where it has none.
+    pub article: String,
+    /// Ours.
+    pub ours: String,
+    /// Whether it holds; null where an arm that it needs was not played, or nothing is claimed.
+    pub holds: Option<bool>,
+}
+
+/// What came of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabArm {
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub settings: BTreeMap<String, f64>,
+    /// The verdict of `check`.
+    pub verdict: Level,
+    /// The verdict in a sentence.
+    pub headline: String,
+    /// What `check` found.
+    pub found: Vec<LabFinding>,
+    /// Ids that it should have found and did not; `a|b` means either.
+    pub missed: Vec<String>,
+    /// Ids that it found and should not have.
+    pub wrong: Vec<String>,
+    /// What the scenario measured, by name.
+    pub measured: BTreeMap<String, f64>,
+    /// The file with its samples, where it is kept.
+    pub capture: Option<String>,
+    /// The file with its page, where it is kept.
+    pub page: Option<String>,
+}
+
+/// A finding of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabFinding {
+    /// The rule's id.
+    pub id: String,
+    /// The finding's title.
+    pub title: String,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+/// A picture with a panel for each arm, all on one scale.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabFigure {
+    /// Its heading.
+    pub title: String,
+    /// What to see in it.
+    pub help: String,
+    /// What the horizontal axis counts: `s`, `file`, `pass`.
+    pub x: String,
+    /// The unit of the vertical axis.
+    pub unit: LabUnit,
+    /// How its curves are drawn.
+    pub kind: LabFigureKind,
+    /// A panel for each arm.
+    pub panels: Vec<LabPanel>,
+}
+
+/// The unit of a figure's vertical axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabUnit {
+    /// A plain number.
+    Number,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Pages a second.
+    PagesPerSecond,
+    /// A share; 1 is all.
+    Share,
+    /// Milliseconds.
+    Millis,
+}
+
+/// How curves are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabFigureKind {
+    /// Areas on top of each other.
+    Stack,
+    /// Lines.
+    Lines,
+    /// A bar for each point.
+    Bars,
+}
+
+/// A figure's curves of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabPanel {
+    /// The arm's name.
+    pub arm: String,
+    /// Its curves.
+    pub curves: Vec<LabCurve>,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LabCurve {
+    /// Its name.
+    pub label: String,
+    /// Its colour on the page: `anon`, `line_1`.
+    pub colour: String,
+    /// Whether it is a limit that the others are compared with.
+    pub is_limit: bool,
+    /// Its points; null where nothing was measured.
+    pub points: Vec<(f64, Option<f64>)>,
+}
+
+/// How well `check` does on cases of which the truth is known.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ScoreReport {
+    /// Name and version of this contract.
+    pub schema: &'static str,
+    /// Expected findings that were found.
+    pub found: u64,
+    /// Expected findings that were not found.
+    pub missed: u64,
+    /// Findings that nobody expected.
+    pub wrong: u64,
+    /// Found, of all that was found and counts; null where nothing was found.
+    pub precision: Option<f64>,
+    /// Found, of all that was expected; null where nothing was expected.
+    pub recall: Option<f64>,
+    /// Cases in which all was found, and nothing else.
+    pub perfect: u64,
+    /// Every case.
+    pub cases: Vec<ScoreCase>,
+    /// Each rule against each scenario in which it was expected or found.
+    pub matrix: Vec<ScoreCell>,
+}
+
+/// A case of which the truth is known.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ScoreCase {
+    /// The scenario, or the family of a labelled case.
+    pub scenario: String,
+    /// What distinguishes it from others of the scenario: arm, settings, kernel.
+    pub variant: String,
+    /// Ids that must be found; `a|b` means either.
+    pub expected: Vec<String>,
+    /// Ids that were found.
+    pub found: Vec<String>,
+    /// Ids that were missed.
+    pub missed: Vec<String>,
+    /// Ids that were wrong.
+    pub wrong: Vec<String>,
+    /// Claims of the scenario that did not hold: the situation was not as intended.
+    pub unproven: Vec<String>,
+}
+
+/// A rule in a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ScoreCell {
+    /// The rule's id.
+    pub rule: String,
+    /// The scenario.
+    pub scenario: String,
+    /// Cases in which it was expected and found.
+    pub found: u64,
+    /// Cases in which it was expected and missed.
+    pub missed: u64,
+    /// Cases in which it was found and not expected.
+    pub wrong: u64,
+    /// Cases in which it was found and may be.
+    pub allowed: u64,
+}

@@ -1,0 +1,197 @@
+//! The screens of `lab run` and `lab score`: what the article has and what was measured, and what `check` found.
+
+use units::Bytes;
+
+use super::Screen;
+use super::page::{Style, TextPage, piece};
+use super::wrap::width;
+use crate::model::lab::{LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
+
+/// Cells of what is compared, of the article's figure and of that which was measured.
+const CLAIM_CELLS: usize = 46;
+const ARTICLE_CELLS: usize = 16;
+const HERE_CELLS: usize = 11;
+/// Column of text after an arm's name.
+const ARM_CELLS: usize = 24;
+
+pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
+    let mut page = TextPage::new(screen);
+    let mut head = vec![report.scenario.clone()];
+    if !report.article.is_empty() {
+        head.push(report.article.clone());
+    }
+    let ram = Bytes::new(report.ram_bytes);
+    head.push(format!(
+        "VM {ram}, Linux {}, {}",
+        report.kernel, report.accelerator
+    ));
+    page.hanging(&[], 0, Style::Faint, &head.join(" · "));
+    page.hanging(&[], 0, Style::Strong, &report.shows);
+    if !report.claims.is_empty() {
+        page.gap();
+        page.line(&[
+            piece(Style::Faint, " ".repeat(CLAIM_CELLS)),
+            piece(Style::Faint, right("article", ARTICLE_CELLS)),
+            piece(Style::Faint, right("here", HERE_CELLS)),
+            piece(Style::Faint, "  holds"),
+        ]);
+        for one in &report.claims {
+            claim(&mut page, one);
+        }
+    }
+    page.heading("What check found");
+    for one in &report.arms {
+        arm(&mut page, one);
+    }
+    page.gap();
+    let is_open = |claim: &LabClaim| claim.holds.is_none() && claim.ours == "–";
+    let (style, text) = match (report.holds, report.claims.iter().any(is_open)) {
+        (true, false) => (
+            Style::Fine,
+            "Every claim holds, and check found what it should.",
+        ),
+        (true, true) => (
+            Style::Fine,
+            "What can be judged holds; the other claims need arms that were not played.",
+        ),
+        (false, _) => (
+            Style::Critical,
+            "Not all of it is as it should be: see NO, missed and wrong above.",
+        ),
+    };
+    page.hanging(&[], 0, style, text);
+    page.finish()
+}
+
+/// A text of so many cells, flush right.
+fn right(text: &str, cells: usize) -> String {
+    format!("{}{text}", " ".repeat(cells.saturating_sub(width(text))))
+}
+
+/// A text of so many cells, flush left, followed by a blank at least.
+fn left(text: &str, cells: usize) -> String {
+    format!(
+        "{text}{}",
+        " ".repeat(cells.saturating_sub(width(text)).max(1))
+    )
+}
+
+fn claim(page: &mut TextPage, claim: &LabClaim) {
+    let (style, holds) = match claim.holds {
+        Some(true) => (Style::Fine, "yes"),
+        Some(false) => (Style::Critical, "NO"),
+        None => (Style::Faint, "–"),
+    };
+    let what = if width(&claim.what) >= CLAIM_CELLS {
+        page.line(&[piece(Style::Plain, claim.what.clone())]);
+        " ".repeat(CLAIM_CELLS)
+    } else {
+        left(&claim.what, CLAIM_CELLS)
+    };
+    page.line(&[
+        piece(Style::Plain, what),
+        piece(Style::Faint, right(&claim.article, ARTICLE_CELLS)),
+        piece(Style::Strong, right(&claim.ours, HERE_CELLS)),
+        piece(Style::Plain, "  "),
+        piece(style, holds),
+    ]);
+}
+
+fn arm(page: &mut TextPage, arm: &LabArm) {
+    let found: Vec<&str> = arm
+        .found
+        .iter()
+        .map(|finding| finding.id.as_str())
+        .collect();
+    let found = if found.is_empty() {
+        "nothing".to_owned()
+    } else {
+        found.join(", ")
+    };
+    let head = [piece(Style::Strong, left(&arm.name, ARM_CELLS))];
+    page.hanging(&head, ARM_CELLS, Style::from(arm.verdict), &found);
+    for (ids, what) in [(&arm.missed, "missed: "), (&arm.wrong, "wrong: ")] {
+        if !ids.is_empty() {
+            let text = format!("{what}{}", ids.join(", "));
+            page.hanging(&[], ARM_CELLS, Style::Critical, &text);
+        }
+    }
+}
+
+pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
+    let mut page = TextPage::new(screen);
+    let share =
+        |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"));
+    let head = format!(
+        "precision {}, recall {} over {} cases",
+        share(report.precision),
+        share(report.recall),
+        report.cases.len()
+    );
+    page.hanging(&[], 0, Style::Strong, &head);
+    let perfect = format!(
+        "{} cases with all that was expected and nothing else; {} findings as expected, {} missed, {} wrong",
+        report.perfect, report.found, report.missed, report.wrong
+    );
+    page.hanging(&[], 0, Style::Plain, &perfect);
+    matrix(&mut page, report);
+    let faulty = |case: &&ScoreCase| {
+        !(case.missed.is_empty() && case.wrong.is_empty() && case.unproven.is_empty())
+    };
+    let faults: Vec<&ScoreCase> = report.cases.iter().filter(faulty).collect();
+    if !faults.is_empty() {
+        page.heading("Not as expected");
+    }
+    for case in faults {
+        let head = format!("{} {}", case.scenario, case.variant);
+        page.line(&[piece(Style::Strong, head)]);
+        for (what, ids) in [
+            ("missed: ", &case.missed),
+            ("wrong: ", &case.wrong),
+            ("does not hold: ", &case.unproven),
+        ] {
+            if !ids.is_empty() {
+                let text = format!("{what}{}", ids.join(", "));
+                page.hanging(&[], 4, Style::Critical, &text);
+            }
+        }
+    }
+    page.finish()
+}
+
+/// Writes each rule with the scenarios in which it was expected or found.
+fn matrix(page: &mut TextPage, report: &ScoreReport) {
+    page.heading("Rule × scenario: found of expected, !n wrong, +n allowed");
+    let mut rules: Vec<&str> = report
+        .matrix
+        .iter()
+        .map(|cell| cell.rule.as_str())
+        .collect();
+    rules.dedup();
+    for rule in rules {
+        let cells: Vec<String> = report
+            .matrix
+            .iter()
+            .filter(|cell| cell.rule == rule)
+            .map(in_scenario)
+            .collect();
+        let head = [piece(Style::Strong, left(rule, ARM_CELLS))];
+        page.hanging(&head, ARM_CELLS, Style::Plain, &cells.join(", "));
+    }
+}
+
+/// `cgroup-oom 3/3 +1`.
+fn in_scenario(cell: &ScoreCell) -> String {
+    let expected = cell.found + cell.missed;
+    let mut text = cell.scenario.clone();
+    if expected > 0 {
+        text.push_str(&format!(" {}/{expected}", cell.found));
+    }
+    if cell.wrong > 0 {
+        text.push_str(&format!(" !{}", cell.wrong));
+    }
+    if cell.allowed > 0 {
+        text.push_str(&format!(" +{}", cell.allowed));
+    }
+    text
+}
