@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use probe::Root;
 use rustix::system::{RebootCommand, reboot};
 use sampler::{CaptureOptions, Secrets};
+use timeline::Sample;
 use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
 
@@ -268,12 +269,9 @@ impl Guest {
         self.kernel.borrow_mut().row(key, signal)
     }
 
-    /// Reads a signal of all nodes, zones, …, summed.
-    ///
-    /// # Errors
-    /// Where this kernel lacks it.
-    pub fn sum<K: Kind>(&self, signal: Signal<K>) -> Result<f64, String> {
-        self.kernel.borrow_mut().sum(signal)
+    /// Reads all of the host at once, for several signals of one time.
+    pub fn sample(&self) -> Sample {
+        self.kernel.borrow_mut().read().clone()
     }
 
     /// Reads what is available, in MiB.

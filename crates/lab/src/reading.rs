@@ -28,8 +28,7 @@ impl KernelReader {
     /// # Errors
     /// Where this kernel lacks it: absent is not zero.
     pub(crate) fn host<K: Kind>(&mut self, signal: Signal<K>) -> Result<f64, String> {
-        let reading = self.read().host.get(signal).map(Quantity::as_f64);
-        reading.ok_or_else(|| format!("this kernel does not show {}", signal.def().name))
+        host(self.read(), signal)
     }
 
     /// Reads a signal of a node, a cgroup, a slab cache, …, by its key, in its unit.
@@ -50,27 +49,35 @@ impl KernelReader {
         reading.ok_or_else(|| format!("this kernel does not show {} of {key}", def.name))
     }
 
-    /// Reads a signal of all nodes, zones, …, summed, in its unit.
-    ///
-    /// # Errors
-    /// Where this kernel lacks the signal.
-    pub(crate) fn sum<K: Kind>(&mut self, signal: Signal<K>) -> Result<f64, String> {
-        let def = signal.def();
-        let rows = self.read().table(def.entity).rows();
-        let readings: Vec<f64> = rows
-            .iter()
-            .filter_map(|row| Some(row.row.get(signal)?.as_f64()))
-            .collect();
-        if readings.is_empty() {
-            return Err(format!("this kernel does not show {}", def.name));
-        }
-        Ok(readings.iter().sum())
-    }
-
     /// Reads all of the host.
     pub(crate) fn read(&mut self) -> &Sample {
         self.sample.clear();
         self.host.sample(&mut self.sample);
         &self.sample
     }
+}
+
+/// A signal of the host in a sample, in its unit.
+///
+/// # Errors
+/// Where this kernel lacks it: absent is not zero.
+pub(crate) fn host<K: Kind>(sample: &Sample, signal: Signal<K>) -> Result<f64, String> {
+    let reading = sample.host.get(signal).map(Quantity::as_f64);
+    reading.ok_or_else(|| format!("this kernel does not show {}", signal.def().name))
+}
+
+/// A signal of all nodes, zones, … in a sample, summed, in its unit.
+///
+/// # Errors
+/// Where this kernel lacks the signal.
+pub(crate) fn sum<K: Kind>(sample: &Sample, signal: Signal<K>) -> Result<f64, String> {
+    let def = signal.def();
+    let rows = sample.table(def.entity).rows().iter();
+    let readings: Vec<f64> = rows
+        .filter_map(|row| Some(row.row.get(signal)?.as_f64()))
+        .collect();
+    if readings.is_empty() {
+        return Err(format!("this kernel does not show {}", def.name));
+    }
+    Ok(readings.iter().sum())
 }

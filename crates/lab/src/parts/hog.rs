@@ -64,10 +64,12 @@ impl Hog {
             deadline.wait();
             return Ok(());
         };
-        while !deadline.is_over() {
-            paced(&pages, touch, deadline, |at| {
-                memory.write(at, memory.read(at).wrapping_add(1));
-            });
+        // Written only: after a read the kernel keeps the page's place in swap, and SwapFree counts it as used.
+        for round in (1..=u8::MAX).cycle() {
+            paced(&pages, touch, deadline, |at| memory.write(at, round));
+            if deadline.is_over() {
+                break;
+            }
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ const REMARKS: &[&str] = &[
 pub(super) const CACHE_FULL: Scenario = Scenario {
     name: "cache-full",
     shows: "Page cache takes all RAM; nothing waits, and all of it is available.",
-    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(900)),
-    time: Span::from_secs(40),
+    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(900).slow(40)),
+    time: Span::from_secs(60),
     arms: &[Arm {
         name: "stream",
         settings: &[],
@@ -61,11 +61,7 @@ fn fill_cache(guest: &mut Guest) -> Result<(), String> {
 pub(super) const SWAP_COLD: Scenario = Scenario {
     name: "swap-cold",
     shows: "Memory that nobody needs lies in swap, and stays there.",
-    machine: || {
-        Machine::with_mib(512)
-            .disk(VirtualDisk::ext4(900))
-            .disk(VirtualDisk::empty(512))
-    },
+    machine: || Machine::with_mib(512).disk(VirtualDisk::empty(512)),
     time: Span::from_secs(50),
     arms: &[Arm {
         name: "cold",
@@ -89,16 +85,13 @@ pub(super) const SWAP_COLD: Scenario = Scenario {
 };
 
 fn cold_swap(guest: &mut Guest) -> Result<(), String> {
-    guest.mount("/dev/vda", "/disk")?;
-    guest.swap_on("/dev/vdb")?;
-    guest.vm("swappiness", 100.0)?;
-    guest.phase("a program takes 280 MiB and sleeps");
-    let hog = guest.start(&["hog", "280M"])?;
-    guest.sleep(3.0);
-    guest.phase("files stream through the cache and push it out");
-    guest.run(&["write", "/disk", "700M"])?;
-    guest.sync();
-    guest.run(&["read", "/disk", "--passes", "2"])?;
+    guest.swap_on("/dev/vda")?;
+    guest.sleep(2.0);
+    guest.phase("a program takes 250 MiB and sleeps");
+    let hog = guest.start(&["hog", "250M"])?;
+    guest.sleep(4.0);
+    guest.phase("another one needs most of RAM for some seconds, and pushes it out");
+    guest.run(&["hog", "280M", "--fill", "4s", "--for", "5s"])?;
     guest.sleep(3.0);
     guest.phase("quiet");
     let before = guest.host(PSWPIN)?;

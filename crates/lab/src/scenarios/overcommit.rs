@@ -24,7 +24,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "hog_mib",
             default: 64.0,
             range: (16.0, 500.0),
-            about: "MiB that each of twelve programs reserves",
+            about: "MiB that a program reserves at first; later ones a quarter",
         },
     ],
     arms: &[
@@ -56,14 +56,21 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.phase("programs reserve memory, and use little of it");
     let mut hogs = Vec::new();
     let mut failed = false;
-    let size = format!("{:.0}M", guest.setting("hog_mib")?);
-    for _ in 0..12 {
-        let mut hog = guest.start(&["hog", &size, "--of-each-huge-page", "64K"])?;
-        if hog.next_line().is_none() {
-            failed = true;
-            break;
+    // Large programs, then smaller ones: the limit is nearly reached. At the limit itself nothing could be started.
+    let size = guest.setting("hog_mib")?;
+    for size in [size, size / 4.0] {
+        let size = format!("{size:.0}M");
+        for _ in 0..12 {
+            // The fork may be refused, or the program's own reservation.
+            let hog = guest.start(&["hog", &size, "--of-each-huge-page", "64K"]);
+            match hog.map(|mut hog| (hog.next_line(), hog)) {
+                Ok((Some(_), hog)) => hogs.push(hog),
+                Ok((None, _)) | Err(_) => {
+                    failed = true;
+                    break;
+                }
+            }
         }
-        hogs.push(hog);
     }
     guest.sleep(12.0);
     let (committed, limit) = (guest.host(COMMITTED_AS)?, guest.host(COMMIT_LIMIT)?);
