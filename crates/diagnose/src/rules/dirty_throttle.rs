@@ -29,9 +29,9 @@ declare_rule! {
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
-    /// - fsync, O_SYNC and O_DIRECT writers: they wait for the disk with few dirty pages.
-    /// - A cgroup's own limit (v2): the cgroup is throttled at a part of its `memory.max` while the host is far from
-    ///   its limit.
+    /// - `fsync-storm`: fsync and O_SYNC writers wait for the disk with few dirty pages; so do O_DIRECT writers.
+    /// - `cgroup-dirty-throttle`: a cgroup's own limit (v2) is reached, a part of its `memory.max`, while the host is far
+    ///   from its limit.
     /// ## What to do
     /// Use a faster disk, or write less. Smaller limits make the waits short and even; they do not make the work
     /// faster: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's

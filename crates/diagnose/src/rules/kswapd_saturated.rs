@@ -20,7 +20,8 @@ declare_rule! {
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
     ///   kthreadd.
-    /// - A temporary boost of the watermarks after fragmentation: the reclaimed pages are clean cache.
+    /// - `watermark-boost`: kswapd works for a temporary boost after fragmentation; the reclaimed pages are clean cache.
+    /// - `kswapd-stuck`: kswapd is busy and scans hardly a page.
     /// ## What to do
     /// Reduce demand: cap what grew. If pages are mapped and hot, the multi-generational LRU ages them better: now
     /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below 10 % of a CPU under
