@@ -65,7 +65,7 @@ fn trigger() -> Trigger {
             unwritten().at_least("dirty pages and writeback", background),
             rate(NR_WRITTEN).bytes().at_most_of(
                 &dirty_limit(),
-                "written, in 30 s the dirty limit at most",
+                "written per second",
                 1.0 / SECONDS_TO_WRITE_MAX,
             ),
             is_busy,
