@@ -7,18 +7,24 @@ mod accounting_mismatch;
 mod available_exhaustion;
 mod cache_full_harmless;
 mod cache_starved_floor;
+mod caches_dropped;
 mod cgroup_cache_starved;
+mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
 mod compaction_stall;
 mod dentry_inode_bloat;
 mod direct_reclaim_stall;
+mod dirty_limit_too_big;
 mod dirty_throttle;
 mod exec_pages_evicted;
 mod external_fragmentation;
 mod fork_cow_spike;
 mod free_low_harmless;
+mod fsync_storm;
 mod hugetlb_unused;
+mod kcompactd_saturated;
 mod kswapd_saturated;
+mod kswapd_stuck;
 mod locked_memory_large;
 mod lowmem_zone_exhausted;
 mod min_free_too_large;
@@ -26,6 +32,7 @@ mod min_free_too_small;
 mod monitoring_gap;
 mod no_swap_risk;
 pub(crate) mod node_reclaim_on;
+mod numa_balancing_overhead;
 mod numa_imbalance;
 mod oom_cgroup;
 mod oom_constrained;
@@ -35,19 +42,27 @@ mod oom_score_misuse;
 mod overcommit_limit;
 mod page_cache_thrash;
 mod page_tables_large;
+mod reclaim_behind_writes;
+mod reclaim_too_proactive;
 mod shmem_growth;
 mod slab_leak;
+mod storage_bound;
 mod streaming_read;
 pub(crate) mod swap_cold_harmless;
 mod swap_full;
+mod swap_readahead_waste;
+mod swap_slow_device;
 mod swap_thrash;
 mod swappiness_misfit;
 #[cfg(test)]
 pub(crate) mod testing;
 mod thp_bloat;
+mod tier_thrash;
 mod unaccounted_memory;
 mod unexplained_stall;
+mod watermark_boost;
 mod zram_misuse;
+mod zswap_pool_full;
 
 /// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
 pub const ALL: &[Rule] = &[
@@ -60,15 +75,28 @@ pub const ALL: &[Rule] = &[
     no_swap_risk::RULE,
     swappiness_misfit::RULE,
     zram_misuse::RULE,
+    zswap_pool_full::RULE,
+    swap_slow_device::RULE,
+    swap_readahead_waste::RULE,
+    tier_thrash::RULE,
     direct_reclaim_stall::RULE,
     kswapd_saturated::RULE,
+    kswapd_stuck::RULE,
+    watermark_boost::RULE,
+    reclaim_too_proactive::RULE,
+    caches_dropped::RULE,
     min_free_too_large::RULE,
     min_free_too_small::RULE,
     node_reclaim_on::RULE,
     numa_imbalance::RULE,
+    numa_balancing_overhead::RULE,
     dirty_throttle::RULE,
+    dirty_limit_too_big::RULE,
+    reclaim_behind_writes::RULE,
+    fsync_storm::RULE,
     thp_bloat::RULE,
     compaction_stall::RULE,
+    kcompactd_saturated::RULE,
     external_fragmentation::RULE,
     lowmem_zone_exhausted::RULE,
     hugetlb_unused::RULE,
@@ -85,6 +113,7 @@ pub const ALL: &[Rule] = &[
     oom_constrained::RULE,
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
+    cgroup_dirty_throttle::RULE,
     overcommit_limit::RULE,
     fork_cow_spike::RULE,
     unexplained_stall::RULE,
@@ -93,6 +122,7 @@ pub const ALL: &[Rule] = &[
     swap_cold_harmless::RULE,
     cache_full_harmless::RULE,
     streaming_read::RULE,
+    storage_bound::RULE,
     monitoring_gap::RULE,
 ];
 

@@ -22,7 +22,7 @@ use crate::finding::Outcome;
 pub(crate) use evaluate::Subject;
 pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects, wherever};
 pub(crate) use reading::{
-    Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
+    Expr, Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
     most_of_others, over, ram, rate, stall, total,
 };
 pub(crate) use screen::minutes as screen;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
 use timeline::signals::{
-    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
-    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME,
-    PSI_MEMORY_SOME, PSWPOUT,
+    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
+    NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
 };
 use units::Micros;
 
 use crate::measures::readings::SWAP_OUT_NOTABLE;
+use crate::measures::writeback::{dirty_limit, free_run, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
@@ -29,9 +29,9 @@ declare_rule! {
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
-    /// - fsync, O_SYNC and O_DIRECT writers: they wait for the disk with few dirty pages.
-    /// - A cgroup's own limit (v2): the cgroup is throttled at a part of its `memory.max` while the host is far from
-    ///   its limit.
+    /// - `fsync-storm`: fsync and O_SYNC writers wait for the disk with few dirty pages; so do O_DIRECT writers.
+    /// - `cgroup-dirty-throttle`: a cgroup's own limit (v2) is reached, a part of its `memory.max`, while the host is far
+    ///   from its limit.
     /// ## What to do
     /// Use a faster disk, or write less. Smaller limits make the waits short and even; they do not make the work
     /// faster: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's
@@ -43,14 +43,13 @@ declare_rule! {
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
         trigger: trigger, waits: MemoryOrDisk, story: story,
         verify: "memtide check --for 1m during the same writes: tasks wait for disks less than 10 % of the time, or in shorter steps",
-        brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
+        brings_about: &["dirty-limit-too-big", "reclaim-behind-writes", "direct-reclaim-stall", "kswapd-saturated"],
         explained_by: DIRTY_LIMITS,
         aliases: &["dirty-throttling"],
     }
 }
 
-/// Share of the middle of the two thresholds, below which writers are not throttled (mm/page-writeback.c,
-/// dirty_freerun_ceiling); an engineering choice, because the level swings.
+/// Share of the level from which writers are throttled; an engineering choice, because dirty pages swing around it.
 const NEAR_LIMIT: f64 = 0.9;
 /// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a
 /// calm host.
@@ -86,28 +85,13 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Dirty pages plus pages under writeback.
-fn unwritten() -> Reading<Bytes> {
-    gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)])
-}
-
-/// The level at which the kernel starts to throttle writers: the middle of the two thresholds.
-fn free_run() -> Reading<Bytes> {
-    let threshold = gauge(NR_DIRTY_THRESHOLD).bytes();
-    let background = gauge(NR_DIRTY_BACKGROUND_THRESHOLD).bytes();
-    threshold
-        .clone()
-        .minus(threshold.minus(background).times(0.5))
-}
-
 /// Whether the limit follows from the settings, not from a lack of dirtyable memory. A limit in bytes always does.
 fn is_genuine() -> Predicate {
     let percent = fact(DIRTY_RATIO).or(Reading::constant(RATIO_DEFAULT));
     let least = percent.of_size(ram().times(DIRTYABLE / 100.0));
-    let limit = gauge(NR_DIRTY_THRESHOLD).bytes();
     any![
         fact(DIRTY_BYTES).at_least("vm.dirty_bytes", Count::new(1)),
-        limit.at_least("dirty limit", least).if_measured(),
+        dirty_limit().at_least("dirty limit", least).if_measured(),
     ]
 }
 
@@ -369,7 +353,8 @@ mod tests {
     use super::*;
     use crate::evidence::Need;
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
-    use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
+    use timeline::facts::DIRTY_BACKGROUND_RATIO;
+    use timeline::signals::{MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK};
 
     /// A host of 1000 MiB with this many MiB dirty and this limit; its tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {

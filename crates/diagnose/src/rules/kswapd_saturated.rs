@@ -1,12 +1,9 @@
 //! kswapd, the background reclaimer, uses much CPU and reclaims little.
 
 use timeline::facts::MGLRU;
-use timeline::signals::{
-    CPU_SYSTEM, PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME,
-    ZONE_BOOST,
-};
-use units::Ticks;
+use timeline::signals::{PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_STIME, ZONE_BOOST};
 
+use crate::measures::kernel_threads;
 use crate::prelude::*;
 use crate::trigger::computed_within;
 
@@ -23,7 +20,8 @@ declare_rule! {
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
     ///   kthreadd.
-    /// - A temporary boost of the watermarks after fragmentation: the reclaimed pages are clean cache.
+    /// - `watermark-boost`: kswapd works for a temporary boost after fragmentation; the reclaimed pages are clean cache.
+    /// - `kswapd-stuck`: kswapd is busy and scans hardly a page.
     /// ## What to do
     /// Reduce demand: cap what grew. If pages are mapped and hot, the multi-generational LRU ages them better: now
     /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below 10 % of a CPU under
@@ -45,8 +43,7 @@ const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap
 /// thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
-/// kthreadd, the parent of kernel threads.
-const KTHREADD: Count = Count::new(2);
+const KSWAPD: &str = "kswapd";
 
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
@@ -54,8 +51,8 @@ fn trigger() -> Trigger {
     // There is one thread for each node; the busiest counts.
     let cpu: Reading<Ratio> = computed_within(
         "kswapd's CPU",
-        |cx| Ok(busiest(cx)?.1),
-        || kernels_cpu().expr,
+        |cx| kernel_threads::busiest(cx, KSWAPD),
+        kernel_threads::at_most,
     );
     Trigger::on_host(
         STALL,
@@ -73,23 +70,11 @@ fn trigger() -> Trigger {
     )
 }
 
-/// All system CPU time, which includes kswapd's. Kernels that count CPU time by ticks are wrong by 3 % over half a
-/// second (250 ticks per second), and by less over longer times.
-fn kernels_cpu() -> Reading<PerSecond<Ticks>> {
-    /// USER_HZ, which is 100 on all current architectures.
-    const TICKS: f64 = 100.0;
-    const TOLERANCE: f64 = 1.1;
-    rate(CPU_SYSTEM).times(TOLERANCE / TICKS)
-}
-
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let scanned = cx.rate(PGSCAN_KSWAPD)?;
     let freed = cx.rate(PGSTEAL_KSWAPD)?;
-    let (threads, _) = busiest(cx)?;
-    let by_use = |(_, cpus): &(_, Track<Ratio>)| cpus.mean_in(stretch).unwrap_or_default();
-    let most = |a: &_, b: &_| by_use(a).get().total_cmp(&by_use(b).get());
-    let Some((thread, cpus)) = threads.into_iter().max_by(most) else {
+    let Some((thread, cpus)) = kernel_threads::busiest_in(cx, KSWAPD, stretch) else {
         return clear!("kswapd was not measured");
     };
     let name = &thread.label;
@@ -160,41 +145,6 @@ fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) ->
     }
 }
 
-/// The threads with the CPU that each uses, and that of the busiest over time.
-type Threads<'a> = (Vec<(&'a EntitySeries, Track<Ratio>)>, Track<Ratio>);
-
-fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
-    let processes = cx.timeline.entities(Entity::Process);
-    let threads: Vec<_> = processes
-        .filter(|process| is_kswapd(cx, process))
-        .filter_map(|thread| {
-            let mut ticks = cx.rate_of(thread, PROC_STIME).ok()?;
-            if let Ok(user) = cx.rate_of(thread, PROC_UTIME) {
-                ticks = ticks.plus(&user);
-            }
-            Some((thread, ticks.to_cpus(cx.facts.user_hz())))
-        })
-        .collect();
-    let each = threads.iter().map(|(_, cpus)| cpus.clone());
-    let larger = |a: Track<Ratio>, b: Track<Ratio>| {
-        let both = a.zip(&b, f64::max);
-        both.or_else(&a).or_else(&b)
-    };
-    let busiest = each
-        .reduce(larger)
-        .ok_or_else(|| Missing::file(PROC_STIME.def()))?;
-    Ok((threads, busiest))
-}
-
-/// Whether it is a kernel thread of that name; any process can use the name.
-fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
-    process.label.starts_with("kswapd")
-        && cx
-            .timeline
-            .last_of(process, PROC_PARENT)
-            .is_none_or(|parent| parent == KTHREADD)
-}
-
 /// Whether a zone's watermarks were boosted; `None` where that was not measured.
 fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<bool> {
     let zones = cx.timeline.entities(Entity::Zone);
@@ -208,18 +158,19 @@ fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measures::kernel_threads::KTHREADD;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
-    use timeline::signals::PSI_MEMORY_SOME;
+    use timeline::signals::{PROC_PARENT, PSI_MEMORY_SOME};
 
-    const KSWAPD: &str = "77@12";
+    const THREAD: &str = "77@12";
 
     fn working(ticks: u64, scanned: u64, freed: u64) -> Case {
         Case::over(30)
             .counter(PGSCAN_KSWAPD, scanned)
             .counter(PGSTEAL_KSWAPD, freed)
-            .counter_of(Entity::Process, KSWAPD, PROC_STIME, ticks)
-            .gauge_of(Entity::Process, KSWAPD, PROC_PARENT, KTHREADD)
-            .named(KSWAPD, "kswapd0")
+            .counter_of(Entity::Process, THREAD, PROC_STIME, ticks)
+            .gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD)
+            .named(THREAD, "kswapd0")
     }
 
     #[test]
@@ -239,12 +190,12 @@ mod tests {
             .counter_steps(PGSTEAL_KSWAPD, &three_times([4000, 38_000, 4000], 0))
             .counter_steps_of(
                 Entity::Process,
-                KSWAPD,
+                THREAD,
                 PROC_STIME,
                 &three_times([80; 3], 1),
             )
-            .gauge_of(Entity::Process, KSWAPD, PROC_PARENT, KTHREADD)
-            .named(KSWAPD, "kswapd0");
+            .gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD)
+            .named(THREAD, "kswapd0");
         let finding = found(RULE, &case);
         assert_eq!(times(&finding), [(0, 40), (200, 240)]);
         assert!(finding.title.contains("for 40 s"), "{}", finding.title);
@@ -256,9 +207,9 @@ mod tests {
             Case::over(3600)
                 .counter_steps(PGSCAN_KSWAPD, &amid_calm(40_000, 0))
                 .counter_steps(PGSTEAL_KSWAPD, &amid_calm(freed, 0))
-                .counter_steps_of(Entity::Process, KSWAPD, PROC_STIME, &amid_calm(80, 0))
-                .gauge_of(Entity::Process, KSWAPD, PROC_PARENT, KTHREADD)
-                .named(KSWAPD, "kswapd0")
+                .counter_steps_of(Entity::Process, THREAD, PROC_STIME, &amid_calm(80, 0))
+                .gauge_of(Entity::Process, THREAD, PROC_PARENT, KTHREADD)
+                .named(THREAD, "kswapd0")
                 .counter_steps(PSI_MEMORY_SOME, &amid_calm(300_000, 0))
         };
         let finding = found(RULE, &in_an_hour(4000));
@@ -283,7 +234,7 @@ mod tests {
     #[test]
     fn clear_when_a_user_process_calls_itself_kswapd() {
         let case =
-            working(90, 40_000, 100).gauge_of(Entity::Process, KSWAPD, PROC_PARENT, Count::new(1));
+            working(90, 40_000, 100).gauge_of(Entity::Process, THREAD, PROC_PARENT, Count::new(1));
         assert_eq!(not_evaluated(RULE, &case).names, ["proc.stime"]);
     }
 

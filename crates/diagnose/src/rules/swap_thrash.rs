@@ -39,7 +39,7 @@ declare_rule! {
         verify: "memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
-            "direct-reclaim-stall", "kswapd-saturated", "zram-misuse",
+            "direct-reclaim-stall", "kswapd-saturated", "zram-misuse", "zswap-pool-full", "swap-slow-device", "swap-readahead-waste",
         ],
         explained_by: &[Explains::Maybe(SWAPPINESS)],
     }

@@ -10,7 +10,7 @@ use units::Quantity;
 use crate::cases;
 
 /// Signals that findings rest on and that no chart shows, and why.
-const NOT_DRAWN: [(&str, &str); 15] = [
+const NOT_DRAWN: [(&str, &str); 16] = [
     (
         "cgroup.events_high",
         "events; the group and its limit are drawn",
@@ -57,6 +57,10 @@ const NOT_DRAWN: [(&str, &str); 15] = [
     (
         "vm.zone_reclaim_success",
         "counts reclaims whose scanned pages are drawn",
+    ),
+    (
+        "disk.read_time",
+        "the mean time of a read is computed from it; traffic and busy time of disks are drawn",
     ),
     ("zone.min", "of one zone; the floor is drawn for the host"),
 ];

@@ -8,22 +8,72 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 5] = [
+const WITHOUT_A_CASE: [(&str, &str); 19] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
     ),
     (
+        "zswap-pool-full",
+        "no capture has zswap, which needs a swap device behind it and a kernel that switches it on",
+    ),
+    (
+        "swap-slow-device",
+        "swap thrashes in every capture with a slow swap disk; it takes little traffic and long reads",
+    ),
+    (
+        "swap-readahead-waste",
+        "programs of the captures walk through their memory, or read ahead less than 1 MiB/s",
+    ),
+    ("tier-thrash", "no capture has memory tiers"),
+    (
         "kswapd-saturated",
         "kswapd takes less than half a CPU in every capture, or frees most of what it scans",
     ),
+    (
+        "kswapd-stuck",
+        "it is a fault of some kernels, and no capture has one of them",
+    ),
+    (
+        "watermark-boost",
+        "in the captures watermarks are boosted while memory is short",
+    ),
+    (
+        "reclaim-too-proactive",
+        "no capture has a program that writes to memory.reclaim",
+    ),
+    ("caches-dropped", "nobody drops caches in a capture"),
     (
         "numa-imbalance",
         "captures with two nodes spill to the other one, or zone_reclaim_mode explains the shortage of one",
     ),
     (
+        "numa-balancing-overhead",
+        "captures with two nodes settle within a second",
+    ),
+    (
+        "dirty-limit-too-big",
+        "the hosts have at most 2 GiB, and their dirty limit is written in less than 30 s",
+    ),
+    (
+        "reclaim-behind-writes",
+        "reclaim meets dirty pages for one second in one capture, while no task waits",
+    ),
+    (
+        "fsync-storm",
+        "programs of the captures commit 12 times a second at most",
+    ),
+    (
         "compaction-stall",
         "no capture is of a host whose free memory is in small pieces while huge pages are requested",
+    ),
+    (
+        "kcompactd-saturated",
+        "kcompactd uses less than a twentieth of a CPU in every capture",
+    ),
+    (
+        "cgroup-dirty-throttle",
+        "cgroups of the captures read files, or hold anonymous memory",
     ),
     (
         "unexplained-stall",

@@ -1,0 +1,225 @@
+//! A disk at its limit on a host with enough memory.
+
+use timeline::signals::{
+    DISK_IO_TIME, DISK_READ_TIME, DISK_WRITE_TIME, MEM_AVAILABLE, PSI_IO_SOME, PSWPOUT,
+    REFAULT_FILE,
+};
+
+use crate::measures::disks::{self, DiskLoad, SATURATED};
+use crate::measures::quiet::Quiet;
+use crate::measures::readings::{SWAP_OUT_NOTABLE, refaults_file};
+use crate::measures::writeback::{free_run, unwritten};
+use crate::prelude::*;
+
+declare_rule! {
+    /// Tasks wait for a disk that does what it can, while memory is plentiful: more memory would not help.
+    ///
+    /// ## What it means
+    /// The disk is busy nearly all the time, and tasks wait for it. Nothing points to memory as the reason: hardly a
+    /// page is read again after eviction, nothing is swapped, no task waits for memory, dirty pages are below their
+    /// limit. The data that is read was not in memory before, or is written on purpose.
+    /// ## How it is recognised
+    /// For 10 s or longer, a disk is busy 90 % of the time or more and tasks wait for disks 20 % of the time or more,
+    /// while 20 % of RAM or more is available, fewer than 100 file pages per second refault, tasks hardly wait for
+    /// memory, hardly a page is swapped, and dirty pages do not hold up writers.
+    /// ## Not this
+    /// - `page-cache-thrash`, `exec-pages-evicted`, `cgroup-cache-starved`: the reads are of evicted pages.
+    /// - `swap-thrash`: the disk is busy with swap.
+    /// - `dirty-throttle`: writers fill memory with dirty pages up to the limit.
+    /// - `fsync-storm`: small writes wait for flushes.
+    /// - An SSD with many requests in flight is busy all the time and has capacity left: then no task waits.
+    /// ## What to do
+    /// Find who reads or writes (`iotop`, `pidstat -d`), and move it, spread it over time, or limit it: `IOReadBandwidthMax=`
+    /// and `IOWeight=` in its unit file. Otherwise a faster disk. Verify: tasks wait for disks less than 20 % of the
+    /// time under the same load.
+    /// ## References
+    /// - kernel Documentation/accounting/psi.rst
+    /// - iostat(1): %util and await
+    pub(crate) RULE = {
+        id: "storage-bound", since: "0.1.0", class: Note,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        cause: "Programs ask more of the disk than it can do, for data that no cache could hold ready.",
+        verify: "memtide check --for 1m under the same load: tasks wait for disks less than 20 % of the time",
+        aliases: &["disk-bound"],
+    }
+}
+
+/// Twice of what users notice; an engineering choice. Labelled captures, November 2026: 46 % and more on throttled disks,
+/// 30 % at most on others.
+const WAITED: Ratio = Ratio::from_percent(20.0);
+/// An engineering choice: with less available, the shortage may be memory's.
+const PLENTY: Ratio = Ratio::from_percent(20.0);
+/// Near the level at which writers are throttled, dirty pages hold them up; an engineering choice, as the level swings.
+const NEAR_LIMIT: f64 = 0.9;
+/// More flushes than this may be what tasks wait for: an engineering choice.
+const FLUSHES: PerSecond<Count> = PerSecond::new(10.0);
+
+fn trigger() -> Trigger {
+    let is_busy =
+        computed("busiest disk", disks::busiest).at_least("busy time of the disk", SATURATED);
+    let flushes = computed("flushes of a disk", disks::most_flushes);
+    Trigger::on_host(
+        LEVEL,
+        all![
+            stall(PSI_IO_SOME).at_least("I/O stalls", WAITED),
+            is_busy,
+            gauge(MEM_AVAILABLE).at_least("available", ram().share(PLENTY)),
+            refaults_file().at_most("files read again", Quiet::REFAULTS),
+            Quiet::holds(),
+            rate(PSWPOUT)
+                .at_most("swapped out", SWAP_OUT_NOTABLE)
+                .if_measured(),
+            unwritten()
+                .at_most("dirty pages and writeback", free_run().times(NEAR_LIMIT))
+                .if_measured(),
+            flushes.at_most("flushes", FLUSHES).if_measured(),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let calm = match Quiet::during(cx, stretch) {
+        Ok(calm) => calm,
+        Err(why) => return clear!("a disk is busy, but {why}"),
+    };
+    let disk = DiskLoad::of_busiest(cx, stretch);
+    let disk = disk.ok_or_else(|| Missing::same_time(DISK_IO_TIME.def()))?;
+    let stalled = cx.stall(PSI_IO_SOME)?;
+    let waited = cx.mean_in(stretch, PSI_IO_SOME, &stalled)?;
+    let refaulted = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
+    let (name, busy) = (&disk.name, disk.busy);
+    let least = cx.lowest_in(MEM_AVAILABLE, stretch);
+    let left = least.map_or_else(String::new, |(least, _)| {
+        format!(" with {least} available at least")
+    });
+    let title = format!(
+        "Tasks wait for {name} {waited} of the time; it is busy {busy} of it ({} read, {} written). Memory is not the reason{left}.",
+        disk.read, disk.written
+    );
+    Ok(RULE
+        .found(Severity::Info, title)
+        .graph("I/O stalls", &stalled)
+        .shows_from(PSI_IO_SOME, waited, WAITED, None, format!("tasks waited for disks {waited} of the time"))
+        .counts_as("I/O stalls")
+        .shows_from(DISK_IO_TIME, busy, SATURATED, None, format!("{name} was busy {busy} of the time"))
+        .counts_as("a busy disk")
+        .with(disk.read_takes, |finding, takes| finding.shows(Computed(DISK_READ_TIME), takes, None, format!("a read took {takes} on average")))
+        .with(disk.write_takes, |finding, takes| finding.shows(Computed(DISK_WRITE_TIME), takes, None, format!("a write took {takes} on average")))
+        .and(|finding| calm.shown_in(finding))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available"))
+        .not("page-cache-thrash", format!("{refaulted} of files were read again"))
+        .not("swap-thrash", "hardly a page was swapped")
+        .not("dirty-throttle", "dirty pages were below the level at which writers are throttled")
+        .fix(Fix::say("Find out who uses the disk.").inspect("pidstat -d 5 3\niostat -x 5 3"))
+        .fix(Fix::say("Move that work, spread it over time, or give it less of the disk: IOWeight=10 or IOReadBandwidthMax= in its unit file, or ionice -c3. Otherwise only a faster disk helps; more memory does not."))
+        .affects([disk.affected()])
+        .sure_by_kinds(cx, calm.open())
+        .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use timeline::signals::{
+        DISK_FLUSHES, DISK_READ_BYTES, DISK_READS, DISK_WRITE_BYTES, DISK_WRITES, MEM_DIRTY,
+        MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+        PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
+    };
+
+    /// A host of 1,000 MiB with 600 available, and a disk that is busy `busy` milliseconds of each second.
+    fn reading(busy: u64, waits: u64) -> Case {
+        disk(Case::over(30), busy)
+            .counter(PSI_IO_SOME, waits)
+            .counter(PSI_MEMORY_SOME, 0)
+            .counter(REFAULT_FILE, 3)
+    }
+
+    fn disk(case: Case, busy: u64) -> Case {
+        case.gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(600))
+            .counter_of(Entity::Disk, "sda", DISK_IO_TIME, busy)
+            .counter_of(Entity::Disk, "sda", DISK_READ_BYTES, 30 << 20)
+            .counter_of(Entity::Disk, "sda", DISK_WRITE_BYTES, 1 << 20)
+            .counter_of(Entity::Disk, "sda", DISK_READS, 100)
+            .counter_of(Entity::Disk, "sda", DISK_READ_TIME, 4_000)
+            .counter_of(Entity::Disk, "sda", DISK_WRITES, 0)
+            .counter_of(Entity::Disk, "sda", DISK_WRITE_TIME, 0)
+    }
+
+    #[test]
+    fn a_busy_disk_with_much_memory_is_a_note() {
+        let finding = found(RULE, &reading(990, 700_000));
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert!(finding.title.contains("busy 99 %"), "{}", finding.title);
+        assert!(
+            finding
+                .evidence
+                .iter()
+                .any(|line| line.text == "a read took 40 ms on average")
+        );
+    }
+
+    #[test]
+    fn clear_where_no_task_waits_or_no_disk_is_busy() {
+        clear(RULE, &reading(990, 50_000));
+        clear(RULE, &reading(500, 700_000));
+    }
+
+    #[test]
+    fn clear_where_evicted_files_or_swap_make_the_reads() {
+        clear(RULE, &reading(990, 700_000).counter(REFAULT_FILE, 5_000));
+        clear(RULE, &reading(990, 700_000).counter(PSWPIN, 2_500));
+        clear(RULE, &reading(990, 700_000).counter(PSWPOUT, 2_500));
+    }
+
+    #[test]
+    fn clear_where_memory_is_short() {
+        let little = reading(990, 700_000).gauge(MEM_AVAILABLE, Bytes::from_mib(100));
+        clear(RULE, &little);
+        clear(
+            RULE,
+            &reading(990, 700_000).counter(PSI_MEMORY_SOME, 300_000),
+        );
+    }
+
+    #[test]
+    fn clear_where_dirty_pages_or_flushes_hold_up_writers() {
+        let throttled = reading(990, 700_000)
+            .gauge(MEM_DIRTY, Bytes::from_mib(160))
+            .gauge(MEM_WRITEBACK, Bytes::from_mib(8))
+            .gauge(NR_DIRTY_THRESHOLD, Pages::new(168 * 256))
+            .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(84 * 256));
+        clear(RULE, &throttled);
+        let flushing = reading(990, 700_000);
+        clear(
+            RULE,
+            &flushing.counter_of(Entity::Disk, "sda", DISK_FLUSHES, 60),
+        );
+    }
+
+    #[test]
+    fn finds_30_s_within_an_hour() {
+        let hour = |refaults| {
+            disk(Case::over(3600), 990)
+                .counter_steps(PSI_IO_SOME, &amid_calm(700_000, 1_000))
+                .counter_steps(REFAULT_FILE, &amid_calm(refaults, 0))
+        };
+        assert_eq!(times(&found(RULE, &hour(0))), [(1800, 1830)]);
+        clear(RULE, &hour(5_000));
+    }
+
+    #[test]
+    fn not_evaluated_without_pressure_files_or_disks() {
+        let without = disk(Case::over(30), 990).counter(REFAULT_FILE, 3);
+        assert_eq!(not_evaluated(RULE, &without).names, ["psi.io.some"]);
+        let no_disk = Case::over(30)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(600))
+            .counter(PSI_IO_SOME, 700_000)
+            .counter(REFAULT_FILE, 3);
+        assert_eq!(not_evaluated(RULE, &no_disk).names, ["disk.io_time"]);
+    }
+}
