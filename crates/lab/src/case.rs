@@ -85,10 +85,7 @@ impl Case {
     /// # Errors
     /// [`LabError::Case`] where a file of labels cannot be read.
     pub fn below(directory: &Path) -> Result<Vec<Self>, LabError> {
-        let mut cases = Vec::new();
-        if directory.join(LABELS).is_file() {
-            cases.push(Self::at(directory)?);
-        }
+        let mut cases: Vec<Self> = Self::in_directory(directory)?.into_iter().collect();
         let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| path.is_dir())
@@ -100,17 +97,22 @@ impl Case {
         Ok(cases)
     }
 
-    fn at(directory: &Path) -> Result<Self, LabError> {
+    /// The case of a directory; `None` where there is none.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Option<Self>, LabError> {
         let path = directory.join(LABELS);
-        let text = std::fs::read_to_string(&path)?;
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let file = toml::from_str(&text).map_err(|error| LabError::Case {
             path,
             why: error.message().to_owned(),
         })?;
-        Ok(Self {
+        Ok(Some(Self {
             directory: directory.to_owned(),
             file,
-        })
+        }))
     }
 
     /// Writes the labels into the case's directory.

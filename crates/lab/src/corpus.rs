@@ -11,9 +11,9 @@ use flate2::write::GzEncoder;
 use crate::LabError;
 use crate::case::{Case, CaseFile, CaseLabels, CaseRecipe};
 use crate::host::kernel::Kernel;
-use crate::outcome::{ArmOutcome, ArmOutcomes};
+use crate::outcome::ArmOutcomes;
 use crate::run::{RunOptions, RunProgress, run};
-use crate::scenario::{Scenario, Settings};
+use crate::scenario::{Expectation, Scenario, Settings};
 use crate::scenarios;
 
 /// Which cases are made.
@@ -76,6 +76,30 @@ impl Recipe<'_> {
         let version = self.version.split(['-', '+']).next().unwrap_or_default();
         format!("{}--{arm}{settings}--{version}", self.scenario.name)
     }
+
+    fn names(&self) -> Vec<String> {
+        let arms = self.scenario.arms.iter();
+        arms.map(|arm| self.name(arm.name)).collect()
+    }
+
+    /// Whether all its cases are there; their labels are brought up to what the scenario expects today.
+    fn is_kept(&self, directory: &Path) -> Result<bool, LabError> {
+        let mut kept = Vec::new();
+        for arm in self.scenario.arms {
+            let Some(mut case) = Case::in_directory(&directory.join(self.name(arm.name)))? else {
+                return Ok(false);
+            };
+            if let Some(recipe) = &case.file.lab {
+                let expected = self.scenario.expectation(arm, &recipe.settings);
+                case.file.labels = Some(labels(&expected));
+            }
+            kept.push(case);
+        }
+        for case in kept {
+            case.write()?;
+        }
+        Ok(true)
+    }
 }
 
 /// Makes cases in a directory; those that are there already are kept, so an interrupted run goes on.
@@ -91,17 +115,8 @@ pub fn corpus(
     let recipes = recipes(options)?;
     let all = recipes.len();
     for (number, recipe) in (1..).zip(&recipes) {
-        let names: Vec<String> = recipe
-            .scenario
-            .arms
-            .iter()
-            .map(|arm| recipe.name(arm.name))
-            .collect();
-        let name = format!("{} ({})", names.join(", "), recipe.version);
-        if names
-            .iter()
-            .all(|name| directory.join(name).join("case.toml").is_file())
-        {
+        let name = recipe.names().join(", ");
+        if recipe.is_kept(directory)? {
             step(CorpusStep::Kept { name });
             continue;
         }
@@ -194,7 +209,7 @@ fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result
         let case = Case {
             directory: directory.join(recipe.name(outcome.arm)),
             file: CaseFile {
-                labels: Some(labels(outcome)),
+                labels: Some(labels(&outcome.expected)),
                 lab: Some(CaseRecipe {
                     scenario: recipe.scenario.name.to_owned(),
                     arm: outcome.arm.to_owned(),
@@ -213,11 +228,11 @@ fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result
     Ok(())
 }
 
-fn labels(outcome: &ArmOutcome) -> CaseLabels {
+fn labels(expected: &Expectation) -> CaseLabels {
     let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
     CaseLabels {
-        must_find: owned(&outcome.expected.finds),
-        may_find: Some(owned(&outcome.expected.may_find)),
+        must_find: owned(&expected.finds),
+        may_find: Some(owned(&expected.may_find)),
         ..CaseLabels::default()
     }
 }

@@ -46,7 +46,7 @@ pub(super) const CACHE_FULL: Scenario = Scenario {
 fn fill_cache(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
     guest.phase("a file of 700 MiB is written");
-    guest.run(&["write", "/disk", "700M"])?;
+    guest.run(&["write", "/disk", "700M", "--synced"])?;
     guest.remount("/dev/vda", "/disk")?;
     guest.sleep(2.0);
     guest.phase("it is read once");

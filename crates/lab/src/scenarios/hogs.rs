@@ -1,7 +1,7 @@
 //! Programs fill RAM one by one past its end, and end one by one: where free memory stops, and what is given back first.
 
 use timeline::signals::{
-    MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, ZONE_HIGH, ZONE_MIN, ZONE_PROTECTION,
+    MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, ZONE_HIGH, ZONE_LOW, ZONE_MIN, ZONE_PROTECTION,
 };
 use units::Span;
 
@@ -84,7 +84,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
             x: "s",
             unit: None,
             is_bars: false,
-            curves: &["free", "used", "swap used", "watermarks"],
+            curves: &[
+                "free",
+                "used",
+                "swap used",
+                "low watermark",
+                "high watermark",
+            ],
         }),
         ScenarioFigure::Chart("free"),
         ScenarioFigure::Chart("where"),
@@ -144,7 +150,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
             }
             guest.sleep(1.0);
             level = self::level(guest, begun)?;
-            if before - level.swap_mib < 1.0 && level.free_mib < 2.0 * level.watermark_mib {
+            if before - level.swap_mib < 1.0 && level.free_mib < 2.0 * level.watermarks_mib.1 {
                 break;
             }
         }
@@ -160,7 +166,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         middle.ok_or("RAM was not filled: more hogs")
     };
     let of_min_free = median(&|level| level.free_mib / min_free)?;
-    let of_watermarks = median(&|level| level.free_mib / level.watermark_mib)?;
+    let of_watermarks = median(&MemoryLevel::of_watermarks)?;
     guest.measured("floor_of_min_free", of_min_free);
     guest.measured("floor_of_watermarks", of_watermarks);
     let most = while_draining.into_iter().fold(0.0, f64::max);
@@ -172,29 +178,40 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 struct MemoryLevel {
     free_mib: f64,
     swap_mib: f64,
-    /// What kswapd keeps free: the high watermark of each zone, raised for a while by a boost, and what a low zone
-    /// keeps for allocations that need it (`vm.lowmem_reserve_ratio`).
-    watermark_mib: f64,
+    /// Where kswapd is woken, and where it rests: the low and the high watermark of all zones, raised for a while by a
+    /// boost, with what a low zone keeps for allocations that need it (`vm.lowmem_reserve_ratio`).
+    watermarks_mib: (f64, f64),
+}
+
+impl MemoryLevel {
+    /// Free memory, of the nearest end of what the watermarks allow; 1 between them.
+    fn of_watermarks(&self) -> f64 {
+        let (low, high) = self.watermarks_mib;
+        self.free_mib / self.free_mib.clamp(low, high)
+    }
 }
 
 fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, String> {
     let now = guest.sample();
     let (free, total) = (mib(host(&now, MEM_FREE)?), mib(host(&now, MEM_TOTAL)?));
     let swap = mib(host(&now, SWAP_TOTAL)? - host(&now, SWAP_FREE)?);
-    let watermark = pages_mib(sum(&now, ZONE_HIGH)? + sum(&now, ZONE_PROTECTION)?);
+    let reserve = sum(&now, ZONE_PROTECTION)?;
+    let low = pages_mib(sum(&now, ZONE_LOW)? + reserve);
+    let high = pages_mib(sum(&now, ZONE_HIGH)? + reserve);
     let at = begun.elapsed().as_secs_f64();
     for (curve, value) in [
         ("free", free),
         ("used", total - free),
         ("swap used", swap),
-        ("watermarks", watermark),
+        ("low watermark", low),
+        ("high watermark", high),
     ] {
         guest.point(curve, at, value);
     }
     Ok(MemoryLevel {
         free_mib: free,
         swap_mib: swap,
-        watermark_mib: watermark,
+        watermarks_mib: (low, high),
     })
 }
 
@@ -211,7 +228,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             .article("125–803 %")
             .between(0.8, 20.0),
             Claim::of(
-                &format!("the same, of the high watermarks ({arm})"),
+                &format!("the same, of low to high watermark ({arm})"),
                 of("floor_of_watermarks"),
                 percent,
             )

@@ -102,7 +102,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
         arm("swappiness-0", &[("swappiness", 0.0)], LIBRARY),
         arm("swap-off", &[("swap", swap::OFF)], LIBRARY),
         arm("zram-zeros", &[("swap", swap::ZRAM)], &[]),
-        arm("zram-random", &[("swap", swap::ZRAM), ("random", 1.0)], &[]),
+        arm(
+            "zram-random",
+            &[("swap", swap::ZRAM), ("random", 1.0)],
+            &["zram-misuse"],
+        ),
     ],
     variants: &[&[("seconds", 30.0)], &[("seconds", 20.0)]],
     play,
