@@ -7,6 +7,7 @@ use report::model::{Finding, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+use crate::error::AtPath as _;
 use crate::scenario::Settings;
 
 /// The name of the file with a case's labels.
@@ -86,7 +87,8 @@ impl Case {
     /// [`LabError::Case`] where a file of labels cannot be read.
     pub fn below(directory: &Path) -> Result<Vec<Self>, LabError> {
         let mut cases: Vec<Self> = Self::in_directory(directory)?.into_iter().collect();
-        let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)?
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)
+            .at(directory)?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| path.is_dir())
             .collect();
@@ -103,7 +105,7 @@ impl Case {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
+            error => error.at(&path)?,
         };
         let file = toml::from_str(&text).map_err(|error| LabError::Case {
             path,
@@ -121,8 +123,8 @@ impl Case {
     /// The operating system's.
     pub(crate) fn write(&self) -> Result<(), LabError> {
         let text = toml::to_string(&self.file).map_err(std::io::Error::other)?;
-        std::fs::write(self.directory.join(LABELS), text)?;
-        Ok(())
+        let path = self.directory.join(LABELS);
+        std::fs::write(&path, text).at(&path)
     }
 
     /// The source: what memtide opens.
@@ -149,13 +151,11 @@ impl CaseLabels {
             finding.id == id || finding.aliases.iter().any(|alias| alias == id)
         };
         for expected in &self.must_find {
-            let is_reported = expected
-                .split('|')
-                .any(|id| reported.iter().any(|finding| is_called(finding, id)));
-            if is_reported {
-                verdict.found.push(expected.clone());
-            } else {
-                verdict.missed.push(expected.clone());
+            let mut ids = expected.split('|');
+            // Of either, the one that was reported counts.
+            match ids.find(|id| reported.iter().any(|finding| is_called(finding, id))) {
+                Some(id) => verdict.found.push(id.to_owned()),
+                None => verdict.missed.push(expected.clone()),
             }
         }
         let is_in = |finding: &Finding, ids: &[String]| {

@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 
 use crate::LabError;
 use crate::case::{Case, CaseFile, CaseLabels, CaseRecipe};
+use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::outcome::ArmOutcomes;
 use crate::run::{RunOptions, RunProgress, run};
@@ -220,8 +221,9 @@ fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result
                 }),
             },
         };
-        std::fs::create_dir_all(&case.directory)?;
-        pack(&outcome.capture, &case.directory.join("capture.jsonl.gz"))?;
+        std::fs::create_dir_all(&case.directory).at(&case.directory)?;
+        let packed = case.directory.join("capture.jsonl.gz");
+        pack(&outcome.capture, &packed).at(&packed)?;
         // Last: a case without labels is made again.
         case.write()?;
     }

@@ -1,6 +1,6 @@
 //! Why a lab cannot run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why a lab cannot run.
@@ -130,9 +130,32 @@ pub enum LabError {
     /// The recording cannot be read.
     #[error(transparent)]
     Recording(#[from] import::OpenError),
+    /// A file or a program cannot be used.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// The operating system's error.
+        error: std::io::Error,
+    },
     /// The operating system's.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// Adds to an error which file or program it is about.
+pub(crate) trait AtPath<T> {
+    /// The same result, with this path in its error.
+    fn at(self, path: &Path) -> Result<T, LabError>;
+}
+
+impl<T> AtPath<T> for std::io::Result<T> {
+    fn at(self, path: &Path) -> Result<T, LabError> {
+        self.map_err(|error| LabError::File {
+            path: path.to_owned(),
+            error,
+        })
+    }
 }
 
 impl LabError {
@@ -149,6 +172,14 @@ impl LabError {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }
             Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
+            Self::NoScenario { .. } => Some("memtide lab list says what each shows"),
+            Self::File { error, .. } | Self::Io(error)
+                if error.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                Some(
+                    "TMPDIR names another directory for the machine's files: about 100 MiB, and what its disks hold",
+                )
+            }
             _ => None,
         }
     }

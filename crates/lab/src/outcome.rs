@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use report::Report;
 use report::model::{Finding, Severity};
+use tempfile::TempDir;
 use timeline::Source;
 use units::Bytes;
 
@@ -86,6 +87,8 @@ pub(crate) fn wrong<'a>(expected: &Expectation, found: &[&'a str]) -> Vec<&'a st
 pub struct ArmOutcomes {
     /// The arms.
     pub arms: Vec<ArmOutcome>,
+    /// Captures that nobody asked to keep: they go with this.
+    pub(crate) _work: Option<TempDir>,
 }
 
 impl ArmOutcomes {

@@ -9,6 +9,7 @@ use timeline::signals::MEM_AVAILABLE;
 use units::{Bytes, Quantity as _, Span};
 
 use crate::LabError;
+use crate::error::AtPath as _;
 use crate::host::initramfs::Archive;
 use crate::host::kernel::{Kernel, ModuleNeed};
 use crate::host::machine::{Machine, Vm};
@@ -108,11 +109,14 @@ pub fn run(
         });
     }
     let player = Player::prepare(scenario, options)?;
-    let mut outcomes = ArmOutcomes::default();
+    let mut outcomes = Vec::new();
     for arm in arms {
-        outcomes.arms.push(player.play(arm, progress)?);
+        outcomes.push(player.play(arm, progress)?);
     }
-    Ok(outcomes)
+    Ok(ArmOutcomes {
+        arms: outcomes,
+        _work: Some(player.work),
+    })
 }
 
 /// What all arms of a scenario share.
@@ -145,7 +149,7 @@ impl<'a> Player<'a> {
             modules.push(place);
         }
         let base = work.path().join("base");
-        std::fs::write(&base, archive.finish())?;
+        std::fs::write(&base, archive.finish()).at(&base)?;
         Ok(Self {
             scenario,
             options,
@@ -202,9 +206,9 @@ impl<'a> Player<'a> {
     /// Copies the samples out of the machine's directory, which ends with it.
     fn keep(&self, vm: &Vm, arm: &Arm) -> Result<PathBuf, LabError> {
         let directory = self.options.output.as_deref().unwrap_or(self.work.path());
-        std::fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory).at(directory)?;
         let capture = directory.join(format!("{}.jsonl", arm.name));
-        std::fs::copy(vm.capture_path(), &capture)?;
+        std::fs::copy(vm.capture_path(), &capture).at(&capture)?;
         Ok(capture)
     }
 }
@@ -215,7 +219,7 @@ pub(crate) fn write_job(job: &Job, directory: &Path) -> Result<PathBuf, LabError
     let text = serde_json::to_vec(job).map_err(std::io::Error::other)?;
     archive.file(Path::new(JOB), &text);
     let path = directory.join("job");
-    std::fs::write(&path, archive.finish())?;
+    std::fs::write(&path, archive.finish()).at(&path)?;
     Ok(path)
 }
 

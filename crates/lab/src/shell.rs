@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::LabError;
+use crate::error::AtPath as _;
 use crate::host::initramfs::Archive;
 use crate::host::kernel::{Kernel, ModuleNeed};
 use crate::host::machine::{Machine, Vm};
@@ -42,7 +43,7 @@ pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
         modules.push(place);
     }
     let base = work.path().join("base");
-    std::fs::write(&base, archive.finish())?;
+    std::fs::write(&base, archive.finish()).at(&base)?;
     let job = Job {
         modules,
         ..Job::default()
@@ -79,7 +80,11 @@ fn libraries_of(program: &Path) -> Result<Vec<PathBuf>, LabError> {
     let Some(linker) = crate::host::initramfs::interpreter(&std::fs::read(program)?) else {
         return Ok(Vec::new());
     };
-    let listed = Command::new(&linker).arg("--list").arg(program).output()?;
+    let listed = Command::new(&linker)
+        .arg("--list")
+        .arg(program)
+        .output()
+        .at(&linker)?;
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     // `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`
     let found = text.lines().filter_map(|line| {

@@ -109,7 +109,9 @@ impl Kernel {
                         version: self.version.clone(),
                     });
                 }
-                (Err(ModuleError::Unreadable(error)), _) => return Err(LabError::Io(error)),
+                (Err(ModuleError::Unreadable(path, error)), _) => {
+                    return Err(LabError::File { path, error });
+                }
             }
         }
         Ok(search.found)
@@ -153,7 +155,7 @@ pub(crate) struct KernelModule {
 
 enum ModuleError {
     Missing(String),
-    Unreadable(std::io::Error),
+    Unreadable(PathBuf, std::io::Error),
 }
 
 struct ModuleSearch {
@@ -172,7 +174,8 @@ impl ModuleSearch {
         let missing = || ModuleError::Missing(name.to_owned());
         // Removed here, modules that need each other end.
         let file = self.files.remove(name).ok_or_else(missing)?;
-        let contents = import::read_unpacked(&file).map_err(ModuleError::Unreadable)?;
+        let contents = import::read_unpacked(&file)
+            .map_err(|error| ModuleError::Unreadable(file.clone(), error))?;
         for needed in depends(&contents) {
             self.add(&needed)?;
         }

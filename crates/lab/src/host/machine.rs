@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use units::Bytes;
 
 use crate::LabError;
+use crate::error::AtPath as _;
 use crate::message::GuestMessage;
 
 const QEMU: &str = "qemu-system-x86_64";
@@ -194,9 +195,9 @@ impl Vm {
         let directory = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
         let initrd = directory.path().join("initrd");
         // The kernel unpacks archives that follow each other.
-        let mut all = File::create(&initrd)?;
+        let mut all = File::create(&initrd).at(&initrd)?;
         for part in initramfs {
-            std::io::copy(&mut File::open(part)?, &mut all)?;
+            std::io::copy(&mut File::open(part).at(part)?, &mut all).at(&initrd)?;
         }
         let mut command = Command::new(QEMU);
         command
@@ -471,7 +472,10 @@ impl QemuArguments {
     /// Adds a disk, and makes its file.
     fn disk(&mut self, number: usize, disk: &VirtualDisk, place: &Path) -> Result<(), LabError> {
         let path = place.join(format!("disk{number}"));
-        File::create(&path)?.set_len(disk.size.get())?;
+        let size = disk.size.get();
+        File::create(&path)
+            .and_then(|file| file.set_len(size))
+            .at(&path)?;
         if disk.is_formatted {
             format(&path)?;
         }

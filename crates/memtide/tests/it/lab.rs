@@ -1,14 +1,19 @@
-//! `memtide lab`: a scenario is played in a virtual machine and found; what cannot be played says why.
+//! `memtide lab`: a scenario is played in a virtual machine, found and scored; what cannot be played says why, and leaves
+//! nothing behind.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::support::{has, root};
 
 fn memtide(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
-        .args(arguments)
-        .output()
-        .unwrap();
+    memtide_in(Path::new("."), arguments)
+}
+
+/// Runs memtide with this directory for temporary files.
+fn memtide_in(temporary: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = command(temporary, arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code(),
@@ -17,50 +22,197 @@ fn memtide(arguments: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
-/// `make test-lab` runs it: it needs QEMU and a kernel.
+fn command(temporary: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memtide"));
+    command.args(arguments);
+    if temporary != Path::new(".") {
+        command.env("TMPDIR", temporary).current_dir(temporary);
+    }
+    command
+}
+
+/// Whether a machine can be started: QEMU is there, and so is a kernel of the distribution, fetched where it is not.
+fn has_machine() -> bool {
+    has("qemu-system-x86_64")
+        && Command::new(root().join("scripts/kernel.sh"))
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+}
+
 #[test]
-#[ignore = "needs QEMU and a kernel: make test-lab"]
-fn a_kill_in_a_cgroup_is_made_and_found() {
-    if !has("qemu-system-x86_64") {
+fn a_kill_in_a_cgroup_is_made_found_and_scored() {
+    if !has_machine() {
         return;
     }
-    let fetched = Command::new(root().join("scripts/kernel.sh")).status();
-    assert!(fetched.unwrap().success(), "scripts/kernel.sh failed");
     let directory = tempfile::tempdir().unwrap();
-    let kept = directory.path().to_str().unwrap();
-    let (code, out, progress) = memtide(&["lab", "run", "cgroup-oom", "--keep", "--out", kept]);
+    let cases = directory.path().join("cases");
+    let cases = cases.to_str().unwrap();
+    let (code, out, progress) = memtide_in(
+        directory.path(),
+        &["lab", "run", "cgroup-oom", "--keep", "--out", "page"],
+    );
     assert_eq!(code, Some(0), "{out}{progress}");
     assert!(out.contains("limit                   oom-cgroup"), "{out}");
-    for name in ["report.html", "limit.html", "figure-1-limit.svg"] {
-        assert!(directory.path().join(name).is_file(), "{name}");
-    }
     assert!(progress.contains("ready"), "{progress}");
+    let page = directory.path().join("page");
+    for name in ["report.html", "limit.html", "figure-1-limit.svg"] {
+        assert!(page.join(name).is_file(), "{name}");
+    }
     // What is kept is an ordinary capture.
-    let capture = directory.path().join("limit.jsonl");
+    let capture = page.join("limit.jsonl");
     let (code, out, _) = memtide(&["check", capture.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{out}");
+    // A labelled case of a machine that does nothing, and its score.
+    let (code, _, progress) = memtide_in(
+        directory.path(),
+        &["lab", "corpus", "--scenario", "idle", "--out", cases],
+    );
+    assert_eq!(code, Some(0), "{progress}");
+    let (code, out, _) = memtide(&["lab", "score", cases, "--json"]);
+    assert_eq!(code, Some(0), "{out}");
+    let score: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(score["perfect"], 1, "{out}");
+    assert_eq!(score["cases"][0]["scenario"], "idle", "{out}");
+    // It is there already, and is not played again.
+    let again = ["lab", "corpus", "--scenario", "idle", "--out", cases];
+    let (_, _, progress) = memtide_in(directory.path(), &again);
+    assert!(progress.contains("there already"), "{progress}");
+    assert_eq!(machines_in(directory.path()), 0);
+}
+
+/// Directories of machines below a directory for temporary files.
+fn machines_in(temporary: &Path) -> usize {
+    let entries = std::fs::read_dir(temporary).unwrap();
+    let is_machine = |name: &str| name.starts_with("memtide-lab-");
+    entries
+        .filter(|entry| is_machine(&entry.as_ref().unwrap().file_name().to_string_lossy()))
+        .count()
+}
+
+/// PIDs of machines whose files are below a directory.
+fn qemus_with(directory: &Path) -> usize {
+    let directory = directory.to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .filter(|line| {
+            let line = String::from_utf8_lossy(line);
+            line.starts_with("qemu") && line.contains(directory)
+        })
+        .count()
+}
+
+#[test]
+fn ctrl_c_ends_the_machine_and_leaves_nothing() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut run = command(directory.path(), &["lab", "run", "idle"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(run.stderr.take().unwrap()).lines();
+    assert!(progress.any(|line| line.unwrap().contains("ready")));
+    assert_eq!(qemus_with(directory.path()), 1);
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let rest: Vec<String> = progress.map(Result::unwrap).collect();
+    assert_eq!(run.wait().unwrap().code(), Some(3), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("interrupted")),
+        "{rest:?}"
+    );
+    assert_eq!(qemus_with(directory.path()), 0);
+    assert_eq!(machines_in(directory.path()), 0);
 }
 
 #[test]
 fn what_cannot_be_played_says_why() {
-    let (code, _, error) = memtide(&["lab", "run", "nosuch"]);
-    assert_eq!(code, Some(3));
+    for (arguments, expected) in [
+        (
+            &["lab", "run", "nosuch"][..],
+            "there is no scenario `nosuch`; there are hogs, write-plateau",
+        ),
+        (
+            &["lab", "run", "swapdemo", "--variant", "x"],
+            "swapdemo has no arm `x`; it has swappiness-60",
+        ),
+        (
+            &["lab", "run", "idle", "--kernel", "/etc/passwd"],
+            "/etc/passwd: it is no x86 kernel image (bzImage)",
+        ),
+        (
+            &["lab", "run", "idle", "--ram", "64M"],
+            "a virtual machine of 64 MiB is too small; it needs 256 MiB",
+        ),
+        (
+            &["lab", "run", "idle", "--ram", "64T"],
+            "the virtual machine needs 64 TiB",
+        ),
+        (
+            &["lab", "run", "idle", "--set", "hogs=3"],
+            "idle has no setting `hogs`; it has seconds",
+        ),
+        (
+            &["lab", "run", "idle", "--set", "seconds=0"],
+            "seconds=0 is not between 5 and 7200",
+        ),
+        (
+            &["lab", "score", "/nosuch"],
+            "cannot read cases below /nosuch",
+        ),
+    ] {
+        let (code, _, error) = memtide(arguments);
+        assert_eq!(code, Some(3), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn without_qemu_it_says_what_to_install() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = command(directory.path(), &["lab", "run", "idle"])
+        .env("PATH", directory.path())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(
-        error.contains("there is no scenario `nosuch`; there are hogs, write-plateau"),
+        error.contains("qemu-system-x86_64 is not installed"),
         "{error}"
     );
-    let (code, _, error) = memtide(&["lab", "run", "swapdemo", "--variant", "x"]);
-    assert_eq!(code, Some(3));
     assert!(
-        error.contains("swapdemo has no arm `x`; it has swappiness-60"),
+        error.contains("help: apt-get install --no-install-recommends qemu-system-x86"),
         "{error}"
     );
-    let (code, _, error) = memtide(&["lab", "run", "idle", "--kernel", "/etc/passwd"]);
-    assert_eq!(code, Some(3));
+    assert_eq!(machines_in(directory.path()), 0);
+}
+
+#[test]
+fn labelled_captures_are_scored() {
+    let captures = root().join("corpus/captures");
+    let page = tempfile::tempdir().unwrap();
+    let page = page.path().join("score.html");
+    let (code, out, error) = memtide(&[
+        "lab",
+        "score",
+        captures.to_str().unwrap(),
+        "-o",
+        page.to_str().unwrap(),
+    ]);
+    assert_eq!(code, Some(0), "{out}{error}");
     assert!(
-        error.contains("/etc/passwd: it is no x86 kernel image (bzImage)"),
-        "{error}"
+        out.starts_with("precision 1.000, recall 1.000 over "),
+        "{out}"
     );
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("<table class=\"matrix\">"));
 }
 
 #[test]
@@ -74,18 +226,52 @@ fn parts_work_alone() {
     assert!(out.starts_with("pass 1: 2 MiB in "), "{out}");
     let file = directory.path().join("file0");
     let file = file.to_str().unwrap();
-    let (code, out, _) = memtide(&[
-        "lab",
-        "map",
-        file,
-        "1M",
-        "--data",
-        "3M",
-        "--iterations",
-        "2",
-    ]);
+    for (part, expected) in [
+        (
+            &["map", file, "1M", "--data", "3M", "--iterations", "2"][..],
+            "2.0 of 2 steps after",
+        ),
+        (
+            &["hog", "4M", "--content", "random", "--for", "100ms"],
+            "has 4 MiB",
+        ),
+        (
+            &["hog", "8M", "--of-each-huge-page", "4K", "--for", "100ms"],
+            "has 8 MiB",
+        ),
+        (
+            &["share", "2M", "--processes", "3", "--for", "1s"],
+            "3 of 3 processes",
+        ),
+        (
+            &[
+                "fork", "2M", "--write", "1M", "--save", "100ms", "--for", "50ms",
+            ],
+            "saved in",
+        ),
+        (
+            &["fragment", "2M", "--keep-one-of", "10", "--for", "10ms"],
+            "live",
+        ),
+        (&["lookup", place, "100"], "100 names"),
+    ] {
+        let arguments = [&["lab"], part].concat();
+        let (code, out, error) = memtide(&arguments);
+        assert_eq!(code, Some(0), "{part:?}: {error}");
+        assert!(out.contains(expected), "{part:?}: {out}");
+    }
+}
+
+#[test]
+fn logs_are_packed_to_a_tenth() {
+    let directory = tempfile::tempdir().unwrap();
+    let logs = directory.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let (logs, packed) = (logs.to_str().unwrap(), directory.path().join("logs.gz"));
+    let (code, _, _) = memtide(&["lab", "write", logs, "4M", "--content", "log"]);
     assert_eq!(code, Some(0));
-    assert!(out.contains("2.0 of 2 steps after"), "{out}");
-    let (code, _, _) = memtide(&["lab", "hog", "4M", "--content", "random", "--for", "100ms"]);
-    assert_eq!(code, Some(0));
+    let (code, _, error) = memtide(&["lab", "archive", logs, packed.to_str().unwrap(), "--gzip"]);
+    assert_eq!(code, Some(0), "{error}");
+    let share = packed.metadata().unwrap().len() * 100 / (4 << 20);
+    assert!((7..=13).contains(&share), "{share} %");
 }
