@@ -1,6 +1,7 @@
 //! Inside the virtual machine: this program is init. It mounts, loads modules, records, and plays a scenario.
 
 mod part;
+mod program;
 mod setup;
 mod vitals;
 
@@ -19,6 +20,7 @@ use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
 
 pub use part::Part;
+pub use program::Program;
 
 use crate::message::{GuestMessage, JOB, Job};
 use crate::reading::KernelReader;
@@ -203,6 +205,14 @@ impl Guest {
         is_well
             .then_some(())
             .ok_or_else(|| format!("{} failed", part.join(" ")))
+    }
+
+    /// Starts this program with other arguments: `memtide ARGUMENTS`.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn memtide(&self, arguments: &[&str]) -> Result<Program, String> {
+        Program::start(arguments)
     }
 
     /// Mounts an ext4 disk.

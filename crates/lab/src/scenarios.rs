@@ -15,6 +15,7 @@ mod node_reclaim;
 mod overcommit;
 mod page_tables;
 mod read_cache;
+mod recorder;
 mod slab_dentries;
 mod swapdemo;
 mod thp_bloat;
@@ -50,6 +51,7 @@ pub const ALL: &[&Scenario] = &[
     &healthy::SWAP_COLD,
     &healthy::BUSY,
     &neighbours::SCENARIO,
+    &recorder::SCENARIO,
 ];
 
 /// The scenario of this name.

@@ -1,0 +1,171 @@
+//! The flight recorder itself, through an OOM kill and through thrash: what it took, what it missed, what it lost.
+
+use timeline::signals::OOM_KILLS;
+use units::Span;
+
+use crate::guest::Guest;
+use crate::host::machine::{Machine, VirtualDisk};
+use crate::outcome::{ArmOutcomes, Claim, plain, yes};
+use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
+
+const MAY: &[&str] = &[
+    "available-exhaustion",
+    "cache-starved-floor",
+    "direct-reclaim-stall",
+    "exec-pages-evicted",
+    "kswapd-saturated",
+    "no-swap-risk",
+    "page-cache-thrash",
+    "shmem-growth",
+    "swap-full",
+    "swap-slow-device",
+];
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "recorder",
+    shows: "memtide record goes on through an OOM kill and through thrash, and says which samples came late.",
+    machine: || Machine::with_mib(640).disk(VirtualDisk::empty(512).slow(60)),
+    time: Span::from_secs(60),
+    settings: &[ScenarioSetting {
+        name: "is_bpf",
+        default: 1.0,
+        range: (0.0, 1.0),
+        about: "whether processes are read by a BPF iterator; else below /proc",
+    }],
+    arms: &[
+        Arm {
+            name: "bpf",
+            settings: &[],
+            finds: &["oom-global", "swap-thrash"],
+            may_find: MAY,
+        },
+        Arm {
+            name: "proc",
+            settings: &[("is_bpf", 0.0)],
+            finds: &["oom-global", "swap-thrash"],
+            may_find: MAY,
+        },
+    ],
+    play,
+    claims,
+    figures: &[
+        ScenarioFigure::Chart("where"),
+        ScenarioFigure::Chart("psi_memory"),
+    ],
+    ..Scenario::NOTHING
+};
+
+const RECORDING: &str = "/tmp/recording";
+
+fn play(guest: &mut Guest) -> Result<(), String> {
+    let tasks = if guest.is_set("is_bpf")? {
+        "bpf"
+    } else {
+        "proc"
+    };
+    guest.phase(format!("memtide record starts, with processes by {tasks}"));
+    guest.cgroup("app", &[("memory.max", "max")])?;
+    let recorder = guest.memtide(&[
+        "record",
+        "--to",
+        RECORDING,
+        "--every",
+        "500ms",
+        "--processes",
+        "1s",
+        "--tasks",
+        tasks,
+    ])?;
+    guest.sleep(5.0);
+    let kills = guest.host(OOM_KILLS)?;
+    guest.phase("a program grows past RAM and is killed");
+    guest
+        .start(&["hog", "900M", "--fill", "8s", "--for", "20s"])?
+        .wait();
+    let kills = guest.host(OOM_KILLS)? - kills;
+    guest.sleep(4.0);
+    guest.phase("programs need more than RAM and have swap");
+    guest.swap_on("/dev/vda")?;
+    let hogs: Result<Vec<_>, String> = (0..6)
+        .map(|_| guest.start(&["hog", "120M", "--touch", "2s"]))
+        .collect();
+    let hogs = hogs?;
+    guest.sleep(20.0);
+    drop(hogs);
+    guest.sleep(4.0);
+    guest.phase("memtide record ends, and is read");
+    let is_well = recorder.interrupt();
+    let status = guest
+        .memtide(&["record", "--status", "--to", RECORDING, "--json"])?
+        .json()?;
+    let of = |path: &str| status.pointer(path);
+    for (name, path) in [
+        ("taken", "/recorder/samples/taken"),
+        ("missed", "/recorder/samples/missed"),
+        ("late", "/recorder/samples/late"),
+        ("lost", "/recorder/samples/lost"),
+        ("worst_late_s", "/recorder/samples/worst_late_s"),
+        ("cpu_share", "/recorder/cost/cpu_share"),
+        ("written", "/recorder/disk/samples_written"),
+    ] {
+        if let Some(value) = of(path).and_then(serde_json::Value::as_f64) {
+            guest.measured(name, value);
+        }
+    }
+    let source = of("/recorder/tasks_source").and_then(serde_json::Value::as_str);
+    let is_bpf = source.is_some_and(|source| source.starts_with("BPF"));
+    guest.measured("is_bpf", f64::from(u8::from(is_bpf)));
+    guest.measured("ended_well", f64::from(u8::from(is_well)));
+    let report = guest
+        .memtide(&["check", RECORDING, "--format", "json"])?
+        .json()?;
+    let text = report.to_string();
+    for (name, id) in [
+        ("found_oom", "\"oom-global\""),
+        ("found_thrash", "\"swap-thrash\""),
+    ] {
+        guest.measured(name, f64::from(u8::from(text.contains(id))));
+    }
+    let events = guest.memtide(&["events", RECORDING, "--json"])?.json()?;
+    let listed = events
+        .pointer("/events")
+        .and_then(serde_json::Value::as_array);
+    let is_kill = |event: &&serde_json::Value| event.to_string().contains("oom_kill");
+    #[allow(clippy::cast_precision_loss)] // a few
+    let recorded = listed.map_or(0, |all| all.iter().filter(is_kill).count()) as f64;
+    guest.measured("kills", kills);
+    guest.measured("kills_recorded", recorded);
+    Ok(())
+}
+
+fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
+    let arms = outcomes.arms.iter().map(|arm| arm.arm);
+    arms.flat_map(|arm| {
+        let of = |name| outcomes.measured(arm, name);
+        let ratio = |one, other| Some(of(one)? / of(other)?.max(1.0));
+        let claim = |what: &str, value, print| Claim::of(&format!("{what} ({arm})"), value, print);
+        [
+            claim("samples taken", of("taken"), plain).at_least(60.0),
+            claim("missed, of those taken", ratio("missed", "taken"), plain).at_most(0.2),
+            claim("late", of("late"), plain),
+            claim("lost", of("lost"), plain).at_most(0.0),
+            claim("the latest sample, in seconds", of("worst_late_s"), plain).at_most(5.0),
+            claim("written, of those taken", ratio("written", "taken"), plain).between(1.0, 1.0),
+            claim("it went on to the end", of("ended_well"), yes).at_least(1.0),
+            claim("processes by BPF", of("is_bpf"), yes),
+            claim(
+                "the OOM kill is found in its recording",
+                of("found_oom"),
+                yes,
+            )
+            .at_least(1.0),
+            claim(
+                "the thrash is found in its recording",
+                of("found_thrash"),
+                yes,
+            )
+            .at_least(1.0),
+        ]
+    })
+    .collect()
+}
