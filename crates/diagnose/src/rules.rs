@@ -5,22 +5,31 @@ use crate::rule::Rule;
 
 mod accounting_mismatch;
 mod available_exhaustion;
+mod balloon_inflated;
+mod boot_reserved;
 mod cache_full_harmless;
 mod cache_starved_floor;
 mod cgroup_cache_starved;
 mod cgroup_high_throttle;
+mod cgroup_kmem_large;
+mod cgroup_shmem_large;
+mod cgroup_swap_limited;
 mod compaction_stall;
 mod dentry_inode_bloat;
 mod direct_reclaim_stall;
 mod dirty_throttle;
+mod dying_cgroups;
 mod exec_pages_evicted;
 mod external_fragmentation;
 mod fork_cow_spike;
 mod free_low_harmless;
 mod hugetlb_unused;
+mod kernel_stacks_large;
+mod ksm_cost;
 mod kswapd_saturated;
 mod locked_memory_large;
 mod lowmem_zone_exhausted;
+mod memory_errors;
 mod min_free_too_large;
 mod min_free_too_small;
 mod monitoring_gap;
@@ -35,8 +44,12 @@ mod oom_score_misuse;
 mod overcommit_limit;
 mod page_cache_thrash;
 mod page_tables_large;
+mod percpu_large;
+mod pinned_memory_large;
+mod protection_imbalance;
 mod shmem_growth;
 mod slab_leak;
+mod socket_memory_pressure;
 mod streaming_read;
 pub(crate) mod swap_cold_harmless;
 mod swap_full;
@@ -47,6 +60,7 @@ pub(crate) mod testing;
 mod thp_bloat;
 mod unaccounted_memory;
 mod unexplained_stall;
+mod vmalloc_large;
 mod zram_misuse;
 
 /// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
@@ -73,11 +87,20 @@ pub const ALL: &[Rule] = &[
     lowmem_zone_exhausted::RULE,
     hugetlb_unused::RULE,
     page_tables_large::RULE,
+    kernel_stacks_large::RULE,
     slab_leak::RULE,
     dentry_inode_bloat::RULE,
+    vmalloc_large::RULE,
+    percpu_large::RULE,
+    dying_cgroups::RULE,
     shmem_growth::RULE,
     locked_memory_large::RULE,
+    pinned_memory_large::RULE,
     unaccounted_memory::RULE,
+    balloon_inflated::RULE,
+    boot_reserved::RULE,
+    ksm_cost::RULE,
+    memory_errors::RULE,
     oom_global::RULE,
     oom_manual::RULE,
     oom_score_misuse::RULE,
@@ -85,7 +108,12 @@ pub const ALL: &[Rule] = &[
     oom_constrained::RULE,
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
+    cgroup_kmem_large::RULE,
+    cgroup_shmem_large::RULE,
+    cgroup_swap_limited::RULE,
+    protection_imbalance::RULE,
     overcommit_limit::RULE,
+    socket_memory_pressure::RULE,
     fork_cow_spike::RULE,
     unexplained_stall::RULE,
     accounting_mismatch::RULE,

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, EntitySeries,
-    signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
+    Entity, EntitySeries, Track,
+    signals::{
+        CPU_SYSTEM, PROC_OOM_ADJ, PROC_PARENT, PROC_RSS, PROC_RSS_ANON, PROC_STIME, PROC_SWAP,
+        PROC_UTIME,
+    },
 };
-use units::{Bytes, Count, Ratio};
+use units::{Bytes, Count, PerSecond, Ratio, Ticks};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
 use crate::measures::cgroups;
+use crate::trigger::{Reading, rate};
 
 /// Memory of the processes of one name.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +34,40 @@ fn worth_naming(cx: &Evidence<'_>) -> Bytes {
 /// Whether a process is a recorder that made itself unkillable: such a process does not fill memory.
 pub(crate) fn is_recorder(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
     cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO)
+}
+
+/// The PID of kthreadd, the parent of kernel threads.
+pub(crate) const KTHREADD: Count = Count::new(2);
+
+/// Returns kernel threads of some name, each with the CPU that it uses. Any process can take the name, as miners do; the
+/// parent of a kernel thread is kthreadd.
+pub(crate) fn kernel_threads<'a>(
+    cx: &Evidence<'a>,
+    is_name: impl Fn(&str) -> bool,
+) -> Vec<(&'a EntitySeries, Track<Ratio>)> {
+    let is_thread = |process: &&EntitySeries| {
+        let parent = cx.timeline.last_of(process, PROC_PARENT);
+        is_name(&process.label) && parent.is_none_or(|parent| parent == KTHREADD)
+    };
+    let threads = cx.timeline.entities(Entity::Process).filter(is_thread);
+    threads
+        .filter_map(|thread| {
+            let mut ticks = cx.rate_of(thread, PROC_STIME).ok()?;
+            if let Ok(user) = cx.rate_of(thread, PROC_UTIME) {
+                ticks = ticks.plus(&user);
+            }
+            Some((thread, ticks.to_cpus(cx.facts.user_hz())))
+        })
+        .collect()
+}
+
+/// All system CPU time, which includes that of kernel threads. Kernels that count CPU time by ticks are wrong by 3 %
+/// over half a second (250 ticks per second), and by less over longer times.
+pub(crate) fn kernels_cpu() -> Reading<PerSecond<Ticks>> {
+    /// USER_HZ, which is 100 on all current architectures.
+    const TICKS: f64 = 100.0;
+    const TOLERANCE: f64 = 1.1;
+    rate(CPU_SYSTEM).times(TOLERANCE / TICKS)
 }
 
 /// Returns the three processes with the largest amounts of something, and the amounts.

@@ -1,11 +1,7 @@
 //! kswapd, the background reclaimer, uses much CPU and reclaims little.
 
 use timeline::facts::MGLRU;
-use timeline::signals::{
-    CPU_SYSTEM, PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME,
-    ZONE_BOOST,
-};
-use units::Ticks;
+use timeline::signals::{PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_STIME, ZONE_BOOST};
 
 use crate::prelude::*;
 use crate::trigger::computed_within;
@@ -45,8 +41,6 @@ const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap
 /// thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
-/// kthreadd, the parent of kernel threads.
-const KTHREADD: Count = Count::new(2);
 
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
@@ -55,7 +49,7 @@ fn trigger() -> Trigger {
     let cpu: Reading<Ratio> = computed_within(
         "kswapd's CPU",
         |cx| Ok(busiest(cx)?.1),
-        || kernels_cpu().expr,
+        || processes::kernels_cpu().expr,
     );
     Trigger::on_host(
         STALL,
@@ -71,15 +65,6 @@ fn trigger() -> Trigger {
             cpu.at_least("kswapd's CPU", KSWAPD_CPU_BUSY),
         ],
     )
-}
-
-/// All system CPU time, which includes kswapd's. Kernels that count CPU time by ticks are wrong by 3 % over half a
-/// second (250 ticks per second), and by less over longer times.
-fn kernels_cpu() -> Reading<PerSecond<Ticks>> {
-    /// USER_HZ, which is 100 on all current architectures.
-    const TICKS: f64 = 100.0;
-    const TOLERANCE: f64 = 1.1;
-    rate(CPU_SYSTEM).times(TOLERANCE / TICKS)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -164,17 +149,7 @@ fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) ->
 type Threads<'a> = (Vec<(&'a EntitySeries, Track<Ratio>)>, Track<Ratio>);
 
 fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
-    let processes = cx.timeline.entities(Entity::Process);
-    let threads: Vec<_> = processes
-        .filter(|process| is_kswapd(cx, process))
-        .filter_map(|thread| {
-            let mut ticks = cx.rate_of(thread, PROC_STIME).ok()?;
-            if let Ok(user) = cx.rate_of(thread, PROC_UTIME) {
-                ticks = ticks.plus(&user);
-            }
-            Some((thread, ticks.to_cpus(cx.facts.user_hz())))
-        })
-        .collect();
+    let threads = processes::kernel_threads(cx, |name| name.starts_with("kswapd"));
     let each = threads.iter().map(|(_, cpus)| cpus.clone());
     let larger = |a: Track<Ratio>, b: Track<Ratio>| {
         let both = a.zip(&b, f64::max);
@@ -184,15 +159,6 @@ fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
         .reduce(larger)
         .ok_or_else(|| Missing::file(PROC_STIME.def()))?;
     Ok((threads, busiest))
-}
-
-/// Whether it is a kernel thread of that name; any process can use the name.
-fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
-    process.label.starts_with("kswapd")
-        && cx
-            .timeline
-            .last_of(process, PROC_PARENT)
-            .is_none_or(|parent| parent == KTHREADD)
 }
 
 /// Whether a zone's watermarks were boosted; `None` where that was not measured.
@@ -208,7 +174,9 @@ fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measures::processes::KTHREADD;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
+    use timeline::signals::PROC_PARENT;
     use timeline::signals::PSI_MEMORY_SOME;
 
     const KSWAPD: &str = "77@12";
