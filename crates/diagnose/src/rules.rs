@@ -14,6 +14,7 @@ mod cgroup_high_throttle;
 mod cgroup_kmem_large;
 mod cgroup_shmem_large;
 mod cgroup_swap_limited;
+mod cma_reserved;
 mod compaction_stall;
 mod dentry_inode_bloat;
 mod direct_reclaim_stall;
@@ -99,6 +100,7 @@ pub const ALL: &[Rule] = &[
     unaccounted_memory::RULE,
     balloon_inflated::RULE,
     boot_reserved::RULE,
+    cma_reserved::RULE,
     ksm_cost::RULE,
     memory_errors::RULE,
     oom_global::RULE,

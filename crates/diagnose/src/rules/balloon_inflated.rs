@@ -1,10 +1,11 @@
 //! A balloon returned a large part of RAM to the hypervisor.
 
 use timeline::signals::{
-    BALLOON_DEFLATE, BALLOON_INFLATE, MEM_BALLOON, MEM_TOTAL, NR_BALLOON_PAGES,
+    BALLOON_DEFLATE, BALLOON_INFLATE, MEM_AVAILABLE, MEM_BALLOON, MEM_TOTAL, NR_BALLOON_PAGES,
 };
 
 use crate::measures::available::little_left;
+use crate::measures::readings::ROOM;
 use crate::prelude::*;
 use crate::trigger::total;
 
@@ -16,9 +17,9 @@ declare_rule! {
     /// which gives them to other guests. Inside the guest nobody uses that memory, and nothing can take it back: only
     /// the hypervisor deflates the balloon. The guest may swap or kill while its size on paper is unchanged.
     /// ## How it is recognised
-    /// For 10 s the balloon holds 5 % of RAM or more, and 64 MiB or more. Linux 6.16 reports it (Balloon); before, it is
-    /// what was inflated minus what was deflated since boot (balloon_inflate, balloon_deflate). It is informational, and
-    /// a warning if less than 10 % of RAM is available or tasks wait for memory at the same time.
+    /// For 10 s the balloon holds 5 % of RAM or more, and 64 MiB or more. Linux 6.16 reports it (Balloon); before, it
+    /// is what was inflated minus what was deflated since boot (balloon_inflate, balloon_deflate). It is informational,
+    /// and a warning if less than 10 % of RAM is available, or tasks wait for memory with less than 25 % available.
     /// ## Not this
     /// - `unaccounted-memory`: a balloon that the kernel does not count, as VMware's before 6.16, is in no counter.
     /// - `available-exhaustion`: processes hold the memory.
@@ -67,6 +68,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let least = large().track(cx)?.at(index).unwrap_or_default();
     let stalls = PressureWindow::during(cx, stretch);
+    // With more room, the waits are those of a cgroup at its own limit.
+    let roomy = cx.ram()?.share(ROOM);
+    let is_tight = cx
+        .lowest_in(MEM_AVAILABLE, stretch)
+        .is_some_and(|(least, _)| least < roomy);
+    let is_felt = is_tight && stalls.for_memory();
     let left = little_left(cx, stretch).map_or_else(String::new, |(left, _)| {
         format!(", and only {left} is available")
     });
@@ -82,14 +89,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "balloon_inflate minus balloon_deflate"
     };
     Ok(RULE
-        .found(Severity::warning_if(!left.is_empty() || stalls.for_memory()), title)
+        .found(Severity::warning_if(!left.is_empty() || is_felt), title)
         .graph("memory in the balloon", &track)
         .shows_from(Computed(MEM_BALLOON), most, least, cx.time(index), format!("{most} in the balloon ({signal})"))
         .counts_as("the balloon's size")
         .with(cx.level(MEM_TOTAL, index), |finding, ram| finding.shows(MEM_TOTAL, ram, cx.time(index), format!("MemTotal is {ram}; most drivers take the balloon off it")))
         .shows_available(cx, stretch)
         .and(|finding| stalls.shown_in(finding))
-        .counts_if(stalls.for_memory(), "memory stalls")
+        .counts_if(is_felt, "memory stalls")
         .not("unaccounted-memory", "the kernel counts this balloon")
         .fix(Fix::say("Raise the guest's memory target on the hypervisor (virsh setmem, xl mem-set, Dynamic Memory, a reservation in vSphere): only the hypervisor can deflate the balloon. What the guest shows:")
             .inspect("grep -E '^(MemTotal|Balloon)' /proc/meminfo\ngrep balloon /proc/vmstat"))
@@ -102,7 +109,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
-    use timeline::signals::{MEM_ANON, MEM_AVAILABLE};
+    use timeline::signals::{MEM_ANON, PSI_MEMORY_SOME};
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
@@ -134,6 +141,18 @@ mod tests {
             "{}",
             finding.title
         );
+    }
+
+    #[test]
+    fn waits_make_a_warning_unless_there_is_room() {
+        let severity = |available| {
+            let case = guest(available)
+                .gauge(MEM_BALLOON, MIB(2000))
+                .counter(PSI_MEMORY_SOME, 200_000);
+            found(RULE, &case).severity
+        };
+        assert_eq!(severity(1500), Severity::Warning);
+        assert_eq!(severity(5000), Severity::Info);
     }
 
     #[test]

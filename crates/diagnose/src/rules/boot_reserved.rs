@@ -12,19 +12,19 @@ declare_rule! {
     /// ## What it means
     /// Before the kernel manages memory, parts of it are taken away: for a crash kernel (`crashkernel=`), for the
     /// kernel's own table of pages (1.6 % of RAM), its text, an initial RAM disk, a driver or a debugging option. No
-    /// counter shows that memory and nothing gives it back before the next boot. It is why MemTotal is less than what is
-    /// built in.
+    /// counter shows that memory and nothing gives it back before the next boot. It is why MemTotal is less than what
+    /// is built in.
     /// ## How it is recognised
     /// The zones have 5 % more pages than the allocator manages (present and managed in /proc/zoneinfo), and 512 MiB or
-    /// more. What the firmware keeps for itself is not even present, so it is not counted. It is informational: this is
-    /// a setting, mostly on purpose.
+    /// more. What the firmware keeps, or `mem=` cuts off, is not even present, so it is not counted. It is
+    /// informational: this is a setting, mostly on purpose.
     /// ## Not this
     /// - `balloon-inflated`: a balloon takes pages away later; then nothing is concluded here.
     /// - `hugetlb-unused`: huge pages, those reserved at boot too, are managed and counted.
     /// - `accounting-mismatch`: a virtual machine that adds memory as it is touched.
     /// ## What to do
     /// Look at the boot parameters: a smaller `crashkernel=` (kdumpctl estimate), none where nobody reads dumps; no
-    /// `memmap=`, `page_owner=on` or KASAN left over from a test. Changes take effect at the next boot. Verify: MemTotal.
+    /// `page_owner=on` or KASAN left over from a test. Changes take effect at the next boot. Verify: MemTotal.
     /// ## References
     /// - kernel Documentation/admin-guide/kdump/kdump.rst
     /// - kernel mm/mm_init.c: present and managed pages
@@ -45,10 +45,8 @@ const RESERVED_MIN: Bytes = Bytes::from_mib(512);
 /// Of what is missing, a balloon explains all if it explains this much: an engineering choice.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 /// Boot parameters that reserve memory.
-const RESERVING: [&str; 7] = [
+const RESERVING: [&str; 5] = [
     "crashkernel=",
-    "memmap=",
-    "mem=",
     "reserve_mem=",
     "page_owner=on",
     "kasan",

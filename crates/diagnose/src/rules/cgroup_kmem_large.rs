@@ -17,10 +17,10 @@ declare_rule! {
     /// buffers, objects for open files, watches and BPF. No process shows that memory in its RSS, so the service seems
     /// small while it is at its limit. Swap cannot take it.
     /// ## How it is recognised
-    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's limit
-    /// (memory.max, memory.high) or more, and kernel memory that cannot be reclaimed, socket buffers included, is 25 % of
-    /// the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks stall for memory
-    /// 10 % of the time.
+    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's
+    /// limit (memory.max, memory.high) or more, and kernel memory that cannot be reclaimed, socket buffers included, is
+    /// 25 % of the limit or more. It is informational, and a warning if the cgroup hits its limit or its tasks stall
+    /// for memory 10 % of the time.
     /// ## Not this
     /// - Dentries and inodes in a cgroup are reclaimed when it needs memory, as page cache is.
     /// - `cgroup-shmem-large`: files in tmpfs.

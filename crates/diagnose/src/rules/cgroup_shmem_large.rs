@@ -9,17 +9,17 @@ use crate::prelude::*;
 use crate::remedy::{self, Knob};
 
 declare_rule! {
-    /// A cgroup is nearly full, and much of it is tmpfs files or shared memory, which count as cache but cannot be dropped.
+    /// A cgroup is nearly full, much of it with tmpfs files or shared memory, which cannot be dropped.
     ///
     /// ## What it means
-    /// A file in /dev/shm, /tmp on tmpfs or a volume in memory (`emptyDir` with `medium: Memory`) is charged to the cgroup
-    /// that wrote it, like a shared segment. It stays after the process that wrote it ended. memory.stat counts it as
-    /// `file`, so a container seems full of page cache; but only swap can take it, and the container is killed with files
-    /// in its way that nobody reads.
+    /// A file in /dev/shm, /tmp on tmpfs or a volume in memory (`emptyDir` with `medium: Memory`) is charged to the
+    /// cgroup that wrote it, like a shared segment. It stays after the process that wrote it ended. memory.stat counts
+    /// it as `file`, so a container seems full of page cache; but only swap can take it, and the container is killed
+    /// with files in its way that nobody reads.
     /// ## How it is recognised
-    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's limit
-    /// (memory.max, memory.high) or more, and shared memory is 50 % of the limit or more. It is informational, and a
-    /// warning if the cgroup hits its limit or its tasks stall for memory 10 % of the time.
+    /// For 10 s, memory that cannot be dropped (without page cache and reclaimable objects) is 90 % of the cgroup's
+    /// limit (memory.max, memory.high) or more, and shared memory is 50 % of the limit or more. It is informational,
+    /// and a warning if the cgroup hits its limit or its tasks stall for memory 10 % of the time.
     /// ## Not this
     /// - `cgroup-cache-starved`: page cache of files on a disk, which can be dropped.
     /// - `cgroup-kmem-large`: kernel memory fills the limit.

@@ -12,12 +12,12 @@ declare_rule! {
     /// A cgroup is nearly full and has used up the swap that it may use, although the host has free swap.
     ///
     /// ## What it means
-    /// `memory.swap.max` limits the swap of a cgroup. When it is used up, anonymous memory of the cgroup can go nowhere:
-    /// the kernel evicts the cgroup's last page cache, and then kills in it, while `free` shows swap to spare.
+    /// `memory.swap.max` limits the swap of a cgroup. When it is used up, anonymous memory of the cgroup can go
+    /// nowhere: the kernel evicts the cgroup's last page cache, and then kills in it, while `free` shows swap to spare.
     /// ## How it is recognised
-    /// For 10 s the cgroup's swap is at 95 % of memory.swap.max or more, and memory that cannot be dropped is 90 % of its
-    /// limit (memory.max, memory.high) or more. It is informational, and a warning if the cgroup hits its limit or its
-    /// tasks stall for memory 10 % of the time.
+    /// For 10 s the cgroup's swap is at 95 % of memory.swap.max or more, and memory that cannot be dropped is 90 % of
+    /// its limit (memory.max, memory.high) or more. It is informational, and a warning if the cgroup hits its limit or
+    /// its tasks stall for memory 10 % of the time.
     /// ## Not this
     /// - `swap-full`: the swap of the host is used up.
     /// - A cgroup with its swap used up and room below its memory limit: cold pages, which may stay there.

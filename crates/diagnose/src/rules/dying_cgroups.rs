@@ -2,11 +2,10 @@
 
 use timeline::signals::{CGROUPS, CGROUPS_DYING, MEM_PERCPU};
 
-use crate::measures::available::little_left;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Removed cgroups pile up in the kernel, because page cache, tmpfs files or kernel objects are still charged to them.
+    /// Removed cgroups pile up in the kernel, because memory is still charged to them.
     ///
     /// ## What it means
     /// A cgroup that was removed stays in the kernel (dying) until the last page charged to it is freed. Services,
@@ -14,15 +13,15 @@ declare_rule! {
     /// per-CPU memory, more of it the more CPUs there are, and makes reclaim and reading memory.stat slower.
     /// ## How it is recognised
     /// For 10 s the root's cgroup.stat counts 1,000 dying cgroups or more, and as many as there are living ones. It is
-    /// informational, and a warning if per-CPU memory is 3 % of RAM or more, or less than 10 % of RAM is available.
+    /// informational, and a warning if per-CPU memory is 3 % of RAM or more at the same time.
     /// ## Not this
     /// - Many living cgroups: a host with many containers.
     /// - `percpu-large`: per-CPU memory of other users: network devices, BPF maps, counters.
     /// - Some hundreds after a deployment: they go with the next reclaim.
     /// ## What to do
     /// Now: find what makes and removes cgroups so often: a failing container, a short timer. Reclaim frees them; to
-    /// force it, drop the caches once. For good: let such jobs share a slice, reclaim from a cgroup before it is removed
-    /// (memory.reclaim), or update the kernel. Verify: nr_dying_descendants stays level over a day.
+    /// force it, drop the caches once. For good: let such jobs share a slice, reclaim from a cgroup before it is
+    /// removed (memory.reclaim), or update the kernel. Verify: nr_dying_descendants stays level over a day.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, cgroup.stat
     /// - kernel mm/memcontrol.c, mem_cgroup_css_offline
@@ -57,7 +56,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_costly = percpu
         .and_then(|percpu| cx.of_ram(percpu).ok())
         .is_some_and(|share| share >= PERCPU_SHARE);
-    let little = little_left(cx, stretch).is_some();
     let grown = Count::new(most.get() - least.get());
     let costs = percpu.map_or_else(String::new, |percpu| {
         format!("; per-CPU memory is {percpu}")
@@ -66,7 +64,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "{most} removed cgroups are still in the kernel, beside {living} living ones{costs}."
     );
     Ok(RULE
-        .found(Severity::warning_if(is_costly || little), title)
+        .found(Severity::warning_if(is_costly), title)
         .graph("dying cgroups", &dying)
         .shows_from(CGROUPS_DYING, most, MANY.max(living), cx.time(index), format!("{most} dying cgroups"))
         .counts_as("the kernel's count")

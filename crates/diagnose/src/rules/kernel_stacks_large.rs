@@ -12,12 +12,12 @@ declare_rule! {
     ///
     /// ## What it means
     /// Every thread, however idle, has a stack in the kernel: 16 KiB on x86-64 and arm64. That memory cannot be swapped
-    /// or dropped. Ten thousand threads take 160 MiB, and as much again in kernel objects and pages of their own stacks.
-    /// A pool without a bound, a leak of threads or a fork bomb makes them.
+    /// or dropped. Ten thousand threads take 160 MiB, and as much again in kernel objects and pages of their own
+    /// stacks. A pool without a bound, a leak of threads or a fork bomb makes them.
     /// ## How it is recognised
     /// KernelStack is 2 % of RAM or more, and 64 MiB or more, for 10 s: a thread for each 800 KiB of RAM. It is
-    /// informational, and a warning if less than 10 % of RAM is available at the same time. Per-process counts name the
-    /// program.
+    /// informational, and a warning from 5 % of RAM on if less than 10 % of RAM is available at the same time.
+    /// Per-process counts name the program.
     /// ## Not this
     /// - `vmalloc-large`: other memory of the kernel behind vmalloc; stacks are not counted there.
     /// - `slab-leak`: kernel objects. Threads need some of those too.
@@ -33,7 +33,6 @@ declare_rule! {
         trigger: trigger, story: story,
         cause: "Each thread has a kernel stack, also one that only waits.",
         verify: "memtide check at the same load: kernel stacks are below 1 % of RAM",
-        brings_about: WANT_AND_THRASH,
     }
 }
 
@@ -41,6 +40,8 @@ declare_rule! {
 const STACKS_SHARE: Ratio = Ratio::from_percent(2.0);
 /// 4,000 threads: a busy host may have as many; an engineering choice.
 const STACKS_MIN: Bytes = Bytes::from_mib(64);
+/// Below this part of RAM they are not why little is available: an engineering choice.
+const MATTERS: Ratio = Ratio::from_percent(5.0);
 /// THREAD_SIZE on x86-64 and arm64.
 const STACK: Bytes = Bytes::from_kib(16);
 /// The named program must have at least this share of all threads.
@@ -71,7 +72,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let who = top.map_or_else(String::new, |(name, threads)| {
         format!(", {threads} of them in {name}")
     });
-    let little = little_left(cx, stretch).is_some();
+    let matters = cx.of_ram(most).is_ok_and(|share| share >= MATTERS);
+    let little = matters && little_left(cx, stretch).is_some();
     let title = format!(
         "Kernel stacks take {most}{}: about {about} threads{who}.",
         cx.remark_of_ram(most)
@@ -152,8 +154,9 @@ mod tests {
 
     #[test]
     fn a_warning_when_little_is_available() {
-        let finding = found(RULE, &host(320, 300));
+        let finding = found(RULE, &host(500, 300));
         assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(found(RULE, &host(320, 300)).severity, Severity::Info);
     }
 
     #[test]

@@ -10,12 +10,13 @@ declare_rule! {
     /// KSM searches for equal pages, which costs CPU time, and saves hardly any memory.
     ///
     /// ## What it means
-    /// Kernel samepage merging compares pages of programs that asked for it (virtual machines, browsers, containers) and
-    /// keeps one copy of equal ones. Its thread, ksmd, reads all of that memory again and again, and has to remember
-    /// every page. Where guests differ, that is work for nothing; merged pages must also be copied again when written.
+    /// Kernel samepage merging compares pages of programs that asked for it (virtual machines, browsers, containers)
+    /// and keeps one copy of equal ones. Its thread, ksmd, reads all of that memory again and again, and has to
+    /// remember every page. Where guests differ, that is work for nothing; merged pages must also be copied again when
+    /// written.
     /// ## How it is recognised
-    /// For 10 s the kernel thread ksmd uses 10 % of a CPU or more, while the pages that it saves (pages_sharing) are less
-    /// than 1 % of RAM. It is informational: nothing waits for ksmd.
+    /// For 10 s the kernel thread ksmd uses 10 % of a CPU or more, while the pages that it saves (pages_sharing) are
+    /// less than 1 % of RAM. It is informational: nothing waits for ksmd.
     /// ## Not this
     /// - KSM that was just switched on: it merges nothing before its second pass over memory (full_scans).
     /// - KSM that saves memory at the same cost: that is its purpose.

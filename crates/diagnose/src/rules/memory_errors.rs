@@ -9,10 +9,10 @@ declare_rule! {
     /// Memory modules fail: the kernel took pages out of use after memory errors.
     ///
     /// ## What it means
-    /// The hardware reported an error that it could not correct in a page, or so many corrected ones that a daemon asked
-    /// for the page to be retired. The kernel never uses such a page again before a reboot. A process that had data in it
-    /// was killed by SIGBUS, or the data was read again from its file. One page costs nothing; it announces that the
-    /// module fails.
+    /// The hardware reported an error that it could not correct in a page, or so many corrected ones that a daemon
+    /// asked for the page to be retired. The kernel never uses such a page again before a reboot. A process that had
+    /// data in it was killed by SIGBUS, or the data was read again from its file. One page costs nothing; it announces
+    /// that the module fails.
     /// ## How it is recognised
     /// HardwareCorrupted in /proc/meminfo is not 0. That is a warning at any size: each page is an error. Corrected
     /// errors that no page was retired for do not show there; the kernel log and EDAC have them.
@@ -21,8 +21,8 @@ declare_rule! {
     /// - Errors that were injected to test a host (`hwpoison`, MADV_HWPOISON) are counted in the same way.
     /// ## What to do
     /// Now: find the module in the log (`ras-mc-ctl --errors`, `mcelog`, `journalctl -k`) or in the management
-    /// controller's event log, and move the load away. For good: replace it. Verify: HardwareCorrupted stays 0 after the
-    /// reboot.
+    /// controller's event log, and move the load away. For good: replace it. Verify: HardwareCorrupted stays 0 after
+    /// the reboot.
     /// ## References
     /// - kernel Documentation/mm/hwpoison.rst
     /// - kernel Documentation/admin-guide/RAS/main.rst: EDAC and its counters

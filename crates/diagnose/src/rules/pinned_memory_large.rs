@@ -12,9 +12,10 @@ declare_rule! {
     /// A large part of RAM is pinned for devices: it can neither be swapped, nor dropped, nor moved.
     ///
     /// ## What it means
-    /// Memory that a device reads and writes by itself must stay where it is: guests with passed-through devices (VFIO),
-    /// RDMA, io_uring's registered buffers, AF_XDP, GPUs. The kernel pins each page. Pinned pages stay on the lists of
-    /// reclaim, so they look like memory that could be swapped; and as compaction cannot move them, they fragment RAM.
+    /// Memory that a device reads and writes by itself must stay where it is: guests with passed-through devices
+    /// (VFIO), RDMA, io_uring's registered buffers, AF_XDP, GPUs. The kernel pins each page. Pinned pages stay on the
+    /// lists of reclaim, so they look like memory that could be swapped; and as compaction cannot move them, they
+    /// fragment RAM.
     /// ## How it is recognised
     /// Pages pinned minus pages released since boot (nr_foll_pin_acquired, nr_foll_pin_released, 5.7 or later) are 25 %
     /// of RAM or more, and 256 MiB or more, for 10 s. A page that is pinned twice counts twice, so this is an upper

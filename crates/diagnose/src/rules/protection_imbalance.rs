@@ -14,14 +14,14 @@ declare_rule! {
     /// Cgroups with memory.low or memory.min hold most of RAM, and everything else is reclaimed while tasks wait.
     ///
     /// ## What it means
-    /// `memory.min` is never reclaimed, and `memory.low` only if nothing else is left. Where protected cgroups together use
-    /// most of RAM, all reclaim falls on the others: their page cache and working set go first, however idle the protected
-    /// memory is. MemAvailable counts protected page cache as available, so the host seems to have room.
+    /// `memory.min` is never reclaimed, and `memory.low` only if nothing else is left. Where protected cgroups together
+    /// use most of RAM, all reclaim falls on the others: their page cache and working set go first, however idle the
+    /// protected memory is. MemAvailable counts protected page cache as available, so the host seems to have room.
     /// ## How it is recognised
-    /// For 4 s the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or memory.min) of 50
-    /// % of RAM or more, tasks wait for memory (5 % of the time, or allocations that reclaim), and the host reclaims 1,000
-    /// pages/s or more. It is a warning, and critical if nothing ran for a quarter of the time. A breached memory.low (the
-    /// `low` event) shows that the protections exceed what RAM holds.
+    /// For 4 s the cgroups at the top of the hierarchy use protected memory (their use up to memory.low or memory.min)
+    /// of 50 % of RAM or more, tasks wait for memory (5 % of the time, or allocations that reclaim), and the host
+    /// reclaims 1,000 pages/s or more. It is a warning, and critical if nothing ran for a quarter of the time. A
+    /// breached memory.low (the `low` event) shows that the protections exceed what RAM holds.
     /// ## Not this
     /// - `available-exhaustion`, `swap-thrash`: the same waits without protections.
     /// - Protections that are set but not used: only memory in use counts.

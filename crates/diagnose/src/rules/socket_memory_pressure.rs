@@ -7,13 +7,13 @@ use crate::prelude::*;
 use crate::remedy::kept_tunable;
 
 declare_rule! {
-    /// The buffers of all TCP sockets together reached the limit of net.ipv4.tcp_mem, and the kernel holds connections back.
+    /// The buffers of all TCP sockets together reached their limit, net.ipv4.tcp_mem, and connections slow down.
     ///
     /// ## What it means
     /// All TCP sockets share one limit of memory for data that is sent but not acknowledged, or received but not read.
     /// Above its middle value the kernel is under TCP memory pressure: windows shrink, packets are dropped, every
-    /// connection slows down, however much RAM is free. Above the third value it refuses memory to sockets ("TCP: out of
-    /// memory"). Mostly a program does not read what it is sent, or many connections go to slow peers.
+    /// connection slows down, however much RAM is free. Above the third value it refuses memory to sockets ("TCP: out
+    /// of memory"). Mostly a program does not read what it is sent, or many connections go to slow peers.
     /// ## How it is recognised
     /// Memory of TCP sockets stays above the first value of net.ipv4.tcp_mem, where pressure ends, for 10 s, and it
     /// reached the second, where pressure begins, or the kernel counted that it entered pressure (TCPMemoryPressures,
@@ -23,9 +23,9 @@ declare_rule! {
     /// - A cgroup at its own limit slows its sockets down: `cgroup-kmem-large`.
     /// - UDP has a limit of its own (net.ipv4.udp_mem).
     /// ## What to do
-    /// Now: find the sockets with the most memory (`ss -tmp`) and the program that does not read or does not close them.
-    /// If the load is right and RAM is free, raise net.ipv4.tcp_mem. Verify: memory of TCP sockets stays below the first
-    /// value.
+    /// Now: find the sockets with the most memory (`ss -tmp`) and the program that does not read or does not close
+    /// them. If the load is right and RAM is free, raise net.ipv4.tcp_mem. Verify: memory of TCP sockets stays below
+    /// the first value.
     /// ## References
     /// - kernel Documentation/networking/ip-sysctl.rst, tcp_mem
     /// - kernel net/core/sock.c, __sk_mem_raise_allocated

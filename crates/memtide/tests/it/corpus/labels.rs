@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 19] = [
+const WITHOUT_A_CASE: [(&str, &str); 18] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -30,14 +30,6 @@ const WITHOUT_A_CASE: [(&str, &str); 19] = [
         "kernel stacks are below 1 % of RAM in every capture and paste",
     ),
     (
-        "vmalloc-large",
-        "memory behind vmalloc is below 3 % of RAM in every capture",
-    ),
-    (
-        "percpu-large",
-        "the captures have two CPUs, and per-CPU memory is below 1 % of RAM",
-    ),
-    (
         "dying-cgroups",
         "captures have no cgroup.stat; no paste of it with the memory beside it was found",
     ),
@@ -52,6 +44,10 @@ const WITHOUT_A_CASE: [(&str, &str); 19] = [
     (
         "boot-reserved",
         "the captures are of small hosts without a crash kernel",
+    ),
+    (
+        "cma-reserved",
+        "the machines of the captures have no CMA areas",
     ),
     ("ksm-cost", "KSM is off in every capture"),
     ("memory-errors", "emulated memory has no errors"),
