@@ -46,6 +46,8 @@ pub enum Class {
     Growth,
     /// The kernel killed for a reason other than a shortage of the host.
     Kill,
+    /// The hardware fails.
+    Hardware,
     /// Tasks waited, and no rule of another class says why.
     Unexplained,
     /// Looks wrong but is harmless; always [`Severity::Info`](crate::Severity::Info).
@@ -65,6 +67,7 @@ impl Class {
             Self::Setting => "setting",
             Self::Growth => "growth",
             Self::Kill => "kill",
+            Self::Hardware => "hardware",
             Self::Unexplained => "unexplained",
             Self::Note => "note",
             Self::Source => "source",

@@ -5,17 +5,24 @@ use crate::rule::Rule;
 
 mod accounting_mismatch;
 mod available_exhaustion;
+mod balloon_inflated;
+mod boot_reserved;
 mod cache_full_harmless;
 mod cache_starved_floor;
 mod caches_dropped;
 mod cgroup_cache_starved;
 mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
+mod cgroup_kmem_large;
+mod cgroup_shmem_large;
+mod cgroup_swap_limited;
+mod cma_reserved;
 mod compaction_stall;
 mod dentry_inode_bloat;
 mod direct_reclaim_stall;
 mod dirty_limit_too_big;
 mod dirty_throttle;
+mod dying_cgroups;
 mod exec_pages_evicted;
 mod external_fragmentation;
 mod fork_cow_spike;
@@ -23,10 +30,13 @@ mod free_low_harmless;
 mod fsync_storm;
 mod hugetlb_unused;
 mod kcompactd_saturated;
+mod kernel_stacks_large;
+mod ksm_cost;
 mod kswapd_saturated;
 mod kswapd_stuck;
 mod locked_memory_large;
 mod lowmem_zone_exhausted;
+mod memory_errors;
 mod min_free_too_large;
 mod min_free_too_small;
 mod monitoring_gap;
@@ -42,10 +52,14 @@ mod oom_score_misuse;
 mod overcommit_limit;
 mod page_cache_thrash;
 mod page_tables_large;
+mod percpu_large;
+mod pinned_memory_large;
+mod protection_imbalance;
 mod reclaim_behind_writes;
 mod reclaim_too_proactive;
 mod shmem_growth;
 mod slab_leak;
+mod socket_memory_pressure;
 mod storage_bound;
 mod streaming_read;
 pub(crate) mod swap_cold_harmless;
@@ -60,6 +74,7 @@ mod thp_bloat;
 mod tier_thrash;
 mod unaccounted_memory;
 mod unexplained_stall;
+mod vmalloc_large;
 mod watermark_boost;
 mod zram_misuse;
 mod zswap_pool_full;
@@ -101,11 +116,21 @@ pub const ALL: &[Rule] = &[
     lowmem_zone_exhausted::RULE,
     hugetlb_unused::RULE,
     page_tables_large::RULE,
+    kernel_stacks_large::RULE,
     slab_leak::RULE,
     dentry_inode_bloat::RULE,
+    vmalloc_large::RULE,
+    percpu_large::RULE,
+    dying_cgroups::RULE,
     shmem_growth::RULE,
     locked_memory_large::RULE,
+    pinned_memory_large::RULE,
     unaccounted_memory::RULE,
+    balloon_inflated::RULE,
+    boot_reserved::RULE,
+    cma_reserved::RULE,
+    ksm_cost::RULE,
+    memory_errors::RULE,
     oom_global::RULE,
     oom_manual::RULE,
     oom_score_misuse::RULE,
@@ -114,7 +139,12 @@ pub const ALL: &[Rule] = &[
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
     cgroup_dirty_throttle::RULE,
+    cgroup_kmem_large::RULE,
+    cgroup_shmem_large::RULE,
+    cgroup_swap_limited::RULE,
+    protection_imbalance::RULE,
     overcommit_limit::RULE,
+    socket_memory_pressure::RULE,
     fork_cow_spike::RULE,
     unexplained_stall::RULE,
     accounting_mismatch::RULE,

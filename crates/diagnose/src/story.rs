@@ -1,13 +1,14 @@
 //! Statements of a story: each asks the evidence for a measurement, and is left out if the source lacks it.
 
-use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
+use timeline::signals::{MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
 use timeline::{Counter, Gauge, Signal, Stretch};
 use units::{Bytes, BytesPerSecond, PerSecond, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::measures::available::little_left;
 use crate::measures::pressure::PressureWindow;
-use crate::measures::readings::READ_AGAIN;
+use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};
 
 impl Finding {
     /// Shows the lowest level of a gauge in a stretch, with its time.
@@ -21,6 +22,21 @@ impl Finding {
     ) -> Self {
         self.with(cx.lowest_in(signal, stretch), |finding, (least, index)| {
             finding.shows(signal, least, cx.time(index), text(least))
+        })
+    }
+
+    /// Shows how little memory was available in a stretch. If it was little, that counts as a kind of evidence.
+    #[must_use]
+    pub(crate) fn shows_available(self, cx: &Evidence<'_>, stretch: &Stretch) -> Self {
+        let edge = cx.ram().map(|ram| ram.share(LITTLE_AVAILABLE));
+        if let (Some((left, index)), Ok(edge)) = (little_left(cx, stretch), edge) {
+            let text = format!("only {left} was available");
+            return self
+                .shows_below(MEM_AVAILABLE, left, edge, cx.time(index), text)
+                .counts_as("little available");
+        }
+        self.shows_lowest(cx, MEM_AVAILABLE, stretch, |left| {
+            format!("at least {left} was available")
         })
     }
 

@@ -2,6 +2,7 @@
 //! module per kernel interface; [`file`] is the table of all files, [`live`] reads them.
 
 pub(crate) mod buddyinfo;
+pub(crate) mod cgroup_stat;
 pub(crate) mod container;
 pub(crate) mod diskstats;
 pub mod facts;
@@ -10,6 +11,7 @@ pub(crate) mod fs_state;
 pub(crate) mod ksm;
 pub(crate) mod live;
 pub(crate) mod meminfo;
+pub(crate) mod netstat;
 pub(crate) mod numa;
 pub(crate) mod pressure;
 pub(crate) mod slabinfo;

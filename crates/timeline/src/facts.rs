@@ -55,6 +55,7 @@ facts! {
     ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM reserved for root when overcommit is off, in KiB.";
     USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM reserved for a user's recovery when overcommit is off, in KiB.";
     COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "How eagerly kcompactd makes huge-page blocks in the background; 0 to 100.";
+    TCP_MEM_LIMITS = "net.ipv4.tcp_mem", "/proc/sys/net/ipv4/tcp_mem", "Limits of the memory of all TCP sockets, in pages: where pressure ends, where it begins, and the most.";
     NUMA_BALANCING = "kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", "Whether pages are moved to the node that uses them.";
     THP_ENABLED = "thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled", "Whether anonymous memory gets huge pages: always, madvise or never.";
     THP_DEFRAG = "thp.defrag", "/sys/kernel/mm/transparent_hugepage/defrag", "How hard a page fault tries for a huge page.";

@@ -438,6 +438,14 @@ signals! {
             "Memory of TCP sockets.";
         UDP_MEM: Gauge<Pages> = "sock.udp_mem", SOCKSTAT, "UDP mem", 1, "", "", "network.sockstat.udp.mem", "node_sockstat_UDP_mem",
             "Memory of UDP sockets.";
+        TCP_MEMORY_PRESSURES: Counter<Count> = "sock.tcp_memory_pressures", NETSTAT, "TcpExt TCPMemoryPressures", 1, "4.15", "", "network.tcp.memorypressures", "",
+            "Times TCP entered memory pressure: its sockets exceeded the middle limit of net.ipv4.tcp_mem.";
+        TCP_MEMORY_ABORTS: Counter<Count> = "sock.tcp_memory_aborts", NETSTAT, "TcpExt TCPAbortOnMemory", 1, "", "", "network.tcp.abortonmemory", "",
+            "TCP connections that were reset for lack of socket memory, or because too many had no owner.";
+        CGROUPS: Gauge<Count> = "cgroups.descendants", ROOT_CGROUP_STAT, "nr_descendants", 1, "4.14", "", "", "",
+            "Cgroups below the root.";
+        CGROUPS_DYING: Gauge<Count> = "cgroups.dying", ROOT_CGROUP_STAT, "nr_dying_descendants", 1, "4.14", "", "", "",
+            "Cgroups that were removed and still hold memory.";
         KSM_SHARED: Gauge<Pages> = "ksm.pages_shared", "/sys/kernel/mm/ksm/pages_shared", "1", 1, "2.6.32", "", "mem.ksm.pages_shared", "node_ksmd_pages_shared",
             "Merged pages in use by KSM.";
         KSM_SHARING: Gauge<Pages> = "ksm.pages_sharing", "/sys/kernel/mm/ksm/pages_sharing", "1", 1, "2.6.32", "", "mem.ksm.pages_sharing", "node_ksmd_pages_sharing",

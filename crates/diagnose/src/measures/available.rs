@@ -4,10 +4,10 @@ use timeline::signals::{
     MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE_FILE,
     MEM_SLAB_RECLAIMABLE,
 };
-use timeline::{Gauge, Signal, Track};
+use timeline::{Gauge, Signal, Stretch, Track};
 use units::{Bytes, Ratio};
 
-use super::readings::page_cache;
+use super::readings::{LITTLE_AVAILABLE, page_cache};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
@@ -30,6 +30,14 @@ pub(crate) fn can_be_had() -> Reading<Bytes> {
 /// (kernels before 3.14, old `free`): free memory plus file pages and reclaimable slab, and `false`.
 pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
     measured_or_estimated(cx, files)
+}
+
+/// Returns the least available memory in a stretch and its sample, if it was little; `None` if it was not, or was not
+/// measured.
+pub(crate) fn little_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, usize)> {
+    let edge = cx.ram().ok()?.share(LITTLE_AVAILABLE);
+    cx.lowest_in(MEM_AVAILABLE, stretch)
+        .filter(|(left, _)| *left < edge)
 }
 
 /// Like [`available`], also if shared memory and page cache are not separate: then all of it counts, which gives an

@@ -2,12 +2,18 @@
 //! the commands that change the limit.
 
 use timeline::cgroup::{self, ancestors, parent};
-use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
+use timeline::signals::{
+    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_HIGH,
+    CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, CGROUP_SLAB_RECLAIMABLE,
+};
 use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Stretch, Track};
-use units::{Bytes, Count, Limit, Micros, PerSecond, Ratio};
+use units::{Bytes, Count, Limit, Micros, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing, Need};
+use crate::finding::Finding;
 use crate::measures::pressure;
+use crate::measures::readings::NOTICED;
+use crate::trigger::{self, Predicate, Reading, gauge};
 
 /// Returns the cgroups that report `signal`.
 ///
@@ -79,6 +85,72 @@ pub(crate) fn limit(
         .0
         .limited()
         .filter(|limit| *limit > Bytes::ZERO)
+}
+
+/// The lower one of the cgroup's own limits: memory.max, and memory.high where it exists.
+pub(crate) fn tightest() -> Reading<Bytes> {
+    let max = || trigger::limit(CGROUP_MAX);
+    max().min(trigger::limit(CGROUP_HIGH)).or(max())
+}
+
+/// Memory of the cgroup that reclaim cannot take without swap: all but page cache and reclaimable kernel objects.
+pub(crate) fn undroppable() -> Reading<Bytes> {
+    let files = gauge(CGROUP_INACTIVE_FILE).and(gauge(CGROUP_ACTIVE_FILE));
+    gauge(CGROUP_CURRENT).minus(files.plus([gauge(CGROUP_SLAB_RECLAIMABLE)]))
+}
+
+/// A cgroup with this part of its limit in memory that cannot be dropped is nearly full: an engineering choice. Page
+/// cache alone brings a healthy cgroup to its limit, so memory.current says nothing.
+pub(crate) const NEARLY_FULL: Ratio = Ratio::from_percent(90.0);
+
+/// Holds where the cgroup is nearly full of memory that cannot be dropped.
+pub(crate) fn is_nearly_full() -> Predicate {
+    let name = "memory of the cgroup that cannot be dropped";
+    undroppable().at_least(name, tightest().share(NEARLY_FULL))
+}
+
+/// What a cgroup that is nearly full went through in a stretch.
+pub(crate) struct LimitHarm {
+    /// How often it hit memory.max, and tasks were throttled above memory.high; `None` where that was not counted.
+    pub(crate) hits: Option<Count>,
+    /// The share of time in which its tasks waited for memory.
+    pub(crate) waited: Option<Ratio>,
+}
+
+impl LimitHarm {
+    pub(crate) fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
+        let hits = [CGROUP_EVENTS_MAX, CGROUP_EVENTS_HIGH].map(|signal| {
+            let rate = own_events(cx, group, signal)?;
+            Some(Count::from_f64(rate.integral_in(stretch)))
+        });
+        Self {
+            hits: hits.into_iter().flatten().reduce(|a, b| a + b),
+            waited: stalled(cx, group, CGROUP_PSI_MEMORY_SOME, stretch),
+        }
+    }
+
+    /// Whether the cgroup hit its limit, or its tasks noticed it.
+    pub(crate) fn is_felt(&self) -> bool {
+        self.hits.is_some_and(|hits| hits > Count::ZERO)
+            || self.waited.is_some_and(|waited| waited >= NOTICED)
+    }
+
+    /// Shows both; each that is felt counts as a kind of evidence.
+    pub(crate) fn shown_in(&self, finding: Finding) -> Finding {
+        finding
+            .with(self.hits, |finding, hits| {
+                let text = format!("limit hits: {hits}");
+                finding
+                    .shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
+                    .counts_if(hits > Count::ZERO, "its limit hits")
+            })
+            .with(self.waited, |finding, waited| {
+                let text = format!("memory stalls of the cgroup: {waited}");
+                finding
+                    .shows_from(CGROUP_PSI_MEMORY_SOME, waited, NOTICED, None, text)
+                    .counts_if(waited >= NOTICED, "its memory stalls")
+            })
+    }
 }
 
 /// A cgroup this near to its limit is at it: charges come in batches (MEMCG_CHARGE_BATCH), and reclaim frees ahead.

@@ -6,18 +6,21 @@
 use timeline::{
     Entity, Sample,
     signals::{
-        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, NODE_MEMINFO,
-        NODE_NUMASTAT, SLABINFO, SOCKSTAT, STAT, SWAPS, VMSTAT, ZONEINFO, ZRAM_MM_STAT,
+        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, NETSTAT, NODE_MEMINFO,
+        NODE_NUMASTAT, ROOT_CGROUP_STAT, SLABINFO, SOCKSTAT, STAT, SWAPS, VMSTAT, ZONEINFO,
+        ZRAM_MM_STAT,
     },
 };
 
 use crate::columns::NumberColumns;
 use crate::error::ParseError;
 use crate::host::buddyinfo::Buddyinfo;
+use crate::host::cgroup_stat::CgroupCounts;
 use crate::host::diskstats;
 use crate::host::fs_state;
 use crate::host::ksm;
 use crate::host::meminfo::Meminfo;
+use crate::host::netstat::Netstat;
 use crate::host::numa::Numa;
 use crate::host::pressure::PRESSURE;
 use crate::host::slabinfo::Slabinfo;
@@ -58,6 +61,8 @@ pub(crate) enum HostFile {
     InodeNr,
     FileNr,
     Sockstat,
+    Netstat,
+    CgroupStat,
     KsmShared,
     KsmSharing,
     NodeMeminfo,
@@ -70,7 +75,7 @@ pub(crate) enum HostFile {
 
 impl HostFile {
     /// All kinds, in the order in which they are read; related files are adjacent.
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Meminfo,
         Self::Vmstat,
         Self::Zoneinfo,
@@ -85,6 +90,8 @@ impl HostFile {
         Self::InodeNr,
         Self::FileNr,
         Self::Sockstat,
+        Self::Netstat,
+        Self::CgroupStat,
         Self::KsmShared,
         Self::KsmSharing,
         Self::NodeMeminfo,
@@ -112,6 +119,8 @@ impl HostFile {
             Self::InodeNr => INODE_NR,
             Self::FileNr => FILE_NR,
             Self::Sockstat => SOCKSTAT,
+            Self::Netstat => NETSTAT,
+            Self::CgroupStat => ROOT_CGROUP_STAT,
             Self::KsmShared => ksm::PAGES_SHARED,
             Self::KsmSharing => ksm::PAGES_SHARING,
             Self::NodeMeminfo => NODE_MEMINFO,
@@ -146,6 +155,8 @@ impl HostFile {
             | Self::PressureCpu
             | Self::Stat
             | Self::Sockstat
+            | Self::Netstat
+            | Self::CgroupStat
             | Self::NodeMeminfo
             | Self::NodeNumastat => Shape::OneRecord,
         }
@@ -168,6 +179,8 @@ impl HostFile {
             | Self::InodeNr
             | Self::FileNr
             | Self::Sockstat
+            | Self::Netstat
+            | Self::CgroupStat
             | Self::KsmShared
             | Self::KsmSharing
             | Self::NodeMeminfo
@@ -229,6 +242,8 @@ pub(crate) struct HostParsers {
     zoneinfo: Zoneinfo,
     buddyinfo: Buddyinfo,
     sockstat: Sockstat,
+    netstat: Netstat,
+    cgroup_counts: CgroupCounts,
     numa: Numa,
     slabinfo: Slabinfo,
     dentry_state: NumberColumns,
@@ -249,6 +264,8 @@ impl Default for HostParsers {
             zoneinfo: Zoneinfo::default(),
             buddyinfo: Buddyinfo::default(),
             sockstat: Sockstat::default(),
+            netstat: Netstat,
+            cgroup_counts: CgroupCounts::default(),
             numa: Numa::default(),
             slabinfo: Slabinfo::default(),
             dentry_state: fs_state::dentry_state(),
@@ -290,6 +307,8 @@ impl HostParsers {
             HostFile::InodeNr => self.inode_nr.parse(text, &mut sample.host),
             HostFile::FileNr => self.file_nr.parse(text, &mut sample.host),
             HostFile::Sockstat => self.sockstat.parse(text, sample),
+            HostFile::Netstat => self.netstat.parse(text, sample),
+            HostFile::CgroupStat => self.cgroup_counts.parse(text, sample),
             HostFile::KsmShared => self.ksm_shared.parse(text, &mut sample.host),
             HostFile::KsmSharing => self.ksm_sharing.parse(text, &mut sample.host),
             HostFile::NodeMeminfo => self.numa.parse_meminfo(instance, text, sample),
@@ -365,7 +384,7 @@ mod tests {
 
     #[test]
     fn every_host_signal_of_the_catalogue_has_a_file_here() {
-        let elsewhere = ["/sys/fs/cgroup/", "/proc/PID/", signals::DERIVED];
+        let elsewhere = ["/sys/fs/cgroup/**/", "/proc/PID/", signals::DERIVED];
         for def in signals::ALL {
             let is_here = HostFile::ALL.iter().any(|file| file.path() == def.file);
             let is_elsewhere = elsewhere.iter().any(|start| def.file.starts_with(start));

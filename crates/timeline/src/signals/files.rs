@@ -24,6 +24,10 @@ pub const INODE_NR: &str = "/proc/sys/fs/inode-nr";
 pub const FILE_NR: &str = "/proc/sys/fs/file-nr";
 /// `/proc/net/sockstat`.
 pub const SOCKSTAT: &str = "/proc/net/sockstat";
+/// `/proc/net/netstat`; events of the reader's own network namespace.
+pub const NETSTAT: &str = "/proc/net/netstat";
+/// `cgroup.stat` of the root cgroup (v2).
+pub const ROOT_CGROUP_STAT: &str = "/sys/fs/cgroup/cgroup.stat";
 /// `meminfo` of a NUMA node; "kB" there are KiB.
 pub const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
 /// `numastat` of a NUMA node.

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 19] = [
+const WITHOUT_A_CASE: [(&str, &str); 32] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -72,8 +72,54 @@ const WITHOUT_A_CASE: [(&str, &str); 19] = [
         "kcompactd uses less than a twentieth of a CPU in every capture",
     ),
     (
+        "kernel-stacks-large",
+        "kernel stacks are below 1 % of RAM in every capture and paste",
+    ),
+    (
+        "dying-cgroups",
+        "captures have no cgroup.stat; no paste of it with the memory beside it was found",
+    ),
+    (
+        "pinned-memory-large",
+        "no capture is of a host with a device that pins memory",
+    ),
+    (
+        "balloon-inflated",
+        "the machines of the captures have no balloon device",
+    ),
+    (
+        "boot-reserved",
+        "the captures are of small hosts without a crash kernel",
+    ),
+    (
+        "cma-reserved",
+        "the machines of the captures have no CMA areas",
+    ),
+    ("ksm-cost", "KSM is off in every capture"),
+    ("memory-errors", "emulated memory has no errors"),
+    (
         "cgroup-dirty-throttle",
         "cgroups of the captures read files, or hold anonymous memory",
+    ),
+    (
+        "cgroup-kmem-large",
+        "anonymous memory or page cache fills the limits of the cgroups in the captures",
+    ),
+    (
+        "cgroup-shmem-large",
+        "no capture is of a cgroup with tmpfs files at its limit",
+    ),
+    (
+        "cgroup-swap-limited",
+        "no capture is of a cgroup with a swap limit",
+    ),
+    (
+        "protection-imbalance",
+        "no capture is of a host with protected cgroups",
+    ),
+    (
+        "socket-memory-pressure",
+        "the machines of the captures have no network",
     ),
     (
         "unexplained-stall",
