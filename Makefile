@@ -29,9 +29,13 @@ bench: ## the sampler against raw pread of the same files; a long log against on
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh
 
-test-lab: ## play a scenario in a virtual machine; needs qemu-system-x86 and e2fsprogs
+# A few minutes under emulation; LAB= plays all scenarios, which takes half an hour.
+LAB ?= --scenario idle --scenario swap-cold --scenario cgroup-oom --scenario cgroup-high --scenario node-reclaim \
+	--scenario read-cache --scenario write-plateau
+test-lab: ## play scenarios in virtual machines and score what check finds; needs qemu-system-x86 and e2fsprogs
 	scripts/kernel.sh
-	$(CARGO) test --package memtide --test it -- --ignored lab::
+	$(CARGO) build --release --locked --package memtide
+	target/release/memtide lab score $(LAB)
 
 rule: ## scaffold a rule: make rule NAME=id-of-the-pathology
 	scripts/rule.sh "$(NAME)"

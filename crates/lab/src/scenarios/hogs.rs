@@ -1,7 +1,7 @@
 //! Programs fill RAM one by one past its end, and end one by one: where free memory stops, and what is given back first.
 
 use timeline::signals::{
-    MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, ZONE_HIGH, ZONE_LOW, ZONE_MIN, ZONE_PROTECTION,
+    MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, ZONE_HIGH, ZONE_MIN, ZONE_PROTECTION,
 };
 use units::Span;
 
@@ -88,7 +88,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
                 "free",
                 "used",
                 "swap used",
-                "low watermark",
+                "min watermark",
                 "high watermark",
             ],
         }),
@@ -178,16 +178,17 @@ fn play(guest: &mut Guest) -> Result<(), String> {
 struct MemoryLevel {
     free_mib: f64,
     swap_mib: f64,
-    /// Where kswapd is woken, and where it rests: the low and the high watermark of all zones, raised for a while by a
-    /// boost, with what a low zone keeps for allocations that need it (`vm.lowmem_reserve_ratio`).
+    /// Below the first an allocation reclaims itself, at the second kswapd rests: the min and the high watermark of all
+    /// zones, raised for a while by a boost, with what a low zone keeps for allocations that need it
+    /// (`vm.lowmem_reserve_ratio`).
     watermarks_mib: (f64, f64),
 }
 
 impl MemoryLevel {
     /// Free memory, of the nearest end of what the watermarks allow; 1 between them.
     fn of_watermarks(&self) -> f64 {
-        let (low, high) = self.watermarks_mib;
-        self.free_mib / self.free_mib.clamp(low, high)
+        let (min, high) = self.watermarks_mib;
+        self.free_mib / self.free_mib.clamp(min, high)
     }
 }
 
@@ -196,14 +197,14 @@ fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, St
     let (free, total) = (mib(host(&now, MEM_FREE)?), mib(host(&now, MEM_TOTAL)?));
     let swap = mib(host(&now, SWAP_TOTAL)? - host(&now, SWAP_FREE)?);
     let reserve = sum(&now, ZONE_PROTECTION)?;
-    let low = pages_mib(sum(&now, ZONE_LOW)? + reserve);
+    let min = pages_mib(sum(&now, ZONE_MIN)? + reserve);
     let high = pages_mib(sum(&now, ZONE_HIGH)? + reserve);
     let at = begun.elapsed().as_secs_f64();
     for (curve, value) in [
         ("free", free),
         ("used", total - free),
         ("swap used", swap),
-        ("low watermark", low),
+        ("min watermark", min),
         ("high watermark", high),
     ] {
         guest.point(curve, at, value);
@@ -211,7 +212,7 @@ fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, St
     Ok(MemoryLevel {
         free_mib: free,
         swap_mib: swap,
-        watermarks_mib: (low, high),
+        watermarks_mib: (min, high),
     })
 }
 
@@ -228,7 +229,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             .article("125–803 %")
             .between(0.8, 20.0),
             Claim::of(
-                &format!("the same, of low to high watermark ({arm})"),
+                &format!("the same, of min to high watermark ({arm})"),
                 of("floor_of_watermarks"),
                 percent,
             )
