@@ -95,6 +95,7 @@ fn charted(id: &str, outcomes: &ArmOutcomes) -> Option<LabFigure> {
                     ChartKind::Stack => LabFigureKind::Stack,
                     ChartKind::Lines | ChartKind::Mirror => LabFigureKind::Lines,
                 },
+                is_log: chart.is_log,
                 panels: Vec::new(),
             })
             .panels
@@ -154,6 +155,7 @@ fn measured(figure: &MeasuredFigure, outcomes: &ArmOutcomes) -> LabFigure {
         } else {
             LabFigureKind::Lines
         },
+        is_log: false,
         panels: outcomes.arms.iter().map(panel).collect(),
     }
 }

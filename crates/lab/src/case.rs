@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::error::AtPath as _;
-use crate::scenario::Settings;
+use crate::scenario::ScenarioSettings;
 
 /// The name of the file with a case's labels.
 const LABELS: &str = "case.toml";
@@ -55,7 +55,7 @@ pub struct CaseRecipe {
     #[serde(default)]
     pub unproven: Vec<String>,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: ScenarioSettings,
 }
 
 /// What a report says of a case's labels.

@@ -14,7 +14,7 @@ use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::outcome::ArmOutcomes;
 use crate::run::{RunOptions, RunProgress, run};
-use crate::scenario::{Expectation, Scenario, Settings};
+use crate::scenario::{Expectation, Scenario, ScenarioSettings};
 use crate::scenarios;
 
 /// Which cases are made.
@@ -63,7 +63,7 @@ struct Recipe<'a> {
     scenario: &'a Scenario,
     kernel: Option<&'a Path>,
     version: String,
-    settings: Settings,
+    settings: ScenarioSettings,
 }
 
 impl Recipe<'_> {
@@ -181,7 +181,7 @@ fn recipes(options: &CorpusOptions) -> Result<Vec<Recipe<'_>>, LabError> {
 }
 
 /// The settings of a scenario's variants: its own, then those that it names, or a seed each.
-fn variants(scenario: &Scenario, options: &CorpusOptions) -> Vec<Settings> {
+fn variants(scenario: &Scenario, options: &CorpusOptions) -> Vec<ScenarioSettings> {
     if scenario
         .settings
         .iter()

@@ -20,11 +20,11 @@ use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
 
 pub use part::Part;
-pub use program::Program;
+pub use program::MemtideCommand;
 
 use crate::message::{GuestMessage, JOB, Job};
 use crate::reading::KernelReader;
-use crate::scenario::Settings;
+use crate::scenario::ScenarioSettings;
 use crate::scenarios;
 
 /// Longer than any scenario.
@@ -126,7 +126,7 @@ fn record(port: File, every_s: f64, has_ended: &Arc<AtomicBool>) -> std::thread:
 /// A scenario's hands inside the machine.
 #[derive(Debug)]
 pub struct Guest {
-    settings: Settings,
+    settings: ScenarioSettings,
     is_cgroup_v1: bool,
     messages: File,
     kernel: RefCell<KernelReader>,
@@ -211,8 +211,8 @@ impl Guest {
     ///
     /// # Errors
     /// Where it cannot be started.
-    pub fn memtide(&self, arguments: &[&str]) -> Result<Program, String> {
-        Program::start(arguments)
+    pub fn memtide(&self, arguments: &[&str]) -> Result<MemtideCommand, String> {
+        MemtideCommand::start(arguments)
     }
 
     /// Mounts an ext4 disk.

@@ -46,7 +46,7 @@ pub use message::{GuestMessage, Vitals};
 pub use outcome::{ArmOutcome, ArmOutcomes, Claim};
 pub use run::{RunOptions, RunStep, run};
 pub use scenario::{
-    Arm, Expectation, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, Settings,
+    Arm, Expectation, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
 };
 pub use score::score;
 pub use shell::shell;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::Settings;
+use crate::scenario::ScenarioSettings;
 
 /// Where the guest finds its job.
 pub(crate) const JOB: &str = "/lab.json";
@@ -13,7 +13,7 @@ pub(crate) struct Job {
     /// The scenario's name; `None` for a shell.
     pub scenario: Option<String>,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: ScenarioSettings,
     /// Modules in the order in which they are loaded, as paths in the initramfs.
     pub modules: Vec<String>,
     /// Seconds from sample to sample.

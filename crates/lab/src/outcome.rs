@@ -10,7 +10,7 @@ use timeline::Source;
 use units::Bytes;
 
 use crate::host::machine::Accelerator;
-use crate::scenario::{Expectation, Settings};
+use crate::scenario::{Expectation, ScenarioSettings};
 
 /// What an arm left.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct ArmOutcome {
     /// The arm's name.
     pub arm: &'static str,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: ScenarioSettings,
     /// What `check` must and may find.
     pub expected: Expectation,
     /// Numbers that the scenario measured, by name.

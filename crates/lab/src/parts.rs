@@ -22,7 +22,7 @@ pub use map::MapPart;
 pub(crate) use noise::Noise;
 pub use read::ReadPart;
 pub use share::SharePart;
-pub use write::{WriteContent, WritePart};
+pub use write::{WritePart, WrittenContent};
 
 use std::time::{Duration, Instant};
 

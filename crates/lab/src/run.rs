@@ -16,7 +16,7 @@ use crate::host::machine::{Machine, Vm};
 use crate::message::{GuestMessage, JOB, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::reading::KernelReader;
-use crate::scenario::{Arm, Scenario, Settings};
+use crate::scenario::{Arm, Scenario, ScenarioSettings};
 use crate::scenarios;
 
 /// What QEMU takes beside the guest's RAM.
@@ -31,8 +31,8 @@ pub struct RunOptions {
     pub ram: Option<Bytes>,
     /// One arm only.
     pub variant: Option<String>,
-    /// Settings that the user set.
-    pub settings: Settings,
+    /// ScenarioSettings that the user set.
+    pub settings: ScenarioSettings,
     /// Whether the guest has the memory controller of cgroup v1.
     pub is_cgroup_v1: bool,
     /// Whether MGLRU is switched on or off; `None`: as the kernel has it.
@@ -191,7 +191,7 @@ impl<'a> Player<'a> {
     }
 
     /// Writes the archive with the guest's job.
-    fn archive_of_job(&self, settings: &Settings) -> Result<PathBuf, LabError> {
+    fn archive_of_job(&self, settings: &ScenarioSettings) -> Result<PathBuf, LabError> {
         let job = Job {
             scenario: Some(self.scenario.name.to_owned()),
             settings: settings.clone(),
@@ -224,9 +224,13 @@ pub(crate) fn write_job(job: &Job, directory: &Path) -> Result<PathBuf, LabError
 }
 
 /// The settings of an arm: the scenario's, then the arm's, then the user's.
-fn settings(scenario: &Scenario, arm: &Arm, options: &RunOptions) -> Result<Settings, LabError> {
+fn settings(
+    scenario: &Scenario,
+    arm: &Arm,
+    options: &RunOptions,
+) -> Result<ScenarioSettings, LabError> {
     let known = scenario.settings.iter();
-    let mut all: Settings = known
+    let mut all: ScenarioSettings = known
         .map(|setting| (setting.name.to_owned(), setting.default))
         .collect();
     let of_arm = arm.settings.iter();

@@ -11,7 +11,7 @@ use crate::host::machine::Machine;
 use crate::outcome::{ArmOutcomes, Claim};
 
 /// Numbers by the names of settings.
-pub type Settings = BTreeMap<String, f64>;
+pub type ScenarioSettings = BTreeMap<String, f64>;
 
 /// A memory pathology that can be made, and what it must show.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Scenario {
     /// Other settings under which all of it must hold, too: sizes and speeds.
     pub variants: &'static [&'static [(&'static str, f64)]],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
-    pub expects: Option<fn(&Settings) -> Expectation>,
+    pub expects: Option<fn(&ScenarioSettings) -> Expectation>,
     /// Plays an arm, inside the machine.
     pub play: fn(&mut Guest) -> Result<(), String>,
     /// What must hold, once all arms are played.
@@ -63,7 +63,7 @@ impl Scenario {
     };
 
     /// What `check` must and may find in an arm.
-    pub fn expectation(&self, arm: &Arm, settings: &Settings) -> Expectation {
+    pub fn expectation(&self, arm: &Arm, settings: &ScenarioSettings) -> Expectation {
         let computed = self.expects.map(|expects| expects(settings));
         computed.unwrap_or_else(|| Expectation {
             finds: arm.finds.to_vec(),

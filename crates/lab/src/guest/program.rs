@@ -6,9 +6,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A running command; it is killed when dropped.
 #[derive(Debug)]
-pub struct Program(Child);
+pub struct MemtideCommand(Child);
 
-impl Program {
+impl MemtideCommand {
     pub(super) fn start(arguments: &[&str]) -> Result<Self, String> {
         let child = Command::new("/proc/self/exe")
             .args(arguments)
@@ -36,7 +36,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for MemtideCommand {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -1,5 +1,6 @@
 //! What an init must do before anything else can run.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
@@ -26,8 +27,10 @@ pub(super) fn mount_file_systems() -> Result<(), String> {
 fn mount_at(kind: &str, place: &str, options: Option<&str>) -> Result<(), String> {
     let fails = |error: &dyn std::fmt::Display| format!("cannot mount {kind} at {place}: {error}");
     std::fs::create_dir_all(place).map_err(|error| fails(&error))?;
-    let options = options.map(std::ffi::CString::new).transpose();
-    let options = options.map_err(|error| fails(&error))?;
+    let options = match options {
+        Some(options) => Some(CString::new(options).map_err(|error| fails(&error))?),
+        None => None,
+    };
     mount(kind, place, kind, MountFlags::empty(), options.as_deref()).map_err(|error| fails(&error))
 }
 

@@ -11,7 +11,7 @@ use super::noise::Noise;
 
 /// What files hold: it decides how well they compress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WriteContent {
+pub enum WrittenContent {
     /// Noise.
     #[default]
     Random,
@@ -29,7 +29,7 @@ pub struct WritePart {
     /// How many.
     pub files: u32,
     /// What they hold.
-    pub content: WriteContent,
+    pub content: WrittenContent,
     /// Whether each write waits until the disk has it.
     pub is_synced: bool,
 }
@@ -45,11 +45,11 @@ impl WritePart {
         let _ = rustix::thread::set_name(c"writer");
         let mut noise = Noise::new(7);
         let part = match self.content {
-            WriteContent::Random => std::iter::repeat_with(|| noise.page())
+            WrittenContent::Random => std::iter::repeat_with(|| noise.page())
                 .take(PART / super::PAGE)
                 .flatten()
                 .collect(),
-            WriteContent::Log => log(&mut noise, PART),
+            WrittenContent::Log => log(&mut noise, PART),
         };
         for number in 0..self.files {
             let mut file = File::create(self.directory.join(format!("file{number}")))?;

@@ -5,7 +5,9 @@ use units::{Bytes, Span};
 use crate::guest::{Guest, Part};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::parts::Noise;
-use crate::scenario::{Arm, Expectation, Scenario, ScenarioFigure, ScenarioSetting, Settings};
+use crate::scenario::{
+    Arm, Expectation, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
+};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "neighbours",
@@ -153,7 +155,7 @@ fn mix(seed: f64) -> Vec<(&'static Neighbour, f64)> {
     chosen
 }
 
-fn expects(settings: &Settings) -> Expectation {
+fn expects(settings: &ScenarioSettings) -> Expectation {
     let mix = mix(settings.get("seed").copied().unwrap_or_default());
     let finds = mix.iter().flat_map(|(one, _)| one.finds);
     let may_find = mix.iter().flat_map(|(one, _)| one.may_find);

@@ -22,13 +22,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "read-cache",
     shows: "Files that fit in the page cache are read tens of times faster than under memory pressure.",
     article: "S0 exp. 3",
-    time: Span::from_secs(40),
-    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(512).slow(20)),
+    time: Span::from_secs(60),
+    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(512).slow(8)),
     settings: &[
         ScenarioSetting {
             name: "left_mib",
-            default: 60.0,
-            range: (20.0, 400.0),
+            default: 30.0,
+            range: (10.0, 400.0),
             about: "MiB that the programs leave free",
         },
         ScenarioSetting {
@@ -52,7 +52,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             may_find: &[],
         },
     ],
-    variants: &[&[("left_mib", 40.0)], &[("left_mib", 80.0)]],
+    variants: &[&[("left_mib", 20.0)], &[("left_mib", 40.0)]],
     play,
     claims,
     figures: &[
@@ -75,8 +75,8 @@ const PASSES: &str = "4";
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
-    guest.phase("10 files of 12 MiB are written");
-    guest.run(&["write", "/disk", "12M", "--files", "10"])?;
+    guest.phase("5 files of 12 MiB are written");
+    guest.run(&["write", "/disk", "12M", "--files", "5"])?;
     guest.sync();
     guest.sleep(2.0);
     let mut hogs = Vec::new();

@@ -91,7 +91,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
         ScenarioSetting {
             name: "seconds",
-            default: 25.0,
+            default: 40.0,
             range: (5.0, 600.0),
             about: "how long the program may work",
         },
@@ -108,7 +108,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             &["zram-misuse"],
         ),
     ],
-    variants: &[&[("seconds", 30.0)], &[("seconds", 20.0)]],
+    variants: &[&[("data_share", 0.96)], &[("data_share", 0.9)]],
     play,
     claims,
     figures: &[

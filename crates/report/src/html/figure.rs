@@ -13,7 +13,7 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 472.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 212.0;
-/// Marks of each axis.
+/// Intervals of each axis.
 const TICKS: usize = 4;
 
 /// The scale that all panels of a figure share.
@@ -21,6 +21,7 @@ const TICKS: usize = 4;
 struct FigureScale {
     x: (f64, f64),
     top: f64,
+    is_log: bool,
 }
 
 impl FigureScale {
@@ -41,6 +42,7 @@ impl FigureScale {
         Self {
             x: (min - room, (max + room).max(min + 1.0)),
             top: round_up(tops.fold(0.0, f64::max), figure.unit),
+            is_log: figure.is_log,
         }
     }
 
@@ -50,7 +52,28 @@ impl FigureScale {
     }
 
     fn y(self, y: f64) -> f64 {
-        BOTTOM - (y / self.top).clamp(0.0, 1.05) * (BOTTOM - TOP)
+        let share = if self.is_log {
+            1.0 + (y / self.top).log(10.0) / Self::DECADES
+        } else {
+            y / self.top
+        };
+        BOTTOM - share.clamp(0.0, 1.05) * (BOTTOM - TOP)
+    }
+
+    /// Powers of ten that a logarithmic axis shows.
+    const DECADES: f64 = 3.0;
+
+    /// The values at which the vertical axis is named.
+    fn ticks(self) -> Vec<f64> {
+        #[allow(clippy::cast_precision_loss)] // a few
+        let linear = |tick: usize| self.top * tick as f64 / TICKS as f64;
+        if self.is_log {
+            [1e-3, 1e-2, 1e-1, 1.0]
+                .map(|share| share * self.top)
+                .to_vec()
+        } else {
+            (0..=TICKS).map(linear).collect()
+        }
     }
 }
 
@@ -167,8 +190,7 @@ fn ink(curve: &LabCurve) -> String {
 fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
     #[allow(clippy::cast_precision_loss)] // a few
     let share = |tick: usize| tick as f64 / TICKS as f64;
-    for tick in 0..=TICKS {
-        let value = scale.top * share(tick);
+    for value in scale.ticks() {
         let y = scale.y(value);
         let grid = Tag::of("path", "grid");
         html.open(&grid.with_own("d", &format!("M{LEFT} {y:.1}H{RIGHT}")))
@@ -335,6 +357,7 @@ mod tests {
             x: "s".to_owned(),
             unit: LabUnit::Number,
             kind: LabFigureKind::Lines,
+            is_log: false,
             panels: vec![LabPanel {
                 arm: "\"><script>".to_owned(),
                 curves: vec![LabCurve {

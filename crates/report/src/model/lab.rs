@@ -101,6 +101,8 @@ pub struct LabFigure {
     pub unit: LabUnit,
     /// How its curves are drawn.
     pub kind: LabFigureKind,
+    /// Whether the vertical axis is logarithmic.
+    pub is_log: bool,
     /// A panel for each arm.
     pub panels: Vec<LabPanel>,
 }

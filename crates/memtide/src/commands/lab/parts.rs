@@ -47,8 +47,8 @@ pub(super) fn write(args: &WriteArgs, output: &Output) -> anyhow::Result<Exit> {
         size: args.size,
         files: args.files,
         content: match args.content {
-            WriteContent::Random => lab::parts::WriteContent::Random,
-            WriteContent::Log => lab::parts::WriteContent::Log,
+            WriteContent::Random => lab::parts::WrittenContent::Random,
+            WriteContent::Log => lab::parts::WrittenContent::Log,
         },
         is_synced: args.synced,
     };
