@@ -32,8 +32,6 @@ pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
     let kernel = Kernel::find(kernel)?;
     let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
     let mut archive = Archive::of_this_program()?;
-    let program = std::fs::read("/proc/self/exe")?;
-    archive.file(Path::new("/bin/memtide"), &program);
     add_tools(&mut archive)?;
     let needs: Vec<ModuleNeed> = [scenarios::MODULES, &[ModuleNeed::if_any("zram")]].concat();
     let mut modules = Vec::new();

@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -16,6 +19,21 @@ pub(crate) fn swap_on(disk: &str) -> std::io::Result<()> {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
+}
+
+/// Lets a command have a terminal of its own: it leads a session, and Ctrl-C there reaches what it runs.
+pub(crate) fn with_terminal(command: &mut Command, terminal: &File) -> std::io::Result<()> {
+    let terminal = terminal.try_clone()?;
+    // SAFETY: the closure runs in the child between fork and exec and makes two system calls, which are
+    // async-signal-safe: it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(&terminal)?;
+            Ok(())
+        });
+    }
+    Ok(())
 }
 
 /// Which process this is after a fork.

@@ -130,8 +130,10 @@ pub(super) fn shell(mut messages: File) -> Result<(), String> {
         &mut messages,
         &crate::message::GuestMessage::Ready { boot_s: uptime_s() },
     );
-    let console = || File::options().read(true).write(true).open("/dev/ttyS0");
-    let fails = |error: std::io::Error| format!("cannot open the console: {error}");
+    let fails = |error: std::io::Error| format!("cannot use the console: {error}");
+    std::os::unix::fs::symlink("/init", "/bin/memtide").map_err(fails)?;
+    let terminal = File::options().read(true).write(true).open("/dev/ttyS0");
+    let terminal = terminal.map_err(fails)?;
     let mut shell = Command::new("/bin/sh");
     shell
         .arg("-i")
@@ -139,9 +141,10 @@ pub(super) fn shell(mut messages: File) -> Result<(), String> {
         .env("PS1", "lab# ")
         .env("HOME", "/")
         .env("TERM", "dumb")
-        .stdin(console().map_err(fails)?)
-        .stdout(console().map_err(fails)?)
-        .stderr(console().map_err(fails)?);
+        .stdin(terminal.try_clone().map_err(fails)?)
+        .stdout(terminal.try_clone().map_err(fails)?)
+        .stderr(terminal.try_clone().map_err(fails)?);
+    crate::sys::with_terminal(&mut shell, &terminal).map_err(fails)?;
     let status = shell.status();
     status.map_err(|error| format!("cannot start /bin/sh: {error}"))?;
     Ok(())

@@ -7,7 +7,7 @@ use crate::output::Output;
 
 pub(super) fn list(output: &Output) -> anyhow::Result<Exit> {
     let mut text = format!(
-        "{:<16}{:<9}{:<8}{:<11}shows\n",
+        "{:<16}{:<9}{:<8}{:<14}shows\n",
         "scenario", "RAM", "time", "article"
     );
     for scenario in scenarios::ALL {
@@ -16,7 +16,7 @@ pub(super) fn list(output: &Output) -> anyhow::Result<Exit> {
         let time = scenario.time.times(f64::from(arms));
         let (ram, time) = (ram.to_string(), time.to_string());
         text.push_str(&format!(
-            "{:<16}{ram:<9}{time:<8}{:<11}{}\n",
+            "{:<16}{ram:<9}{time:<8}{:<14}{}\n",
             scenario.name, scenario.article, scenario.shows
         ));
     }
