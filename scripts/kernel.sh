@@ -37,9 +37,13 @@ fi
 package=$(cache depends "$meta" | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
 package=${package:-$meta}
 target=$kernels/$package
-# What is found without a suite is what the lab boots if nobody says otherwise.
-[ -n "$suite" ] || ln -sfn "$package" "$kernels/default"
-[ -d "$target" ] && exit 0
+link() { # what is found without a suite is what the lab boots if nobody says otherwise
+    [ -n "$suite" ] || ln -sfn "$package" "$kernels/default"
+}
+if [ -d "$target" ]; then
+    link
+    exit 0
+fi
 # Signatures of an older suite may have run out; its package lists name each file by its hash all the same.
 mkdir "$work/unpacked"
 # Since 7.0 image and modules are packages of their own.
@@ -48,6 +52,7 @@ binary=$(echo "$parts" | grep binary || true)
 [ -n "$binary" ] && parts="$parts $(cache depends "$binary" | sed -n 's/^ *Depends: \(linux-modules-[0-9].*\)/\1/p')"
 # shellcheck disable=SC2086 # a list
 (cd "$work" && apt download -qq "$package" $parts >/dev/null && for deb in *.deb; do dpkg -x "$deb" unpacked; done)
-rm -rf "$target"
-mv "$work/unpacked" "$target"
+# Another fetch at the same time may have been first.
+mv -T "$work/unpacked" "$target" 2>/dev/null || [ -d "$target" ]
+link
 echo "fetched: $target"

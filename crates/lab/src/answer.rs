@@ -2,17 +2,24 @@
 
 use chart::{Chart, ChartKind, ChartUnit, Colour};
 use diagnose::Evidence;
+use report::model::Level;
 use report::model::lab::{
     LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding, LabPanel,
     LabReport, LabUnit,
 };
 
-use crate::outcome::{ArmOutcome, ArmOutcomes};
+use crate::outcome::{ArmOutcome, ArmOutcomes, Claim};
 use crate::scenario::{MeasuredFigure, Scenario, ScenarioFigure};
 
 /// What came of a scenario: its claims, its arms and its figures.
 pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
-    let claims: Vec<LabClaim> = (scenario.claims)(outcomes)
+    let claims = (scenario.claims)(outcomes);
+    // With all arms played, what is not measured was lost.
+    let is_whole = outcomes.arms.len() == scenario.arms.len();
+    let is_good =
+        |claim: &Claim| claim.holds != Some(false) && !(is_whole && claim.value.is_none());
+    let hold = claims.iter().all(is_good);
+    let claims: Vec<LabClaim> = claims
         .into_iter()
         .map(|claim| LabClaim {
             what: claim.what,
@@ -22,7 +29,9 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
         })
         .collect();
     let arms: Vec<LabArm> = outcomes.arms.iter().map(arm).collect();
-    let is_found = |arm: &LabArm| arm.missed.is_empty() && arm.wrong.is_empty();
+    let is_found = |arm: &LabArm| {
+        arm.verdict != Level::Unknown && arm.missed.is_empty() && arm.wrong.is_empty()
+    };
     let first = outcomes.arms.first();
     LabReport {
         schema: LAB_SCHEMA,
@@ -32,7 +41,7 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
         kernel: first.map_or_else(String::new, |arm| arm.kernel.clone()),
         accelerator: first.map_or("", |arm| arm.accelerator.name()).to_owned(),
         ram_bytes: first.map_or(0, |arm| arm.ram.get()),
-        holds: arms.iter().all(is_found) && claims.iter().all(|claim| claim.holds != Some(false)),
+        holds: hold && arms.iter().all(is_found),
         claims,
         arms,
         figures: figures(scenario, outcomes),
@@ -40,11 +49,16 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
 }
 
 fn arm(outcome: &ArmOutcome) -> LabArm {
-    let found = outcome.report.findings.iter().map(|finding| LabFinding {
-        id: finding.id.clone(),
-        title: finding.title.clone(),
-        severity: finding.severity,
-    });
+    let report = &outcome.report;
+    let found = report
+        .findings
+        .iter()
+        .chain(&report.notes)
+        .map(|finding| LabFinding {
+            id: finding.id.clone(),
+            title: finding.title.clone(),
+            severity: finding.severity,
+        });
     let owned = |ids: Vec<&str>| ids.into_iter().map(str::to_owned).collect();
     LabArm {
         name: outcome.arm.to_owned(),

@@ -72,6 +72,14 @@ pub enum LabError {
         /// The least and the most.
         range: (f64, f64),
     },
+    /// A setting is what makes an arm.
+    #[error("{name} is what makes the arm {arm}")]
+    SettingOfArm {
+        /// The setting.
+        name: &'static str,
+        /// The arm.
+        arm: &'static str,
+    },
     /// A machine would be too small.
     #[error("a virtual machine of {ram} is too small; it needs {min}")]
     TooSmall {
@@ -172,6 +180,9 @@ impl LabError {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }
             Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
+            Self::SettingOfArm { .. } => {
+                Some("--variant plays an arm that leaves it open; memtide lab list names scenarios")
+            }
             Self::NoScenario { .. } => Some("memtide lab list says what each shows"),
             Self::File { error, .. } | Self::Io(error)
                 if error.kind() == std::io::ErrorKind::StorageFull =>

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -69,6 +70,7 @@ fn play() -> Result<(), String> {
         is_cgroup_v1: job.is_cgroup_v1,
         messages,
         kernel: RefCell::new(KernelReader::open()),
+        not_measured: None,
     };
     guest.send(&GuestMessage::Ready {
         boot_s: setup::uptime_s(),
@@ -88,7 +90,10 @@ fn play() -> Result<(), String> {
     let sampler = record(capture, job.every_s, &has_ended);
     let port = guest.messages.try_clone();
     let vitals = vitals::report(port.map_err(|error| error.to_string())?, &has_ended);
-    let played = (scenario.play)(&mut guest);
+    let played = (scenario.play)(&mut guest).and_then(|()| match &guest.not_measured {
+        Some(name) => Err(format!("{name} could not be measured")),
+        None => Ok(()),
+    });
     has_ended.store(true, Ordering::Relaxed);
     let _ = (sampler.join(), vitals.join());
     guest.send(&match played {
@@ -130,6 +135,8 @@ pub struct Guest {
     is_cgroup_v1: bool,
     messages: File,
     kernel: RefCell<KernelReader>,
+    /// What was to be measured and is no number.
+    not_measured: Option<String>,
 }
 
 impl Guest {
@@ -145,8 +152,12 @@ impl Guest {
         });
     }
 
-    /// Reports a number.
+    /// Reports a number. One that is none ends the scenario as failed.
     pub fn measured(&mut self, name: &str, value: f64) {
+        if !value.is_finite() {
+            self.not_measured.get_or_insert_with(|| name.to_owned());
+            return;
+        }
         self.send(&GuestMessage::Measured {
             name: name.to_owned(),
             value,
@@ -193,7 +204,15 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part)
+        Part::start(part, Stdio::piped())
+    }
+
+    /// Starts a part that works beside others: nobody reads what it prints.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn launch(&self, part: &[&str]) -> Result<Part, String> {
+        Part::start(part, Stdio::null())
     }
 
     /// Plays a part to its end.
@@ -201,10 +220,10 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started, or fails.
     pub fn run(&self, part: &[&str]) -> Result<(), String> {
-        let is_well = self.start(part)?.wait();
+        let is_well = self.launch(part)?.wait()?;
         is_well
             .then_some(())
-            .ok_or_else(|| format!("{} failed", part.join(" ")))
+            .ok_or_else(|| format!("{} was killed", part.join(" ")))
     }
 
     /// Starts this program with other arguments: `memtide ARGUMENTS`.

@@ -108,6 +108,9 @@ pub fn run(
             known: scenario.arms.iter().map(|arm| arm.name).collect(),
         });
     }
+    for arm in &arms {
+        settings(scenario, arm, options)?;
+    }
     let player = Player::prepare(scenario, options)?;
     let mut outcomes = Vec::new();
     for arm in arms {
@@ -169,7 +172,12 @@ impl<'a> Player<'a> {
         let settings = settings(self.scenario, arm, self.options)?;
         let job = self.archive_of_job(&settings)?;
         let begun = Instant::now();
-        let mut vm = Vm::boot(&self.kernel.image, &[&self.base, &job], &self.machine)?;
+        let mut vm = Vm::boot(
+            &self.kernel.image,
+            &[&self.base, &job],
+            &self.machine,
+            progress,
+        )?;
         let heard = listen(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
         let capture = self.keep(&vm, arm)?;
@@ -198,7 +206,7 @@ impl<'a> Player<'a> {
             modules: self.modules.clone(),
             every_s: self.options.every.as_secs_f64(),
             is_cgroup_v1: self.options.is_cgroup_v1,
-            mglru: self.options.mglru,
+            mglru: self.options.mglru.or(self.scenario.mglru),
         };
         write_job(&job, self.work.path())
     }
@@ -242,6 +250,12 @@ fn settings(
             name: name.clone(),
             known: scenario.settings.iter().map(|known| known.name).collect(),
         })?;
+        if arm.settings.iter().any(|(known, _)| known == name) {
+            return Err(LabError::SettingOfArm {
+                name: setting.name,
+                arm: arm.name,
+            });
+        }
         let (min, max) = setting.range;
         if !(min..=max).contains(value) {
             return Err(LabError::SettingRange {
@@ -288,7 +302,10 @@ fn listen(
                     heard.curves.entry(curve).or_default().push((x, y));
                 }
                 GuestMessage::Failed { why } => return Err(LabError::Guest { why }),
-                GuestMessage::Done => return Ok(heard),
+                GuestMessage::Done => {
+                    vm.wait_for_end();
+                    return Ok(heard);
+                }
                 GuestMessage::Ready { .. }
                 | GuestMessage::Phase { .. }
                 | GuestMessage::Vitals(_) => {}

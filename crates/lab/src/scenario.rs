@@ -28,6 +28,9 @@ pub struct Scenario {
     pub machine: fn() -> Machine,
     /// Modules that it needs beside those of every machine.
     pub modules: &'static [ModuleNeed],
+    /// Whether the multi-generational LRU is switched on or off; `None`: as the kernel has it. The articles are older than
+    /// it, and with it reclaim chooses differently.
+    pub mglru: Option<bool>,
     /// What can be set, with what holds if neither the arm nor the user sets it.
     pub settings: &'static [ScenarioSetting],
     /// What is compared; one at least.
@@ -53,6 +56,7 @@ impl Scenario {
         time: Span::from_secs(20),
         machine: || Machine::with_mib(512),
         modules: &[],
+        mglru: None,
         settings: &[],
         arms: &[],
         variants: &[],

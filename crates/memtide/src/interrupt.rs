@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// The exit code by which shells report a program that SIGINT ended: 128 and the signal's number.
@@ -16,4 +16,14 @@ pub(crate) fn listen() -> impl Fn() -> bool {
     let _ = flag::register_conditional_shutdown(SIGINT, ENDED, Arc::clone(&pressed))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&pressed)));
     move || pressed.load(Ordering::Relaxed)
+}
+
+/// As [`listen`], and also for the signals that end a program from outside: what was made is removed first.
+pub(crate) fn listen_to_any() -> impl Fn() -> bool {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP] {
+        let _ = flag::register(signal, Arc::clone(&ended));
+    }
+    let is_interrupted = listen();
+    move || is_interrupted() || ended.load(Ordering::Relaxed)
 }

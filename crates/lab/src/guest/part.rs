@@ -1,53 +1,68 @@
 //! A part of a workload, as a process of its own.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 
 /// A running part of a workload; it is killed when dropped.
 #[derive(Debug)]
-pub struct Part(Child);
+pub struct Part {
+    child: Child,
+    /// As it was started.
+    name: String,
+}
 
 impl Part {
-    pub(super) fn start(part: &[&str]) -> Result<Self, String> {
+    /// Starts a part; `output` is piped where somebody reads it.
+    pub(super) fn start(part: &[&str], output: Stdio) -> Result<Self, String> {
+        let name = part.join(" ");
         let child = Command::new("/proc/self/exe")
             .arg("lab")
             .args(part)
             .arg("--numbers")
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+            .stdout(output)
             .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", part.join(" ")))?;
-        Ok(Self(child))
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        Ok(Self { child, name })
     }
 
-    /// Waits for its end; whether it ended well.
-    pub fn wait(self) -> bool {
-        self.each(|_| Ok(())).unwrap_or(false)
-    }
-
-    /// Hears each line of numbers that it prints, until it ends; whether it ended well.
+    /// Waits for its end; whether it ended by itself, and was not killed.
     ///
     /// # Errors
-    /// That of the listener; the part is killed.
+    /// Where it failed: it could not do its work.
+    pub fn wait(self) -> Result<bool, String> {
+        self.each(|_| Ok(()))
+    }
+
+    /// Reads each line of numbers that it prints, until it ends; whether it ended by itself, and was not killed.
+    ///
+    /// # Errors
+    /// Where it failed, or that of the listener; the part is killed.
     pub fn each(
         mut self,
         mut line: impl FnMut(&[f64]) -> Result<(), String>,
     ) -> Result<bool, String> {
-        if let Some(output) = self.0.stdout.take() {
+        if let Some(output) = self.child.stdout.take() {
             for text in BufReader::new(output).lines().map_while(Result::ok) {
                 let words = text.split_whitespace();
                 let numbers: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
                 line(&numbers)?;
             }
         }
-        Ok(self.0.wait().is_ok_and(|status| status.success()))
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        match (status.signal(), status.success()) {
+            (Some(_), _) => Ok(false),
+            (None, true) => Ok(true),
+            (None, false) => Err(format!("{} failed: {status}", self.name)),
+        }
     }
 
     /// Waits for the next line of numbers; none once it has ended.
     pub fn next_line(&mut self) -> Option<Vec<f64>> {
         let mut text = String::new();
         let mut byte = [0];
-        let output = self.0.stdout.as_mut()?;
+        let output = self.child.stdout.as_mut()?;
         while std::io::Read::read(output, &mut byte).ok()? == 1 {
             if byte == *b"\n" {
                 let words = text.split_whitespace();
@@ -61,7 +76,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -18,6 +18,7 @@ use units::Bytes;
 use crate::LabError;
 use crate::error::AtPath as _;
 use crate::message::GuestMessage;
+use crate::run::{RunProgress, RunStep};
 
 const QEMU: &str = "qemu-system-x86_64";
 const MKE2FS: &str = "mke2fs";
@@ -165,6 +166,7 @@ impl Vm {
         kernel: &Path,
         initramfs: &[&Path],
         machine: &Machine,
+        progress: RunProgress<'_>,
     ) -> Result<Self, LabError> {
         let candidates = match WORKS.get() {
             Some(known) => vec![*known],
@@ -175,11 +177,12 @@ impl Vm {
         let mut failed = None;
         for accelerator in candidates {
             let mut vm = Self::start(kernel, initramfs, machine, (accelerator, ConsoleKind::File))?;
-            match vm.wait_for_start() {
+            match vm.wait_for_start(progress) {
                 Ok(()) => {
                     let _ = WORKS.set(accelerator);
                     return Ok(vm);
                 }
+                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(error) => failed = Some(error),
             }
         }
@@ -237,7 +240,7 @@ impl Vm {
         })
     }
 
-    fn wait_for_start(&mut self) -> Result<(), LabError> {
+    fn wait_for_start(&mut self, progress: RunProgress<'_>) -> Result<(), LabError> {
         let limit = match self.accelerator {
             Accelerator::Kvm => KVM_START,
             Accelerator::Tcg => TCG_START,
@@ -257,6 +260,7 @@ impl Vm {
                     last_words: self.last_words(),
                 });
             }
+            progress(RunStep::Waiting)?;
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -271,7 +275,7 @@ impl Vm {
         machine: &Machine,
     ) -> Result<(), LabError> {
         // Which accelerator works is found with a machine that is heard, not seen.
-        let probe = Self::boot(kernel, initramfs, machine)?;
+        let probe = Self::boot(kernel, initramfs, machine, &mut |_| Ok(()))?;
         let accelerator = probe.accelerator;
         drop(probe);
         let terminal = (accelerator, ConsoleKind::Terminal);
@@ -299,9 +303,23 @@ impl Vm {
             .get(..whole)
             .unwrap_or_default()
             .split(|byte| *byte == b'\n');
-        Ok(lines
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect())
+        let lines = lines.filter(|line| !line.is_empty());
+        let parsed = lines.map(|line| {
+            serde_json::from_slice(line).map_err(|error| LabError::Guest {
+                why: format!("a message cannot be read: {error}"),
+            })
+        });
+        parsed.collect()
+    }
+
+    /// Waits until QEMU has ended, and with it all that the guest wrote is here. One that does not end is killed later.
+    pub(crate) fn wait_for_end(&mut self) {
+        /// A guest that is done reboots at once.
+        const LIMIT: Duration = Duration::from_secs(5);
+        let begun = Instant::now();
+        while !self.has_ended() && begun.elapsed() < LIMIT {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Whether QEMU has ended.

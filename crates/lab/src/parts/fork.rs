@@ -57,6 +57,10 @@ impl ForkPart {
         /// Writes between two sleeps.
         const BATCH: u32 = 64;
         let deadline = Deadline::after(Some(time));
+        if self.write.as_f64() <= 0.0 {
+            deadline.wait();
+            return;
+        }
         let pages = usize::try_from(self.size.get()).unwrap_or(usize::MAX) / PAGE;
         #[allow(clippy::cast_precision_loss)] // a page
         let batch = PAGE as f64 * f64::from(BATCH) / self.write.as_f64().max(1.0);

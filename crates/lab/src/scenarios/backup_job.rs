@@ -9,28 +9,34 @@ use crate::host::machine::{Machine, VirtualDisk};
 use crate::outcome::{ArmOutcomes, Claim, plain, times};
 use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
 
-const MAY: &[&str] = &[
-    "available-exhaustion",
+/// Beside programs that fill RAM.
+const PRESSED: &[&str] = &[
     "cache-starved-floor",
     "direct-reclaim-stall",
-    "dirty-limit-too-big",
     "dirty-throttle",
     "exec-pages-evicted",
-    "kswapd-saturated",
     "no-swap-risk",
     "page-cache-thrash",
-    "storage-bound",
-    "streaming-read",
 ];
+/// With RAM to spare the disk is all that can be slow.
+const ALONE: &[&str] = &["dirty-throttle"];
 
-const fn arm(name: &'static str, settings: &'static [(&'static str, f64)]) -> Arm {
+const fn arm(
+    name: &'static str,
+    settings: &'static [(&'static str, f64)],
+    finds: &'static [&'static str],
+    may_find: &'static [&'static str],
+) -> Arm {
     Arm {
         name,
         settings,
-        finds: &[],
-        may_find: MAY,
+        finds,
+        may_find,
     }
 }
+
+const EXHAUSTED: &[&str] =
+    &["available-exhaustion|page-cache-thrash|cache-starved-floor|direct-reclaim-stall"];
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "backup-job",
@@ -59,13 +65,20 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        arm("small-cache-two-steps", &[("left_mib", 40.0)]),
+        arm(
+            "small-cache-two-steps",
+            &[("left_mib", 40.0)],
+            EXHAUSTED,
+            PRESSED,
+        ),
         arm(
             "small-cache-one-step",
             &[("left_mib", 40.0), ("is_one_step", 1.0)],
+            EXHAUSTED,
+            PRESSED,
         ),
-        arm("large-cache-two-steps", &[]),
-        arm("large-cache-one-step", &[("is_one_step", 1.0)]),
+        arm("large-cache-two-steps", &[], &[], ALONE),
+        arm("large-cache-one-step", &[("is_one_step", 1.0)], &[], ALONE),
     ],
     variants: &[&[("logs_mib", 80.0)], &[("logs_mib", 112.0)]],
     play,

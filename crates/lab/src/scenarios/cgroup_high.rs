@@ -46,7 +46,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     claims,
     figures: &[
         ScenarioFigure::Chart("cgroups"),
-        ScenarioFigure::Chart("psi_memory"),
+        ScenarioFigure::Chart("pressure"),
     ],
     ..Scenario::NOTHING
 };

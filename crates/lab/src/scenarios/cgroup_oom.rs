@@ -23,7 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         name: "limit",
         settings: &[],
         finds: &["oom-cgroup"],
-        may_find: &["cgroup-cache-starved"],
+        may_find: &[],
     }],
     variants: &[&[("limit_mib", 64.0)], &[("limit_mib", 180.0)]],
     play,
@@ -47,7 +47,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         let hog = [
             "hog", "300M", "--fill", "6s", "--for", "30s", "--join", &app,
         ];
-        guest.start(&hog)?.wait();
+        guest.launch(&hog)?.wait()?;
         guest.sleep(2.0);
     }
     let kills = guest.host(OOM_KILLS)? - kills;

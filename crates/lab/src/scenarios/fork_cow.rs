@@ -60,7 +60,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let mut store = guest.start(&[
         "fork", &size, "--write", &write, "--save", "14s", "--for", "6s",
     ])?;
-    let _filled = store.next_line();
+    store.next_line().ok_or("the store could not be filled")?;
     let before = mib(guest.host(MEM_ANON)?);
     let mut highest = before;
     for _ in 0..44 {
@@ -71,7 +71,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let data = guest.setting("data_mib")?;
     guest.measured("copied_of_data", (highest - before) / data);
     guest.measured("left_of_data", (after - before) / data);
-    store.wait();
+    store.wait()?;
     guest.sleep(2.0);
     Ok(())
 }

@@ -63,7 +63,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.phase(format!("a program grows to {size} in {fill}"));
     let is_well = guest
         .start(&["hog", &size, "--fill", &fill, "--for", "30s"])?
-        .wait();
+        .wait()?;
     guest.sleep(3.0);
     let kills = guest.host(OOM_KILLS)? - kills;
     guest.measured("kills", kills);

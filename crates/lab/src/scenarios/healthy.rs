@@ -146,7 +146,7 @@ fn busy(guest: &mut Guest) -> Result<(), String> {
         std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
         guest.run(&["write", &directory, "8M", "--files", "4", "--synced"])?;
         guest.run(&["read", &directory, "--passes", "3"])?;
-        hog.wait();
+        hog.wait()?;
         guest.sleep(1.0);
     }
     guest.measured("refaults", guest.host(REFAULT_FILE)? - refaults);

@@ -17,6 +17,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         nodes: 2,
         ..Machine::with_mib(1024).disk(VirtualDisk::ext4(900))
     },
+    mglru: Some(false),
     settings: &[
         ScenarioSetting {
             name: "zone_reclaim_mode",

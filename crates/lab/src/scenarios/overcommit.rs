@@ -24,7 +24,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "hog_mib",
             default: 64.0,
             range: (16.0, 500.0),
-            about: "MiB that a program reserves at first; later ones a quarter",
+            about: "MiB that a program reserves at first; later ones a quarter, then an eighth",
         },
     ],
     arms: &[
@@ -58,7 +58,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let mut failed = false;
     // Large programs, then smaller ones: the limit is nearly reached. At the limit itself nothing could be started.
     let size = guest.setting("hog_mib")?;
-    for size in [size, size / 4.0] {
+    for size in [size, size / 4.0, size / 8.0] {
         let size = format!("{size:.0}M");
         for _ in 0..12 {
             // The fork may be refused, or the program's own reservation.

@@ -150,7 +150,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             percent,
         )
         .at_least(0.5),
-        Claim::of("the same without programs", faster("no-hogs"), times).at_most(10.0),
+        Claim::of("the same without programs", faster("no-hogs"), times).at_most(5.0),
         Claim::of("read again without programs", again("no-hogs"), percent).at_most(0.05),
     ]
 }

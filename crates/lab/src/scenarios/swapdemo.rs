@@ -35,16 +35,29 @@ mod swap {
     pub(super) const ZRAM: f64 = 2.0;
 }
 
+/// Where data can go to swap: it is slow, and nothing runs out.
+const WITH_SWAP: &[&str] = &[
+    "cache-starved-floor",
+    "direct-reclaim-stall",
+    "exec-pages-evicted",
+    "kswapd-saturated",
+    "page-cache-thrash",
+    "shmem-growth",
+    "swap-slow-device",
+    "swap-thrash",
+];
+
 const fn arm(
     name: &'static str,
     settings: &'static [(&'static str, f64)],
     finds: &'static [&'static str],
+    may_find: &'static [&'static str],
 ) -> Arm {
     Arm {
         name,
         settings,
         finds,
-        may_find: MAY,
+        may_find,
     }
 }
 
@@ -64,6 +77,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ModuleNeed::if_any("lzo_rle"),
         ModuleNeed::always("zram"),
     ],
+    mglru: Some(false),
     settings: &[
         ScenarioSetting {
             name: "swap",
@@ -97,15 +111,16 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     arms: &[
-        arm("swappiness-60", &[("swappiness", 60.0)], &[]),
-        arm("swappiness-1", &[("swappiness", 1.0)], LIBRARY),
-        arm("swappiness-0", &[("swappiness", 0.0)], LIBRARY),
-        arm("swap-off", &[("swap", swap::OFF)], LIBRARY),
-        arm("zram-zeros", &[("swap", swap::ZRAM)], &[]),
+        arm("swappiness-60", &[("swappiness", 60.0)], &[], WITH_SWAP),
+        arm("swappiness-1", &[("swappiness", 1.0)], LIBRARY, MAY),
+        arm("swappiness-0", &[("swappiness", 0.0)], LIBRARY, MAY),
+        arm("swap-off", &[("swap", swap::OFF)], LIBRARY, MAY),
+        arm("zram-zeros", &[("swap", swap::ZRAM)], &[], WITH_SWAP),
         arm(
             "zram-random",
             &[("swap", swap::ZRAM), ("random", 1.0)],
             &["zram-misuse"],
+            MAY,
         ),
     ],
     variants: &[&[("data_share", 0.96)], &[("data_share", 0.9)]],
@@ -122,7 +137,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         }),
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("refaults"),
-        ScenarioFigure::Chart("psi_memory"),
+        ScenarioFigure::Chart("pressure"),
     ],
     ..Scenario::NOTHING
 };

@@ -63,6 +63,20 @@ impl FigureScale {
     /// Powers of ten that a logarithmic axis shows.
     const DECADES: f64 = 3.0;
 
+    /// The values at which the horizontal axis is named: those of bars are whole numbers.
+    fn ticks_below(self, kind: LabFigureKind) -> Vec<f64> {
+        let (from, to) = self.x;
+        #[allow(clippy::cast_precision_loss)] // a few
+        let at = |tick: usize| from + (to - from) * tick as f64 / TICKS as f64;
+        let mut ticks: Vec<f64> = (0..=TICKS).map(at).collect();
+        if kind == LabFigureKind::Bars {
+            ticks.iter_mut().for_each(|tick| *tick = tick.round());
+            ticks.retain(|tick| (from..=to).contains(tick));
+            ticks.dedup();
+        }
+        ticks
+    }
+
     /// The values at which the vertical axis is named.
     fn ticks(self) -> Vec<f64> {
         #[allow(clippy::cast_precision_loss)] // a few
@@ -188,8 +202,6 @@ fn ink(curve: &LabCurve) -> String {
 }
 
 fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
-    #[allow(clippy::cast_precision_loss)] // a few
-    let share = |tick: usize| tick as f64 / TICKS as f64;
     for value in scale.ticks() {
         let y = scale.y(value);
         let grid = Tag::of("path", "grid");
@@ -201,26 +213,22 @@ fn axes(html: &mut Html, figure: &LabFigure, scale: FigureScale) {
             .with("text-anchor", "end");
         html.tagged(name, &amount(figure.unit, value));
     }
-    let (from, to) = scale.x;
-    let whole = figure.kind == LabFigureKind::Bars;
-    for tick in 0..=TICKS {
-        let value = from + (to - from) * share(tick);
-        let value = if whole { value.round() } else { value };
-        if value < from || value > to {
-            continue;
-        }
+    let ticks = scale.ticks_below(figure.kind);
+    for (number, value) in ticks.iter().enumerate() {
+        let is_last = number + 1 == ticks.len();
         let name = Tag::of("text", "axis")
-            .with("x", &format!("{:.1}", scale.x(value)))
+            .with("x", &format!("{:.1}", scale.x(*value)))
             .with("y", &format!("{:.1}", BOTTOM + 14.0))
-            .with("text-anchor", if tick == TICKS { "end" } else { "middle" });
-        let unit = if tick == TICKS { &figure.x } else { "" };
+            .with("text-anchor", if is_last { "end" } else { "middle" });
+        let unit = if is_last { &figure.x } else { "" };
         html.tagged(name, format!("{value:.0} {unit}").trim_end());
     }
 }
 
 fn amount(unit: LabUnit, value: f64) -> String {
     let unit = match unit {
-        LabUnit::Number => return format!("{value:.0}"),
+        LabUnit::Number if value.fract() == 0.0 => return format!("{value:.0}"),
+        LabUnit::Number => return format!("{value:.1}"),
         LabUnit::Bytes => ChartUnit::Bytes,
         LabUnit::BytesPerSecond => ChartUnit::BytesPerSecond,
         LabUnit::PagesPerSecond => ChartUnit::PagesPerSecond,

@@ -34,7 +34,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         output: args.keep.then(|| directory.clone()),
         ..RunOptions::default()
     };
-    let is_interrupted = interrupt::listen();
+    let is_interrupted = interrupt::listen_to_any();
     let mut watcher = RunWatcher::new(output);
     let outcomes = lab::run(scenario, &options, &mut |step| {
         watcher.step(&step);

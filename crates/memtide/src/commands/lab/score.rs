@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use lab::{Case, CorpusOptions, CorpusStep, LabError, RunOptions};
 
 use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
@@ -13,14 +13,14 @@ use crate::interrupt;
 use crate::output::Output;
 
 pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Exit> {
-    make(&args.corpus, &args.output, output)?;
+    let failed = make(&args.corpus, &args.output, output)?;
     let cases = Case::below(&args.output)?;
     let directory = args.output.display();
     output.print(&format!(
         "{} labelled captures in {directory}: memtide lab score {directory}\n",
         cases.len()
     ))?;
-    Ok(Exit::Ok)
+    Ok(if failed == 0 { Exit::Ok } else { Exit::Unknown })
 }
 
 pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -32,8 +32,14 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
         cases.extend(below);
     }
     if args.directories.is_empty() {
-        make(&args.corpus, work.path(), output)?;
+        let failed = make(&args.corpus, work.path(), output)?;
+        if failed > 0 {
+            bail!("{failed} scenarios could not be played");
+        }
         cases = Case::below(work.path())?;
+    }
+    if cases.is_empty() {
+        bail!("there is no labelled case: none was found, and none could be played");
     }
     let bar = output.progress("checking", cases.len() as u64);
     let report = lab::score(&cases, &mut |done| bar.set_position(done as u64))?;
@@ -52,8 +58,8 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
     Ok(if is_enough { Exit::Ok } else { Exit::Critical })
 }
 
-/// Plays scenarios into a directory of cases.
-fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<(), LabError> {
+/// Plays scenarios into a directory of cases; returns how many could not be played.
+fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, LabError> {
     let options = CorpusOptions {
         scenarios: args.scenarios.clone(),
         kernels: args.kernels.clone(),
@@ -64,13 +70,17 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<(), LabE
             ..RunOptions::default()
         },
     };
-    let is_interrupted = interrupt::listen();
+    let is_interrupted = interrupt::listen_to_any();
+    let mut failed = 0;
     let mut show = |step: CorpusStep| match step {
         CorpusStep::Playing { name, number, all } => {
             output.note(&format!("{number} of {all}: {name}"));
         }
         CorpusStep::Kept { name } => output.note(&format!("there already: {name}")),
-        CorpusStep::Failed { name, why } => output.warn(&format!("{name}: {why}")),
+        CorpusStep::Failed { name, why } => {
+            failed += 1;
+            output.warn(&format!("{name}: {why}"));
+        }
     };
     lab::corpus(&options, directory, &mut show, &mut |_| {
         if is_interrupted() {
@@ -78,5 +88,6 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<(), LabE
         } else {
             Ok(())
         }
-    })
+    })?;
+    Ok(failed)
 }
