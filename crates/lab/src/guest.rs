@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use probe::Root;
 use rustix::system::{RebootCommand, reboot};
@@ -71,6 +72,10 @@ fn play() -> Result<(), String> {
         messages,
         kernel: RefCell::new(KernelReader::open()),
         not_measured: None,
+        recording: Recording::NotBegun {
+            port: capture,
+            every_s: job.every_s,
+        },
     };
     guest.send(&GuestMessage::Ready {
         boot_s: setup::uptime_s(),
@@ -87,7 +92,6 @@ fn play() -> Result<(), String> {
     }
     let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
     let has_ended = Arc::new(AtomicBool::new(false));
-    let sampler = record(capture, job.every_s, &has_ended);
     let port = guest.messages.try_clone();
     let vitals = vitals::report(port.map_err(|error| error.to_string())?, &has_ended);
     let played = (scenario.play)(&mut guest).and_then(|()| match &guest.not_measured {
@@ -95,7 +99,8 @@ fn play() -> Result<(), String> {
         None => Ok(()),
     });
     has_ended.store(true, Ordering::Relaxed);
-    let _ = (sampler.join(), vitals.join());
+    let _ = vitals.join();
+    let played = played.and(guest.end_recording());
     guest.send(&match played {
         Ok(()) => GuestMessage::Done,
         Err(why) => GuestMessage::Failed { why },
@@ -103,32 +108,26 @@ fn play() -> Result<(), String> {
     Ok(())
 }
 
-/// Samples this machine into a port until it has ended.
-fn record(port: File, every_s: f64, has_ended: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
-    let has_ended = Arc::clone(has_ended);
+/// Samples this machine into a port until it has ended; gives the number of samples.
+fn sample(port: File, every_s: f64, has_ended: &AtomicBool) -> Result<u64, String> {
     let options = CaptureOptions {
         duration: DURATION_MAX,
         every: Span::from_secs_f64(every_s),
         secrets: Secrets::default(),
     };
-    std::thread::spawn(move || {
-        let _ = rustix::process::nice(-20);
-        let _ = sampler::capture(
-            &Root::default(),
-            options,
-            BufWriter::with_capacity(1 << 20, port),
-            &mut |_| {
-                if has_ended.load(Ordering::Relaxed) {
-                    std::ops::ControlFlow::Break(())
-                } else {
-                    std::ops::ControlFlow::Continue(())
-                }
-            },
-        );
-    })
+    let _ = rustix::process::nice(-20);
+    let port = BufWriter::with_capacity(1 << 20, port);
+    let sampled = sampler::capture(&Root::default(), options, port, &mut |_| {
+        if has_ended.load(Ordering::Relaxed) {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
+        }
+    });
+    sampled.map_err(|error| format!("the machine could not be sampled: {error}"))
 }
 
-/// A scenario's hands inside the machine.
+/// The machine, as a scenario uses it.
 #[derive(Debug)]
 pub struct Guest {
     settings: ScenarioSettings,
@@ -137,11 +136,59 @@ pub struct Guest {
     kernel: RefCell<KernelReader>,
     /// What was to be measured and is no number.
     not_measured: Option<String>,
+    recording: Recording,
+}
+
+/// The samples of this machine, into a port.
+#[derive(Debug)]
+enum Recording {
+    NotBegun {
+        port: File,
+        every_s: f64,
+    },
+    Running {
+        sampler: JoinHandle<Result<u64, String>>,
+        has_ended: Arc<AtomicBool>,
+    },
+    Ended,
 }
 
 impl Guest {
     fn send(&mut self, message: &GuestMessage) {
         send(&mut self.messages, message);
+    }
+
+    /// Begins the recording. Settings are made before: a capture holds those of its begin.
+    pub fn record(&mut self) {
+        let begun = std::mem::replace(&mut self.recording, Recording::Ended);
+        self.recording = match begun {
+            Recording::NotBegun { port, every_s } => {
+                let has_ended = Arc::new(AtomicBool::new(false));
+                let ended = Arc::clone(&has_ended);
+                Recording::Running {
+                    sampler: std::thread::spawn(move || sample(port, every_s, &ended)),
+                    has_ended,
+                }
+            }
+            other => other,
+        };
+    }
+
+    /// Ends the recording; what it could not sample is an error.
+    fn end_recording(&mut self) -> Result<(), String> {
+        match std::mem::replace(&mut self.recording, Recording::Ended) {
+            Recording::Running { sampler, has_ended } => {
+                has_ended.store(true, Ordering::Relaxed);
+                let samples = sampler.join().map_err(|_| "the sampler panicked")??;
+                match samples {
+                    0 | 1 => Err(format!("only {samples} samples were taken")),
+                    _ => Ok(()),
+                }
+            }
+            Recording::NotBegun { .. } | Recording::Ended => {
+                Err("the scenario recorded nothing".to_owned())
+            }
+        }
     }
 
     /// Something new begins.

@@ -302,8 +302,8 @@ impl Vm {
         let lines = new
             .get(..whole)
             .unwrap_or_default()
-            .split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.is_empty());
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty());
         let parsed = lines.map(|line| {
             serde_json::from_slice(line).map_err(|error| LabError::Guest {
                 why: format!("a message cannot be read: {error}"),

@@ -102,6 +102,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
     std::fs::create_dir_all("/disk/logs").map_err(|error| error.to_string())?;
     std::fs::create_dir_all("/disk/neighbour").map_err(|error| error.to_string())?;
+    guest.record();
     guest.phase("logs are written");
     let logs_mib = guest.setting("logs_mib")?;
     let size = format!("{:.0}M", logs_mib / 8.0);

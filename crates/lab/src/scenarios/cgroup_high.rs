@@ -56,6 +56,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let grow = guest.setting("grow_mib")?;
     let high_text = format!("{high:.0}M");
     let app = guest.cgroup("app", &[("memory.high", &high_text)])?;
+    guest.record();
     guest.sleep(3.0);
     guest.phase(format!(
         "a program grows to {grow:.0} MiB in a cgroup with memory.high {high:.0} MiB"

@@ -38,6 +38,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 fn play(guest: &mut Guest) -> Result<(), String> {
     let limit = format!("{:.0}M", guest.setting("limit_mib")?);
     let app = guest.cgroup("app", &[("memory.max", &limit)])?;
+    guest.record();
     guest.sleep(3.0);
     let kills = guest.host(OOM_KILLS)?;
     for attempt in 1..=2 {

@@ -51,6 +51,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 fn play(guest: &mut Guest) -> Result<(), String> {
     // A huge page is copied whole; this is about small ones.
     guest.write("/sys/kernel/mm/transparent_hugepage/enabled", "never")?;
+    guest.record();
     guest.sleep(2.0);
     let size = format!("{:.0}M", guest.setting("data_mib")?);
     let write = format!("{:.0}M", guest.setting("write_mib_s")?);

@@ -56,6 +56,7 @@ const MAY: &[&str] = &[
 ];
 
 fn play(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.sleep(3.0);
     let kills = guest.host(OOM_KILLS)?;
     let fill = format!("{:.0}s", guest.setting("fill_s")?);

@@ -44,6 +44,7 @@ pub(super) const LEAK: Scenario = Scenario {
 };
 
 fn leak(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.sleep(2.0);
     let before = mib(guest.host(MEM_ANON)?);
     let (size, seconds) = (guest.setting("mib")?, guest.setting("seconds")?);
@@ -111,6 +112,7 @@ pub(super) const FRAGMENTATION: Scenario = Scenario {
 };
 
 fn fragment(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.sleep(2.0);
     let before = mib(guest.host(MEM_ANON)?);
     let keep = format!("{:.0}", guest.setting("keep_one_of")?);

@@ -45,6 +45,7 @@ pub(super) const CACHE_FULL: Scenario = Scenario {
 
 fn fill_cache(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     guest.phase("a file of 700 MiB is written");
     guest.run(&["write", "/disk", "700M", "--synced"])?;
     guest.remount("/dev/vda", "/disk")?;
@@ -86,6 +87,7 @@ pub(super) const SWAP_COLD: Scenario = Scenario {
 
 fn cold_swap(guest: &mut Guest) -> Result<(), String> {
     guest.swap_on("/dev/vda")?;
+    guest.record();
     guest.sleep(2.0);
     guest.phase("a program takes 250 MiB and sleeps");
     let hog = guest.start(&["hog", "250M"])?;
@@ -130,6 +132,7 @@ pub(super) const BUSY: Scenario = Scenario {
 
 fn busy(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     let refaults = guest.host(REFAULT_FILE)?;
     let end =
         std::time::Instant::now() + std::time::Duration::from_secs_f64(guest.setting("seconds")?);

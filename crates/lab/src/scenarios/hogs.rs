@@ -111,6 +111,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         guest.setting("watermark_scale_factor")?,
     )?;
     guest.swap_on("/dev/vda")?;
+    guest.record();
     guest.sleep(2.0);
     // Nothing has raised them yet: their sum is vm.min_free_kbytes.
     let min_free = pages_mib(sum(&guest.sample(), ZONE_MIN)?);

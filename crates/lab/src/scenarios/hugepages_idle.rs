@@ -33,6 +33,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.sleep(3.0);
     let available = guest.host(MEM_AVAILABLE)?;
     let pages = guest.setting("pages")?;

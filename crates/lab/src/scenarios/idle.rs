@@ -27,6 +27,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.phase("nothing happens");
     guest.sleep(guest.setting("seconds")?);
     Ok(())

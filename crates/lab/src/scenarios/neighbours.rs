@@ -171,6 +171,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vdb", "/files")?;
     guest.run(&["write", "/files", "10M", "--files", "10"])?;
     guest.sync();
+    guest.record();
     guest.sleep(2.0);
     let mut parts = Vec::new();
     let mut at = 0.0;

@@ -64,6 +64,7 @@ const FILE: &str = "600M";
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.vm("zone_reclaim_mode", guest.setting("zone_reclaim_mode")?)?;
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     guest.phase("a file of 600 MiB is written");
     guest.run(&["write", "/disk", FILE, "--files", "1"])?;
     guest.remount("/dev/vda", "/disk")?;

@@ -52,6 +52,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     // A huge page would be used whole.
     guest.write("/sys/kernel/mm/transparent_hugepage/enabled", "never")?;
     guest.vm("overcommit_memory", guest.setting("mode")?)?;
+    guest.record();
     guest.sleep(2.0);
     guest.phase("programs reserve memory, and use little of it");
     let mut hogs = Vec::new();

@@ -49,6 +49,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {
+    guest.record();
     guest.sleep(2.0);
     let (processes, size) = (guest.setting("processes")?, guest.setting("segment_mib")?);
     guest.phase(format!(

@@ -75,6 +75,7 @@ const PASSES: &str = "4";
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     guest.phase("5 files of 12 MiB are written");
     guest.run(&["write", "/disk", "12M", "--files", "5"])?;
     guest.sync();

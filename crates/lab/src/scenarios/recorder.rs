@@ -61,6 +61,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     } else {
         "proc"
     };
+    guest.record();
     guest.phase(format!("memtide record starts, with processes by {tasks}"));
     guest.cgroup("app", &[("memory.max", "max")])?;
     let recorder = guest.memtide(&[

@@ -34,6 +34,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     guest.sleep(3.0);
     let (slab, available) = (
         guest.host(MEM_SLAB_RECLAIMABLE)?,

@@ -159,6 +159,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         guest.swap_on_zram(Bytes::from_mib(512))?;
     }
     guest.vm("swappiness", guest.setting("swappiness")?)?;
+    guest.record();
     guest.sleep(2.0);
     // Nearly all that is left for it: with the library it does not fit.
     let data = guest.available_mib()? * guest.setting("data_share")?;

@@ -54,6 +54,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         "never"
     };
     guest.write("/sys/kernel/mm/transparent_hugepage/enabled", mode)?;
+    guest.record();
     guest.sleep(3.0);
     let anon = guest.host(MEM_ANON)?;
     let size = guest.setting("areas_mib")?;

@@ -35,6 +35,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.mount_tmpfs("/shm", Bytes::from_mib(420))?;
+    guest.record();
     guest.sleep(3.0);
     let (cached, available) = (guest.host(MEM_CACHED)?, guest.host(MEM_AVAILABLE)?);
     let files = guest.count("files")?;

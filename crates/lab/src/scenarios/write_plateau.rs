@@ -88,6 +88,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     }
     let (files, size) = (guest.setting("files")?, guest.setting("file_mib")?);
     guest.mount("/dev/vda", "/disk")?;
+    guest.record();
     guest.sleep(3.0);
     let available_before = guest.host(MEM_AVAILABLE)?;
     guest.phase(format!(

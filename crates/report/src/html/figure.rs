@@ -9,7 +9,7 @@ use chart::ChartUnit;
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 240.0;
 /// Where the curves are drawn: room for the axes' names at the left and below.
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 74.0;
 const RIGHT: f64 = 472.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 212.0;
@@ -379,6 +379,6 @@ mod tests {
         let svg = alone(&figure, &figure.panels[0]);
         assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
         // The gap divides the curve.
-        assert!(svg.contains("M64.0 111.0M472.0 10.0"), "{svg}");
+        assert!(svg.contains("M74.0 111.0M472.0 10.0"), "{svg}");
     }
 }
