@@ -1,5 +1,6 @@
 //! A labelled case: a source that memtide reads, and what it must and must not report of it (corpus/README.md).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use report::Report;
@@ -25,6 +26,7 @@ pub struct CaseFile {
 
 /// What must and must not be reported of a case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CaseLabels {
     /// Ids that must be reported, at any severity; `a|b` means either.
     #[serde(default)]
@@ -38,6 +40,9 @@ pub struct CaseLabels {
     /// Nothing at all may be reported as a warning or worse.
     #[serde(default)]
     pub calm: bool,
+    /// Ids of `must_find` that are not reported yet, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_yet: BTreeMap<String, String>,
 }
 
 /// How the lab made a case: enough to make it again.

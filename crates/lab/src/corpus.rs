@@ -90,6 +90,9 @@ impl Recipe<'_> {
             let Some(mut case) = Case::in_directory(&directory.join(self.name(arm.name)))? else {
                 return Ok(false);
             };
+            if case.source().is_none() || case.file.lab.is_none() {
+                return Ok(false);
+            }
             if let Some(recipe) = &case.file.lab {
                 let expected = self.scenario.expectation(arm, &recipe.settings);
                 case.file.labels = Some(labels(&expected));

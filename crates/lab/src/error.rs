@@ -99,7 +99,7 @@ pub enum LabError {
         last_words: String,
     },
     /// The guest ended before the scenario did.
-    #[error("the virtual machine ended before the scenario did:\n{last_words}")]
+    #[error("the virtual machine ended before the scenario did{}", if last_words.is_empty() { "; it printed nothing: is the kernel image whole?".to_owned() } else { format!(":\n{last_words}") })]
     Ended {
         /// The end of what the guest printed.
         last_words: String,

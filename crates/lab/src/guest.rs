@@ -72,7 +72,7 @@ fn play() -> Result<(), String> {
         messages,
         kernel: RefCell::new(KernelReader::open()),
         not_measured: None,
-        recording: Recording::NotBegun {
+        recording: GuestRecording::NotBegun {
             port: capture,
             every_s: job.every_s,
         },
@@ -136,12 +136,12 @@ pub struct Guest {
     kernel: RefCell<KernelReader>,
     /// What was to be measured and is no number.
     not_measured: Option<String>,
-    recording: Recording,
+    recording: GuestRecording,
 }
 
 /// The samples of this machine, into a port.
 #[derive(Debug)]
-enum Recording {
+enum GuestRecording {
     NotBegun {
         port: File,
         every_s: f64,
@@ -160,12 +160,12 @@ impl Guest {
 
     /// Begins the recording. Settings are made before: a capture holds those of its begin.
     pub fn record(&mut self) {
-        let begun = std::mem::replace(&mut self.recording, Recording::Ended);
+        let begun = std::mem::replace(&mut self.recording, GuestRecording::Ended);
         self.recording = match begun {
-            Recording::NotBegun { port, every_s } => {
+            GuestRecording::NotBegun { port, every_s } => {
                 let has_ended = Arc::new(AtomicBool::new(false));
                 let ended = Arc::clone(&has_ended);
-                Recording::Running {
+                GuestRecording::Running {
                     sampler: std::thread::spawn(move || sample(port, every_s, &ended)),
                     has_ended,
                 }
@@ -176,8 +176,8 @@ impl Guest {
 
     /// Ends the recording; what it could not sample is an error.
     fn end_recording(&mut self) -> Result<(), String> {
-        match std::mem::replace(&mut self.recording, Recording::Ended) {
-            Recording::Running { sampler, has_ended } => {
+        match std::mem::replace(&mut self.recording, GuestRecording::Ended) {
+            GuestRecording::Running { sampler, has_ended } => {
                 has_ended.store(true, Ordering::Relaxed);
                 let samples = sampler.join().map_err(|_| "the sampler panicked")??;
                 match samples {
@@ -185,7 +185,7 @@ impl Guest {
                     _ => Ok(()),
                 }
             }
-            Recording::NotBegun { .. } | Recording::Ended => {
+            GuestRecording::NotBegun { .. } | GuestRecording::Ended => {
                 Err("the scenario recorded nothing".to_owned())
             }
         }

@@ -183,6 +183,11 @@ impl<'a> Player<'a> {
         let capture = self.keep(&vm, arm)?;
         let heard = heard?;
         let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ())?;
+        if let Some(problem) = source.problems.first() {
+            return Err(LabError::Guest {
+                why: format!("its samples arrived damaged: {problem}"),
+            });
+        }
         Ok(ArmOutcome {
             arm: arm.name,
             expected: self.scenario.expectation(arm, &settings),

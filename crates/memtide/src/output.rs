@@ -81,7 +81,10 @@ impl Output {
 
     /// An error that ends the command.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        say(&format!("error: {}", escape(&format!("{error:#}"))));
+        // Some errors hold lines of a log; each is escaped alone, and none looks like one of memtide's own.
+        let text = format!("{error:#}");
+        let lines: Vec<String> = text.lines().map(|line| escape(line).into_owned()).collect();
+        say(&format!("error: {}", lines.join("\n  ")));
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
             say(&format!("help: {help}"));
         }

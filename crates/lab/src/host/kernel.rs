@@ -73,7 +73,7 @@ impl Kernel {
         let mut tried = Vec::new();
         for image in images() {
             match Self::at(&image) {
-                Ok(kernel) if kernel.version.starts_with(&*version) => return Ok(kernel),
+                Ok(kernel) if is_of(&kernel.version, &version) => return Ok(kernel),
                 Ok(kernel) => tried.push(format!("{}: it is {}", image.display(), kernel.version)),
                 Err(error) => tried.push(error.to_string()),
             }
@@ -222,6 +222,12 @@ fn module_name(file: &str) -> String {
     stem.replace('-', "_")
 }
 
+/// Whether a version begins with another, number by number: 6.12.1 is of 6.12 and not of 6.1.
+fn is_of(version: &str, wanted: &str) -> bool {
+    let rest = version.strip_prefix(wanted);
+    rest.is_some_and(|rest| wanted.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Images that may be booted, the best first: `scripts/kernel.sh` puts those that it fetches into the user's cache.
 fn images() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
@@ -343,6 +349,13 @@ mod tests {
             names,
             ["virtio_ring", "virtio", "virtio_blk", "zsmalloc", "zram"]
         );
+    }
+
+    #[test]
+    fn a_version_is_compared_number_by_number() {
+        assert!(is_of("6.1.0-56-cloud-amd64", "6.1"));
+        assert!(is_of("6.12.117+deb12", "6.12") && is_of("6.12.117", ""));
+        assert!(!is_of("6.12.117+deb12", "6.1") && !is_of("6.1.0", "6.12"));
     }
 
     #[test]

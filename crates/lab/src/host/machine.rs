@@ -253,7 +253,12 @@ impl Vm {
                 return Ok(());
             }
             let has_ended = self.has_ended();
-            if has_ended || begun.elapsed() > limit {
+            if has_ended {
+                return Err(LabError::Ended {
+                    last_words: self.last_words(),
+                });
+            }
+            if begun.elapsed() > limit {
                 return Err(LabError::Boot {
                     accelerator: self.accelerator.name(),
                     after: begun.elapsed(),
@@ -504,7 +509,9 @@ impl QemuArguments {
         let path = comma_escaped(&path);
         self.option(
             "-drive",
-            format!("file={path},format=raw,if=none,id=d{number},cache=unsafe{speed}"),
+            format!(
+                "file={path},format=raw,if=none,id=d{number},cache=unsafe,werror=report{speed}"
+            ),
         )
         .option("-device", format!("virtio-blk-pci,drive=d{number}"));
         Ok(())

@@ -25,8 +25,15 @@ impl ArchivePart {
     /// The operating system's.
     pub fn run(&self) -> std::io::Result<(u64, u64)> {
         let _ = rustix::thread::set_name(c"archive");
-        let output = BufWriter::with_capacity(1 << 20, File::create(&self.output)?);
         let files = files(&self.source)?;
+        let is_output = |file: &PathBuf| {
+            let found = file.canonicalize().ok();
+            found.is_some() && found == self.output.canonicalize().ok()
+        };
+        if files.iter().any(is_output) {
+            return Err(std::io::Error::other("the output is one of the files"));
+        }
+        let output = BufWriter::with_capacity(1 << 20, File::create(&self.output)?);
         let read = if self.is_compressed {
             let mut encoder = GzEncoder::new(output, Compression::fast());
             let read = copy(&files, &mut encoder)?;

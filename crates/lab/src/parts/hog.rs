@@ -46,8 +46,8 @@ impl Hog {
     pub fn run(&self, has_it: impl FnOnce()) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"hog");
         let deadline = Deadline::after(self.time);
-        let pages = self.pages()?;
         let mut memory = MappedPages::private(len(self.size)?)?;
+        let pages = self.pages()?;
         let mut noise = Noise::new(u64::from(std::process::id()));
         // Reserved pages are not there until they are written.
         paced(
@@ -74,31 +74,49 @@ impl Hog {
         Ok(())
     }
 
-    /// The places of the whole pages that are used.
-    fn pages(&self) -> std::io::Result<Vec<usize>> {
-        let used = self.of_each_huge_page.map_or(Ok(HUGE_PAGE), len)?;
-        let places = (0..len(self.size)? / PAGE).map(|page| page * PAGE);
-        Ok(places.filter(|at| at % HUGE_PAGE < used).collect())
+    fn pages(&self) -> std::io::Result<UsedPages> {
+        let of_huge_page = self.of_each_huge_page.map_or(Ok(HUGE_PAGE), len)?;
+        let of_huge_page = of_huge_page.clamp(PAGE, HUGE_PAGE) / PAGE;
+        Ok(UsedPages {
+            of_huge_page,
+            count: len(self.size)? / HUGE_PAGE * of_huge_page
+                + (len(self.size)? % HUGE_PAGE / PAGE).min(of_huge_page),
+        })
     }
 }
 
-/// Visits each page, evenly over a time.
-fn paced(pages: &[usize], time: Span, deadline: Deadline, mut visit: impl FnMut(usize)) {
+/// The pages that are used: so many at the start of each huge page.
+#[derive(Debug, Clone, Copy)]
+struct UsedPages {
+    of_huge_page: usize,
+    count: usize,
+}
+
+impl UsedPages {
+    /// The place of a page.
+    fn at(self, number: usize) -> usize {
+        number / self.of_huge_page * HUGE_PAGE + number % self.of_huge_page * PAGE
+    }
+}
+
+/// Visits each page, evenly over a time; whether there was time for all.
+fn paced(pages: &UsedPages, time: Span, deadline: Deadline, mut visit: impl FnMut(usize)) -> bool {
     /// Pages from rest to rest.
     const BATCH: usize = 256;
     let begun = Instant::now();
-    for (number, at) in pages.iter().enumerate() {
-        visit(*at);
+    for number in 0..pages.count {
+        visit(pages.at(number));
         if number % BATCH == BATCH - 1 {
             if deadline.is_over() {
-                return;
+                return false;
             }
             #[allow(clippy::cast_precision_loss)] // pages of one process
             let due: Duration = time
                 .as_duration()
-                .mul_f64((number + 1) as f64 / pages.len() as f64);
+                .mul_f64((number + 1) as f64 / pages.count as f64);
             deadline.sleep(due.saturating_sub(begun.elapsed()));
         }
     }
     deadline.sleep(time.as_duration().saturating_sub(begun.elapsed()));
+    true
 }

@@ -18,10 +18,13 @@ impl LookupPart {
     /// Where a name exists.
     pub fn run(&self, mut done: impl FnMut(u32)) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"lookup");
+        if !self.directory.is_dir() {
+            return Err(std::io::Error::other("it is no directory"));
+        }
         let part = (self.names / 10).max(1);
         for number in 0..self.names {
             let name = self.directory.join(format!("no-such-file-{number:09}"));
-            if name.exists() {
+            if name.try_exists()? {
                 return Err(std::io::Error::other(format!("{} exists", name.display())));
             }
             if (number + 1) % part == 0 {

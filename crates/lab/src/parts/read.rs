@@ -35,6 +35,9 @@ impl ReadPart {
     pub fn run(&self, mut each: impl FnMut(f64, u64)) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"reader");
         if let Some(cpu) = self.cpu {
+            if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+                return Err(std::io::Error::other(format!("there is no CPU {cpu}")));
+            }
             let mut cpus = rustix::thread::CpuSet::new();
             cpus.set(cpu as usize);
             rustix::thread::sched_setaffinity(None, &cpus)?;
@@ -65,6 +68,9 @@ impl ReadPart {
                 }
             }
             each(begun.elapsed().as_secs_f64(), bytes);
+            if bytes == 0 {
+                return Err(std::io::Error::other("there is nothing to read"));
+            }
             deadline.sleep(self.rest.unwrap_or_default().as_duration());
             pass += 1;
         }

@@ -44,6 +44,9 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
     let bar = output.progress("checking", cases.len() as u64);
     let report = lab::score(&cases, &mut |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
+    if report.cases.is_empty() {
+        bail!("no case has both labels and a source that can be read");
+    }
     match args.answer.get() {
         Format::Json => output.print(&report::model::json(&report)?)?,
         Format::Text => output.print(&report::text::lab_score(&report, &output.screen()))?,
