@@ -118,9 +118,14 @@ mod tests {
         OwnPages::find().give_back();
         let short = |range: &Range<usize>| range.len() <= TOGETHER * rustix::param::page_size();
         for _ in 0..2 {
-            OwnPages::find().cut();
+            let own = OwnPages::find();
+            own.cut();
+            // Another test of this process may map a library at this time.
+            let is_own =
+                |range: &Range<usize>| own.0.iter().any(|whole| whole.contains(&range.start));
             let now = OwnPages::find().0;
-            assert!(now.len() > 100 && now.iter().all(short), "{}", now.len());
+            let mut pieces = now.iter().filter(|range| is_own(range));
+            assert!(now.len() > 100 && pieces.all(short), "{}", now.len());
         }
         let sorted: Vec<String> = (0..9).rev().map(|n| format!("{n:03}")).collect();
         assert_eq!(sorted.len(), 9);
