@@ -59,15 +59,15 @@ fn arm(outcome: &ArmOutcome) -> LabArm {
             title: finding.title.clone(),
             severity: finding.severity,
         });
-    let owned = |ids: Vec<&str>| ids.into_iter().map(str::to_owned).collect();
+    let verdict = outcome.verdict();
     LabArm {
         name: outcome.arm.to_owned(),
         settings: outcome.settings.clone(),
         verdict: outcome.report.verdict,
         headline: outcome.report.headline.clone(),
         found: found.collect(),
-        missed: owned(outcome.missed()),
-        wrong: owned(outcome.wrong()),
+        missed: verdict.missed,
+        wrong: verdict.wrong,
         measured: outcome.measured.clone(),
         capture: None,
         page: None,

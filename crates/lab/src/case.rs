@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use report::Report;
-use report::model::{Finding, Severity};
+use report::model::Severity;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -56,6 +56,12 @@ pub struct CaseRecipe {
     pub kernel: String,
     /// RAM of the machine in MiB.
     pub ram_mib: u64,
+    /// Whether the guest had the memory controller of cgroup v1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cgroup_v1: bool,
+    /// Whether MGLRU was switched on or off; none: as the kernel had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mglru: Option<bool>,
     /// Claims of the scenario that did not hold in this run.
     #[serde(default)]
     pub unproven: Vec<String>,
@@ -127,9 +133,9 @@ impl Case {
     /// # Errors
     /// The operating system's.
     pub(crate) fn write(&self) -> Result<(), LabError> {
-        let text = toml::to_string(&self.file).map_err(std::io::Error::other)?;
         let path = self.directory.join(LABELS);
-        std::fs::write(&path, text).at(&path)
+        let text = toml::to_string(&self.file).map_err(std::io::Error::other);
+        std::fs::write(&path, text.at(&path)?).at(&path)
     }
 
     /// The source: what memtide opens.
@@ -140,6 +146,12 @@ impl Case {
             .find(|path| path.exists())
     }
 
+    /// Whether its source is there and not empty.
+    pub(crate) fn has_samples(&self) -> bool {
+        let size = |source: PathBuf| std::fs::metadata(source).map_or(0, |file| file.len());
+        self.source().is_some_and(|source| size(source) > 0)
+    }
+
     /// The name of its directory.
     pub fn name(&self) -> String {
         let name = self.directory.file_name().unwrap_or_default();
@@ -148,40 +160,136 @@ impl Case {
 }
 
 impl CaseLabels {
-    /// Compares a report with the labels. A finding counts under its id and its aliases.
-    pub fn judge(&self, report: &Report) -> CaseVerdict {
-        let mut verdict = CaseVerdict::default();
-        let reported: Vec<&Finding> = report.findings.iter().chain(&report.notes).collect();
-        let is_called = |finding: &Finding, id: &str| {
-            finding.id == id || finding.aliases.iter().any(|alias| alias == id)
+    /// Labels by which all of `finds` must be reported, and of the rest only what is in `may_find`.
+    pub(crate) fn exactly<'a>(
+        finds: impl IntoIterator<Item = &'a &'a str>,
+        may_find: impl IntoIterator<Item = &'a &'a str>,
+    ) -> Self {
+        let owned = |ids: &mut dyn Iterator<Item = &'a &'a str>| -> Vec<String> {
+            ids.map(|id| (*id).to_owned()).collect()
         };
+        Self {
+            must_find: owned(&mut finds.into_iter()),
+            may_find: Some(owned(&mut may_find.into_iter())),
+            ..Self::default()
+        }
+    }
+
+    /// Compares a report with the labels.
+    pub fn judge(&self, report: &Report) -> CaseVerdict {
+        let all = report.findings.iter().chain(&report.notes);
+        let reported: Vec<ReportedFinding<'_>> = all
+            .map(|finding| ReportedFinding {
+                id: &finding.id,
+                aliases: finding.aliases.iter().map(String::as_str).collect(),
+                is_warning: finding.severity != Severity::Info,
+            })
+            .collect();
+        self.judge_findings(&reported)
+    }
+
+    /// Compares findings with the labels. A finding counts under its id and its aliases.
+    pub fn judge_findings(&self, reported: &[ReportedFinding<'_>]) -> CaseVerdict {
+        let mut verdict = CaseVerdict::default();
         for expected in &self.must_find {
             let mut ids = expected.split('|');
             // Of either, the one that was reported counts.
-            match ids.find(|id| reported.iter().any(|finding| is_called(finding, id))) {
+            match ids.find(|id| reported.iter().any(|finding| finding.is_called(id))) {
                 Some(id) => verdict.found.push(id.to_owned()),
                 None => verdict.missed.push(expected.clone()),
             }
         }
-        let is_in = |finding: &Finding, ids: &[String]| {
+        let is_in = |finding: &ReportedFinding<'_>, ids: &[String]| {
             let mut ids = ids.iter().flat_map(|ids| ids.split('|'));
-            ids.any(|id| is_called(finding, id))
+            ids.any(|id| finding.is_called(id))
         };
         let warnings = reported
             .iter()
-            .filter(|finding| finding.severity != Severity::Info)
-            .filter(|finding| !is_in(finding, &self.must_find));
+            .filter(|finding| finding.is_warning && !is_in(finding, &self.must_find));
         for finding in warnings {
             let is_other = self
                 .may_find
                 .as_ref()
                 .is_some_and(|may| !is_in(finding, may));
             if self.calm || is_other || is_in(finding, &self.must_not_find) {
-                verdict.wrong.push(finding.id.clone());
+                verdict.wrong.push(finding.id.to_owned());
             } else {
-                verdict.allowed.push(finding.id.clone());
+                verdict.allowed.push(finding.id.to_owned());
             }
         }
         verdict
+    }
+}
+
+/// What counts of a finding when it is compared with labels.
+#[derive(Debug, Clone)]
+pub struct ReportedFinding<'a> {
+    /// The rule's id.
+    pub id: &'a str,
+    /// Other ids under which it counts.
+    pub aliases: Vec<&'a str>,
+    /// Whether it is a warning or worse.
+    pub is_warning: bool,
+}
+
+impl ReportedFinding<'_> {
+    fn is_called(&self, id: &str) -> bool {
+        self.id == id || self.aliases.contains(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported<'a>(id: &'a str, alias: Option<&'a str>, is_warning: bool) -> ReportedFinding<'a> {
+        ReportedFinding {
+            id,
+            aliases: alias.into_iter().collect(),
+            is_warning,
+        }
+    }
+
+    #[test]
+    fn either_of_two_ids_is_enough_and_an_alias_counts() {
+        let labels = CaseLabels::exactly(
+            &["swap-thrash|swap-full", "oom-global"],
+            &["available-exhaustion"],
+        );
+        let found = [
+            reported("swap-full", None, true),
+            reported("shmem-growth", Some("available-exhaustion"), true),
+            reported("page-cache-thrash", None, true),
+            reported("cache-full-harmless", None, false),
+        ];
+        let verdict = labels.judge_findings(&found);
+        let owned =
+            |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+        let expected = CaseVerdict {
+            found: owned(&["swap-full"]),
+            missed: owned(&["oom-global"]),
+            wrong: owned(&["page-cache-thrash"]),
+            allowed: owned(&["shmem-growth"]),
+        };
+        assert_eq!(verdict, expected);
+    }
+
+    #[test]
+    fn without_a_list_of_others_only_what_is_forbidden_is_wrong() {
+        let labels = CaseLabels {
+            must_not_find: vec!["oom-global".to_owned()],
+            ..CaseLabels::default()
+        };
+        let found = [
+            reported("oom-global", None, true),
+            reported("swap-full", None, true),
+        ];
+        let verdict = labels.judge_findings(&found);
+        assert_eq!((verdict.wrong.len(), verdict.allowed.len()), (1, 1));
+        let calm = CaseLabels {
+            calm: true,
+            ..labels
+        };
+        assert_eq!(calm.judge_findings(&found).wrong.len(), 2);
     }
 }

@@ -9,12 +9,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::LabError;
-use crate::case::{Case, CaseFile, CaseLabels, CaseRecipe};
+use crate::case::{Case, CaseFile, CaseRecipe};
 use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::outcome::ArmOutcomes;
 use crate::run::{RunOptions, RunProgress, run};
-use crate::scenario::{Expectation, Scenario, ScenarioSettings};
+use crate::scenario::{Scenario, ScenarioSettings};
 use crate::scenarios;
 
 /// Which cases are made.
@@ -64,16 +64,23 @@ struct Recipe<'a> {
     kernel: Option<&'a Path>,
     version: String,
     settings: ScenarioSettings,
+    run: &'a RunOptions,
 }
 
 impl Recipe<'_> {
-    /// The case of an arm: `cgroup-oom--limit--limit_mib=64--6.1.0`.
+    /// The case of an arm: `cgroup-oom--limit--limit_mib=64--6.1.0`, `cgroup-oom--limit--cgroup-v1--6.1.0`.
     fn name(&self, arm: &str) -> String {
-        let settings: String = self
+        let mut settings: String = self
             .settings
             .iter()
             .map(|(name, value)| format!("--{name}={value}"))
             .collect();
+        if self.run.is_cgroup_v1 {
+            settings.push_str("--cgroup-v1");
+        }
+        if let Some(mglru) = self.run.mglru {
+            settings.push_str(if mglru { "--mglru" } else { "--no-mglru" });
+        }
         let version = self.version.split(['-', '+']).next().unwrap_or_default();
         format!("{}--{arm}{settings}--{version}", self.scenario.name)
     }
@@ -90,13 +97,13 @@ impl Recipe<'_> {
             let Some(mut case) = Case::in_directory(&directory.join(self.name(arm.name)))? else {
                 return Ok(false);
             };
-            if case.source().is_none() || case.file.lab.is_none() {
+            let Some(recipe) = &case.file.lab else {
+                return Ok(false);
+            };
+            if !case.has_samples() || recipe.kernel != self.version {
                 return Ok(false);
             }
-            if let Some(recipe) = &case.file.lab {
-                let expected = self.scenario.expectation(arm, &recipe.settings);
-                case.file.labels = Some(labels(&expected));
-            }
+            case.file.labels = Some(self.scenario.expected(arm, &recipe.settings));
             kept.push(case);
         }
         for case in kept {
@@ -133,7 +140,7 @@ pub fn corpus(
         let play = RunOptions {
             kernel: recipe.kernel.map(Path::to_owned),
             settings: recipe.settings.clone(),
-            variant: None,
+            arm: None,
             ..options.run.clone()
         };
         match run(recipe.scenario, &play, progress) {
@@ -176,6 +183,7 @@ fn recipes(options: &CorpusOptions) -> Result<Vec<Recipe<'_>>, LabError> {
                         kernel: *kernel,
                         version: version.clone(),
                         settings,
+                        run: &options.run,
                     }),
             );
         }
@@ -213,12 +221,14 @@ fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result
         let case = Case {
             directory: directory.join(recipe.name(outcome.arm)),
             file: CaseFile {
-                labels: Some(labels(&outcome.expected)),
+                labels: Some(outcome.expected.clone()),
                 lab: Some(CaseRecipe {
                     scenario: recipe.scenario.name.to_owned(),
                     arm: outcome.arm.to_owned(),
                     kernel: outcome.kernel.clone(),
                     ram_mib: outcome.ram.get() >> 20,
+                    is_cgroup_v1: recipe.run.is_cgroup_v1,
+                    mglru: recipe.run.mglru.or(recipe.scenario.mglru),
                     unproven: unproven.clone(),
                     settings: outcome.settings.clone(),
                 }),
@@ -233,19 +243,79 @@ fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result
     Ok(())
 }
 
-fn labels(expected: &Expectation) -> CaseLabels {
-    let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
-    CaseLabels {
-        must_find: owned(&expected.finds),
-        may_find: Some(owned(&expected.may_find)),
-        ..CaseLabels::default()
-    }
-}
-
 fn pack(capture: &Path, target: &Path) -> std::io::Result<()> {
     let mut from = BufReader::new(File::open(capture)?);
     let mut to = GzEncoder::new(File::create(target)?, Compression::default());
     std::io::copy(&mut from, &mut to)?;
     to.finish()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe(run: &RunOptions) -> Recipe<'_> {
+        Recipe {
+            scenario: scenarios::by_name("cgroup-oom").unwrap(),
+            kernel: None,
+            version: "6.1.0-56-cloud-amd64".to_owned(),
+            settings: [("limit_mib".to_owned(), 64.0)].into(),
+            run,
+        }
+    }
+
+    /// Writes the case of a recipe with these samples, made on this kernel.
+    fn write_case(recipe: &Recipe<'_>, directory: &Path, samples: &[u8], kernel: &str) {
+        let case = Case {
+            directory: directory.join(recipe.name("limit")),
+            file: CaseFile {
+                labels: None,
+                lab: Some(CaseRecipe {
+                    kernel: kernel.to_owned(),
+                    ..CaseRecipe::default()
+                }),
+            },
+        };
+        std::fs::create_dir_all(&case.directory).unwrap();
+        std::fs::write(case.directory.join("capture.jsonl.gz"), samples).unwrap();
+        case.write().unwrap();
+    }
+
+    #[test]
+    fn a_case_is_kept_if_it_has_samples_of_the_same_kernel() {
+        let run = RunOptions::default();
+        let recipe = recipe(&run);
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        assert!(!recipe.is_kept(directory).unwrap());
+        write_case(&recipe, directory, b"", &recipe.version);
+        assert!(!recipe.is_kept(directory).unwrap());
+        write_case(&recipe, directory, b"samples", "6.1.0-55-cloud-amd64");
+        assert!(!recipe.is_kept(directory).unwrap());
+        write_case(&recipe, directory, b"samples", &recipe.version);
+        assert!(recipe.is_kept(directory).unwrap());
+        // Its labels are those of today.
+        let kept = Case::below(directory).unwrap();
+        let labels = kept[0].file.labels.as_ref().unwrap();
+        assert_eq!(labels.must_find, ["oom-cgroup"]);
+    }
+
+    #[test]
+    fn a_name_has_what_differs_from_the_usual() {
+        let run = RunOptions::default();
+        assert_eq!(
+            recipe(&run).name("limit"),
+            "cgroup-oom--limit--limit_mib=64--6.1.0"
+        );
+        let run = RunOptions {
+            is_cgroup_v1: true,
+            mglru: Some(false),
+            ..run
+        };
+        assert_eq!(
+            recipe(&run).name("limit"),
+            "cgroup-oom--limit--limit_mib=64--cgroup-v1--no-mglru--6.1.0"
+        );
+    }
 }

@@ -146,9 +146,14 @@ pub enum LabError {
         /// The operating system's error.
         error: std::io::Error,
     },
-    /// The operating system's.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    /// No directory for temporary files can be made.
+    #[error("cannot make a directory in {}: {error}", place.display())]
+    NoWorkDirectory {
+        /// Where.
+        place: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
 }
 
 /// Adds to an error which file or program it is about.
@@ -166,6 +171,8 @@ impl<T> AtPath<T> for std::io::Result<T> {
     }
 }
 
+const NEW_TMPDIR: &str = "TMPDIR names another directory for the machine's files: about 100 MiB, and what its disks hold";
+
 impl LabError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
@@ -181,15 +188,12 @@ impl LabError {
             }
             Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
             Self::SettingOfArm { .. } => {
-                Some("--variant plays an arm that leaves it open; memtide lab list names scenarios")
+                Some("--arm plays an arm that leaves it open; memtide lab list names scenarios")
             }
             Self::NoScenario { .. } => Some("memtide lab list says what each shows"),
-            Self::File { error, .. } | Self::Io(error)
-                if error.kind() == std::io::ErrorKind::StorageFull =>
-            {
-                Some(
-                    "TMPDIR names another directory for the machine's files: about 100 MiB, and what its disks hold",
-                )
+            Self::NoWorkDirectory { .. } => Some(NEW_TMPDIR),
+            Self::File { error, .. } if error.kind() == std::io::ErrorKind::StorageFull => {
+                Some(NEW_TMPDIR)
             }
             _ => None,
         }

@@ -20,9 +20,11 @@ mod corpus;
 mod error;
 pub mod guest;
 mod host {
+    pub(crate) mod image;
     pub(crate) mod initramfs;
     pub(crate) mod kernel;
     pub(crate) mod machine;
+    pub(crate) mod work;
 }
 mod message;
 mod outcome;
@@ -36,17 +38,18 @@ mod shell;
 mod sys;
 
 pub use answer::answer;
-pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict};
+pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, ReportedFinding};
 pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
 pub use host::kernel::Kernel;
 pub use host::kernel::ModuleNeed;
 pub use host::machine::{Accelerator, Machine, VirtualDisk};
+pub use host::work::WorkDirectory;
 pub use message::{GuestMessage, Vitals};
 pub use outcome::{ArmOutcome, ArmOutcomes, Claim};
 pub use run::{RunOptions, RunStep, run};
 pub use scenario::{
-    Arm, Expectation, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
+    Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
 };
 pub use score::score;
 pub use shell::shell;

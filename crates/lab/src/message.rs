@@ -28,7 +28,7 @@ pub(crate) struct Job {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestMessage {
-    /// It has started and can be heard.
+    /// It has started and its ports work.
     Ready {
         /// Seconds since the kernel's start.
         boot_s: f64,

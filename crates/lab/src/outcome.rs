@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use report::Report;
-use report::model::{Finding, Severity};
-use tempfile::TempDir;
 use timeline::Source;
 use units::Bytes;
 
+use crate::case::{CaseLabels, CaseVerdict};
 use crate::host::machine::Accelerator;
-use crate::scenario::{Expectation, ScenarioSettings};
+use crate::host::work::WorkDirectory;
+use crate::scenario::ScenarioSettings;
 
 /// What an arm left.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct ArmOutcome {
     /// Its settings.
     pub settings: ScenarioSettings,
     /// What `check` must and may find.
-    pub expected: Expectation,
+    pub expected: CaseLabels,
     /// Numbers that the scenario measured, by name.
     pub measured: BTreeMap<String, f64>,
     /// Curves that the scenario measured, by name.
@@ -40,46 +40,10 @@ pub struct ArmOutcome {
 }
 
 impl ArmOutcome {
-    /// What `check` found to be wrong: remarks are not counted.
-    pub fn found(&self) -> Vec<&str> {
-        let is_counted = |finding: &&Finding| finding.severity != Severity::Info;
-        let counted = self.report.findings.iter().filter(is_counted);
-        counted.map(|finding| finding.id.as_str()).collect()
+    /// What `check` found, compared with what it must and may find.
+    pub fn verdict(&self) -> CaseVerdict {
+        self.expected.judge(&self.report)
     }
-
-    /// What `check` should have found and did not.
-    pub fn missed(&self) -> Vec<&'static str> {
-        let known = [ids(&self.report.findings), ids(&self.report.notes)].concat();
-        missed(&self.expected, &known)
-    }
-
-    /// What `check` found and should not have.
-    pub fn wrong(&self) -> Vec<&str> {
-        wrong(&self.expected, &self.found())
-    }
-}
-
-fn ids(findings: &[Finding]) -> Vec<&str> {
-    findings.iter().map(|finding| finding.id.as_str()).collect()
-}
-
-/// What is expected and not among those that were found.
-pub(crate) fn missed(expected: &Expectation, found: &[&str]) -> Vec<&'static str> {
-    let is_missed = |ids: &&&str| !ids.split('|').any(|id| found.contains(&id));
-    expected.finds.iter().filter(is_missed).copied().collect()
-}
-
-/// What was found and is not expected.
-pub(crate) fn wrong<'a>(expected: &Expectation, found: &[&'a str]) -> Vec<&'a str> {
-    let is_expected = |id: &str| {
-        let mut wanted = expected.finds.iter().flat_map(|ids| ids.split('|'));
-        wanted.any(|known| known == id) || expected.may_find.contains(&id)
-    };
-    found
-        .iter()
-        .copied()
-        .filter(|id| !is_expected(id))
-        .collect()
 }
 
 /// What came of the arms of a scenario that were played, in their order.
@@ -88,7 +52,7 @@ pub struct ArmOutcomes {
     /// The arms.
     pub arms: Vec<ArmOutcome>,
     /// Captures that nobody asked to keep: they go with this.
-    pub(crate) _work: Option<TempDir>,
+    pub(crate) _work: Option<WorkDirectory>,
 }
 
 impl ArmOutcomes {
@@ -192,17 +156,6 @@ pub(crate) fn yes(flag: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn either_of_two_ids_is_enough_and_others_are_wrong() {
-        let expected = Expectation {
-            finds: vec!["swap-thrash|swap-full", "oom-global"],
-            may_find: vec!["available-exhaustion"],
-        };
-        let found = ["swap-full", "available-exhaustion", "shmem-growth"];
-        assert_eq!(missed(&expected, &found), ["oom-global"]);
-        assert_eq!(wrong(&expected, &found), ["shmem-growth"]);
-    }
 
     #[test]
     fn a_claim_without_a_number_neither_holds_nor_fails() {

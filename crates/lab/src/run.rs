@@ -1,23 +1,20 @@
 //! Plays a scenario: a machine for each arm, its messages while it works, and what came of it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use tempfile::TempDir;
 use timeline::signals::MEM_AVAILABLE;
 use units::{Bytes, Quantity as _, Span};
 
 use crate::LabError;
 use crate::error::AtPath as _;
-use crate::host::initramfs::Archive;
-use crate::host::kernel::{Kernel, ModuleNeed};
+use crate::host::image::GuestImage;
 use crate::host::machine::{Machine, Vm};
-use crate::message::{GuestMessage, JOB, Job};
+use crate::message::{GuestMessage, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::reading::KernelReader;
 use crate::scenario::{Arm, Scenario, ScenarioSettings};
-use crate::scenarios;
 
 /// What QEMU takes beside the guest's RAM.
 const QEMU_OVERHEAD: Bytes = Bytes::from_mib(150);
@@ -30,8 +27,8 @@ pub struct RunOptions {
     /// RAM of the machine; `None`: the scenario's.
     pub ram: Option<Bytes>,
     /// One arm only.
-    pub variant: Option<String>,
-    /// ScenarioSettings that the user set.
+    pub arm: Option<String>,
+    /// Settings that the user gave.
     pub settings: ScenarioSettings,
     /// Whether the guest has the memory controller of cgroup v1.
     pub is_cgroup_v1: bool,
@@ -50,7 +47,7 @@ impl Default for RunOptions {
         Self {
             kernel: None,
             ram: None,
-            variant: None,
+            arm: None,
             settings: BTreeMap::new(),
             is_cgroup_v1: false,
             mglru: None,
@@ -94,17 +91,12 @@ pub fn run(
     options: &RunOptions,
     progress: RunProgress<'_>,
 ) -> Result<ArmOutcomes, LabError> {
-    let is_wanted = |arm: &&Arm| {
-        options
-            .variant
-            .as_deref()
-            .is_none_or(|name| name == arm.name)
-    };
+    let is_wanted = |arm: &&Arm| options.arm.as_deref().is_none_or(|name| name == arm.name);
     let arms: Vec<&Arm> = scenario.arms.iter().filter(is_wanted).collect();
     if arms.is_empty() {
         return Err(LabError::NoArm {
             scenario: scenario.name,
-            arm: options.variant.clone().unwrap_or_default(),
+            arm: options.arm.clone().unwrap_or_default(),
             known: scenario.arms.iter().map(|arm| arm.name).collect(),
         });
     }
@@ -118,7 +110,7 @@ pub fn run(
     }
     Ok(ArmOutcomes {
         arms: outcomes,
-        _work: Some(player.work),
+        _work: Some(player.image.work),
     })
 }
 
@@ -127,12 +119,7 @@ struct Player<'a> {
     scenario: &'a Scenario,
     options: &'a RunOptions,
     machine: Machine,
-    kernel: Kernel,
-    /// Holds the archives, and captures that nobody asked for.
-    work: TempDir,
-    /// The archive with this program and the modules.
-    base: PathBuf,
-    modules: Vec<String>,
+    image: GuestImage,
 }
 
 impl<'a> Player<'a> {
@@ -141,47 +128,27 @@ impl<'a> Player<'a> {
         machine.ram = options.ram.unwrap_or(machine.ram);
         machine.check()?;
         has_memory_for(machine.ram)?;
-        let kernel = Kernel::find(options.kernel.as_deref())?;
-        let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
-        let needs: Vec<ModuleNeed> = [scenarios::MODULES, scenario.modules].concat();
-        let mut archive = Archive::of_this_program()?;
-        let mut modules = Vec::new();
-        for module in kernel.modules(&needs)? {
-            let place = format!("/modules/{}", module.name);
-            archive.file(Path::new(&place), &module.contents);
-            modules.push(place);
-        }
-        let base = work.path().join("base");
-        std::fs::write(&base, archive.finish()).at(&base)?;
         Ok(Self {
             scenario,
             options,
             machine,
-            kernel,
-            work,
-            base,
-            modules,
+            image: GuestImage::build(options.kernel.as_deref(), scenario.modules, |_| Ok(()))?,
         })
     }
 
     fn play(&self, arm: &Arm, progress: RunProgress<'_>) -> Result<ArmOutcome, LabError> {
         progress(RunStep::Booting {
             arm: arm.name,
-            kernel: &self.kernel.version,
+            kernel: &self.image.kernel.version,
         })?;
         let settings = settings(self.scenario, arm, self.options)?;
-        let job = self.archive_of_job(&settings)?;
+        let initramfs = self.image.with_job(self.job(&settings))?;
         let begun = Instant::now();
-        let mut vm = Vm::boot(
-            &self.kernel.image,
-            &[&self.base, &job],
-            &self.machine,
-            progress,
-        )?;
-        let heard = listen(&mut vm, begun, self.options.timeout, progress);
+        let mut vm = Vm::boot(&self.image, &initramfs, &self.machine, progress)?;
+        let measurements = follow(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
         let capture = self.keep(&vm, arm)?;
-        let heard = heard?;
+        let measurements = measurements?;
         let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ())?;
         if let Some(problem) = source.problems.first() {
             return Err(LabError::Guest {
@@ -190,50 +157,42 @@ impl<'a> Player<'a> {
         }
         Ok(ArmOutcome {
             arm: arm.name,
-            expected: self.scenario.expectation(arm, &settings),
+            expected: self.scenario.expected(arm, &settings),
             settings,
-            measured: heard.measured,
-            curves: heard.curves,
+            measured: measurements.values,
+            curves: measurements.curves,
             report: answers::check(&source),
             source,
             capture,
             accelerator: vm.accelerator(),
-            kernel: self.kernel.version.clone(),
+            kernel: self.image.kernel.version.clone(),
             ram: self.machine.ram,
         })
     }
 
-    /// Writes the archive with the guest's job.
-    fn archive_of_job(&self, settings: &ScenarioSettings) -> Result<PathBuf, LabError> {
-        let job = Job {
+    fn job(&self, settings: &ScenarioSettings) -> Job {
+        Job {
             scenario: Some(self.scenario.name.to_owned()),
             settings: settings.clone(),
-            modules: self.modules.clone(),
             every_s: self.options.every.as_secs_f64(),
             is_cgroup_v1: self.options.is_cgroup_v1,
             mglru: self.options.mglru.or(self.scenario.mglru),
-        };
-        write_job(&job, self.work.path())
+            ..Job::default()
+        }
     }
 
     /// Copies the samples out of the machine's directory, which ends with it.
     fn keep(&self, vm: &Vm, arm: &Arm) -> Result<PathBuf, LabError> {
-        let directory = self.options.output.as_deref().unwrap_or(self.work.path());
+        let directory = self
+            .options
+            .output
+            .as_deref()
+            .unwrap_or(self.image.work.path());
         std::fs::create_dir_all(directory).at(directory)?;
         let capture = directory.join(format!("{}.jsonl", arm.name));
         std::fs::copy(vm.capture_path(), &capture).at(&capture)?;
         Ok(capture)
     }
-}
-
-/// Writes an archive with a guest's job.
-pub(crate) fn write_job(job: &Job, directory: &Path) -> Result<PathBuf, LabError> {
-    let mut archive = Archive::default();
-    let text = serde_json::to_vec(job).map_err(std::io::Error::other)?;
-    archive.file(Path::new(JOB), &text);
-    let path = directory.join("job");
-    std::fs::write(&path, archive.finish()).at(&path)?;
-    Ok(path)
 }
 
 /// The settings of an arm: the scenario's, then the arm's, then the user's.
@@ -274,23 +233,23 @@ fn settings(
     Ok(all)
 }
 
-/// What a machine reported.
+/// What a guest measured, by name.
 #[derive(Debug, Default)]
-struct Heard {
-    measured: BTreeMap<String, f64>,
+struct Measurements {
+    values: BTreeMap<String, f64>,
     curves: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
-/// Hears the machine until it is done.
-fn listen(
+/// Follows a guest's messages until it is done.
+fn follow(
     vm: &mut Vm,
     begun: Instant,
     timeout: Span,
     progress: RunProgress<'_>,
-) -> Result<Heard, LabError> {
+) -> Result<Measurements, LabError> {
     /// From one reading of the messages to the next.
     const EVERY: Span = Span::from_millis(50);
-    let mut heard = Heard::default();
+    let mut measurements = Measurements::default();
     loop {
         let has_ended = vm.has_ended();
         for message in vm.messages()? {
@@ -301,15 +260,15 @@ fn listen(
             })?;
             match message {
                 GuestMessage::Measured { name, value } => {
-                    heard.measured.insert(name, value);
+                    measurements.values.insert(name, value);
                 }
                 GuestMessage::Point { curve, x, y } => {
-                    heard.curves.entry(curve).or_default().push((x, y));
+                    measurements.curves.entry(curve).or_default().push((x, y));
                 }
                 GuestMessage::Failed { why } => return Err(LabError::Guest { why }),
                 GuestMessage::Done => {
                     vm.wait_for_end();
-                    return Ok(heard);
+                    return Ok(measurements);
                 }
                 GuestMessage::Ready { .. }
                 | GuestMessage::Phase { .. }
@@ -338,5 +297,49 @@ pub(crate) fn has_memory_for(ram: Bytes) -> Result<(), LabError> {
     {
         Ok(available) if available < needed => Err(LabError::NoMemory { needed, available }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenarios;
+
+    fn settings_with(name: &str, value: f64) -> Result<ScenarioSettings, LabError> {
+        let scenario = scenarios::named("node-reclaim")?;
+        let options = RunOptions {
+            settings: [(name.to_owned(), value)].into(),
+            ..RunOptions::default()
+        };
+        settings(scenario, &scenario.arms[1], &options)
+    }
+
+    #[test]
+    fn an_arm_comes_before_the_scenario_and_the_user_before_both() {
+        let settings = settings_with("passes", 7.0).unwrap();
+        assert_eq!(
+            (settings["zone_reclaim_mode"], settings["passes"]),
+            (0.0, 7.0)
+        );
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_is_named() {
+        for (name, value, expected) in [
+            ("passes", 1e9, "passes=1000000000 is not between 2 and 100"),
+            (
+                "pass",
+                3.0,
+                "node-reclaim has no setting `pass`; it has zone_reclaim_mode, passes",
+            ),
+            (
+                "zone_reclaim_mode",
+                1.0,
+                "zone_reclaim_mode is what makes the arm mode-0",
+            ),
+        ] {
+            let error = settings_with(name, value).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

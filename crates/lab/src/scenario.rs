@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chart::ChartUnit;
 use units::Span;
 
+use crate::case::CaseLabels;
 use crate::guest::Guest;
 use crate::host::kernel::ModuleNeed;
 use crate::host::machine::Machine;
@@ -38,7 +39,7 @@ pub struct Scenario {
     /// Other settings under which all of it must hold, too: sizes and speeds.
     pub variants: &'static [&'static [(&'static str, f64)]],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
-    pub expects: Option<fn(&ScenarioSettings) -> Expectation>,
+    pub expects: Option<fn(&ScenarioSettings) -> CaseLabels>,
     /// Plays an arm, inside the machine.
     pub play: fn(&mut Guest) -> Result<(), String>,
     /// What must hold, once all arms are played.
@@ -48,8 +49,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario of nothing, to be filled in: what most scenarios leave as it is.
-    pub(crate) const NOTHING: Self = Self {
+    /// What most scenarios leave as it is.
+    pub(crate) const DEFAULT: Self = Self {
         name: "",
         shows: "",
         article: "",
@@ -67,12 +68,9 @@ impl Scenario {
     };
 
     /// What `check` must and may find in an arm.
-    pub fn expectation(&self, arm: &Arm, settings: &ScenarioSettings) -> Expectation {
+    pub(crate) fn expected(&self, arm: &Arm, settings: &ScenarioSettings) -> CaseLabels {
         let computed = self.expects.map(|expects| expects(settings));
-        computed.unwrap_or_else(|| Expectation {
-            finds: arm.finds.to_vec(),
-            may_find: arm.may_find.to_vec(),
-        })
+        computed.unwrap_or_else(|| CaseLabels::exactly(arm.finds, arm.may_find))
     }
 }
 
@@ -100,15 +98,6 @@ pub struct Arm {
     pub finds: &'static [&'static str],
     /// Ids of findings that it may report besides.
     pub may_find: &'static [&'static str],
-}
-
-/// What `check` must and may find.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expectation {
-    /// Ids that must be found; `a|b` means either.
-    pub finds: Vec<&'static str>,
-    /// Ids that may be found besides.
-    pub may_find: Vec<&'static str>,
 }
 
 /// A picture of a scenario; each arm has one, on the same scale.

@@ -112,4 +112,34 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn findings_that_follow_from_settings_are_rules() {
+        for scenario in ALL.iter().filter(|scenario| scenario.expects.is_some()) {
+            for seed in 1..=100 {
+                let settings = [("seed".to_owned(), f64::from(seed))].into();
+                let labels = scenario.expected(&scenario.arms[0], &settings);
+                let may_find = labels.may_find.unwrap();
+                let ids = labels.must_find.iter().chain(&may_find);
+                for id in ids.flat_map(|ids| ids.split('|')) {
+                    assert!(
+                        report::model::RuleEntry::by_id(id).is_some(),
+                        "{id} is no rule"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn variants_are_within_the_ranges_of_settings() {
+        for scenario in ALL {
+            let of_arms = scenario.arms.iter().map(|arm| arm.settings);
+            for (name, value) in of_arms.chain(scenario.variants.iter().copied()).flatten() {
+                let setting = scenario.settings.iter().find(|known| known.name == *name);
+                let (min, max) = setting.unwrap_or_else(|| panic!("{name}")).range;
+                assert!((min..=max).contains(value), "{} {name}", scenario.name);
+            }
+        }
+    }
 }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use report::model::lab::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport};
+use report::model::lab::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport, UnscoredCase};
 
-use crate::LabError;
 use crate::case::{Case, CaseVerdict};
 
-/// Checks each case and compares it with its labels; `done` hears how many are.
-///
-/// # Errors
-/// [`LabError::Recording`] where a source cannot be read.
-pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> Result<ScoreReport, LabError> {
+/// Checks each case and compares it with its labels; `done` is given how many are.
+/// A case that cannot be read, or has no labels, is listed and does not count.
+pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
     let mut report = ScoreReport {
         schema: SCORE_SCHEMA,
         found: 0,
@@ -20,28 +17,44 @@ pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> Result<ScoreReport,
         precision: None,
         recall: None,
         perfect: 0,
+        unproven: 0,
+        unscored: Vec::new(),
         cases: Vec::new(),
         matrix: Vec::new(),
     };
     let mut matrix = BTreeMap::new();
     for (number, case) in (1..).zip(cases) {
-        if let (Some(labels), Some(source)) = (&case.file.labels, case.source()) {
-            let source = answers::open(&source, import::OpenOptions::default(), &mut |_| ())?;
-            let verdict = labels.judge(&answers::check(&source));
-            let scored = scored(case, &verdict);
-            count(&mut matrix, &scored.scenario, &verdict);
-            report.found += verdict.found.len() as u64;
-            report.missed += verdict.missed.len() as u64;
-            report.wrong += verdict.wrong.len() as u64;
-            report.perfect += u64::from(verdict.missed.is_empty() && verdict.wrong.is_empty());
-            report.cases.push(scored);
+        match judge(case) {
+            Ok(verdict) => {
+                let scored = scored(case, &verdict);
+                count(&mut matrix, &scored.scenario, &verdict);
+                report.found += verdict.found.len() as u64;
+                report.missed += verdict.missed.len() as u64;
+                report.wrong += verdict.wrong.len() as u64;
+                report.perfect += u64::from(verdict.missed.is_empty() && verdict.wrong.is_empty());
+                report.unproven += u64::from(!scored.unproven.is_empty());
+                report.cases.push(scored);
+            }
+            Err(why) => report.unscored.push(UnscoredCase {
+                case: case.name(),
+                why,
+            }),
         }
         done(number);
     }
     report.matrix = matrix.into_values().collect();
     report.precision = share(report.found, report.wrong);
     report.recall = share(report.found, report.missed);
-    Ok(report)
+    report
+}
+
+/// Checks a case and compares it with its labels; the error says why it cannot be.
+fn judge(case: &Case) -> Result<CaseVerdict, String> {
+    let labels = case.file.labels.as_ref().ok_or("it has no labels")?;
+    let source = case.source().ok_or("it has no source")?;
+    let opened = answers::open(&source, import::OpenOptions::default(), &mut |_| ());
+    let source = opened.map_err(|error| error.to_string())?;
+    Ok(labels.judge(&answers::check(&source)))
 }
 
 /// How much of all is good; `None` of nothing.
@@ -97,4 +110,68 @@ fn count(
     add(&verdict.missed, |cell| &mut cell.missed);
     add(&verdict.wrong, |cell| &mut cell.wrong);
     add(&verdict.allowed, |cell| &mut cell.allowed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::case::{CaseFile, CaseLabels};
+
+    /// A labelled case beside a real capture.
+    fn case(directory: &Path, capture: &str, labels: CaseLabels) -> Case {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");
+        let directory = directory.join(format!("{capture}--1"));
+        std::fs::create_dir_all(&directory).unwrap();
+        let source = "capture.jsonl.gz";
+        std::fs::copy(corpus.join(capture).join(source), directory.join(source)).unwrap();
+        Case {
+            directory,
+            file: CaseFile {
+                labels: Some(labels),
+                lab: None,
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_found_missed_and_wrong_is_counted_and_a_broken_case_is_listed() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let cases = [
+            // A kill in a cgroup, with labels that expect another one, too.
+            case(
+                directory,
+                "oom-cgroup--5.10-768m-150m",
+                CaseLabels::exactly(&["oom-cgroup", "oom-global"], &[]),
+            ),
+            // The same host, labelled as if nothing were wrong.
+            case(
+                &directory.join("calm"),
+                "oom-cgroup--5.10-768m-150m",
+                CaseLabels {
+                    calm: true,
+                    ..CaseLabels::default()
+                },
+            ),
+            case(
+                directory,
+                "healthy--5.10-640m-commit",
+                CaseLabels::exactly(&[], &[]),
+            ),
+        ];
+        std::fs::write(cases[2].directory.join("capture.jsonl.gz"), "no gzip").unwrap();
+        let score = score(&cases, &mut |_| ());
+        assert_eq!((score.found, score.missed, score.perfect), (1, 1, 0));
+        assert!(score.wrong >= 1);
+        assert_eq!(score.recall, Some(0.5));
+        assert_eq!(score.unscored[0].case, "healthy--5.10-640m-commit--1");
+        let cell = score.matrix.iter().find(|cell| cell.rule == "oom-cgroup");
+        let cell = cell.unwrap();
+        assert_eq!(
+            (cell.scenario.as_str(), cell.found, cell.wrong),
+            ("oom-cgroup", 1, 1)
+        );
+    }
 }

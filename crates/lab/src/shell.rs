@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::LabError;
 use crate::error::AtPath as _;
+use crate::host::image::GuestImage;
 use crate::host::initramfs::Archive;
-use crate::host::kernel::{Kernel, ModuleNeed};
+use crate::host::kernel::ModuleNeed;
 use crate::host::machine::{Machine, Vm};
 use crate::message::Job;
-use crate::run::{has_memory_for, write_job};
-use crate::scenarios;
+use crate::run::has_memory_for;
 
 /// Programs that are taken along where the host has them.
 const TOOLS: &[&str] = &[
@@ -29,25 +29,9 @@ const TOOLS: &[&str] = &[
 pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
     machine.check()?;
     has_memory_for(machine.ram)?;
-    let kernel = Kernel::find(kernel)?;
-    let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
-    let mut archive = Archive::of_this_program()?;
-    add_tools(&mut archive)?;
-    let needs: Vec<ModuleNeed> = [scenarios::MODULES, &[ModuleNeed::if_any("zram")]].concat();
-    let mut modules = Vec::new();
-    for module in kernel.modules(&needs)? {
-        let place = format!("/modules/{}", module.name);
-        archive.file(Path::new(&place), &module.contents);
-        modules.push(place);
-    }
-    let base = work.path().join("base");
-    std::fs::write(&base, archive.finish()).at(&base)?;
-    let job = Job {
-        modules,
-        ..Job::default()
-    };
-    let job = write_job(&job, work.path())?;
-    Vm::run_on_terminal(&kernel.image, &[&base, &job], machine)
+    let image = GuestImage::build(kernel, &[ModuleNeed::if_any("zram")], add_tools)?;
+    let initramfs = image.with_job(Job::default())?;
+    Vm::run_on_terminal(&image, &initramfs, machine)
 }
 
 /// Adds the host's tools and the libraries that they need.
@@ -57,11 +41,14 @@ fn add_tools(archive: &mut Archive) -> Result<(), LabError> {
         let Some(path) = find(name) else {
             continue;
         };
-        archive.file(&Path::new("/bin").join(name), &std::fs::read(&path)?);
+        archive.file(
+            &Path::new("/bin").join(name),
+            &std::fs::read(&path).at(&path)?,
+        );
         libraries.extend(libraries_of(&path)?);
     }
     for library in libraries {
-        archive.file(&library, &std::fs::read(&library)?);
+        archive.copy(&library)?;
     }
     Ok(())
 }
@@ -75,7 +62,8 @@ fn find(name: &str) -> Option<PathBuf> {
 
 /// The libraries that a program maps, as its dynamic linker finds them; none for a script or a static program.
 fn libraries_of(program: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let Some(linker) = crate::host::initramfs::interpreter(&std::fs::read(program)?) else {
+    let Some(linker) = crate::host::initramfs::interpreter(&std::fs::read(program).at(program)?)
+    else {
         return Ok(Vec::new());
     };
     let listed = Command::new(&linker)

@@ -1,9 +1,12 @@
-//! The file system that a lab's kernel starts from: this program, the shared libraries that it maps, modules, and the order.
+//! The file system that a lab's kernel starts from: this program, the shared libraries that it maps, modules, and the job.
 //!
 //! The `newc` form of cpio, unpacked by the kernel (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use crate::LabError;
+use crate::error::AtPath as _;
 
 /// A cpio archive in memory.
 #[derive(Debug, Default)]
@@ -20,19 +23,20 @@ impl Archive {
     /// An archive with this program as init, and what it needs to start.
     ///
     /// # Errors
-    /// The operating system's.
-    pub(crate) fn of_this_program() -> std::io::Result<Self> {
+    /// [`LabError::File`] where one of its files cannot be read.
+    pub(crate) fn of_this_program() -> Result<Self, LabError> {
         let mut archive = Self::default();
         for place in ["/proc", "/sys", "/dev", "/tmp", "/disk"] {
             archive.directory(Path::new(place));
         }
-        let program = std::fs::read("/proc/self/exe")?;
+        let program = Path::new("/proc/self/exe");
+        let program = std::fs::read(program).at(program)?;
         archive.file(Path::new("/init"), loadable(&program));
         if let Some(linker) = interpreter(&program) {
-            archive.file(&linker, &std::fs::read(&linker)?);
+            archive.copy(&linker)?;
         }
         for library in own_libraries()? {
-            archive.file(&library, &std::fs::read(&library)?);
+            archive.copy(&library)?;
         }
         Ok(archive)
     }
@@ -53,6 +57,12 @@ impl Archive {
             self.directory(directory);
         }
         self.entry(path, PROGRAM, contents);
+    }
+
+    /// Adds a file of this host, at the same path.
+    pub(crate) fn copy(&mut self, path: &Path) -> Result<(), LabError> {
+        self.file(path, &std::fs::read(path).at(path)?);
+        Ok(())
     }
 
     /// The whole archive.
@@ -157,8 +167,9 @@ fn loadable(program: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// Where `/proc/self/maps` cannot be read.
-fn own_libraries() -> std::io::Result<Vec<PathBuf>> {
-    let maps = std::fs::read_to_string("/proc/self/maps")?;
+fn own_libraries() -> Result<Vec<PathBuf>, LabError> {
+    let maps = Path::new("/proc/self/maps");
+    let maps = std::fs::read_to_string(maps).at(maps)?;
     let libraries: BTreeSet<PathBuf> = maps
         .lines()
         .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))

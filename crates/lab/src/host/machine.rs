@@ -11,12 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use tempfile::TempDir;
 use units::Bytes;
 
 use crate::LabError;
 use crate::error::AtPath as _;
+use crate::host::image::GuestImage;
 use crate::message::GuestMessage;
 use crate::run::{RunProgress, RunStep};
 
@@ -108,7 +109,7 @@ impl VirtualDisk {
         }
     }
 
-    /// The same disk, held to so many MiB a second.
+    /// The same disk, limited to so many MiB a second.
     #[must_use]
     pub const fn slow(mut self, mib_per_second: u64) -> Self {
         self.speed = Some(Bytes::from_mib(mib_per_second));
@@ -163,39 +164,46 @@ impl Vm {
     /// # Errors
     /// [`LabError::NoQemu`] where QEMU is not installed, [`LabError::Boot`] where the guest does not start.
     pub(crate) fn boot(
-        kernel: &Path,
-        initramfs: &[&Path],
+        image: &GuestImage,
+        initramfs: &[PathBuf],
         machine: &Machine,
         progress: RunProgress<'_>,
     ) -> Result<Self, LabError> {
+        // An emulated kernel may panic in early boot on a loaded host, when a timer does not tick in time: it gets a
+        // second start.
         let candidates = match WORKS.get() {
-            Some(known) => vec![*known],
+            Some(known) => vec![*known, *known],
             // That it opens is no proof: a nested KVM may start and never run an instruction.
-            None if opens_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg],
-            None => vec![Accelerator::Tcg],
+            None if opens_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg, Accelerator::Tcg],
+            None => vec![Accelerator::Tcg, Accelerator::Tcg],
         };
         let mut failed = None;
         for accelerator in candidates {
-            let mut vm = Self::start(kernel, initramfs, machine, (accelerator, ConsoleKind::File))?;
+            let console = (accelerator, ConsoleKind::File);
+            let mut vm = Self::start(image, initramfs, machine, console)?;
             match vm.wait_for_start(progress) {
                 Ok(()) => {
                     let _ = WORKS.set(accelerator);
                     return Ok(vm);
                 }
-                Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-                Err(error) => failed = Some(error),
+                Err(error @ LabError::Ended { .. }) => failed = Some(error),
+                Err(error @ LabError::Boot { .. }) if accelerator == Accelerator::Kvm => {
+                    failed = Some(error);
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(failed.unwrap_or(LabError::NoQemu))
     }
 
     fn start(
-        kernel: &Path,
-        initramfs: &[&Path],
+        image: &GuestImage,
+        initramfs: &[PathBuf],
         machine: &Machine,
         (accelerator, console): (Accelerator, ConsoleKind),
     ) -> Result<Self, LabError> {
-        let directory = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
+        let directory = image.work.of_machine()?;
+        let log = directory.path().join(LOG);
         let initrd = directory.path().join("initrd");
         // The kernel unpacks archives that follow each other.
         let mut all = File::create(&initrd).at(&initrd)?;
@@ -205,13 +213,13 @@ impl Vm {
         let mut command = Command::new(QEMU);
         command
             .args(arguments(
-                kernel,
+                &image.kernel.image,
                 machine,
                 accelerator,
                 console,
                 directory.path(),
             )?)
-            .stderr(File::create(directory.path().join("qemu"))?);
+            .stderr(File::create(&log).at(&log)?);
         if console == ConsoleKind::File {
             // A group of its own: Ctrl-C ends it by way of this process, which says so.
             command
@@ -219,19 +227,27 @@ impl Vm {
                 .stdout(Stdio::null())
                 .process_group(0);
         }
-        // SAFETY: the closure runs in the child between fork and exec and makes one system call, which is
+        let parent = Some(getpid());
+        // SAFETY: the closure runs in the child between fork and exec and makes two system calls, which are
         // async-signal-safe: it allocates nothing and takes no lock.
         #[allow(unsafe_code)]
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 set_parent_process_death_signal(Some(Signal::KILL))?;
-                Ok(())
+                // The signal is not sent for a parent that ended before.
+                if getppid() == parent {
+                    Ok(())
+                } else {
+                    Err(rustix::io::Errno::SRCH.into())
+                }
             });
         }
-        let qemu = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => LabError::NoQemu,
-            _ => LabError::Io(error),
-        })?;
+        let qemu = match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(LabError::NoQemu);
+            }
+            started => started.at(Path::new(QEMU))?,
+        };
         Ok(Self {
             qemu,
             directory,
@@ -275,17 +291,17 @@ impl Vm {
     /// # Errors
     /// As [`Self::boot`].
     pub(crate) fn run_on_terminal(
-        kernel: &Path,
-        initramfs: &[&Path],
+        image: &GuestImage,
+        initramfs: &[PathBuf],
         machine: &Machine,
     ) -> Result<(), LabError> {
-        // Which accelerator works is found with a machine that is heard, not seen.
-        let probe = Self::boot(kernel, initramfs, machine, &mut |_| Ok(()))?;
+        // Which accelerator works is found with a machine whose console is a file.
+        let probe = Self::boot(image, initramfs, machine, &mut |_| Ok(()))?;
         let accelerator = probe.accelerator;
         drop(probe);
         let terminal = (accelerator, ConsoleKind::Terminal);
-        let mut vm = Self::start(kernel, initramfs, machine, terminal)?;
-        vm.qemu.wait()?;
+        let mut vm = Self::start(image, initramfs, machine, terminal)?;
+        vm.qemu.wait().at(Path::new(QEMU))?;
         Ok(())
     }
 
@@ -294,27 +310,16 @@ impl Vm {
     /// # Errors
     /// The operating system's.
     pub(crate) fn messages(&mut self) -> Result<Vec<GuestMessage>, LabError> {
-        let mut file = File::open(self.messages_path())?;
-        file.seek(SeekFrom::Start(self.read_to))?;
+        let path = self.messages_path();
+        let mut file = File::open(&path).at(&path)?;
+        file.seek(SeekFrom::Start(self.read_to)).at(&path)?;
         let mut new = Vec::new();
-        file.take(MESSAGES_BYTES_MAX).read_to_end(&mut new)?;
-        // A line that is still being written is read with the next.
-        let whole = new
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        self.read_to += whole as u64;
-        let lines = new
-            .get(..whole)
-            .unwrap_or_default()
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty());
-        let parsed = lines.map(|line| {
-            serde_json::from_slice(line).map_err(|error| LabError::Guest {
-                why: format!("a message cannot be read: {error}"),
-            })
-        });
-        parsed.collect()
+        file.take(MESSAGES_BYTES_MAX)
+            .read_to_end(&mut new)
+            .at(&path)?;
+        let (len, messages) = parse_messages(&new)?;
+        self.read_to += len as u64;
+        Ok(messages)
     }
 
     /// Waits until QEMU has ended, and with it all that the guest wrote is here. One that does not end is killed later.
@@ -348,7 +353,7 @@ impl Vm {
 
     /// The end of what QEMU and the guest's console printed: why it did not start.
     pub(crate) fn last_words(&self) -> String {
-        ["qemu", CONSOLE]
+        [LOG, CONSOLE]
             .iter()
             .filter_map(|name| std::fs::read(self.directory.path().join(name)).ok())
             .flat_map(|text| {
@@ -361,6 +366,24 @@ impl Vm {
     }
 }
 
+/// Returns the messages of all complete lines, and how many bytes those have. A line that is still being written is
+/// read with the next.
+fn parse_messages(bytes: &[u8]) -> Result<(usize, Vec<GuestMessage>), LabError> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    let len = end.map_or(0, |at| at + 1);
+    let lines = bytes
+        .get(..len)
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let parsed = lines.map(|line| {
+        serde_json::from_slice(line).map_err(|error| LabError::Guest {
+            why: format!("a message cannot be read: {error}"),
+        })
+    });
+    Ok((len, parsed.collect::<Result<_, _>>()?))
+}
+
 impl Drop for Vm {
     fn drop(&mut self) {
         let _ = self.qemu.kill();
@@ -371,6 +394,8 @@ impl Drop for Vm {
 const CAPTURE: &str = "capture.jsonl";
 const MESSAGES: &str = "messages.jsonl";
 const CONSOLE: &str = "console";
+/// What QEMU itself prints.
+const LOG: &str = "qemu";
 
 fn opens_kvm() -> bool {
     File::options()
@@ -391,7 +416,7 @@ fn format(disk: &Path) -> Result<(), LabError> {
         .map(|place| place.join(MKE2FS))
         .find(|program| program.is_file())
         .ok_or(LabError::NoMke2fs)?;
-    let done = Command::new(program)
+    let done = Command::new(&program)
         .args([
             "-q",
             "-F",
@@ -404,14 +429,13 @@ fn format(disk: &Path) -> Result<(), LabError> {
         ])
         .arg(disk)
         .stdin(Stdio::null())
-        .output()?;
+        .output()
+        .at(&program)?;
     if done.status.success() {
         Ok(())
     } else {
         let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        Err(LabError::Io(std::io::Error::other(format!(
-            "{MKE2FS}: {why}"
-        ))))
+        Err(std::io::Error::other(why)).at(&program)
     }
 }
 
@@ -539,4 +563,26 @@ impl QemuArguments {
 /// A path as a value of a QEMU option, where a comma ends a value unless it is doubled.
 fn comma_escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_still_being_written_is_read_with_the_next() {
+        let done = serde_json::to_string(&GuestMessage::Done).unwrap();
+        let whole = format!("{done}\n");
+        let cut = format!("{whole}{}", &whole.split_at(2).0);
+        let (len, messages) = parse_messages(cut.as_bytes()).unwrap();
+        assert_eq!((len, messages.len()), (whole.len(), 1));
+        assert_eq!(parse_messages(b"").unwrap().0, 0);
+        let error = parse_messages(b"{\n").unwrap_err().to_string();
+        assert!(error.contains("a message cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn a_comma_in_a_path_does_not_end_an_option() {
+        assert_eq!(comma_escaped(Path::new("/a,b")), "/a,,b");
+    }
 }

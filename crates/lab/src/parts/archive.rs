@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 pub struct ArchivePart {
     /// What is read.
     pub source: PathBuf,
-    /// What is written.
+    /// What is written; it must not exist.
     pub output: PathBuf,
     /// Whether it is compressed with gzip on the way.
     pub is_compressed: bool,
@@ -33,7 +33,7 @@ impl ArchivePart {
         if files.iter().any(is_output) {
             return Err(std::io::Error::other("the output is one of the files"));
         }
-        let output = BufWriter::with_capacity(1 << 20, File::create(&self.output)?);
+        let output = BufWriter::with_capacity(1 << 20, File::create_new(&self.output)?);
         let read = if self.is_compressed {
             let mut encoder = GzEncoder::new(output, Compression::fast());
             let read = copy(&files, &mut encoder)?;

@@ -34,6 +34,9 @@ pub struct WritePart {
     pub is_synced: bool,
 }
 
+/// How the names of files begin: no file of anyone else has such a name and is overwritten.
+const NAME: &str = "memtide-lab-";
+
 impl WritePart {
     /// Writes them; gives each its speed in bytes a second.
     ///
@@ -52,7 +55,7 @@ impl WritePart {
             WrittenContent::Log => log(&mut noise, PART),
         };
         for number in 0..self.files {
-            let mut file = File::create(self.directory.join(format!("file{number}")))?;
+            let mut file = File::create(self.directory.join(format!("{NAME}{number}")))?;
             let begun = Instant::now();
             let mut left = self.size.get();
             while left > 0 {

@@ -95,7 +95,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("disks"),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -48,7 +48,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("cgroups"),
         ScenarioFigure::Chart("pressure"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -32,7 +32,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("cgroups"),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -46,7 +46,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("free"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 const MAY: &[&str] = &[

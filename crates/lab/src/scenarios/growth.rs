@@ -40,7 +40,7 @@ pub(super) const LEAK: Scenario = Scenario {
         ScenarioFigure::Chart("growth"),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn leak(guest: &mut Guest) -> Result<(), String> {
@@ -108,7 +108,7 @@ pub(super) const FRAGMENTATION: Scenario = Scenario {
         }),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn fragment(guest: &mut Guest) -> Result<(), String> {

@@ -40,7 +40,7 @@ pub(super) const CACHE_FULL: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("headroom"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn fill_cache(guest: &mut Guest) -> Result<(), String> {
@@ -82,7 +82,7 @@ pub(super) const SWAP_COLD: Scenario = Scenario {
         ScenarioFigure::Chart("swap_used"),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn cold_swap(guest: &mut Guest) -> Result<(), String> {
@@ -127,7 +127,7 @@ pub(super) const BUSY: Scenario = Scenario {
         vec![Claim::of("pages read again", again, plain).at_most(2000.0)]
     },
     figures: &[ScenarioFigure::Chart("where"), ScenarioFigure::Chart("cpu")],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn busy(guest: &mut Guest) -> Result<(), String> {

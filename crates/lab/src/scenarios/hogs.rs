@@ -94,7 +94,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("swap"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 /// Every page of a program is touched in so many seconds.

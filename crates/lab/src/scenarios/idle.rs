@@ -23,7 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     }],
     variants: &[&[("seconds", 30.0)], &[("seconds", 60.0)]],
     play,
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

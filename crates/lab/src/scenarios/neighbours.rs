@@ -2,12 +2,11 @@
 
 use units::{Bytes, Span};
 
+use crate::case::CaseLabels;
 use crate::guest::{Guest, Part};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::parts::Noise;
-use crate::scenario::{
-    Arm, Expectation, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
-};
+use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "neighbours",
@@ -38,7 +37,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("pressure"),
         ScenarioFigure::Chart("dirty"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 /// One of the mix.
@@ -155,14 +154,12 @@ fn mix(seed: f64) -> Vec<(&'static Neighbour, f64)> {
     chosen
 }
 
-fn expects(settings: &ScenarioSettings) -> Expectation {
+fn expects(settings: &ScenarioSettings) -> CaseLabels {
     let mix = mix(settings.get("seed").copied().unwrap_or_default());
-    let finds = mix.iter().flat_map(|(one, _)| one.finds);
-    let may_find = mix.iter().flat_map(|(one, _)| one.may_find);
-    Expectation {
-        finds: finds.copied().collect(),
-        may_find: may_find.copied().collect(),
-    }
+    CaseLabels::exactly(
+        mix.iter().flat_map(|(one, _)| one.finds),
+        mix.iter().flat_map(|(one, _)| one.may_find),
+    )
 }
 
 fn play(guest: &mut Guest) -> Result<(), String> {

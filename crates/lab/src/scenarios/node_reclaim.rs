@@ -55,7 +55,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("reclaim"),
         ScenarioFigure::Chart("cpu"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 /// Larger than a node, smaller than both.

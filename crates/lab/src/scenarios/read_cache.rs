@@ -67,7 +67,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("refaults"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 /// Passes of each half.

@@ -50,7 +50,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("pressure"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 const RECORDING: &str = "/tmp/recording";

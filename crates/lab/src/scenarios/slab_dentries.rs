@@ -29,7 +29,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -139,7 +139,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("refaults"),
         ScenarioFigure::Chart("pressure"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 /// Steps of the program.
@@ -178,7 +178,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     };
     let part = [
         "map",
-        "/disk/file0",
+        "/disk/memtide-lab-0",
         "96M",
         "--data",
         &data,

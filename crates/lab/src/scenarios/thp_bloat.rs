@@ -44,7 +44,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     variants: &[&[("areas_mib", 500.0)], &[("areas_mib", 700.0)]],
     play,
     claims,
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -30,7 +30,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("where"),
         ScenarioFigure::Chart("headroom"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

@@ -73,7 +73,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         ScenarioFigure::Chart("dirty"),
         ScenarioFigure::Chart("where"),
     ],
-    ..Scenario::NOTHING
+    ..Scenario::DEFAULT
 };
 
 fn play(guest: &mut Guest) -> Result<(), String> {

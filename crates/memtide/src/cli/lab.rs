@@ -14,7 +14,7 @@ use super::typed::{size, span};
 Examples:
   memtide lab list
   memtide lab run write-plateau
-  memtide lab run swapdemo --variant swappiness-1 --out swapdemo
+  memtide lab run swapdemo --arm swappiness-1 --out swapdemo
   memtide lab hog 1G --for 30s
 
 It needs qemu-system-x86 and a kernel image that it may read; no root, and nothing of the host is changed.")]
@@ -60,8 +60,8 @@ pub(crate) struct LabRunArgs {
     /// The scenario: memtide lab list
     pub(crate) name: String,
     /// One arm of the comparison only
-    #[arg(long, value_name = "ARM")]
-    pub(crate) variant: Option<String>,
+    #[arg(long, alias = "variant", value_name = "ARM")]
+    pub(crate) arm: Option<String>,
     /// RAM of the machine
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) ram: Option<Bytes>,
@@ -115,12 +115,18 @@ pub(crate) struct CorpusArgs {
     /// Kernel to boot, as for lab run; may be repeated
     #[arg(long = "kernel", value_name = "FILE|VERSION")]
     pub(crate) kernels: Vec<PathBuf>,
-    /// Settings of each scenario: its own, then up to two others
+    /// Variants of each scenario: its own settings, then up to two others
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) variants: usize,
     /// Seeds of the scenario neighbours
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) seeds: u32,
+    /// The memory controller of cgroup v1 instead of v2
+    #[arg(long)]
+    pub(crate) cgroup_v1: bool,
+    /// Switch the kernel's multi-generational LRU on or off
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub(crate) mglru: Option<bool>,
     /// How long an arm may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
     pub(crate) timeout: Span,
@@ -146,10 +152,10 @@ pub(crate) struct LabScoreArgs {
     #[arg(short = 'o', long = "output", value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
     /// Exit with 2 below this precision
-    #[arg(long, value_name = "SHARE", default_value_t = 0.97)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.97, value_parser = share)]
     pub(crate) min_precision: f64,
     /// Exit with 2 below this recall
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
     pub(crate) min_recall: f64,
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
@@ -334,7 +340,7 @@ pub(crate) struct LookupArgs {
 pub(crate) struct ArchiveArgs {
     /// A file, or a directory of files
     pub(crate) source: PathBuf,
-    /// The file that is written
+    /// The file that is written; it must not exist
     pub(crate) output: PathBuf,
     /// Compress it with gzip
     #[arg(long)]
@@ -351,6 +357,14 @@ fn setting(text: &str) -> Result<(String, f64), String> {
     let number = value.parse::<f64>().ok().filter(|value| value.is_finite());
     let number = number.ok_or_else(|| format!("`{value}` is no number"))?;
     Ok((name.to_owned(), number))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

@@ -2,11 +2,11 @@
 //!
 //! Every case is opened and diagnosed once per run of the tests, when the first test asks for it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
 use diagnose::{Diagnosis, Evidence, Finding};
+use lab::{CaseLabels, CaseRecipe};
 use serde::Deserialize;
 use timeline::{Source, SourceKind};
 
@@ -21,7 +21,9 @@ pub(crate) struct CaseFile {
     #[serde(default = "default_partner")]
     pub(crate) partner: String,
     /// Absent where the readings cannot decide what should be found.
-    pub(crate) labels: Option<Labels>,
+    pub(crate) labels: Option<CaseLabels>,
+    /// Decided by the scenario that made the case.
+    pub(crate) lab: Option<CaseRecipe>,
     pub(crate) host: Option<Host>,
     pub(crate) headroom: Option<Headroom>,
     pub(crate) made: Option<Made>,
@@ -30,21 +32,6 @@ pub(crate) struct CaseFile {
 
 fn default_partner() -> String {
     "healthy--idle".to_owned()
-}
-
-/// What memtide must and must not report, decided without running it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Labels {
-    /// Ids of rules that must be reported, at any severity; `a|b` is either.
-    pub(crate) must_find: Vec<String>,
-    /// Ids of rules that must not be reported as a warning or worse.
-    pub(crate) must_not_find: Vec<String>,
-    /// Whether nothing at all may be reported as a warning or worse.
-    pub(crate) calm: bool,
-    /// Ids of `must_find` that memtide does not report yet, and why.
-    #[serde(default)]
-    pub(crate) not_yet: BTreeMap<String, String>,
 }
 
 /// The host that a capture was made on; a test compares it with the readings.

@@ -7,38 +7,23 @@ mod layout;
 use std::collections::BTreeSet;
 
 use diagnose::{Finding, Rule, Severity};
+use lab::{CaseVerdict, ReportedFinding};
 
 use crate::cases::{self, Case, on_each};
 
-/// Rules that must not be reported and are, and rules that must be and are not.
-struct Score<'a> {
-    case: &'a Case,
-    missed: Vec<&'a str>,
-    false_alarms: Vec<&'a str>,
-}
-
-impl<'a> Score<'a> {
-    fn new(case: &'a Case) -> Option<Self> {
-        let labels = case.file.labels.as_ref()?;
-        let reported = reported_ids(case);
-        let judged = case.judged();
-        let loud = judged
-            .diagnosis
-            .findings
-            .iter()
-            .filter(|finding| finding.severity > Severity::Info);
-        let loud: BTreeSet<&str> = loud.map(|finding| finding.id).collect();
-        let is_forbidden =
-            |id: &&str| labels.calm || labels.must_not_find.iter().any(|forbidden| forbidden == id);
-        let wanted = labels.must_find.iter().map(String::as_str);
-        Some(Self {
-            case,
-            missed: wanted
-                .filter(|ids| !ids.split('|').any(|id| reported.contains(id)))
-                .collect(),
-            false_alarms: loud.into_iter().filter(is_forbidden).collect(),
+/// Compares what is reported of a case with its labels, if it has any.
+fn verdict(case: &Case) -> Option<(&Case, CaseVerdict)> {
+    let labels = case.file.labels.as_ref()?;
+    let reported: Vec<ReportedFinding<'_>> = case
+        .judged()
+        .reported()
+        .map(|finding| ReportedFinding {
+            id: finding.id,
+            aliases: finding.aliases.to_vec(),
+            is_warning: finding.severity > Severity::Info,
         })
-    }
+        .collect();
+    Some((case, labels.judge_findings(&reported)))
 }
 
 /// Ids under which something is reported of a case, aliases too.
@@ -58,19 +43,20 @@ fn findings() -> impl Iterator<Item = &'static Finding> {
 #[test]
 fn every_labelled_case_is_judged_right() {
     assert!(cases::captures().count() >= 85 && cases::pastes().count() >= 55);
-    let scores = on_each(cases::all(), Score::new);
+    let verdicts = on_each(cases::all(), verdict);
     let mut wrong = String::new();
-    for score in scores.iter().flatten() {
-        let (id, labels) = (&score.case.id, score.case.file.labels.as_ref().unwrap());
-        for rule in &score.false_alarms {
-            wrong += &format!("{id}: wrongly reports {rule}\n");
+    for (case, verdict) in verdicts.iter().flatten() {
+        for rule in &verdict.wrong {
+            wrong += &format!("{}: wrongly reports {rule}\n", case.id);
         }
-        let known: Vec<&str> = labels.not_yet.keys().map(String::as_str).collect();
-        if score.missed != known {
+        let labels = case.file.labels.as_ref().unwrap();
+        let known: Vec<&String> = labels.not_yet.keys().collect();
+        if verdict.missed.iter().collect::<Vec<_>>() != known {
             wrong += &format!(
-                "{id}: misses {:?}, known to be missed are {known:?}; reported {:?}\n",
-                score.missed,
-                reported_ids(score.case)
+                "{}: misses {:?}, known to be missed are {known:?}; reported {:?}\n",
+                case.id,
+                verdict.missed,
+                reported_ids(case)
             );
         }
     }

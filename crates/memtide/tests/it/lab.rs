@@ -94,6 +94,21 @@ fn a_kill_in_a_cgroup_is_made_found_and_scored() {
     assert_eq!(machines_in(directory.path()), 0);
 }
 
+#[test]
+fn a_scenario_that_does_not_hold_ends_with_2() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // What the program takes fits into a machine of 1 GiB, so nothing is killed.
+    let arm = ["lab", "run", "global-oom", "--arm", "at-once"];
+    let (code, out, progress) =
+        memtide_in(directory.path(), &[&arm[..], &["--ram", "1G"]].concat());
+    assert_eq!(code, Some(2), "{out}{progress}");
+    assert!(out.contains("missed: oom-global"), "{out}");
+    assert!(out.contains("NO"), "{out}");
+}
+
 /// Directories of machines below a directory for temporary files.
 fn machines_in(temporary: &Path) -> usize {
     let entries = std::fs::read_dir(temporary).unwrap();
@@ -150,7 +165,7 @@ fn what_cannot_be_played_says_why() {
             "there is no scenario `nosuch`; there are hogs, write-plateau",
         ),
         (
-            &["lab", "run", "swapdemo", "--variant", "x"],
+            &["lab", "run", "swapdemo", "--arm", "x"],
             "swapdemo has no arm `x`; it has swappiness-60",
         ),
         (
@@ -245,7 +260,7 @@ fn parts_work_alone() {
     let (code, out, _) = memtide(&["lab", "read", place, "--passes", "1"]);
     assert_eq!(code, Some(0));
     assert!(out.starts_with("pass 1: 2 MiB in "), "{out}");
-    let file = directory.path().join("file0");
+    let file = directory.path().join("memtide-lab-0");
     let file = file.to_str().unwrap();
     for (part, expected) in [
         (

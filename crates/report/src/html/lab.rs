@@ -4,7 +4,9 @@ use super::document::{self, DocumentHead};
 use super::escape::{Html, Tag, tag};
 use super::{figure, page};
 use crate::model::Level;
-use crate::model::lab::{LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCell, ScoreReport};
+use crate::model::lab::{
+    LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCase, ScoreCell, ScoreReport,
+};
 use units::Bytes;
 
 /// Style that only these pages need, added to the report's.
@@ -150,9 +152,36 @@ pub fn lab_score(report: &ScoreReport) -> String {
             html.tagged(tag("h1"), &text);
             html.raw("<p class=\"help\">Each cell: found of expected; !n found and wrong; +n found and allowed.</p>");
             matrix(html, &report.matrix);
+            faults(html, report);
         });
         page::footer(html);
     })
+}
+
+/// Writes the cases that are not as expected, and those that could not be scored.
+fn faults(html: &mut Html, report: &ScoreReport) {
+    let faulty: Vec<&ScoreCase> = report
+        .cases
+        .iter()
+        .filter(|case| case.is_faulty())
+        .collect();
+    if !faulty.is_empty() || !report.unscored.is_empty() {
+        html.tagged(tag("h2"), "Not as expected");
+    }
+    html.within(tag("ul"), |html| {
+        for case in faulty {
+            let faults = case
+                .faults()
+                .map(|(what, ids)| format!("{what}{}", ids.join(", ")));
+            let faults = faults.collect::<Vec<_>>().join("; ");
+            let text = format!("{} {}: {faults}", case.scenario, case.variant);
+            html.tagged(tag("li"), &text);
+        }
+        for case in &report.unscored {
+            let text = format!("{}: not scored: {}", case.case, case.why);
+            html.tagged(tag("li"), &text);
+        }
+    });
 }
 
 fn matrix(html: &mut Html, cells: &[ScoreCell]) {

@@ -176,6 +176,10 @@ pub struct ScoreReport {
     pub recall: Option<f64>,
     /// Cases in which all was found, and nothing else.
     pub perfect: u64,
+    /// Cases in which a claim of the scenario did not hold. They count as all others do.
+    pub unproven: u64,
+    /// Cases that could not be scored.
+    pub unscored: Vec<UnscoredCase>,
     /// Every case.
     pub cases: Vec<ScoreCase>,
     /// Each rule against each scenario in which it was expected or found.
@@ -199,6 +203,32 @@ pub struct ScoreCase {
     pub wrong: Vec<String>,
     /// Claims of the scenario that did not hold: the situation was not as intended.
     pub unproven: Vec<String>,
+}
+
+impl ScoreCase {
+    /// Whether anything of it is not as expected.
+    pub fn is_faulty(&self) -> bool {
+        self.faults().next().is_some()
+    }
+
+    /// What is not as expected: what kind it is, and which.
+    pub fn faults(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        let all = [
+            ("missed: ", self.missed.as_slice()),
+            ("wrong: ", self.wrong.as_slice()),
+            ("does not hold: ", self.unproven.as_slice()),
+        ];
+        all.into_iter().filter(|(_, which)| !which.is_empty())
+    }
+}
+
+/// A case that could not be scored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UnscoredCase {
+    /// Its name.
+    pub case: String,
+    /// Why not.
+    pub why: String,
 }
 
 /// A rule in a scenario.

@@ -134,27 +134,36 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
         report.perfect, report.found, report.missed, report.wrong
     );
     page.hanging(&[], 0, Style::Plain, &perfect);
+    if report.unproven > 0 {
+        let unproven = format!(
+            "{} cases in which the scenario did not turn out as intended; they count, too",
+            report.unproven
+        );
+        page.hanging(&[], 0, Style::Plain, &unproven);
+    }
     matrix(&mut page, report);
-    let faulty = |case: &&ScoreCase| {
-        !(case.missed.is_empty() && case.wrong.is_empty() && case.unproven.is_empty())
-    };
-    let faults: Vec<&ScoreCase> = report.cases.iter().filter(faulty).collect();
-    if !faults.is_empty() {
+    let faulty: Vec<&ScoreCase> = report
+        .cases
+        .iter()
+        .filter(|case| case.is_faulty())
+        .collect();
+    if !faulty.is_empty() {
         page.heading("Not as expected");
     }
-    for case in faults {
+    for case in faulty {
         let head = format!("{} {}", case.scenario, case.variant);
         page.line(&[piece(Style::Strong, head)]);
-        for (what, ids) in [
-            ("missed: ", &case.missed),
-            ("wrong: ", &case.wrong),
-            ("does not hold: ", &case.unproven),
-        ] {
-            if !ids.is_empty() {
-                let text = format!("{what}{}", ids.join(", "));
-                page.hanging(&[], 4, Style::Critical, &text);
-            }
+        for (what, which) in case.faults() {
+            let text = format!("{what}{}", which.join(", "));
+            page.hanging(&[], 4, Style::Critical, &text);
         }
+    }
+    if !report.unscored.is_empty() {
+        page.heading("Not scored");
+    }
+    for case in &report.unscored {
+        let text = format!("{}: {}", case.case, case.why);
+        page.hanging(&[], 4, Style::Critical, &text);
     }
     page.finish()
 }

@@ -26,7 +26,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
     let options = RunOptions {
         kernel: args.kernel.clone(),
         ram: args.ram,
-        variant: args.variant.clone(),
+        arm: args.arm.clone(),
         settings: args.settings.iter().cloned().collect(),
         is_cgroup_v1: args.cgroup_v1,
         mglru: args.mglru,
@@ -34,6 +34,9 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         output: args.keep.then(|| directory.clone()),
         ..RunOptions::default()
     };
+    // A directory that cannot be made is better known before a scenario is played.
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let is_interrupted = interrupt::listen_to_any();
     let mut watcher = RunWatcher::new(output);
     let outcomes = lab::run(scenario, &options, &mut |step| {
@@ -45,6 +48,10 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     });
     watcher.finish();
+    if outcomes.is_err() {
+        // It stays if something is in it.
+        let _ = std::fs::remove_dir(&directory);
+    }
     let outcomes = outcomes?;
     let mut report = lab::answer(scenario, &outcomes);
     write(&mut report, &outcomes, &directory, args.keep, output)?;
@@ -68,8 +75,6 @@ fn write(
     is_kept: bool,
     output: &Output,
 ) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
     for (arm, outcome) in report.arms.iter_mut().zip(&outcomes.arms) {
         let of = PageSource {
             source: &outcome.source,

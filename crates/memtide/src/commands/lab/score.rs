@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use lab::{Case, CorpusOptions, CorpusStep, LabError, RunOptions};
+use lab::{Case, CorpusOptions, CorpusStep, LabError, RunOptions, WorkDirectory};
 
 use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
 use crate::commands::export::OutputTarget;
@@ -24,7 +24,7 @@ pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Ex
 }
 
 pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
-    let work = tempfile::Builder::new().prefix("memtide-lab-").tempdir()?;
+    let work = WorkDirectory::new()?;
     let mut cases = Vec::new();
     for directory in &args.directories {
         let below = Case::below(directory)
@@ -42,8 +42,11 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
         bail!("there is no labelled case: none was found, and none could be played");
     }
     let bar = output.progress("checking", cases.len() as u64);
-    let report = lab::score(&cases, &mut |done| bar.set_position(done as u64))?;
+    let report = lab::score(&cases, &mut |done| bar.set_position(done as u64));
     bar.finish_and_clear();
+    for case in &report.unscored {
+        output.warn(&format!("{} is not scored: {}", case.case, case.why));
+    }
     if report.cases.is_empty() {
         bail!("no case has both labels and a source that can be read");
     }
@@ -58,7 +61,11 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
     let reaches = |share: Option<f64>, min| share.is_none_or(|share| share >= min);
     let is_enough =
         reaches(report.precision, args.min_precision) && reaches(report.recall, args.min_recall);
-    Ok(if is_enough { Exit::Ok } else { Exit::Critical })
+    Ok(match (is_enough, report.unscored.is_empty()) {
+        (false, _) => Exit::Critical,
+        (true, false) => Exit::Unknown,
+        (true, true) => Exit::Ok,
+    })
 }
 
 /// Plays scenarios into a directory of cases; returns how many could not be played.
@@ -70,6 +77,8 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
         seeds: args.seeds,
         run: RunOptions {
             timeout: args.timeout,
+            is_cgroup_v1: args.cgroup_v1,
+            mglru: args.mglru,
             ..RunOptions::default()
         },
     };

@@ -150,10 +150,16 @@ fn every_label_is_a_rule() {
 #[test]
 fn a_case_says_where_it_comes_from() {
     for case in cases::all() {
-        let (made, origin) = (case.file.made.is_some(), case.file.origin.is_some());
-        assert!(
-            made != origin,
-            "{}: one of [made] and [origin] is needed",
+        let file = &case.file;
+        let origins = [
+            file.made.is_some(),
+            file.origin.is_some(),
+            file.lab.is_some(),
+        ];
+        let count = origins.iter().filter(|is_there| **is_there).count();
+        assert_eq!(
+            count, 1,
+            "{}: one of [made], [origin] and [lab] is needed",
             case.id
         );
         let known = [

@@ -7,10 +7,12 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use crate::cases::{self, Case, Labels};
+use lab::CaseLabels;
+
+use crate::cases::{self, Case};
 
 /// Labels go into the first line of a capture.
-fn capture(case: &Case, labels: &Labels, directory: &Path) {
+fn capture(case: &Case, labels: &CaseLabels, directory: &Path) {
     let mut text = String::new();
     GzDecoder::new(std::fs::File::open(&case.source).unwrap())
         .read_to_string(&mut text)
@@ -27,7 +29,7 @@ fn capture(case: &Case, labels: &Labels, directory: &Path) {
 }
 
 /// Labels stand before the figures of a paste; one without figures is left out.
-fn paste(case: &Case, labels: &Labels, directory: &Path) {
+fn paste(case: &Case, labels: &CaseLabels, directory: &Path) {
     let Ok(figures) = std::fs::read_to_string(case.folder.join("figures.txt")) else {
         return;
     };

@@ -1,0 +1,122 @@
+//! The directory of a run's files: the initramfs, disks, and what a guest writes.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+use crate::LabError;
+use crate::error::AtPath as _;
+
+/// How the name of a run's directory begins.
+const PREFIX: &str = "memtide-lab-";
+/// The file in it that its owner has locked.
+const LOCK: &str = "lock";
+
+/// A temporary directory that is removed with this value. If its owner is killed, the next run removes it.
+#[derive(Debug)]
+pub struct WorkDirectory {
+    directory: TempDir,
+    /// The kernel releases the lock when the process ends, however it ends.
+    _lock: File,
+}
+
+impl WorkDirectory {
+    /// Makes one below `TMPDIR`, after removing those of runs that were killed.
+    ///
+    /// # Errors
+    /// [`LabError::NoWorkDirectory`] where none can be made.
+    pub fn new() -> Result<Self, LabError> {
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(place: &Path) -> Result<Self, LabError> {
+        let failed = |error| LabError::NoWorkDirectory {
+            place: place.to_owned(),
+            error,
+        };
+        if place.to_str().is_none() {
+            // Options of QEMU are text.
+            return Err(failed(std::io::Error::other("its path is not UTF-8")));
+        }
+        remove_abandoned(place);
+        let directory = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(place)
+            .map_err(failed)?;
+        let lock = File::create(directory.path().join(LOCK)).map_err(failed)?;
+        flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        Ok(Self {
+            directory,
+            _lock: lock,
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes a directory of a virtual machine in it.
+    pub(crate) fn of_machine(&self) -> Result<TempDir, LabError> {
+        let made = tempfile::Builder::new()
+            .prefix("machine-")
+            .tempdir_in(self.path());
+        made.at(self.path())
+    }
+}
+
+/// Removes directories below a place whose owners have ended. What cannot be removed stays: it may be another user's.
+fn remove_abandoned(place: &Path) {
+    let Ok(entries) = std::fs::read_dir(place) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours && is_abandoned(&entry.path().join(LOCK)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether a lock file is there, and nobody holds the lock.
+fn is_abandoned(lock: &Path) -> bool {
+    File::open(lock).is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn directories(place: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(place).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_by_the_next() {
+        let place = tempfile::tempdir().unwrap();
+        let running = WorkDirectory::below(place.path()).unwrap();
+        let abandoned = place.path().join("memtide-lab-killed");
+        let of_a_user = place.path().join("memtide-lab-notes");
+        for directory in [&abandoned, &of_a_user] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        std::fs::write(abandoned.join(LOCK), "").unwrap();
+        let next = WorkDirectory::below(place.path()).unwrap();
+        assert!(!abandoned.exists());
+        assert!(of_a_user.exists() && running.path().exists());
+        drop((running, next));
+        assert_eq!(directories(place.path()), [of_a_user]);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_used_is_named() {
+        let error = WorkDirectory::below(Path::new("/nonexistent")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent"), "{error}");
+        assert!(error.help().unwrap().contains("TMPDIR"));
+    }
+}
