@@ -183,3 +183,69 @@ fn unit(unit: ChartUnit) -> LabUnit {
         ChartUnit::Millis => LabUnit::Millis,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::machine::Accelerator;
+    use crate::scenarios;
+    use units::Bytes;
+
+    /// An arm of `cgroup-oom` in which so many kills were counted, with a real capture of one.
+    fn outcomes(kills: f64) -> ArmOutcomes {
+        let scenario = scenarios::by_name("cgroup-oom").unwrap();
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");
+        let capture = corpus.join("oom-cgroup--5.10-768m-150m/capture.jsonl.gz");
+        let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ()).unwrap();
+        let measured = [("kills", kills), ("available_share", 0.8)];
+        let arm = &scenario.arms[0];
+        ArmOutcomes {
+            arms: vec![ArmOutcome {
+                arm: arm.name,
+                expected: scenario.expected(arm, &BTreeMap::new()),
+                settings: BTreeMap::new(),
+                measured: measured
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into(),
+                curves: BTreeMap::new(),
+                report: answers::check(&source),
+                source,
+                capture,
+                accelerator: Accelerator::Tcg,
+                kernel: "5.10".to_owned(),
+                ram: Bytes::from_mib(768),
+            }],
+            _work: None,
+        }
+    }
+
+    #[test]
+    fn it_holds_if_every_claim_does_and_check_found_what_it_should() {
+        let scenario = scenarios::by_name("cgroup-oom").unwrap();
+        let report = answer(scenario, &outcomes(1.0));
+        assert!(report.holds, "{report:#?}");
+        assert!(!answer(scenario, &outcomes(0.0)).holds);
+        let mut lost = outcomes(1.0);
+        lost.arms[0].measured.clear();
+        assert!(!answer(scenario, &lost).holds, "a number was lost");
+        let mut other = outcomes(1.0);
+        other.arms[0].expected.must_find = vec!["oom-global".to_owned()];
+        let report = answer(scenario, &other);
+        assert_eq!(
+            (report.holds, &report.arms[0].missed),
+            (false, &vec!["oom-global".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_figure_has_a_panel_for_each_arm_that_has_its_chart() {
+        let scenario = scenarios::by_name("cgroup-oom").unwrap();
+        let figures = answer(scenario, &outcomes(1.0)).figures;
+        assert!(!figures.is_empty());
+        let panels = figures.iter().map(|figure| figure.panels.len());
+        assert!(panels.into_iter().all(|panels| panels == 1));
+    }
+}

@@ -116,6 +116,9 @@ pub enum LabError {
         /// Why.
         why: String,
     },
+    /// A shell has no terminal to talk to.
+    #[error("the shell needs a terminal, and input is none")]
+    NoTerminal,
     /// The user ended it.
     #[error("it was interrupted")]
     Interrupted,
@@ -186,6 +189,7 @@ impl LabError {
             Self::TimedOut { .. } => {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }
+            Self::NoTerminal => Some("memtide lab run plays a scenario without one"),
             Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
             Self::SettingOfArm { .. } => {
                 Some("--arm plays an arm that leaves it open; memtide lab list names scenarios")

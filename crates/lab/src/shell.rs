@@ -1,6 +1,7 @@
 //! A virtual machine with a prompt: this program, and the host's own tools.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,8 +26,12 @@ const TOOLS: &[&str] = &[
 /// Runs a machine with a shell on this terminal, until the shell ends.
 ///
 /// # Errors
-/// [`LabError`] where it cannot be started.
+/// [`LabError::NoTerminal`] where input is no terminal, others where the machine cannot be started.
 pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
+    // What comes from a pipe is lost until the guest listens.
+    if !std::io::stdin().is_terminal() {
+        return Err(LabError::NoTerminal);
+    }
     machine.check()?;
     has_memory_for(machine.ram)?;
     let image = GuestImage::build(kernel, &[ModuleNeed::if_any("zram")], add_tools)?;

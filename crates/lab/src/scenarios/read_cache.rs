@@ -22,8 +22,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "read-cache",
     shows: "Files that fit in the page cache are read tens of times faster than under memory pressure.",
     article: "S0 exp. 3",
-    time: Span::from_secs(60),
-    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(512).slow(8)),
+    time: Span::from_secs(75),
+    machine: || Machine::with_mib(512).disk(VirtualDisk::ext4(512).slow(5)),
     settings: &[
         ScenarioSetting {
             name: "left_mib",
@@ -52,7 +52,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             may_find: &[],
         },
     ],
-    variants: &[&[("left_mib", 20.0)], &[("left_mib", 40.0)]],
+    variants: &[&[("left_mib", 40.0)], &[("left_mib", 50.0)]],
     play,
     claims,
     figures: &[
