@@ -1,6 +1,6 @@
 //! A labelled case: a source that memtide reads, and what it must and must not report of it (corpus/README.md).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use report::Report;
@@ -92,7 +92,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// All cases below a directory that have labels, in the order of their paths.
+    /// All cases below a directory, in the order of their paths.
     ///
     /// # Errors
     /// [`LabError::Case`] where a file of labels cannot be read.
@@ -100,8 +100,11 @@ impl Case {
         let mut cases: Vec<Self> = Self::in_directory(directory)?.into_iter().collect();
         let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)
             .at(directory)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_dir())
+            .filter_map(Result::ok)
+            // A link may lead back here; a name with a dot is of a case that is being written.
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
+            .map(|entry| entry.path())
             .collect();
         entries.sort();
         for entry in entries {
@@ -206,7 +209,12 @@ impl CaseLabels {
         let warnings = reported
             .iter()
             .filter(|finding| finding.is_warning && !is_in(finding, &self.must_find));
+        let mut counted = BTreeSet::new();
         for finding in warnings {
+            // In three cgroups it is the same rule.
+            if !counted.insert(finding.id) {
+                continue;
+            }
             let is_other = self
                 .may_find
                 .as_ref()

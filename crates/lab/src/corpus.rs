@@ -13,8 +13,8 @@ use crate::case::{Case, CaseFile, CaseRecipe};
 use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::outcome::ArmOutcomes;
-use crate::run::{RunOptions, RunProgress, run};
-use crate::scenario::{Scenario, ScenarioSettings};
+use crate::run::{self, RunOptions, RunProgress};
+use crate::scenario::{Arm, Scenario, ScenarioSettings};
 use crate::scenarios;
 
 /// Which cases are made.
@@ -33,7 +33,7 @@ pub struct CorpusOptions {
 }
 
 /// What happens to a case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum CorpusStep {
     /// It is played.
     Playing {
@@ -54,21 +54,21 @@ pub enum CorpusStep {
         /// Its name.
         name: String,
         /// Why not.
-        why: String,
+        error: LabError,
     },
 }
 
 /// A scenario with a variant of its settings on a kernel: its arms are played together.
-struct Recipe<'a> {
+struct PlannedRun<'a> {
     scenario: &'a Scenario,
     kernel: Option<&'a Path>,
-    version: String,
+    kernel_release: String,
     settings: ScenarioSettings,
     run: &'a RunOptions,
 }
 
-impl Recipe<'_> {
-    /// The case of an arm: `cgroup-oom--limit--limit_mib=64--6.1.0`, `cgroup-oom--limit--cgroup-v1--6.1.0`.
+impl PlannedRun<'_> {
+    /// The case of an arm: `cgroup-oom--limit--limit_mib=64--6.1.0-56-amd64`, `cgroup-oom--limit--cgroup-v1--6.1.0-56-amd64`.
     fn name(&self, arm: &str) -> String {
         let mut settings: String = self
             .settings
@@ -81,8 +81,10 @@ impl Recipe<'_> {
         if let Some(mglru) = self.run.mglru {
             settings.push_str(if mglru { "--mglru" } else { "--no-mglru" });
         }
-        let version = self.version.split(['-', '+']).next().unwrap_or_default();
-        format!("{}--{arm}{settings}--{version}", self.scenario.name)
+        format!(
+            "{}--{arm}{settings}--{}",
+            self.scenario.name, self.kernel_release
+        )
     }
 
     fn names(&self) -> Vec<String> {
@@ -90,20 +92,57 @@ impl Recipe<'_> {
         arms.map(|arm| self.name(arm.name)).collect()
     }
 
-    /// Whether all its cases are there; their labels are brought up to what the scenario expects today.
+    /// How a case of an arm is made.
+    fn recipe(&self, arm: &Arm) -> Result<CaseRecipe, LabError> {
+        let options = self.options();
+        let machine = (self.scenario.machine)();
+        Ok(CaseRecipe {
+            scenario: self.scenario.name.to_owned(),
+            arm: arm.name.to_owned(),
+            kernel: self.kernel_release.clone(),
+            ram_mib: options.ram.unwrap_or(machine.ram).get() >> 20,
+            is_cgroup_v1: options.is_cgroup_v1,
+            mglru: options.mglru.or(self.scenario.mglru),
+            unproven: Vec::new(),
+            settings: run::settings(self.scenario, arm, &options)?,
+        })
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions {
+            kernel: self.kernel.map(Path::to_owned),
+            settings: self.settings.clone(),
+            arm: None,
+            ..self.run.clone()
+        }
+    }
+
+    /// Whether all its cases are there, and made as they would be made now. Their labels are brought up to what the
+    /// scenario expects now.
     fn is_kept(&self, directory: &Path) -> Result<bool, LabError> {
         let mut kept = Vec::new();
         for arm in self.scenario.arms {
-            let Some(mut case) = Case::in_directory(&directory.join(self.name(arm.name)))? else {
+            let wanted = self.recipe(arm)?;
+            // One that cannot be read is made again.
+            let Ok(Some(mut case)) = Case::in_directory(&directory.join(self.name(arm.name)))
+            else {
                 return Ok(false);
             };
-            let Some(recipe) = &case.file.lab else {
-                return Ok(false);
-            };
-            if !case.has_samples() || recipe.kernel != self.version {
+            let is_same = case.file.lab.as_ref().is_some_and(|recipe| {
+                let unproven = recipe.unproven.clone();
+                *recipe
+                    == CaseRecipe {
+                        unproven,
+                        ..wanted.clone()
+                    }
+            });
+            if !is_same || !case.has_samples() {
                 return Ok(false);
             }
-            case.file.labels = Some(self.scenario.expected(arm, &recipe.settings));
+            // What a seed stands for may change with the program that draws it: such labels are of their time.
+            if self.scenario.expects.is_none() {
+                case.file.labels = Some(self.scenario.expected(arm, &wanted.settings));
+            }
             kept.push(case);
         }
         for case in kept {
@@ -123,11 +162,11 @@ pub fn corpus(
     step: &mut dyn FnMut(CorpusStep),
     progress: RunProgress<'_>,
 ) -> Result<(), LabError> {
-    let recipes = recipes(options)?;
-    let all = recipes.len();
-    for (number, recipe) in (1..).zip(&recipes) {
-        let name = recipe.names().join(", ");
-        if recipe.is_kept(directory)? {
+    let runs = plan(options)?;
+    let all = runs.len();
+    for (number, planned) in (1..).zip(&runs) {
+        let name = planned.names().join(", ");
+        if planned.is_kept(directory)? {
             step(CorpusStep::Kept { name });
             continue;
         }
@@ -137,27 +176,18 @@ pub fn corpus(
             all,
         };
         step(playing);
-        let play = RunOptions {
-            kernel: recipe.kernel.map(Path::to_owned),
-            settings: recipe.settings.clone(),
-            arm: None,
-            ..options.run.clone()
-        };
-        match run(recipe.scenario, &play, progress) {
-            Ok(outcomes) => keep(recipe, &outcomes, directory)?,
+        match run::run(planned.scenario, &planned.options(), progress) {
+            Ok(outcomes) => keep(planned, &outcomes, directory)?,
             Err(error @ (LabError::Interrupted | LabError::NoQemu | LabError::NoMke2fs)) => {
                 return Err(error);
             }
-            Err(error) => step(CorpusStep::Failed {
-                name,
-                why: error.to_string(),
-            }),
+            Err(error) => step(CorpusStep::Failed { name, error }),
         }
     }
     Ok(())
 }
 
-fn recipes(options: &CorpusOptions) -> Result<Vec<Recipe<'_>>, LabError> {
+fn plan(options: &CorpusOptions) -> Result<Vec<PlannedRun<'_>>, LabError> {
     let mut kernels = Vec::new();
     for kernel in &options.kernels {
         kernels.push((Some(kernel.as_path()), Kernel::find(Some(kernel))?.version));
@@ -172,23 +202,23 @@ fn recipes(options: &CorpusOptions) -> Result<Vec<Recipe<'_>>, LabError> {
     if chosen.is_empty() {
         chosen.extend(scenarios::ALL);
     }
-    let mut recipes = Vec::new();
+    let mut runs = Vec::new();
     for (kernel, version) in &kernels {
         for scenario in &chosen {
-            recipes.extend(
+            runs.extend(
                 variants(scenario, options)
                     .into_iter()
-                    .map(|settings| Recipe {
+                    .map(|settings| PlannedRun {
                         scenario,
                         kernel: *kernel,
-                        version: version.clone(),
+                        kernel_release: version.clone(),
                         settings,
                         run: &options.run,
                     }),
             );
         }
     }
-    Ok(recipes)
+    Ok(runs)
 }
 
 /// The settings of a scenario's variants: its own, then those that it names, or a seed each.
@@ -210,35 +240,41 @@ fn variants(scenario: &Scenario, options: &CorpusOptions) -> Vec<ScenarioSetting
         .collect()
 }
 
-/// Writes a case for each arm.
-fn keep(recipe: &Recipe<'_>, outcomes: &ArmOutcomes, directory: &Path) -> Result<(), LabError> {
-    let claims = (recipe.scenario.claims)(outcomes);
+/// Writes a case for each arm: a case is there as a whole, or not at all.
+fn keep(
+    planned: &PlannedRun<'_>,
+    outcomes: &ArmOutcomes,
+    directory: &Path,
+) -> Result<(), LabError> {
+    let claims = (planned.scenario.claims)(outcomes);
     let failed = claims.iter().filter(|claim| claim.holds == Some(false));
     let unproven: Vec<String> = failed
         .map(|claim| format!("{}: {}", claim.what, claim.ours))
         .collect();
-    for outcome in &outcomes.arms {
+    std::fs::create_dir_all(directory).at(directory)?;
+    for (arm, outcome) in planned.scenario.arms.iter().zip(&outcomes.arms) {
+        let unfinished = tempfile::Builder::new()
+            .prefix(".unfinished-")
+            .tempdir_in(directory);
+        let unfinished = unfinished.at(directory)?;
         let case = Case {
-            directory: directory.join(recipe.name(outcome.arm)),
+            directory: unfinished.path().to_owned(),
             file: CaseFile {
                 labels: Some(outcome.expected.clone()),
                 lab: Some(CaseRecipe {
-                    scenario: recipe.scenario.name.to_owned(),
-                    arm: outcome.arm.to_owned(),
-                    kernel: outcome.kernel.clone(),
-                    ram_mib: outcome.ram.get() >> 20,
-                    is_cgroup_v1: recipe.run.is_cgroup_v1,
-                    mglru: recipe.run.mglru.or(recipe.scenario.mglru),
                     unproven: unproven.clone(),
-                    settings: outcome.settings.clone(),
+                    ..planned.recipe(arm)?
                 }),
             },
         };
-        std::fs::create_dir_all(&case.directory).at(&case.directory)?;
         let packed = case.directory.join("capture.jsonl.gz");
         pack(&outcome.capture, &packed).at(&packed)?;
-        // Last: a case without labels is made again.
         case.write()?;
+        let place = directory.join(planned.name(arm.name));
+        if place.exists() {
+            std::fs::remove_dir_all(&place).at(&place)?;
+        }
+        std::fs::rename(unfinished.keep(), &place).at(&place)?;
     }
     Ok(())
 }
@@ -255,26 +291,30 @@ fn pack(capture: &Path, target: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn recipe(run: &RunOptions) -> Recipe<'_> {
-        Recipe {
+    fn planned(run: &RunOptions) -> PlannedRun<'_> {
+        PlannedRun {
             scenario: scenarios::by_name("cgroup-oom").unwrap(),
             kernel: None,
-            version: "6.1.0-56-cloud-amd64".to_owned(),
+            kernel_release: "6.1.0-56-cloud-amd64".to_owned(),
             settings: [("limit_mib".to_owned(), 64.0)].into(),
             run,
         }
     }
 
-    /// Writes the case of a recipe with these samples, made on this kernel.
-    fn write_case(recipe: &Recipe<'_>, directory: &Path, samples: &[u8], kernel: &str) {
+    /// Writes the case that is planned with these samples, and its recipe changed.
+    fn write_case(
+        planned: &PlannedRun<'_>,
+        directory: &Path,
+        samples: &[u8],
+        change: impl FnOnce(&mut CaseRecipe),
+    ) {
+        let mut recipe = planned.recipe(&planned.scenario.arms[0]).unwrap();
+        change(&mut recipe);
         let case = Case {
-            directory: directory.join(recipe.name("limit")),
+            directory: directory.join(planned.name("limit")),
             file: CaseFile {
                 labels: None,
-                lab: Some(CaseRecipe {
-                    kernel: kernel.to_owned(),
-                    ..CaseRecipe::default()
-                }),
+                lab: Some(recipe),
             },
         };
         std::fs::create_dir_all(&case.directory).unwrap();
@@ -283,30 +323,42 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_kept_if_it_has_samples_of_the_same_kernel() {
+    fn a_case_is_kept_if_it_has_samples_and_was_made_in_the_same_way() {
         let run = RunOptions::default();
-        let recipe = recipe(&run);
+        let planned = planned(&run);
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
-        assert!(!recipe.is_kept(directory).unwrap());
-        write_case(&recipe, directory, b"", &recipe.version);
-        assert!(!recipe.is_kept(directory).unwrap());
-        write_case(&recipe, directory, b"samples", "6.1.0-55-cloud-amd64");
-        assert!(!recipe.is_kept(directory).unwrap());
-        write_case(&recipe, directory, b"samples", &recipe.version);
-        assert!(recipe.is_kept(directory).unwrap());
+        assert!(!planned.is_kept(directory).unwrap());
+        write_case(&planned, directory, b"", |_| ());
+        assert!(!planned.is_kept(directory).unwrap());
+        let changes: [fn(&mut CaseRecipe); 4] = [
+            |recipe| recipe.kernel = "6.1.0-55-cloud-amd64".to_owned(),
+            |recipe| recipe.ram_mib = 1024,
+            |recipe| recipe.mglru = Some(true),
+            |recipe| recipe.settings = [("limit_mib".to_owned(), 65.0)].into(),
+        ];
+        for change in changes {
+            write_case(&planned, directory, b"samples", change);
+            assert!(!planned.is_kept(directory).unwrap());
+        }
+        write_case(&planned, directory, b"samples", |recipe| {
+            recipe.unproven = vec!["a claim".to_owned()];
+        });
+        assert!(planned.is_kept(directory).unwrap());
         // Its labels are those of today.
         let kept = Case::below(directory).unwrap();
         let labels = kept[0].file.labels.as_ref().unwrap();
         assert_eq!(labels.must_find, ["oom-cgroup"]);
+        std::fs::write(kept[0].directory.join("case.toml"), "[la").unwrap();
+        assert!(!planned.is_kept(directory).unwrap());
     }
 
     #[test]
     fn a_name_has_what_differs_from_the_usual() {
         let run = RunOptions::default();
         assert_eq!(
-            recipe(&run).name("limit"),
-            "cgroup-oom--limit--limit_mib=64--6.1.0"
+            planned(&run).name("limit"),
+            "cgroup-oom--limit--limit_mib=64--6.1.0-56-cloud-amd64"
         );
         let run = RunOptions {
             is_cgroup_v1: true,
@@ -314,8 +366,8 @@ mod tests {
             ..run
         };
         assert_eq!(
-            recipe(&run).name("limit"),
-            "cgroup-oom--limit--limit_mib=64--cgroup-v1--no-mglru--6.1.0"
+            planned(&run).name("limit"),
+            "cgroup-oom--limit--limit_mib=64--cgroup-v1--no-mglru--6.1.0-56-cloud-amd64"
         );
     }
 }

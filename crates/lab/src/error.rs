@@ -13,8 +13,10 @@ pub enum LabError {
     #[error("mke2fs is not installed, and this scenario needs a file system")]
     NoMke2fs,
     /// No kernel can be booted.
-    #[error("no kernel can be booted{}", tried.iter().map(|one| format!("\n  {one}")).collect::<String>())]
+    #[error("no kernel {}can be booted{}", wanted.as_ref().map(|wanted| format!("{wanted} ")).unwrap_or_default(), tried.iter().map(|one| format!("\n  {one}")).collect::<String>())]
     NoKernel {
+        /// The version that was asked for; `None`: any.
+        wanted: Option<String>,
         /// Each image, and why not.
         tried: Vec<String>,
     },
@@ -89,7 +91,7 @@ pub enum LabError {
         min: units::Bytes,
     },
     /// A guest did not start.
-    #[error("the virtual machine did not start within {} s ({accelerator}){}", after.as_secs(), if last_words.is_empty() { String::new() } else { format!(":\n{last_words}") })]
+    #[error("the virtual machine did not start within {} s ({accelerator}){}", after.as_secs(), after_colon(last_words))]
     Boot {
         /// KVM or TCG.
         accelerator: &'static str,
@@ -111,10 +113,12 @@ pub enum LabError {
         after: units::Span,
     },
     /// The guest could not go on.
-    #[error("in the virtual machine: {why}")]
+    #[error("in the virtual machine: {why}{}", after_colon(last_words))]
     Guest {
         /// Why.
         why: String,
+        /// The end of what the guest printed.
+        last_words: String,
     },
     /// A shell has no terminal to talk to.
     #[error("the shell needs a terminal, and input is none")]
@@ -159,6 +163,15 @@ pub enum LabError {
     },
 }
 
+/// What a guest printed, after a colon; nothing where it printed nothing.
+fn after_colon(last_words: &str) -> String {
+    if last_words.is_empty() {
+        String::new()
+    } else {
+        format!(":\n{last_words}")
+    }
+}
+
 /// Adds to an error which file or program it is about.
 pub(crate) trait AtPath<T> {
     /// The same result, with this path in its error.
@@ -185,7 +198,13 @@ impl LabError {
             Self::NoKernel { .. } => Some(
                 "scripts/kernel.sh fetches one of the distribution into ~/.cache/memtide/kernels; or name one: --kernel FILE",
             ),
-            Self::NoModule { .. } => Some("name another kernel: --kernel FILE"),
+            Self::NoModule { .. } | Self::Kernel { .. } => {
+                Some("name another kernel: --kernel FILE")
+            }
+            Self::Boot { .. } | Self::Ended { .. } => Some(
+                "a loaded host may be too slow: try again; or name another kernel: --kernel FILE",
+            ),
+            Self::Case { .. } => Some("memtide lab corpus makes labelled cases"),
             Self::TimedOut { .. } => {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }

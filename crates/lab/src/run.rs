@@ -147,12 +147,13 @@ impl<'a> Player<'a> {
         let mut vm = Vm::boot(&self.image, &initramfs, &self.machine, progress)?;
         let measurements = follow(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
-        let capture = self.keep(&vm, arm)?;
-        let measurements = measurements?;
+        let capture = self.keep(&vm, arm);
+        let (measurements, capture) = (measurements?, capture?);
         let source = answers::open(&capture, import::OpenOptions::default(), &mut |_| ())?;
         if let Some(problem) = source.problems.first() {
             return Err(LabError::Guest {
                 why: format!("its samples arrived damaged: {problem}"),
+                last_words: vm.last_words(),
             });
         }
         Ok(ArmOutcome {
@@ -196,7 +197,7 @@ impl<'a> Player<'a> {
 }
 
 /// The settings of an arm: the scenario's, then the arm's, then the user's.
-fn settings(
+pub(crate) fn settings(
     scenario: &Scenario,
     arm: &Arm,
     options: &RunOptions,
@@ -265,7 +266,10 @@ fn follow(
                 GuestMessage::Point { curve, x, y } => {
                     measurements.curves.entry(curve).or_default().push((x, y));
                 }
-                GuestMessage::Failed { why } => return Err(LabError::Guest { why }),
+                GuestMessage::Failed { why } => {
+                    let last_words = vm.last_words();
+                    return Err(LabError::Guest { why, last_words });
+                }
                 GuestMessage::Done => {
                     vm.wait_for_end();
                     return Ok(measurements);

@@ -173,7 +173,8 @@ fn own_libraries() -> Result<Vec<PathBuf>, LabError> {
     let libraries: BTreeSet<PathBuf> = maps
         .lines()
         .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
-        .filter(|path| path.contains(".so"))
+        .filter(|path| path.ends_with(".so") || path.contains(".so."))
+        .map(|path| path.trim_end_matches(" (deleted)"))
         .map(PathBuf::from)
         .collect();
     Ok(libraries.into_iter().collect())

@@ -78,7 +78,10 @@ impl Kernel {
                 Err(error) => tried.push(error.to_string()),
             }
         }
-        Err(LabError::NoKernel { tried })
+        Err(LabError::NoKernel {
+            wanted: wanted.map(|_| version.into_owned()),
+            tried,
+        })
     }
 
     /// These modules and all that they depend on, in the order in which they are loaded; modules that are built in are

@@ -317,7 +317,14 @@ impl Vm {
         file.take(MESSAGES_BYTES_MAX)
             .read_to_end(&mut new)
             .at(&path)?;
-        let (len, messages) = parse_messages(&new)?;
+        let damaged = |why| LabError::Guest {
+            why,
+            last_words: self.last_words(),
+        };
+        let (len, messages) = parse_messages(&new).map_err(damaged)?;
+        if len == 0 && new.len() as u64 == MESSAGES_BYTES_MAX {
+            return Err(damaged("a message does not end".to_owned()));
+        }
         self.read_to += len as u64;
         Ok(messages)
     }
@@ -355,7 +362,7 @@ impl Vm {
     pub(crate) fn last_words(&self) -> String {
         [LOG, CONSOLE]
             .iter()
-            .filter_map(|name| std::fs::read(self.directory.path().join(name)).ok())
+            .filter_map(|name| read_end(&self.directory.path().join(name)).ok())
             .flat_map(|text| {
                 let text = String::from_utf8_lossy(&text).into_owned();
                 let lines: Vec<String> = text.lines().rev().take(12).map(str::to_owned).collect();
@@ -368,7 +375,7 @@ impl Vm {
 
 /// Returns the messages of all complete lines, and how many bytes those have. A line that is still being written is
 /// read with the next.
-fn parse_messages(bytes: &[u8]) -> Result<(usize, Vec<GuestMessage>), LabError> {
+fn parse_messages(bytes: &[u8]) -> Result<(usize, Vec<GuestMessage>), String> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
     let len = end.map_or(0, |at| at + 1);
     let lines = bytes
@@ -377,11 +384,20 @@ fn parse_messages(bytes: &[u8]) -> Result<(usize, Vec<GuestMessage>), LabError> 
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
     let parsed = lines.map(|line| {
-        serde_json::from_slice(line).map_err(|error| LabError::Guest {
-            why: format!("a message cannot be read: {error}"),
-        })
+        serde_json::from_slice(line).map_err(|error| format!("a message cannot be read: {error}"))
     });
     Ok((len, parsed.collect::<Result<_, _>>()?))
+}
+
+/// Reads the end of a file, which a guest may fill without limit.
+fn read_end(path: &Path) -> std::io::Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 16 << 10;
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(BYTES_MAX)))?;
+    let mut end = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut end)?;
+    Ok(end)
 }
 
 impl Drop for Vm {
@@ -577,7 +593,7 @@ mod tests {
         let (len, messages) = parse_messages(cut.as_bytes()).unwrap();
         assert_eq!((len, messages.len()), (whole.len(), 1));
         assert_eq!(parse_messages(b"").unwrap().0, 0);
-        let error = parse_messages(b"{\n").unwrap_err().to_string();
+        let error = parse_messages(b"{\n").unwrap_err();
         assert!(error.contains("a message cannot be read"), "{error}");
     }
 

@@ -1,9 +1,10 @@
 //! The directory of a run's files: the initramfs, disks, and what a guest writes.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, open};
 use tempfile::TempDir;
 
 use crate::LabError;
@@ -12,7 +13,7 @@ use crate::error::AtPath as _;
 /// How the name of a run's directory begins.
 const PREFIX: &str = "memtide-lab-";
 /// The file in it that its owner has locked.
-const LOCK: &str = "lock";
+const LOCK: &str = "memtide-lab.lock";
 
 /// A temporary directory that is removed with this value. If its owner is killed, the next run removes it.
 #[derive(Debug)]
@@ -45,8 +46,11 @@ impl WorkDirectory {
             .prefix(PREFIX)
             .tempdir_in(place)
             .map_err(failed)?;
-        let lock = File::create(directory.path().join(LOCK)).map_err(failed)?;
+        // Under its name it is locked already: another run that looks for abandoned directories finds no moment between.
+        let unlocked = directory.path().join("unlocked");
+        let lock = File::create(&unlocked).map_err(failed)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        std::fs::rename(&unlocked, directory.path().join(LOCK)).map_err(failed)?;
         Ok(Self {
             directory,
             _lock: lock,
@@ -82,7 +86,21 @@ fn remove_abandoned(place: &Path) {
 
 /// Whether a lock file is there, and nobody holds the lock.
 fn is_abandoned(lock: &Path) -> bool {
-    File::open(lock).is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok())
+    // Anyone may put a pipe or a link there, where temporary files are shared.
+    let opened = open(
+        lock,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    let is_own_file = |file: &OwnedFd| {
+        fstat(file).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode).is_file()
+                && stat.st_uid == rustix::process::geteuid().as_raw()
+        })
+    };
+    opened.is_ok_and(|file| {
+        is_own_file(&file) && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
 }
 
 #[cfg(test)]

@@ -143,8 +143,8 @@ pub(crate) struct LabCorpusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabScoreArgs {
-    /// Directories of labelled cases; none: captures are made now
-    #[arg(value_name = "DIR")]
+    /// Directories of labelled cases; none: captures are made now, as for lab corpus
+    #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "cgroup_v1", "mglru", "timeout"])]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) corpus: CorpusArgs,

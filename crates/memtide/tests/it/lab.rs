@@ -157,6 +157,43 @@ fn ctrl_c_ends_the_machine_and_leaves_nothing() {
     assert_eq!(machines_in(directory.path()), 0);
 }
 
+/// The commands `memtide lab run …` of a text, each as its words.
+fn runs_in(text: &str) -> Vec<Vec<&str>> {
+    let commands = text.split("memtide lab run ").skip(1).map(|rest| {
+        let end = rest.find(['`', '\n', '#', ';']).unwrap_or(rest.len());
+        rest[..end].split_whitespace().collect()
+    });
+    commands
+        .filter(|words: &Vec<&str>| words[0] != "NAME")
+        .collect()
+}
+
+#[test]
+fn every_run_in_the_documentation_can_be_played() {
+    let mut pages: Vec<_> = std::fs::read_dir(root().join("docs/lab"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    pages.extend(["README.md", "docs/lab.md"].map(|page| root().join(page)));
+    let mut count = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for mut words in runs_in(&text) {
+            if let Some(at) = words.iter().position(|word| *word == "--kernel") {
+                words.drain(at..at + 2);
+            }
+            // The kernel is searched when all else was checked, and there is none of this name.
+            let wanted = ["lab", "run", "--kernel", "/nonexistent"];
+            let (code, _, error) = memtide(&[&wanted[..], &words].concat());
+            let case = format!("{}: {words:?}: {error}", page.display());
+            assert_eq!(code, Some(3), "{case}");
+            assert!(error.contains("/nonexistent"), "{case}");
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
 #[test]
 fn what_cannot_be_played_says_why() {
     for (arguments, expected) in [

@@ -174,7 +174,7 @@ fn faults(html: &mut Html, report: &ScoreReport) {
                 .faults()
                 .map(|(what, ids)| format!("{what}{}", ids.join(", ")));
             let faults = faults.collect::<Vec<_>>().join("; ");
-            let text = format!("{} {}: {faults}", case.scenario, case.variant);
+            let text = format!("{} {}: {faults}", case.scenario, case.case);
             html.tagged(tag("li"), &text);
         }
         for case in &report.unscored {

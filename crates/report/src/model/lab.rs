@@ -168,13 +168,13 @@ pub struct ScoreReport {
     pub found: u64,
     /// Expected findings that were not found.
     pub missed: u64,
-    /// Findings that nobody expected.
+    /// Rules that reported what nobody expected, each once a case.
     pub wrong: u64,
     /// Found, of all that was found and counts; null where nothing was found.
     pub precision: Option<f64>,
     /// Found, of all that was expected; null where nothing was expected.
     pub recall: Option<f64>,
-    /// Cases in which all was found, and nothing else.
+    /// Cases in which all was found, and nothing that was not allowed.
     pub perfect: u64,
     /// Cases in which a claim of the scenario did not hold. They count as all others do.
     pub unproven: u64,
@@ -192,8 +192,8 @@ pub struct ScoreCase {
     /// The scenario, or the family of a labelled case.
     pub scenario: String,
     /// What distinguishes it from others of the scenario: arm, settings, kernel.
-    pub variant: String,
-    /// Ids that must be found; `a|b` means either.
+    pub case: String,
+    /// Ids that must be found: of either, the one that was; `a|b` where neither was.
     pub expected: Vec<String>,
     /// Ids that were found.
     pub found: Vec<String>,
@@ -234,7 +234,7 @@ pub struct UnscoredCase {
 /// A rule in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ScoreCell {
-    /// The rule's id.
+    /// The rule's id; `a|b` where either would have done, and neither was found.
     pub rule: String,
     /// The scenario.
     pub scenario: String,

@@ -151,7 +151,7 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
         page.heading("Not as expected");
     }
     for case in faulty {
-        let head = format!("{} {}", case.scenario, case.variant);
+        let head = format!("{} {}", case.scenario, case.case);
         page.line(&[piece(Style::Strong, head)]);
         for (what, which) in case.faults() {
             let text = format!("{what}{}", which.join(", "));

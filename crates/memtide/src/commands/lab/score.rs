@@ -24,19 +24,20 @@ pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Ex
 }
 
 pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
-    let work = WorkDirectory::new()?;
     let mut cases = Vec::new();
+    // Captures that are made now go with this.
+    let mut played = None;
+    let mut failed = 0;
     for directory in &args.directories {
         let below = Case::below(directory)
             .with_context(|| format!("cannot read cases below {}", directory.display()))?;
         cases.extend(below);
     }
     if args.directories.is_empty() {
-        let failed = make(&args.corpus, work.path(), output)?;
-        if failed > 0 {
-            bail!("{failed} scenarios could not be played");
-        }
+        let work = WorkDirectory::new()?;
+        failed = make(&args.corpus, work.path(), output)?;
         cases = Case::below(work.path())?;
+        played = Some(work);
     }
     if cases.is_empty() {
         bail!("there is no labelled case: none was found, and none could be played");
@@ -61,7 +62,9 @@ pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit
     let reaches = |share: Option<f64>, min| share.is_none_or(|share| share >= min);
     let is_enough =
         reaches(report.precision, args.min_precision) && reaches(report.recall, args.min_recall);
-    Ok(match (is_enough, report.unscored.is_empty()) {
+    drop(played);
+    let is_whole = failed == 0 && report.unscored.is_empty();
+    Ok(match (is_enough, is_whole) {
         (false, _) => Exit::Critical,
         (true, false) => Exit::Unknown,
         (true, true) => Exit::Ok,
@@ -89,9 +92,12 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
             output.note(&format!("{number} of {all}: {name}"));
         }
         CorpusStep::Kept { name } => output.note(&format!("there already: {name}")),
-        CorpusStep::Failed { name, why } => {
+        CorpusStep::Failed { name, error } => {
             failed += 1;
-            output.warn(&format!("{name}: {why}"));
+            output.warn(&format!("{name}: {error}"));
+            if let Some(help) = error.help() {
+                output.note(&format!("help: {help}"));
+            }
         }
     };
     lab::corpus(&options, directory, &mut show, &mut |_| {
