@@ -530,9 +530,11 @@ impl Group {
         self.0.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
-    /// Has the kernel kill a process in it, which fills it with what a shell reads and is the only one there: its PID.
+    /// Has the kernel kill a process in it: a shell with a string that doubles until it fills the cgroup. The shell is alone
+    /// there, so the kernel has no other process to kill: its PID.
     pub(crate) fn have_one_killed(&self) -> u32 {
-        let script = "echo $$ > \"$0/cgroup.procs\" && x=$(head -c 64m /dev/zero | tr '\\0' x) && echo ${#x}";
+        let script =
+            "echo $$ > \"$0/cgroup.procs\" && x=0123456789abcdef && while :; do x=$x$x; done";
         let mut shell = Command::new("sh");
         let mut child = shell
             .args(["-c", script])
