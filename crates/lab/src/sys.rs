@@ -45,7 +45,7 @@ pub(crate) enum Forked {
     Parent(rustix::process::Pid),
 }
 
-/// Forks this process. A child that outlives its parent is killed.
+/// Forks this process. A child whose parent ends is killed.
 ///
 /// # Errors
 /// The operating system's, or that this process has several threads: of these a child has one only, and locks of the
@@ -54,12 +54,18 @@ pub(crate) fn fork() -> std::io::Result<Forked> {
     if std::fs::read_dir("/proc/self/task")?.count() > 1 {
         return Err(std::io::Error::other("a process with threads cannot fork"));
     }
+    let parent = Some(rustix::process::getpid());
     // SAFETY: this process has one thread, as was just seen, so the child is a whole copy of it.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            Ok(Forked::Child)
+            // The signal is not sent for a parent that ended before.
+            if rustix::process::getppid() == parent {
+                Ok(Forked::Child)
+            } else {
+                Err(std::io::Error::other("the parent has ended"))
+            }
         }
         pid => rustix::process::Pid::from_raw(pid)
             .map(Forked::Parent)
@@ -72,10 +78,8 @@ pub(crate) fn fork() -> std::io::Result<Forked> {
 pub(crate) struct MappedPages {
     start: *mut u8,
     len: usize,
+    is_writable: bool,
 }
-
-// SAFETY: it owns its pages; nothing about them belongs to a thread.
-unsafe impl Send for MappedPages {}
 
 impl MappedPages {
     /// Zeroed memory of this process: anonymous for the kernel, which promises it without counting what is free; with
@@ -103,6 +107,7 @@ impl MappedPages {
         Ok(Self {
             start: start.cast(),
             len,
+            is_writable: true,
         })
     }
 
@@ -125,6 +130,7 @@ impl MappedPages {
         Ok(Self {
             start: start.cast(),
             len,
+            is_writable: false,
         })
     }
 
@@ -146,8 +152,9 @@ impl MappedPages {
             .checked_add(bytes.len())
             .is_some_and(|end| end <= self.len);
         assert!(is_inside, "outside the mapping");
+        assert!(self.is_writable, "the mapping is for reading");
         for (byte, place) in bytes.iter().zip(at..) {
-            // SAFETY: within the mapping, which nothing else borrows.
+            // SAFETY: within the mapping, which is writable and which nothing else borrows.
             unsafe { self.start.add(place).write_volatile(*byte) }
         }
     }
