@@ -4,8 +4,8 @@ use chart::{Chart, ChartKind, ChartUnit, Colour};
 use diagnose::Evidence;
 use report::model::Level;
 use report::model::lab::{
-    LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding, LabPanel,
-    LabReport, LabUnit,
+    ClaimState, LAB_SCHEMA, LabArm, LabClaim, LabCurve, LabFigure, LabFigureKind, LabFinding,
+    LabPanel, LabReport, LabUnit,
 };
 
 use crate::outcome::{ArmOutcome, ArmOutcomes, Claim};
@@ -16,8 +16,11 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
     let claims = (scenario.claims)(outcomes);
     // With all arms played, what is not measured was lost.
     let is_whole = outcomes.arms.len() == scenario.arms.len();
-    let is_good =
-        |claim: &Claim| claim.holds != Some(false) && !(is_whole && claim.value.is_none());
+    let is_good = |claim: &Claim| match claim.state {
+        ClaimState::Holds | ClaimState::NoBounds => true,
+        ClaimState::Fails => false,
+        ClaimState::NotMeasured => !is_whole,
+    };
     let hold = claims.iter().all(is_good);
     let claims: Vec<LabClaim> = claims
         .into_iter()
@@ -25,7 +28,7 @@ pub fn answer(scenario: &Scenario, outcomes: &ArmOutcomes) -> LabReport {
             what: claim.what,
             article: claim.article,
             ours: claim.ours,
-            holds: claim.holds,
+            state: claim.state,
         })
         .collect();
     let arms: Vec<LabArm> = outcomes.arms.iter().map(arm).collect();

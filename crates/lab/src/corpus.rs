@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use report::model::lab::ClaimState;
 
 use crate::LabError;
 use crate::case::{Case, CaseFile, CaseRecipe};
@@ -247,7 +248,9 @@ fn keep(
     directory: &Path,
 ) -> Result<(), LabError> {
     let claims = (planned.scenario.claims)(outcomes);
-    let failed = claims.iter().filter(|claim| claim.holds == Some(false));
+    let failed = claims
+        .iter()
+        .filter(|claim| claim.state == ClaimState::Fails);
     let unproven: Vec<String> = failed
         .map(|claim| format!("{}: {}", claim.what, claim.ours))
         .collect();

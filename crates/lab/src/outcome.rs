@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use report::Report;
+use report::model::lab::ClaimState;
 use timeline::Source;
 use units::Bytes;
 
@@ -84,8 +85,8 @@ pub struct Claim {
     pub article: String,
     /// Ours.
     pub ours: String,
-    /// Whether it holds; `None` where an arm that it needs was not played.
-    pub holds: Option<bool>,
+    /// Whether it holds.
+    pub state: ClaimState,
     /// The number itself.
     pub value: Option<f64>,
 }
@@ -97,7 +98,10 @@ impl Claim {
             what: what.to_owned(),
             article: String::new(),
             ours: value.map_or_else(|| "–".to_owned(), print),
-            holds: None,
+            state: match value {
+                Some(_) => ClaimState::NoBounds,
+                None => ClaimState::NotMeasured,
+            },
             value,
         }
     }
@@ -120,7 +124,13 @@ impl Claim {
 
     /// It must be between these.
     pub(crate) fn between(mut self, min: f64, max: f64) -> Self {
-        self.holds = self.value.map(|value| (min..=max).contains(&value));
+        if let Some(value) = self.value {
+            self.state = if (min..=max).contains(&value) {
+                ClaimState::Holds
+            } else {
+                ClaimState::Fails
+            };
+        }
         self
     }
 }
@@ -160,12 +170,18 @@ mod tests {
     #[test]
     fn a_claim_without_a_number_neither_holds_nor_fails() {
         let claim = Claim::of("x", None, times).at_least(10.0);
-        assert_eq!((claim.ours.as_str(), claim.holds), ("–", None));
-        let claim = Claim::of("x", Some(28.4), times).at_least(10.0);
-        assert_eq!((claim.ours.as_str(), claim.holds), ("28 ×", Some(true)));
         assert_eq!(
-            Claim::of("x", Some(0.2), percent).at_most(0.1).holds,
-            Some(false)
+            (claim.ours.as_str(), claim.state),
+            ("–", ClaimState::NotMeasured)
+        );
+        let claim = Claim::of("x", Some(28.4), times).at_least(10.0);
+        assert_eq!(
+            (claim.ours.as_str(), claim.state),
+            ("28 ×", ClaimState::Holds)
+        );
+        assert_eq!(
+            Claim::of("x", Some(0.2), percent).at_most(0.1).state,
+            ClaimState::Fails
         );
     }
 }

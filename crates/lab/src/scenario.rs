@@ -87,7 +87,7 @@ pub struct ScenarioSetting {
     pub about: &'static str,
 }
 
-/// A variant of a scenario.
+/// One side of the comparison that a scenario makes.
 #[derive(Debug)]
 pub struct Arm {
     /// Its name: `swappiness-1`.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use report::model::lab::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport, UnscoredCase};
 
-use crate::case::{Case, CaseVerdict};
+use crate::case::{Case, CaseLabels, CaseVerdict};
 
 /// Checks each case and compares it with its labels; `done` is given how many are.
-/// A case that cannot be read, or has no labels, is listed and does not count.
+/// A case that cannot be read is listed and does not count; one without labels is made for something else.
 pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
     let mut report = ScoreReport {
         schema: SCORE_SCHEMA,
@@ -18,13 +18,18 @@ pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
         recall: None,
         perfect: 0,
         unproven: 0,
+        unlabelled: 0,
         unscored: Vec::new(),
         cases: Vec::new(),
         matrix: Vec::new(),
     };
     let mut matrix = BTreeMap::new();
     for (number, case) in (1..).zip(cases) {
-        match judge(case) {
+        let Some(labels) = &case.file.labels else {
+            report.unlabelled += 1;
+            continue;
+        };
+        match judge(case, labels) {
             Ok(verdict) => {
                 let scored = scored(case, &verdict);
                 count(&mut matrix, &scored.scenario, &verdict);
@@ -49,8 +54,7 @@ pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
 }
 
 /// Checks a case and compares it with its labels; the error says why it cannot be.
-fn judge(case: &Case) -> Result<CaseVerdict, String> {
-    let labels = case.file.labels.as_ref().ok_or("it has no labels")?;
+fn judge(case: &Case, labels: &CaseLabels) -> Result<CaseVerdict, String> {
     let source = case.source().ok_or("it has no source")?;
     let opened = answers::open(&source, import::OpenOptions::default(), &mut |_| ());
     let source = opened.map_err(|error| error.to_string())?;
@@ -120,7 +124,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::case::{CaseFile, CaseLabels};
+    use crate::case::CaseFile;
 
     /// A labelled case beside a real capture.
     fn case(directory: &Path, capture: &str, labels: CaseLabels) -> Case {
@@ -166,7 +170,15 @@ mod tests {
             ),
         ];
         std::fs::write(cases[2].directory.join("capture.jsonl.gz"), "no gzip").unwrap();
-        let score = score(&cases, &mut |_| ());
+        let unlabelled = Case {
+            file: CaseFile {
+                labels: None,
+                lab: None,
+            },
+            ..cases[0].clone()
+        };
+        let score = score(&[&cases[..], &[unlabelled]].concat(), &mut |_| ());
+        assert_eq!((score.unlabelled, score.unscored.len()), (1, 1));
         assert_eq!((score.found, score.missed, score.wrong), (1, 2, 1));
         assert_eq!(
             (score.precision, score.recall),

@@ -4,6 +4,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod headroom;
+pub(crate) mod lab;
 pub(crate) mod occurrences;
 pub(crate) mod source;
 pub(crate) mod verdict;

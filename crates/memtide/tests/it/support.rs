@@ -62,7 +62,15 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 5] = ["report", "headroom", "compare", "events", "recorder"];
+    const PUBLISHED: [&str; 7] = [
+        "report",
+        "headroom",
+        "compare",
+        "events",
+        "recorder",
+        "lab",
+        "lab-score",
+    ];
     let named = answer["schema"].as_str()?;
     let name = named.strip_prefix("memtide-")?.strip_suffix("/1")?;
     let is_failed = name == "report" && answer.get("verdict").is_none();

@@ -5,8 +5,9 @@ use super::escape::{Html, Tag, tag};
 use super::{figure, page};
 use crate::model::Level;
 use crate::model::lab::{
-    LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCase, ScoreCell, ScoreReport,
+    ClaimState, LabArm, LabClaim, LabFigure, LabPanel, LabReport, ScoreCase, ScoreCell, ScoreReport,
 };
+use crate::phrases;
 use units::Bytes;
 
 /// Style that only these pages need, added to the report's.
@@ -66,11 +67,12 @@ fn claims(html: &mut Html, claims: &[LabClaim]) {
         html.raw("<thead><tr><th></th><th>article</th><th>here</th><th>holds</th></tr></thead>");
         html.within(tag("tbody"), |html| {
             for claim in claims {
-                let (class, holds) = match claim.holds {
-                    Some(true) => ("is-ok", "yes"),
-                    Some(false) => ("is-critical", "no"),
-                    None => ("is-unknown", "–"),
+                let class = match claim.state {
+                    ClaimState::Holds => "is-ok",
+                    ClaimState::Fails => "is-critical",
+                    ClaimState::NotMeasured | ClaimState::NoBounds => "is-unknown",
                 };
+                let holds = phrases::lab::holds(claim.state);
                 html.within(tag("tr"), |html| {
                     html.tagged(tag("th"), &claim.what);
                     html.tagged(tag("td"), &claim.article);
@@ -138,18 +140,10 @@ pub fn lab_score(report: &ScoreReport) -> String {
         let meta = [format!("{} cases", report.cases.len())];
         host_line(html, "score", &meta);
         html.within(Tag::of("main", "lab"), |html| {
-            let share = |share: Option<f64>| {
-                share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
-            };
-            let text = format!(
-                "precision {}, recall {}: {} findings as expected, {} missed, {} wrong",
-                share(report.precision),
-                share(report.recall),
-                report.found,
-                report.missed,
-                report.wrong
-            );
-            html.tagged(tag("h1"), &text);
+            html.tagged(tag("h1"), &phrases::lab::score_headline(report));
+            for counts in phrases::lab::score_counts(report) {
+                html.tagged(tag("p"), &counts);
+            }
             html.raw("<p class=\"help\">Each cell: found of expected; !n found and wrong; +n found and allowed.</p>");
             matrix(html, &report.matrix);
             faults(html, report);
@@ -216,21 +210,10 @@ fn cell(html: &mut Html, cell: Option<&ScoreCell>) {
         html.raw("<td></td>");
         return;
     };
-    let mut parts = Vec::new();
-    let expected = cell.found + cell.missed;
-    if expected > 0 {
-        parts.push(format!("{}/{expected}", cell.found));
-    }
-    if cell.wrong > 0 {
-        parts.push(format!("!{}", cell.wrong));
-    }
-    if cell.allowed > 0 {
-        parts.push(format!("+{}", cell.allowed));
-    }
     let class = match (cell.missed + cell.wrong, cell.found) {
         (0, 0) => "is-unknown",
         (0, _) => "is-ok",
         _ => "is-critical",
     };
-    html.tagged(Tag::of("td", class), &parts.join(" "));
+    html.tagged(Tag::of("td", class), &phrases::lab::score_cell(cell));
 }

@@ -48,8 +48,22 @@ pub struct LabClaim {
     pub article: String,
     /// Ours.
     pub ours: String,
-    /// Whether it holds; null where an arm that it needs was not played, or nothing is claimed.
-    pub holds: Option<bool>,
+    /// Whether it holds.
+    pub state: ClaimState,
+}
+
+/// Whether a claim holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimState {
+    /// The figure is within the bounds.
+    Holds,
+    /// It is not.
+    Fails,
+    /// An arm that it needs was not played, or lost the figure.
+    NotMeasured,
+    /// The figure has no bounds: it is there to be seen.
+    NoBounds,
 }
 
 /// What came of an arm.
@@ -178,6 +192,8 @@ pub struct ScoreReport {
     pub perfect: u64,
     /// Cases in which a claim of the scenario did not hold. They count as all others do.
     pub unproven: u64,
+    /// Cases without labels: they are made for something else than findings.
+    pub unlabelled: u64,
     /// Cases that could not be scored.
     pub unscored: Vec<UnscoredCase>,
     /// Every case.

@@ -5,7 +5,10 @@ use units::Bytes;
 use super::Screen;
 use super::page::{Style, TextPage, piece};
 use super::wrap::width;
-use crate::model::lab::{LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport};
+use crate::model::lab::{
+    ClaimState, LabArm, LabClaim, LabReport, ScoreCase, ScoreCell, ScoreReport,
+};
+use crate::phrases;
 
 /// Cells of what is compared, of the article's figure and of that which was measured.
 const CLAIM_CELLS: usize = 46;
@@ -44,8 +47,9 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
         arm(&mut page, one);
     }
     page.gap();
-    let is_open = |claim: &LabClaim| claim.holds.is_none() && claim.ours == "–";
+    let is_open = |claim: &LabClaim| claim.state == ClaimState::NotMeasured;
     let (style, text) = match (report.holds, report.claims.iter().any(is_open)) {
+        (true, false) if report.claims.is_empty() => (Style::Fine, "check found what it should."),
         (true, false) => (
             Style::Fine,
             "Every claim holds, and check found what it should.",
@@ -77,11 +81,12 @@ fn left(text: &str, cells: usize) -> String {
 }
 
 fn claim(page: &mut TextPage, claim: &LabClaim) {
-    let (style, holds) = match claim.holds {
-        Some(true) => (Style::Fine, "yes"),
-        Some(false) => (Style::Critical, "NO"),
-        None => (Style::Faint, "–"),
+    let style = match claim.state {
+        ClaimState::Holds => Style::Fine,
+        ClaimState::Fails => Style::Critical,
+        ClaimState::NotMeasured | ClaimState::NoBounds => Style::Faint,
     };
+    let holds = phrases::lab::holds(claim.state);
     let what = if width(&claim.what) >= CLAIM_CELLS {
         page.line(&[piece(Style::Plain, claim.what.clone())]);
         " ".repeat(CLAIM_CELLS)
@@ -120,26 +125,9 @@ fn arm(page: &mut TextPage, arm: &LabArm) {
 
 pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
-    let share =
-        |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"));
-    let head = format!(
-        "precision {}, recall {} over {} cases",
-        share(report.precision),
-        share(report.recall),
-        report.cases.len()
-    );
-    page.hanging(&[], 0, Style::Strong, &head);
-    let perfect = format!(
-        "{} cases with all that was expected and nothing else; {} findings as expected, {} missed, {} wrong",
-        report.perfect, report.found, report.missed, report.wrong
-    );
-    page.hanging(&[], 0, Style::Plain, &perfect);
-    if report.unproven > 0 {
-        let unproven = format!(
-            "{} cases in which the scenario did not turn out as intended; they count, too",
-            report.unproven
-        );
-        page.hanging(&[], 0, Style::Plain, &unproven);
+    page.hanging(&[], 0, Style::Strong, &phrases::lab::score_headline(report));
+    for counts in phrases::lab::score_counts(report) {
+        page.hanging(&[], 0, Style::Plain, &counts);
     }
     matrix(&mut page, report);
     let faulty: Vec<&ScoreCase> = report
@@ -191,16 +179,5 @@ fn matrix(page: &mut TextPage, report: &ScoreReport) {
 
 /// `cgroup-oom 3/3 +1`.
 fn in_scenario(cell: &ScoreCell) -> String {
-    let expected = cell.found + cell.missed;
-    let mut text = cell.scenario.clone();
-    if expected > 0 {
-        text.push_str(&format!(" {}/{expected}", cell.found));
-    }
-    if cell.wrong > 0 {
-        text.push_str(&format!(" !{}", cell.wrong));
-    }
-    if cell.allowed > 0 {
-        text.push_str(&format!(" +{}", cell.allowed));
-    }
-    text
+    format!("{} {}", cell.scenario, phrases::lab::score_cell(cell))
 }

@@ -1,6 +1,7 @@
 //! What docs/ holds is what the code says: `BLESS=1 cargo test -p memtide-report` writes it, otherwise stale files fail.
 
 use report::model::headroom::HeadroomReport;
+use report::model::lab::{LabReport, ScoreReport};
 use report::model::status::StatusReport;
 use report::model::{CompareReport, EventsReport, RuleEntry, SignalEntry, schema_of};
 
@@ -35,6 +36,8 @@ fn the_published_schemas_are_fresh() {
         ("compare", schema_of::<CompareReport>()),
         ("events", schema_of::<EventsReport>()),
         ("recorder", schema_of::<StatusReport>()),
+        ("lab", schema_of::<LabReport>()),
+        ("lab-score", schema_of::<ScoreReport>()),
     ] {
         fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));
     }

@@ -1,0 +1,62 @@
+//! Words of the lab's answers.
+
+use crate::model::lab::{ClaimState, ScoreCell, ScoreReport};
+use crate::phrases::ABSENT;
+
+/// Whether a claim holds, in a cell of a table.
+pub(crate) fn holds(state: ClaimState) -> &'static str {
+    match state {
+        ClaimState::Holds => "yes",
+        ClaimState::Fails => "NO",
+        ClaimState::NotMeasured | ClaimState::NoBounds => ABSENT,
+    }
+}
+
+/// `precision 0.987, recall 0.953 over 164 cases`.
+pub(crate) fn score_headline(report: &ScoreReport) -> String {
+    let share =
+        |share: Option<f64>| share.map_or_else(|| ABSENT.to_owned(), |share| format!("{share:.3}"));
+    format!(
+        "precision {}, recall {} over {} cases",
+        share(report.precision),
+        share(report.recall),
+        report.cases.len()
+    )
+}
+
+/// What the shares are made of, a sentence each.
+pub(crate) fn score_counts(report: &ScoreReport) -> Vec<String> {
+    let mut all = vec![format!(
+        "{} cases with all that was expected and nothing that was not allowed; {} findings as expected, {} missed, {} wrong",
+        report.perfect, report.found, report.missed, report.wrong
+    )];
+    if report.unproven > 0 {
+        all.push(format!(
+            "{} cases in which the scenario did not turn out as intended; they count, too",
+            report.unproven
+        ));
+    }
+    if report.unlabelled > 0 {
+        all.push(format!(
+            "{} cases have no labels and are not scored",
+            report.unlabelled
+        ));
+    }
+    all
+}
+
+/// `3/3 !1 +2`: found of expected, wrong, allowed.
+pub(crate) fn score_cell(cell: &ScoreCell) -> String {
+    let expected = cell.found + cell.missed;
+    let mut parts = Vec::new();
+    if expected > 0 {
+        parts.push(format!("{}/{expected}", cell.found));
+    }
+    if cell.wrong > 0 {
+        parts.push(format!("!{}", cell.wrong));
+    }
+    if cell.allowed > 0 {
+        parts.push(format!("+{}", cell.allowed));
+    }
+    parts.join(" ")
+}
