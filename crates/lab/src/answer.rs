@@ -193,7 +193,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::host::machine::Accelerator;
+    use crate::host::accelerator::Accelerator;
     use crate::scenarios;
     use units::Bytes;
 

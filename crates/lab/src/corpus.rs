@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use report::model::lab::ClaimState;
+use units::Bytes;
 
 use crate::LabError;
 use crate::case::{Case, CaseFile, CaseRecipe};
 use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
 use crate::outcome::ArmOutcomes;
-use crate::run::{self, RunOptions, RunProgress};
+use crate::run::{self, RunOptions};
 use crate::scenario::{Arm, Scenario, ScenarioSettings};
 use crate::scenarios;
 
@@ -29,6 +33,8 @@ pub struct CorpusOptions {
     pub variants: usize,
     /// Seeds of scenarios that have one, from 1.
     pub seeds: u32,
+    /// Machines that run at the same time; 0 counts as 1.
+    pub jobs: usize,
     /// How each is played; its kernel, settings and output are those of the case.
     pub run: RunOptions,
 }
@@ -96,17 +102,20 @@ impl PlannedRun<'_> {
     /// How a case of an arm is made.
     fn recipe(&self, arm: &Arm) -> Result<CaseRecipe, LabError> {
         let options = self.options();
-        let machine = (self.scenario.machine)();
         Ok(CaseRecipe {
             scenario: self.scenario.name.to_owned(),
             arm: arm.name.to_owned(),
             kernel: self.kernel_release.clone(),
-            ram_mib: options.ram.unwrap_or(machine.ram).get() >> 20,
+            ram_mib: self.ram().get() >> 20,
             is_cgroup_v1: options.is_cgroup_v1,
             mglru: options.mglru.or(self.scenario.mglru),
             unproven: Vec::new(),
             settings: run::settings(self.scenario, arm, &options)?,
         })
+    }
+
+    fn ram(&self) -> Bytes {
+        self.run.ram.unwrap_or((self.scenario.machine)().ram)
     }
 
     fn options(&self) -> RunOptions {
@@ -160,32 +169,90 @@ impl PlannedRun<'_> {
 pub fn corpus(
     options: &CorpusOptions,
     directory: &Path,
-    step: &mut dyn FnMut(CorpusStep),
-    progress: RunProgress<'_>,
+    step: &mut (dyn FnMut(CorpusStep) + Send),
+    is_interrupted: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LabError> {
-    let runs = plan(options)?;
-    let all = runs.len();
-    for (number, planned) in (1..).zip(&runs) {
-        let name = planned.names().join(", ");
-        if planned.is_kept(directory)? {
-            step(CorpusStep::Kept { name });
-            continue;
-        }
-        let playing = CorpusStep::Playing {
-            name: name.clone(),
-            number,
-            all,
-        };
-        step(playing);
-        match run::run(planned.scenario, &planned.options(), progress) {
-            Ok(outcomes) => keep(planned, &outcomes, directory)?,
-            Err(error @ (LabError::Interrupted | LabError::NoQemu | LabError::NoMke2fs)) => {
-                return Err(error);
+    let maker = CorpusMaker {
+        runs: plan(options)?,
+        next: AtomicUsize::new(0),
+        directory,
+        step: Mutex::new(step),
+        is_interrupted,
+    };
+    let jobs = options.jobs.clamp(1, maker.runs.len().max(1));
+    let largest = maker.runs.iter().map(PlannedRun::ram).max();
+    run::has_memory_for(largest.unwrap_or_default(), jobs)?;
+    // Each machine ends with its thread.
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(|| maker.work())).collect();
+        workers.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    ended
+        .into_iter()
+        .try_for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+/// What the threads share that make cases.
+struct CorpusMaker<'a> {
+    runs: Vec<PlannedRun<'a>>,
+    /// Which run is played next.
+    next: AtomicUsize,
+    directory: &'a Path,
+    step: Mutex<&'a mut (dyn FnMut(CorpusStep) + Send)>,
+    is_interrupted: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl CorpusMaker<'_> {
+    /// Makes cases until there are no more; after an error no thread begins another.
+    fn work(&self) -> Result<(), LabError> {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(planned) = self.runs.get(index) else {
+                return Ok(());
+            };
+            let made = self.make(index + 1, planned);
+            if made.is_err() {
+                self.next.store(self.runs.len(), Ordering::Relaxed);
+                return made;
             }
-            Err(error) => step(CorpusStep::Failed { name, error }),
         }
     }
-    Ok(())
+
+    fn make(&self, number: usize, planned: &PlannedRun<'_>) -> Result<(), LabError> {
+        let name = planned.names().join(", ");
+        if planned.is_kept(self.directory)? {
+            self.step(CorpusStep::Kept { name });
+            return Ok(());
+        }
+        self.step(CorpusStep::Playing {
+            name: name.clone(),
+            number,
+            all: self.runs.len(),
+        });
+        let played = run::run(planned.scenario, &planned.options(), &mut |_| {
+            if (self.is_interrupted)() {
+                Err(LabError::Interrupted)
+            } else {
+                Ok(())
+            }
+        });
+        match played {
+            Ok(outcomes) => keep(planned, &outcomes, self.directory),
+            Err(error @ (LabError::Interrupted | LabError::NoQemu | LabError::NoMke2fs)) => {
+                Err(error)
+            }
+            Err(error) => {
+                self.step(CorpusStep::Failed { name, error });
+                Ok(())
+            }
+        }
+    }
+
+    fn step(&self, step: CorpusStep) {
+        if let Ok(mut listener) = self.step.lock() {
+            listener(step);
+        }
+    }
 }
 
 fn plan(options: &CorpusOptions) -> Result<Vec<PlannedRun<'_>>, LabError> {

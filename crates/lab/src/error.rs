@@ -126,13 +126,29 @@ pub enum LabError {
     /// The user ended it.
     #[error("it was interrupted")]
     Interrupted,
-    /// There is too little memory for the machine.
-    #[error("the virtual machine needs {needed}, and {available} is available")]
+    /// There is too little memory for the machines.
+    #[error("virtual machines need {needed}, and {available} is available")]
     NoMemory {
-        /// What it takes.
+        /// What they take.
         needed: units::Bytes,
         /// What there is.
         available: units::Bytes,
+    },
+    /// A part would take more than there is.
+    #[error(
+        "{size} is more than the {available} that this host has available: it would swap, or programs would be killed"
+    )]
+    BeyondAvailable {
+        /// What it would take.
+        size: units::Bytes,
+        /// What there is.
+        available: units::Bytes,
+    },
+    /// No cgroup with a limit can be made.
+    #[error("no cgroup can be made: {why}")]
+    NoCgroup {
+        /// Why.
+        why: String,
     },
     /// A case's labels cannot be read.
     #[error("{}: {why}", path.display())]
@@ -209,7 +225,15 @@ impl LabError {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }
             Self::NoTerminal => Some("memtide lab run plays a scenario without one"),
-            Self::NoMemory { .. } => Some("--ram makes the machine smaller"),
+            Self::NoMemory { .. } => {
+                Some("--ram makes the machine smaller; fewer --jobs run fewer at once")
+            }
+            Self::BeyondAvailable { .. } => Some(
+                "--limit SIZE keeps it within a cgroup; --beyond-available takes it all the same; memtide lab shell is a machine for it",
+            ),
+            Self::NoCgroup { .. } => Some(
+                "as root, or with a limit of systemd: systemd-run --user --scope -p MemoryMax=512M memtide lab …",
+            ),
             Self::SettingOfArm { .. } => {
                 Some("--arm plays an arm that leaves it open; memtide lab list names scenarios")
             }

@@ -20,10 +20,14 @@ mod corpus;
 mod error;
 pub mod guest;
 mod host {
+    pub(crate) mod accelerator;
+    pub(crate) mod cache;
     pub(crate) mod image;
     pub(crate) mod initramfs;
     pub(crate) mod kernel;
     pub(crate) mod machine;
+    pub(crate) mod qemu;
+    pub(crate) mod vm;
     pub(crate) mod work;
 }
 mod message;
@@ -41,9 +45,10 @@ pub use answer::answer;
 pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, ReportedFinding};
 pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
+pub use host::accelerator::Accelerator;
 pub use host::kernel::Kernel;
 pub use host::kernel::ModuleNeed;
-pub use host::machine::{Accelerator, Machine, VirtualDisk};
+pub use host::machine::{Machine, VirtualDisk};
 pub use host::work::WorkDirectory;
 pub use message::{GuestMessage, Vitals};
 pub use outcome::{ArmOutcome, ArmOutcomes, Claim};

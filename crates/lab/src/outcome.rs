@@ -9,7 +9,7 @@ use timeline::Source;
 use units::Bytes;
 
 use crate::case::{CaseLabels, CaseVerdict};
-use crate::host::machine::Accelerator;
+use crate::host::accelerator::Accelerator;
 use crate::host::work::WorkDirectory;
 use crate::scenario::ScenarioSettings;
 

@@ -6,6 +6,7 @@ mod archive;
 mod fork;
 mod fragment;
 mod hog;
+mod limited;
 mod lookup;
 mod map;
 mod noise;
@@ -17,6 +18,7 @@ pub use archive::ArchivePart;
 pub use fork::ForkPart;
 pub use fragment::FragmentPart;
 pub use hog::{Content, Hog};
+pub use limited::{LimitedEnd, LimitedPart, LimitedSide};
 pub use lookup::LookupPart;
 pub use map::MapPart;
 pub(crate) use noise::Noise;
@@ -28,8 +30,22 @@ use std::time::{Duration, Instant};
 
 use units::{Bytes, Span};
 
+use crate::LabError;
+use crate::reading::available_bytes;
+
 /// Bytes of a page, the smallest that any kernel here has.
 const PAGE: usize = 4096;
+
+/// Checks that this host has so much available.
+///
+/// # Errors
+/// [`LabError::BeyondAvailable`].
+pub fn check_available(size: Bytes) -> Result<(), LabError> {
+    match available_bytes() {
+        Some(available) if available < size => Err(LabError::BeyondAvailable { size, available }),
+        _ => Ok(()),
+    }
+}
 
 /// The length of a mapping or a buffer.
 fn len(size: Bytes) -> std::io::Result<usize> {

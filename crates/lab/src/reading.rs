@@ -2,8 +2,8 @@
 
 use probe::{Cgroups, HostProbe, Root};
 use timeline::Sample;
-use timeline::signals::{Entity, Kind, Signal};
-use units::Quantity;
+use timeline::signals::{Entity, Kind, MEM_AVAILABLE, Signal};
+use units::{Bytes, Quantity};
 
 /// A reader of this machine's kernel files.
 #[derive(Debug)]
@@ -55,6 +55,12 @@ impl KernelReader {
         self.host.sample(&mut self.sample);
         &self.sample
     }
+}
+
+/// What this host has available; `None` where its kernel does not say.
+pub(crate) fn available_bytes() -> Option<Bytes> {
+    let available = KernelReader::open().host(MEM_AVAILABLE);
+    available.ok().map(Bytes::from_f64)
 }
 
 /// A signal of the host in a sample, in its unit.

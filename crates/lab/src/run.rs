@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use timeline::signals::MEM_AVAILABLE;
-use units::{Bytes, Quantity as _, Span};
+use units::{Bytes, Span};
 
 use crate::LabError;
 use crate::error::AtPath as _;
 use crate::host::image::GuestImage;
-use crate::host::machine::{Machine, Vm};
+use crate::host::machine::Machine;
+use crate::host::vm::Vm;
 use crate::message::{GuestMessage, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
-use crate::reading::KernelReader;
+use crate::reading::available_bytes;
 use crate::scenario::{Arm, Scenario, ScenarioSettings};
 
 /// What QEMU takes beside the guest's RAM.
@@ -127,7 +127,7 @@ impl<'a> Player<'a> {
         let mut machine = (scenario.machine)();
         machine.ram = options.ram.unwrap_or(machine.ram);
         machine.check()?;
-        has_memory_for(machine.ram)?;
+        has_memory_for(machine.ram, 1)?;
         Ok(Self {
             scenario,
             options,
@@ -293,13 +293,11 @@ fn follow(
 }
 
 /// A machine that makes this host swap would prove nothing and harm it.
-pub(crate) fn has_memory_for(ram: Bytes) -> Result<(), LabError> {
-    let needed = ram + QEMU_OVERHEAD;
-    match KernelReader::open()
-        .host(MEM_AVAILABLE)
-        .map(Bytes::from_f64)
-    {
-        Ok(available) if available < needed => Err(LabError::NoMemory { needed, available }),
+pub(crate) fn has_memory_for(ram: Bytes, machines: usize) -> Result<(), LabError> {
+    let each = ram + QEMU_OVERHEAD;
+    let needed = Bytes::new(each.get().saturating_mul(machines as u64));
+    match available_bytes() {
+        Some(available) if available < needed => Err(LabError::NoMemory { needed, available }),
         _ => Ok(()),
     }
 }

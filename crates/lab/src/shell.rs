@@ -10,7 +10,8 @@ use crate::error::AtPath as _;
 use crate::host::image::GuestImage;
 use crate::host::initramfs::Archive;
 use crate::host::kernel::ModuleNeed;
-use crate::host::machine::{Machine, Vm};
+use crate::host::machine::Machine;
+use crate::host::vm::Vm;
 use crate::message::Job;
 use crate::run::has_memory_for;
 
@@ -33,7 +34,7 @@ pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
         return Err(LabError::NoTerminal);
     }
     machine.check()?;
-    has_memory_for(machine.ram)?;
+    has_memory_for(machine.ram, 1)?;
     let image = GuestImage::build(kernel, &[ModuleNeed::if_any("zram")], add_tools)?;
     let initramfs = image.with_job(Job::default())?;
     Vm::run_on_terminal(&image, &initramfs, machine)

@@ -30,9 +30,9 @@ pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
 pub(crate) use lab::{
-    ArchiveArgs, CorpusArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, LabArgs, LabCommand,
-    LabCorpusArgs, LabRunArgs, LabScoreArgs, LabShellArgs, LookupArgs, MapArgs, PartOfLabArgs,
-    ReadArgs, ShareArgs, WriteArgs, WriteContent,
+    ArchiveArgs, CorpusArgs, ForkArgs, FragmentArgs, HogArgs, HogContent, HoldingPartArgs, LabArgs,
+    LabCommand, LabCorpusArgs, LabRunArgs, LabScoreArgs, LabShellArgs, LookupArgs, MapArgs,
+    PartOfLabArgs, ReadArgs, ShareArgs, WriteArgs, WriteContent,
 };
 pub(crate) use part::{AroundArgs, PartArgs};
 pub(crate) use record::{RecordArgs, TasksBy};

@@ -36,6 +36,7 @@ mod tasks;
 pub mod text;
 
 pub use cgroup::files::CgroupFiles;
+pub use cgroup::hierarchy::memory_cgroup_mount;
 pub use cgroup::walk::Cgroups;
 pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};

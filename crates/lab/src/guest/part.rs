@@ -19,7 +19,7 @@ impl Part {
         let child = Command::new("/proc/self/exe")
             .arg("lab")
             .args(part)
-            .arg("--numbers")
+            .arg("--in-scenario")
             .stdin(Stdio::null())
             .stdout(output)
             .spawn()

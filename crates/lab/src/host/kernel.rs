@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::LabError;
+use crate::host::cache::cache_directory;
 
 /// Where the header of a bzImage holds the offset of the version's text, less 0x200 (Documentation/arch/x86/boot.rst,
 /// `kernel_version`).
@@ -233,10 +234,7 @@ fn is_of(version: &str, wanted: &str) -> bool {
 
 /// Images that may be booted, the best first: `scripts/kernel.sh` puts those that it fetches into the user's cache.
 fn images() -> Vec<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-    let fetched = cache.map_or_else(PathBuf::new, |cache| cache.join("memtide/kernels"));
+    let fetched = cache_directory().map_or_else(PathBuf::new, |cache| cache.join("kernels"));
     let mut images = images_of_package(&fetched.join("default"));
     images.push(PathBuf::from(format!("/boot/vmlinuz-{}", running())));
     for package in entries(&fetched) {

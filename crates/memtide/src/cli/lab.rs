@@ -15,7 +15,7 @@ Examples:
   memtide lab list
   memtide lab run write-plateau
   memtide lab run swapdemo --arm swappiness-1 --out swapdemo
-  memtide lab hog 1G --for 30s
+  memtide lab hog 1G --limit 512M --for 30s
 
 It needs qemu-system-x86 and a kernel image that it may read; no root, and nothing of the host is changed.")]
 pub(crate) struct LabArgs {
@@ -118,6 +118,9 @@ pub(crate) struct CorpusArgs {
     /// Variants of each scenario: its own settings, then up to two others
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) variants: usize,
+    /// Machines that run at the same time; each takes a CPU
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) jobs: u16,
     /// Seeds of the scenario neighbours
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) seeds: u32,
@@ -144,7 +147,7 @@ pub(crate) struct LabCorpusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LabScoreArgs {
     /// Directories of labelled cases; none: captures are made now, as for lab corpus
-    #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "cgroup_v1", "mglru", "timeout"])]
+    #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "jobs", "cgroup_v1", "mglru", "timeout"])]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) corpus: CorpusArgs,
@@ -167,9 +170,22 @@ pub(crate) struct PartOfLabArgs {
     /// Join this cgroup first: its directory
     #[arg(long, value_name = "DIR")]
     pub(crate) join: Option<PathBuf>,
-    /// Print numbers only
+    /// Stay below this in a cgroup made for it, without swap; needs root
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "join")]
+    pub(crate) limit: Option<Bytes>,
+    /// Part of a scenario: print numbers only, and take what there is not
     #[arg(long, hide = true)]
-    pub(crate) numbers: bool,
+    pub(crate) in_scenario: bool,
+}
+
+/// What parts that hold memory take.
+#[derive(Debug, Args)]
+pub(crate) struct HoldingPartArgs {
+    /// Take it even where the host has less available: it may swap, and the kernel may kill programs
+    #[arg(long)]
+    pub(crate) beyond_available: bool,
+    #[command(flatten)]
+    pub(crate) part: PartOfLabArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -201,7 +217,7 @@ pub(crate) struct HogArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) of_each_huge_page: Option<Bytes>,
     #[command(flatten)]
-    pub(crate) part: PartOfLabArgs,
+    pub(crate) holding: HoldingPartArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -275,7 +291,7 @@ pub(crate) struct MapArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Option<Span>,
     #[command(flatten)]
-    pub(crate) part: PartOfLabArgs,
+    pub(crate) holding: HoldingPartArgs,
 }
 
 #[derive(Debug, Args)]
@@ -290,7 +306,7 @@ pub(crate) struct ShareArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Option<Span>,
     #[command(flatten)]
-    pub(crate) part: PartOfLabArgs,
+    pub(crate) holding: HoldingPartArgs,
 }
 
 #[derive(Debug, Args)]
@@ -308,7 +324,7 @@ pub(crate) struct ForkArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Span,
     #[command(flatten)]
-    pub(crate) part: PartOfLabArgs,
+    pub(crate) holding: HoldingPartArgs,
 }
 
 #[derive(Debug, Args)]
@@ -323,7 +339,7 @@ pub(crate) struct FragmentArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     pub(crate) time: Option<Span>,
     #[command(flatten)]
-    pub(crate) part: PartOfLabArgs,
+    pub(crate) holding: HoldingPartArgs,
 }
 
 #[derive(Debug, Args)]

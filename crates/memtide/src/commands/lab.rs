@@ -2,6 +2,7 @@
 
 mod list;
 mod parts;
+mod place;
 mod progress;
 mod run;
 mod score;
@@ -12,6 +13,9 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &LabArgs, output: &Output) -> anyhow::Result<Exit> {
+    if let Some(exit) = place::enter(&args.command)? {
+        return Ok(exit);
+    }
     match &args.command {
         LabCommand::List => list::list(output),
         LabCommand::Run(args) => run::run(args, output),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+use crate::record::{is_root, lacks, skip};
 use crate::support::{has, root};
 
 fn memtide(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -76,20 +77,18 @@ fn a_kill_in_a_cgroup_is_made_found_and_scored() {
     let capture = page.join("limit.jsonl");
     let (code, out, _) = memtide(&["check", capture.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{out}");
-    // A labelled case of a machine that does nothing, and its score.
-    let (code, _, progress) = memtide_in(
-        directory.path(),
-        &["lab", "corpus", "--scenario", "idle", "--out", cases],
-    );
+    // Labelled cases of two machines at the same time, and their score.
+    let made = ["lab", "corpus", "--scenario", "idle", "--out", cases];
+    let two = [&made[..], &["--variants", "2", "--jobs", "2"]].concat();
+    let (code, _, progress) = memtide_in(directory.path(), &two);
     assert_eq!(code, Some(0), "{progress}");
     let (code, out, _) = memtide(&["lab", "score", cases, "--json"]);
     assert_eq!(code, Some(0), "{out}");
     let score: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(score["perfect"], 1, "{out}");
+    assert_eq!(score["perfect"], 2, "{out}");
     assert_eq!(score["cases"][0]["scenario"], "idle", "{out}");
     // It is there already, and is not played again.
-    let again = ["lab", "corpus", "--scenario", "idle", "--out", cases];
-    let (_, _, progress) = memtide_in(directory.path(), &again);
+    let (_, _, progress) = memtide_in(directory.path(), &made);
     assert!(progress.contains("there already"), "{progress}");
     assert_eq!(machines_in(directory.path()), 0);
 }
@@ -215,7 +214,7 @@ fn what_cannot_be_played_says_why() {
         ),
         (
             &["lab", "run", "idle", "--ram", "64T"],
-            "the virtual machine needs 64 TiB",
+            "virtual machines need 64 TiB",
         ),
         (
             &["lab", "run", "idle", "--set", "hogs=3"],
@@ -333,6 +332,62 @@ fn parts_work_alone() {
         assert_eq!(code, Some(0), "{part:?}: {error}");
         assert!(out.contains(expected), "{part:?}: {out}");
     }
+}
+
+#[test]
+fn a_part_takes_no_more_than_the_host_has_unless_it_is_asked_to() {
+    for part in [
+        &["hog", "64T"][..],
+        &["fragment", "64T"],
+        &[
+            "fork", "64T", "--write", "1M", "--save", "1s", "--for", "1s",
+        ],
+    ] {
+        let (code, _, error) = memtide(&[&["lab"], part].concat());
+        assert_eq!(code, Some(3), "{error}");
+        for expected in ["that this host has available", "help: --limit SIZE"] {
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+/// Cgroups that parts with a limit have made.
+fn cgroups_of_parts() -> usize {
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
+    let entries = mounts
+        .iter()
+        .flat_map(std::fs::read_dir)
+        .flatten()
+        .flatten();
+    entries
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("memtide-lab-")
+        })
+        .count()
+}
+
+#[test]
+fn a_limit_ends_the_part_alone_and_leaves_no_cgroup() {
+    if !is_root() {
+        return skip("making a cgroup needs root: run the tests as root");
+    }
+    let hog = |size| ["lab", "hog", size, "--for", "100ms", "--limit", "24M"];
+    let (code, out, error) = memtide(&hog("4M"));
+    if error.contains("no cgroup can be made") {
+        return lacks(&error);
+    }
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(out, "has 4 MiB\n");
+    let (code, out, error) = memtide(&hog("64M"));
+    assert_eq!(code, Some(3), "{out}{error}");
+    assert!(
+        error.contains("the kernel killed it at its limit of 24 MiB"),
+        "{error}"
+    );
+    assert_eq!(cgroups_of_parts(), 0);
 }
 
 #[test]

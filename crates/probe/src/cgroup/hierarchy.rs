@@ -1,5 +1,7 @@
 //! Locates the cgroup hierarchy that manages memory: its version, its mount, and our own cgroup.
 
+use std::path::PathBuf;
+
 use timeline::facts::CgroupMode;
 
 use crate::cgroup::service;
@@ -15,6 +17,12 @@ pub(crate) struct Hierarchy {
     pub(crate) point: String,
     /// The cgroup that is mounted there: `/`, or a container's own.
     inside: Vec<u8>,
+}
+
+/// Finds the cgroup hierarchy that manages memory: its version and where it is mounted; `None` where none is.
+pub fn memory_cgroup_mount(root: &Root) -> Option<(CgroupMode, PathBuf)> {
+    let found = Hierarchy::find(root)?;
+    Some((found.mode, root.path(&found.point)))
 }
 
 impl Hierarchy {

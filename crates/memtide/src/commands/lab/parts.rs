@@ -1,7 +1,6 @@
 //! `memtide lab hog`, `write`, `read`, `map` and the others: parts of workloads.
 
 use std::fmt::Display;
-use std::path::Path;
 
 use anyhow::Context;
 use lab::parts::{
@@ -18,7 +17,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(super) fn hog(args: &HogArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.holding.part, output);
     let hog = Hog {
         size: args.size,
         touch: args.touch,
@@ -41,7 +40,7 @@ fn content(content: HogContent) -> Content {
 }
 
 pub(super) fn write(args: &WriteArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.part, output);
     let write = WritePart {
         directory: args.directory.clone(),
         size: args.size,
@@ -63,7 +62,7 @@ pub(super) fn write(args: &WriteArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn read(args: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.part, output);
     let read = ReadPart {
         source: args.source.clone(),
         passes: args.passes,
@@ -86,7 +85,7 @@ pub(super) fn read(args: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn map(args: &MapArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.holding.part, output);
     let map = MapPart {
         file: args.file.clone(),
         file_size: args.size,
@@ -108,7 +107,7 @@ pub(super) fn map(args: &MapArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn share(args: &ShareArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.holding.part, output);
     let share = SharePart {
         size: args.size,
         processes: args.processes,
@@ -122,7 +121,7 @@ pub(super) fn share(args: &ShareArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn fork(args: &ForkArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.holding.part, output);
     let fork = ForkPart {
         size: args.size,
         write: BytesPerSecond::from_f64(args.write.as_f64()),
@@ -138,7 +137,7 @@ pub(super) fn fork(args: &ForkArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.holding.part, output);
     let fragment = FragmentPart {
         size: args.size,
         keep_one_of: args.keep_one_of,
@@ -151,7 +150,7 @@ pub(super) fn fragment(args: &FragmentArgs, output: &Output) -> anyhow::Result<E
 }
 
 pub(super) fn lookup(args: &LookupArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.part, output);
     let lookup = LookupPart {
         directory: args.directory.clone(),
         names: args.names,
@@ -165,7 +164,7 @@ pub(super) fn lookup(args: &LookupArgs, output: &Output) -> anyhow::Result<Exit>
 }
 
 pub(super) fn archive(args: &ArchiveArgs, output: &Output) -> anyhow::Result<Exit> {
-    let printer = Printer::of(&args.part, output)?;
+    let printer = Printer::of(&args.part, output);
     let archive = ArchivePart {
         source: args.source.clone(),
         output: args.output.clone(),
@@ -190,15 +189,11 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Prepares a part: it joins its cgroup before it takes memory.
-    fn of(part: &PartOfLabArgs, output: &'a Output) -> anyhow::Result<Self> {
-        if let Some(directory) = &part.join {
-            join(directory)?;
-        }
-        Ok(Self {
+    fn of(part: &PartOfLabArgs, output: &'a Output) -> Self {
+        Self {
             output,
-            is_numbers: part.numbers,
-        })
+            is_numbers: part.in_scenario,
+        }
     }
 
     /// A reader that is gone does not end a part.
@@ -210,10 +205,4 @@ impl<'a> Printer<'a> {
         };
         let _ = self.output.print(&line);
     }
-}
-
-fn join(directory: &Path) -> anyhow::Result<()> {
-    let file = directory.join("cgroup.procs");
-    std::fs::write(file, std::process::id().to_string())
-        .with_context(|| format!("cannot join {}", directory.display()))
 }

@@ -78,6 +78,7 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
         kernels: args.kernels.clone(),
         variants: args.variants,
         seeds: args.seeds,
+        jobs: args.jobs.into(),
         run: RunOptions {
             timeout: args.timeout,
             is_cgroup_v1: args.cgroup_v1,
@@ -100,12 +101,6 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
             }
         }
     };
-    lab::corpus(&options, directory, &mut show, &mut |_| {
-        if is_interrupted() {
-            Err(LabError::Interrupted)
-        } else {
-            Ok(())
-        }
-    })?;
+    lab::corpus(&options, directory, &mut show, &is_interrupted)?;
     Ok(failed)
 }

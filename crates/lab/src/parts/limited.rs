@@ -1,0 +1,140 @@
+//! A cgroup with a limit, around one part: what it takes beyond that ends the part, and nothing else of the host.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use probe::Root;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use timeline::facts::CgroupMode;
+use units::Bytes;
+
+use crate::LabError;
+use crate::error::AtPath as _;
+use crate::sys::{Forked, fork};
+
+/// From one question whether the part has ended to the next.
+const EVERY: Duration = Duration::from_millis(20);
+/// How long a cgroup may be busy once its processes were killed: their memory is freed by then.
+const REMOVAL_MAX: Duration = Duration::from_secs(5);
+
+/// Which process this is once a part has its cgroup.
+#[derive(Debug)]
+pub enum LimitedSide {
+    /// The one within the limit, which plays the part.
+    Inside,
+    /// The one that waits for it.
+    Outside(LimitedPart),
+}
+
+/// How a part within a limit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitedEnd {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// The kernel killed it.
+    Killed,
+    /// The user ended it.
+    Interrupted,
+}
+
+/// A part that runs in a cgroup of its own.
+#[derive(Debug)]
+pub struct LimitedPart {
+    child: Pid,
+    cgroup: LimitedCgroup,
+}
+
+impl LimitedPart {
+    /// Forks: the child joins a new cgroup that may take so much RAM and no swap.
+    ///
+    /// # Errors
+    /// [`LabError::NoCgroup`] where no cgroup can be made, [`LabError::File`] for what the kernel refuses besides.
+    pub fn fork(limit: Bytes) -> Result<LimitedSide, LabError> {
+        let cgroup = LimitedCgroup::make(limit)?;
+        match fork().at(&cgroup.directory)? {
+            Forked::Child => {
+                let joined = cgroup.write("cgroup.procs", &std::process::id().to_string());
+                // The parent removes it.
+                std::mem::forget(cgroup);
+                joined.map(|()| LimitedSide::Inside)
+            }
+            Forked::Parent(child) => Ok(LimitedSide::Outside(Self { child, cgroup })),
+        }
+    }
+
+    /// Waits for the part's end, and removes its cgroup; a part that is interrupted is killed.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn wait(self, is_interrupted: impl Fn() -> bool) -> Result<LimitedEnd, LabError> {
+        let ended = loop {
+            match waitpid(Some(self.child), WaitOptions::NOHANG) {
+                Ok(Some((_, status))) => break Ok(end(status)),
+                Ok(None) if is_interrupted() => {
+                    let _ = kill_process(self.child, Signal::KILL);
+                    let _ = waitpid(Some(self.child), WaitOptions::empty());
+                    break Ok(LimitedEnd::Interrupted);
+                }
+                Ok(None) => std::thread::sleep(EVERY),
+                Err(error) => break Err(error.into()),
+            }
+        };
+        ended.at(&self.cgroup.directory)
+    }
+}
+
+fn end(status: WaitStatus) -> LimitedEnd {
+    let is_kill = status.terminating_signal() == Some(Signal::KILL.as_raw());
+    match status.exit_status() {
+        Some(code) => LimitedEnd::Exited(code),
+        None if is_kill => LimitedEnd::Killed,
+        None => LimitedEnd::Interrupted,
+    }
+}
+
+/// A cgroup that is removed with this value.
+#[derive(Debug)]
+struct LimitedCgroup {
+    directory: PathBuf,
+}
+
+impl LimitedCgroup {
+    fn make(limit: Bytes) -> Result<Self, LabError> {
+        let no_cgroup = |why| LabError::NoCgroup { why };
+        let (mode, mount) = probe::memory_cgroup_mount(&Root::default()).ok_or_else(|| {
+            no_cgroup("the memory controller of cgroups is not mounted".to_owned())
+        })?;
+        let directory = mount.join(format!("memtide-lab-{}", std::process::id()));
+        if mode == CgroupMode::V2 {
+            // Refused where it is enabled already or may not be: the limit's file shows which.
+            let _ = std::fs::write(mount.join("cgroup.subtree_control"), "+memory");
+        }
+        std::fs::create_dir(&directory)
+            .map_err(|error| no_cgroup(format!("{}: {error}", directory.display())))?;
+        let cgroup = Self { directory };
+        let limit = limit.get().to_string();
+        let (ram, swap) = match mode {
+            CgroupMode::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+            CgroupMode::V2 => ("memory.max", "memory.swap.max"),
+        };
+        cgroup.write(ram, &limit)?;
+        // Kernels that do not count swap lack it. That of v1 is a limit of both together.
+        let swap_limit = if mode == CgroupMode::V1 { &limit } else { "0" };
+        let _ = cgroup.write(swap, swap_limit);
+        Ok(cgroup)
+    }
+
+    fn write(&self, file: &str, value: &str) -> Result<(), LabError> {
+        let file = self.directory.join(file);
+        std::fs::write(&file, value).at(&file)
+    }
+}
+
+impl Drop for LimitedCgroup {
+    fn drop(&mut self) {
+        let begun = std::time::Instant::now();
+        while std::fs::remove_dir(&self.directory).is_err() && begun.elapsed() < REMOVAL_MAX {
+            std::thread::sleep(EVERY);
+        }
+    }
+}
