@@ -228,13 +228,13 @@ mod tests {
     #[test]
     fn it_holds_if_every_claim_does_and_check_found_what_it_should() {
         let scenario = scenarios::by_name("cgroup-oom").unwrap();
-        let report = answer(scenario, &outcomes(1.0));
+        let report = answer(scenario, &outcomes(2.0));
         assert!(report.holds, "{report:#?}");
         assert!(!answer(scenario, &outcomes(0.0)).holds);
-        let mut lost = outcomes(1.0);
+        let mut lost = outcomes(2.0);
         lost.arms[0].measured.clear();
         assert!(!answer(scenario, &lost).holds, "a number was lost");
-        let mut other = outcomes(1.0);
+        let mut other = outcomes(2.0);
         other.arms[0].expected.must_find = vec!["oom-global".to_owned()];
         let report = answer(scenario, &other);
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_figure_has_a_panel_for_each_arm_that_has_its_chart() {
         let scenario = scenarios::by_name("cgroup-oom").unwrap();
-        let figures = answer(scenario, &outcomes(1.0)).figures;
+        let figures = answer(scenario, &outcomes(2.0)).figures;
         assert!(!figures.is_empty());
         let panels = figures.iter().map(|figure| figure.panels.len());
         assert!(panels.into_iter().all(|panels| panels == 1));

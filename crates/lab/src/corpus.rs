@@ -17,6 +17,7 @@ use crate::LabError;
 use crate::case::{Case, CaseFile, CaseRecipe};
 use crate::error::AtPath as _;
 use crate::host::kernel::Kernel;
+use crate::host::machine::has_memory_for;
 use crate::outcome::ArmOutcomes;
 use crate::run::{self, RunOptions};
 use crate::scenario::{Arm, Scenario, ScenarioSettings};
@@ -110,6 +111,7 @@ impl PlannedRun<'_> {
             is_cgroup_v1: options.is_cgroup_v1,
             mglru: options.mglru.or(self.scenario.mglru),
             unproven: Vec::new(),
+            revision: self.scenario.revision,
             settings: run::settings(self.scenario, arm, &options)?,
         })
     }
@@ -178,10 +180,9 @@ pub fn corpus(
         directory,
         step: Mutex::new(step),
         is_interrupted,
+        jobs: options.jobs.max(1),
     };
     let jobs = options.jobs.clamp(1, maker.runs.len().max(1));
-    let largest = maker.runs.iter().map(PlannedRun::ram).max();
-    run::has_memory_for(largest.unwrap_or_default(), jobs)?;
     // Each machine ends with its thread.
     let ended: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(|| maker.work())).collect();
@@ -200,6 +201,8 @@ struct CorpusMaker<'a> {
     directory: &'a Path,
     step: Mutex<&'a mut (dyn FnMut(CorpusStep) + Send)>,
     is_interrupted: &'a (dyn Fn() -> bool + Sync),
+    /// Machines that may run at the same time: the host must have memory for all of them.
+    jobs: usize,
 }
 
 impl CorpusMaker<'_> {
@@ -229,13 +232,7 @@ impl CorpusMaker<'_> {
             number,
             all: self.runs.len(),
         });
-        let played = run::run(planned.scenario, &planned.options(), &mut |_| {
-            if (self.is_interrupted)() {
-                Err(LabError::Interrupted)
-            } else {
-                Ok(())
-            }
-        });
+        let played = has_memory_for(planned.ram(), self.jobs).and_then(|()| self.play(planned));
         match played {
             Ok(outcomes) => keep(planned, &outcomes, self.directory),
             Err(error @ (LabError::Interrupted | LabError::NoQemu | LabError::NoMke2fs)) => {
@@ -248,6 +245,16 @@ impl CorpusMaker<'_> {
         }
     }
 
+    fn play(&self, planned: &PlannedRun<'_>) -> Result<ArmOutcomes, LabError> {
+        run::run(planned.scenario, &planned.options(), &mut |_| {
+            if (self.is_interrupted)() {
+                Err(LabError::Interrupted)
+            } else {
+                Ok(())
+            }
+        })
+    }
+
     fn step(&self, step: CorpusStep) {
         if let Ok(mut listener) = self.step.lock() {
             listener(step);
@@ -258,7 +265,11 @@ impl CorpusMaker<'_> {
 fn plan(options: &CorpusOptions) -> Result<Vec<PlannedRun<'_>>, LabError> {
     let mut kernels = Vec::new();
     for kernel in &options.kernels {
-        kernels.push((Some(kernel.as_path()), Kernel::find(Some(kernel))?.version));
+        let version = Kernel::find(Some(kernel))?.version;
+        // 6.1 and 6.1.0 may name the same one, and its cases have one name.
+        if kernels.iter().all(|(_, known)| *known != version) {
+            kernels.push((Some(kernel.as_path()), version));
+        }
     }
     if kernels.is_empty() {
         kernels.push((None, Kernel::find(None)?.version));
@@ -315,9 +326,10 @@ fn keep(
     directory: &Path,
 ) -> Result<(), LabError> {
     let claims = (planned.scenario.claims)(outcomes);
+    // All arms were played: what is not measured was lost.
     let failed = claims
         .iter()
-        .filter(|claim| claim.state == ClaimState::Fails);
+        .filter(|claim| matches!(claim.state, ClaimState::Fails | ClaimState::NotMeasured));
     let unproven: Vec<String> = failed
         .map(|claim| format!("{}: {}", claim.what, claim.ours))
         .collect();
@@ -401,7 +413,8 @@ mod tests {
         assert!(!planned.is_kept(directory).unwrap());
         write_case(&planned, directory, b"", |_| ());
         assert!(!planned.is_kept(directory).unwrap());
-        let changes: [fn(&mut CaseRecipe); 4] = [
+        let changes: [fn(&mut CaseRecipe); 5] = [
+            |recipe| recipe.revision = 0,
             |recipe| recipe.kernel = "6.1.0-55-cloud-amd64".to_owned(),
             |recipe| recipe.ram_mib = 1024,
             |recipe| recipe.mglru = Some(true),

@@ -33,6 +33,7 @@ mod host {
 mod message;
 mod outcome;
 pub mod parts;
+mod progress;
 mod reading;
 mod run;
 mod scenario;
@@ -52,7 +53,8 @@ pub use host::machine::{Machine, VirtualDisk};
 pub use host::work::WorkDirectory;
 pub use message::{GuestMessage, Vitals};
 pub use outcome::{ArmOutcome, ArmOutcomes, Claim};
-pub use run::{RunOptions, RunStep, run};
+pub use progress::RunStep;
+pub use run::{RunOptions, run};
 pub use scenario::{
     Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSettings,
 };

@@ -9,15 +9,12 @@ use units::{Bytes, Span};
 use crate::LabError;
 use crate::error::AtPath as _;
 use crate::host::image::GuestImage;
-use crate::host::machine::Machine;
+use crate::host::machine::{Machine, has_memory_for};
 use crate::host::vm::Vm;
 use crate::message::{GuestMessage, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
-use crate::reading::available_bytes;
+use crate::progress::{RunProgress, RunStep};
 use crate::scenario::{Arm, Scenario, ScenarioSettings};
-
-/// What QEMU takes beside the guest's RAM.
-const QEMU_OVERHEAD: Bytes = Bytes::from_mib(150);
 
 /// How a scenario is played.
 #[derive(Debug, Clone)]
@@ -57,30 +54,6 @@ impl Default for RunOptions {
         }
     }
 }
-
-/// What happens while a scenario is played.
-#[derive(Debug)]
-pub enum RunStep<'a> {
-    /// An arm's machine is being booted.
-    Booting {
-        /// The arm's name.
-        arm: &'static str,
-        /// The kernel's version.
-        kernel: &'a str,
-    },
-    /// A message from the machine.
-    Message {
-        /// Since the machine's boot began.
-        at: Span,
-        /// The message.
-        message: &'a GuestMessage,
-    },
-    /// Nothing new for a while: a chance to end it.
-    Waiting,
-}
-
-/// Asked at every step; an error ends the run.
-pub(crate) type RunProgress<'a> = &'a mut dyn FnMut(RunStep<'_>) -> Result<(), LabError>;
 
 /// Plays a scenario, arm by arm.
 ///
@@ -289,16 +262,6 @@ fn follow(
         }
         progress(RunStep::Waiting)?;
         std::thread::sleep(EVERY.as_duration());
-    }
-}
-
-/// A machine that makes this host swap would prove nothing and harm it.
-pub(crate) fn has_memory_for(ram: Bytes, machines: usize) -> Result<(), LabError> {
-    let each = ram + QEMU_OVERHEAD;
-    let needed = Bytes::new(each.get().saturating_mul(machines as u64));
-    match available_bytes() {
-        Some(available) if available < needed => Err(LabError::NoMemory { needed, available }),
-        _ => Ok(()),
     }
 }
 

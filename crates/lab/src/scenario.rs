@@ -40,6 +40,8 @@ pub struct Scenario {
     pub variants: &'static [&'static [(&'static str, f64)]],
     /// What `check` must and may find with these settings, where that is not the same for every run of an arm.
     pub expects: Option<fn(&ScenarioSettings) -> CaseLabels>,
+    /// Counts changes of what is played, or of the machine: a kept case of another revision is made again.
+    pub revision: u32,
     /// Plays an arm, inside the machine.
     pub play: fn(&mut Guest) -> Result<(), String>,
     /// What must hold, once all arms are played.
@@ -62,6 +64,7 @@ impl Scenario {
         arms: &[],
         variants: &[],
         expects: None,
+        revision: 1,
         play: |_| Ok(()),
         claims: |_| Vec::new(),
         figures: &[ScenarioFigure::Chart("where")],

@@ -109,6 +109,7 @@ fn count(
                     missed: 0,
                     wrong: 0,
                     allowed: 0,
+                    noted: 0,
                 });
             *field(cell) += 1;
         }
@@ -117,6 +118,7 @@ fn count(
     add(&verdict.missed, |cell| &mut cell.missed);
     add(&verdict.wrong, |cell| &mut cell.wrong);
     add(&verdict.allowed, |cell| &mut cell.allowed);
+    add(&verdict.noted, |cell| &mut cell.noted);
 }
 
 #[cfg(test)]

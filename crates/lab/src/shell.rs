@@ -10,18 +10,24 @@ use crate::error::AtPath as _;
 use crate::host::image::GuestImage;
 use crate::host::initramfs::Archive;
 use crate::host::kernel::ModuleNeed;
-use crate::host::machine::Machine;
+use crate::host::machine::{Machine, has_memory_for};
 use crate::host::vm::Vm;
 use crate::message::Job;
-use crate::run::has_memory_for;
 
 /// Programs that are taken along where the host has them.
 const TOOLS: &[&str] = &[
     "sh", "awk", "cat", "chmod", "cp", "date", "dd", "df", "dmesg", "du", "echo", "env", "false",
-    "find", "free", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir", "mkswap", "mount",
-    "mv", "nice", "nproc", "ps", "rm", "rmdir", "sed", "seq", "sleep", "sort", "stat", "stty",
-    "swapoff", "swapon", "sync", "sysctl", "tail", "tee", "timeout", "top", "touch", "tr", "true",
-    "umount", "uname", "uptime", "vmstat", "wc", "xargs",
+    "find", "free", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir", "mke2fs", "mkswap",
+    "mount", "mv", "nice", "nproc", "ps", "rm", "rmdir", "sed", "seq", "sleep", "sort", "stat",
+    "stty", "swapoff", "swapon", "sync", "sysctl", "tail", "tee", "timeout", "top", "touch", "tr",
+    "true", "umount", "uname", "uptime", "vmstat", "wc", "xargs",
+];
+
+/// Before 6.12 zram finds its compressor by name; without a module loader nobody else loads it.
+const ZRAM_IF_ANY: &[ModuleNeed] = &[
+    ModuleNeed::if_any("lzo"),
+    ModuleNeed::if_any("lzo_rle"),
+    ModuleNeed::if_any("zram"),
 ];
 
 /// Runs a machine with a shell on this terminal, until the shell ends.
@@ -35,7 +41,7 @@ pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
     }
     machine.check()?;
     has_memory_for(machine.ram, 1)?;
-    let image = GuestImage::build(kernel, &[ModuleNeed::if_any("zram")], add_tools)?;
+    let image = GuestImage::build(kernel, ZRAM_IF_ANY, add_tools)?;
     let initramfs = image.with_job(Job::default())?;
     Vm::run_on_terminal(&image, &initramfs, machine)
 }

@@ -3,6 +3,10 @@
 use units::Bytes;
 
 use crate::LabError;
+use crate::reading::available_bytes;
+
+/// What QEMU takes beside the guest's RAM.
+const QEMU_OVERHEAD: Bytes = Bytes::from_mib(150);
 
 /// What a virtual machine is made of.
 #[derive(Debug, Clone)]
@@ -88,5 +92,15 @@ impl VirtualDisk {
     pub const fn slow(mut self, mib_per_second: u64) -> Self {
         self.speed = Some(Bytes::from_mib(mib_per_second));
         self
+    }
+}
+
+/// A machine that makes this host swap would prove nothing and harm it.
+pub(crate) fn has_memory_for(ram: Bytes, machines: usize) -> Result<(), LabError> {
+    let each = ram + QEMU_OVERHEAD;
+    let needed = Bytes::new(each.get().saturating_mul(machines as u64));
+    match available_bytes() {
+        Some(available) if available < needed => Err(LabError::NoMemory { needed, available }),
+        _ => Ok(()),
     }
 }

@@ -20,7 +20,7 @@ use crate::host::image::GuestImage;
 use crate::host::machine::Machine;
 use crate::host::qemu::{CAPTURE, CONSOLE, ConsoleKind, INITRD, MESSAGES, QEMU, arguments};
 use crate::message::GuestMessage;
-use crate::run::{RunProgress, RunStep};
+use crate::progress::{RunProgress, RunStep};
 
 /// Lines of a message port are short; more than this is damage.
 const MESSAGES_BYTES_MAX: u64 = 16 << 20;

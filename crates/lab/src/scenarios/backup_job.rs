@@ -16,7 +16,6 @@ const PRESSED: &[&str] = &[
     "direct-reclaim-stall",
     "dirty-throttle",
     "exec-pages-evicted",
-    "no-swap-risk",
     "page-cache-thrash",
 ];
 /// With RAM to spare the disk is all that can be slow.
@@ -36,8 +35,7 @@ const fn arm(
     }
 }
 
-const SHORT: &[&str] =
-    &["available-exhaustion|page-cache-thrash|cache-starved-floor|direct-reclaim-stall"];
+const SHORT: &[&str] = &["available-exhaustion"];
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "backup-job",

@@ -49,11 +49,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ..Scenario::DEFAULT
 };
 
-const MAY: &[&str] = &[
-    "available-exhaustion",
-    "no-swap-risk",
-    "direct-reclaim-stall",
-];
+const MAY: &[&str] = &["available-exhaustion", "direct-reclaim-stall"];
 
 fn play(guest: &mut Guest) -> Result<(), String> {
     guest.record();

@@ -11,16 +11,15 @@ use crate::outcome::{ArmOutcomes, Claim, percent, times};
 use crate::reading::{host, sum};
 use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSetting};
 
-const FINDS: &[&str] = &["swap-thrash|available-exhaustion|swap-full"];
+const FINDS: &[&str] = &["swap-thrash"];
 const MAY: &[&str] = &[
     "available-exhaustion",
     "cache-starved-floor",
     "direct-reclaim-stall",
     "kswapd-saturated",
+    // With a setting of min_free_kbytes.
     "min-free-too-large",
-    "swap-full",
     "swap-slow-device",
-    "swap-thrash",
 ];
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -221,14 +220,11 @@ fn level(guest: &mut Guest, begun: std::time::Instant) -> Result<MemoryLevel, St
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let floor = |arm| outcomes.measured(arm, "floor_of_min_free");
     let wider = floor("scale-factor-200").zip(floor("default"));
-    let mut all = vec![
-        Claim::of(
-            "free while swapping, with wide gaps between watermarks against narrow ones",
-            wider.map(|(wide, narrow)| wide / narrow),
-            times,
-        )
-        .at_least(1.3),
-    ];
+    let mut all = vec![Claim::of(
+        "free while swapping, with wide gaps between watermarks against narrow ones",
+        wider.map(|(wide, narrow)| wide / narrow),
+        times,
+    )];
     for arm in ["default", "scale-factor-200"] {
         let of = |name| outcomes.measured(arm, name);
         all.extend([
@@ -237,8 +233,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
                 of("floor_of_min_free"),
                 percent,
             )
-            .article("125–803 %")
-            .between(0.8, 20.0),
+            .article("125–803 %"),
             Claim::of(
                 &format!("the same, of min to high watermark ({arm})"),
                 of("floor_of_watermarks"),
@@ -252,7 +247,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
                 percent,
             )
             .article("swap first")
-            .at_most(0.25),
+            .at_most(0.12),
         ]);
     }
     all

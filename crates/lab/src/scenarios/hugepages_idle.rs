@@ -23,7 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         name: "reserved",
         settings: &[],
         finds: &["hugetlb-unused"],
-        may_find: &["no-swap-risk"],
+        may_find: &[],
     }],
     variants: &[&[("pages", 60.0)], &[("pages", 180.0)]],
     play,

@@ -32,7 +32,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
             name: "many",
             settings: &[],
             finds: &["page-tables-large"],
-            may_find: &["shmem-growth", "no-swap-risk", "available-exhaustion"],
+            may_find: &["shmem-growth", "available-exhaustion"],
         },
         Arm {
             name: "few",

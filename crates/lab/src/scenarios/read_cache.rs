@@ -12,7 +12,6 @@ use crate::scenario::{Arm, MeasuredFigure, Scenario, ScenarioFigure, ScenarioSet
 const MAY: &[&str] = &[
     "available-exhaustion",
     "cache-starved-floor",
-    "no-swap-risk",
     "exec-pages-evicted",
     "kswapd-saturated",
     "direct-reclaim-stall",

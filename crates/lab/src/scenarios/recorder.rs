@@ -13,7 +13,6 @@ const MAY: &[&str] = &[
     "cache-starved-floor",
     "direct-reclaim-stall",
     "kswapd-saturated",
-    "no-swap-risk",
     "shmem-growth",
     "swap-full",
     "swap-slow-device",

@@ -21,7 +21,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         name: "filled",
         settings: &[],
         finds: &["shmem-growth"],
-        may_find: &["available-exhaustion", "no-swap-risk"],
+        may_find: &["available-exhaustion"],
     }],
     variants: &[&[("files", 10.0)], &[("files", 13.0)]],
     play,

@@ -144,7 +144,7 @@ pub fn lab_score(report: &ScoreReport) -> String {
             for counts in phrases::lab::score_counts(report) {
                 html.tagged(tag("p"), &counts);
             }
-            html.raw("<p class=\"help\">Each cell: found of expected; !n found and wrong; +n found and allowed.</p>");
+            html.tagged(Tag::of("p", "help"), phrases::lab::SCORE_CELL);
             matrix(html, &report.matrix);
             faults(html, report);
         });

@@ -262,4 +262,6 @@ pub struct ScoreCell {
     pub wrong: u64,
     /// Cases in which it was found and may be.
     pub allowed: u64,
+    /// Cases in which it was reported as a note that nobody expected. They do not count.
+    pub noted: u64,
 }

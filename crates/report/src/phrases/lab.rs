@@ -27,7 +27,7 @@ pub(crate) fn score_headline(report: &ScoreReport) -> String {
 /// What the shares are made of, a sentence each.
 pub(crate) fn score_counts(report: &ScoreReport) -> Vec<String> {
     let mut all = vec![format!(
-        "{} cases with all that was expected and nothing that was not allowed; {} findings as expected, {} missed, {} wrong",
+        "{} cases with every expected finding and no other; {} findings as expected, {} missed, {} wrong",
         report.perfect, report.found, report.missed, report.wrong
     )];
     if report.unproven > 0 {
@@ -45,7 +45,11 @@ pub(crate) fn score_counts(report: &ScoreReport) -> Vec<String> {
     all
 }
 
-/// `3/3 !1 +2`: found of expected, wrong, allowed.
+/// How to read a cell of the matrix.
+pub(crate) const SCORE_CELL: &str =
+    "found of expected; !n wrong; +n allowed; ~n notes that nobody expected, which do not count";
+
+/// `3/3 !1 +2 ~1`: found of expected, wrong, allowed, notes.
 pub(crate) fn score_cell(cell: &ScoreCell) -> String {
     let expected = cell.found + cell.missed;
     let mut parts = Vec::new();
@@ -57,6 +61,9 @@ pub(crate) fn score_cell(cell: &ScoreCell) -> String {
     }
     if cell.allowed > 0 {
         parts.push(format!("+{}", cell.allowed));
+    }
+    if cell.noted > 0 {
+        parts.push(format!("~{}", cell.noted));
     }
     parts.join(" ")
 }

@@ -158,7 +158,8 @@ pub(super) fn score(report: &ScoreReport, screen: &Screen) -> String {
 
 /// Writes each rule with the scenarios in which it was expected or found.
 fn matrix(page: &mut TextPage, report: &ScoreReport) {
-    page.heading("Rule × scenario: found of expected, !n wrong, +n allowed");
+    page.heading("Rule × scenario");
+    page.hanging(&[], 0, Style::Faint, phrases::lab::SCORE_CELL);
     let mut rules: Vec<&str> = report
         .matrix
         .iter()
