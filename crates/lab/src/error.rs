@@ -212,7 +212,7 @@ impl LabError {
             Self::NoQemu => Some("apt-get install --no-install-recommends qemu-system-x86"),
             Self::NoMke2fs => Some("apt-get install e2fsprogs"),
             Self::NoKernel { .. } => Some(
-                "scripts/kernel.sh fetches one of the distribution into ~/.cache/memtide/kernels; or name one: --kernel FILE",
+                "scripts/kernel.sh fetches one of the distribution (x86-64) into ~/.cache/memtide/kernels; or name one: --kernel FILE",
             ),
             Self::NoModule { .. } | Self::Kernel { .. } => {
                 Some("name another kernel: --kernel FILE")

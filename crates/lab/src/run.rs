@@ -8,6 +8,7 @@ use units::{Bytes, Span};
 
 use crate::LabError;
 use crate::error::AtPath as _;
+use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::machine::{Machine, has_memory_for};
 use crate::host::vm::Vm;
@@ -31,6 +32,8 @@ pub struct RunOptions {
     pub is_cgroup_v1: bool,
     /// Whether MGLRU is switched on or off; `None`: as the kernel has it.
     pub mglru: Option<bool>,
+    /// How the guest's instructions run; `None`: by KVM where it works.
+    pub accelerator: Option<Accelerator>,
     /// From sample to sample.
     pub every: Span,
     /// How long an arm may take.
@@ -48,6 +51,7 @@ impl Default for RunOptions {
             settings: BTreeMap::new(),
             is_cgroup_v1: false,
             mglru: None,
+            accelerator: None,
             every: Span::from_millis(500),
             timeout: Span::from_mins(4),
             output: None,
@@ -117,7 +121,13 @@ impl<'a> Player<'a> {
         let settings = settings(self.scenario, arm, self.options)?;
         let initramfs = self.image.with_job(self.job(&settings))?;
         let begun = Instant::now();
-        let mut vm = Vm::boot(&self.image, &initramfs, &self.machine, progress)?;
+        let mut vm = Vm::boot(
+            &self.image,
+            &initramfs,
+            &self.machine,
+            self.options.accelerator,
+            progress,
+        )?;
         let measurements = follow(&mut vm, begun, self.options.timeout, progress);
         // A machine that died leaves its samples, too.
         let capture = self.keep(&vm, arm);

@@ -1,15 +1,17 @@
 //! All scenarios, a file each.
 
 mod backup_job;
+mod busy;
+mod cache_full;
 mod cgroup_high;
 mod cgroup_oom;
 mod fork_cow;
+mod fragmentation;
 mod global_oom;
-mod growth;
-mod healthy;
 mod hogs;
 mod hugepages_idle;
 mod idle;
+mod leak;
 mod neighbours;
 mod node_reclaim;
 mod overcommit;
@@ -17,6 +19,7 @@ mod page_tables;
 mod read_cache;
 mod recorder;
 mod slab_dentries;
+mod swap_cold;
 mod swapdemo;
 mod thp_bloat;
 mod tmpfs;
@@ -44,12 +47,12 @@ pub const ALL: &[&Scenario] = &[
     &page_tables::SCENARIO,
     &hugepages_idle::SCENARIO,
     &overcommit::SCENARIO,
-    &growth::LEAK,
-    &growth::FRAGMENTATION,
+    &leak::SCENARIO,
+    &fragmentation::SCENARIO,
     &idle::SCENARIO,
-    &healthy::CACHE_FULL,
-    &healthy::SWAP_COLD,
-    &healthy::BUSY,
+    &cache_full::SCENARIO,
+    &swap_cold::SCENARIO,
+    &busy::SCENARIO,
     &neighbours::SCENARIO,
     &recorder::SCENARIO,
 ];

@@ -36,6 +36,24 @@ pub(crate) fn with_terminal(command: &mut Command, terminal: &File) -> std::io::
     Ok(())
 }
 
+/// Lets a command be killed when the thread that starts it ends.
+pub(crate) fn die_with_parent(command: &mut Command) {
+    let parent = Some(rustix::process::getpid());
+    // SAFETY: the closure runs in the child between fork and exec and makes two system calls, which are
+    // async-signal-safe: it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // The signal is not sent for a parent that ended before.
+            if rustix::process::getppid() == parent {
+                Ok(())
+            } else {
+                Err(rustix::io::Errno::SRCH.into())
+            }
+        });
+    }
+}
+
 /// Which process this is after a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forked {

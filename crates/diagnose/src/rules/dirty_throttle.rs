@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
 use timeline::signals::{
-    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
-    NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
+    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_AVAILABLE, NR_DIRTIED,
+    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME,
+    PSI_MEMORY_SOME, PSWPOUT,
 };
 use units::Micros;
 
-use crate::measures::readings::SWAP_OUT_NOTABLE;
+use crate::measures::readings::{ROOM, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{dirty_limit, free_run, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -24,7 +25,8 @@ declare_rule! {
     /// ## How it is recognised
     /// For 4 s or longer, dirty pages plus pages under writeback stay at 90 % or more of the level at which the kernel
     /// throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for
-    /// disks for 10 % of the time or more and hardly for memory. Without pressure files, a disk that writes must be
+    /// disks for 10 % of the time or more and hardly for memory; waits for memory count only where less than a quarter of
+    /// RAM is available, as they are those of a cgroup at its own limit otherwise. Without pressure files, a disk that writes must be
     /// busy for 70 % of the time.
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
@@ -133,7 +135,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         disks: stalled(cx, PSI_IO_SOME, stretch),
         memory: stalled(cx, PSI_MEMORY_SOME, stretch),
     };
-    if let Some(memory) = waits.mostly_for_memory() {
+    if let Some(memory) = waits.mostly_for_memory()
+        && !has_room(cx, stretch)
+    {
         return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
     }
     let disk = busiest_disk(cx, stretch);
@@ -173,6 +177,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .affects(writers(cx, stretch))
         .sure_by_kinds(cx, open)
         .into())
+}
+
+/// Whether the host had memory to spare all the while: then tasks that wait for memory do so at the limit of a cgroup, which
+/// does not explain the writers.
+fn has_room(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
+    let lowest = cx.lowest_in(MEM_AVAILABLE, stretch);
+    let ram = cx.ram().ok();
+    lowest
+        .zip(ram)
+        .is_some_and(|((lowest, _), ram)| lowest >= ram.share(ROOM))
 }
 
 fn cause(level: Bytes, speed: Option<BytesPerSecond>) -> String {
@@ -384,6 +398,18 @@ mod tests {
             .counter_steps(PSI_IO_SOME, &three_times([700_000, 10_000, 700_000], 0))
             .counter(PSI_MEMORY_SOME, 0);
         assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
+    }
+
+    #[test]
+    fn waits_at_the_limit_of_a_cgroup_do_not_hide_writers() {
+        let waiting = |available| {
+            writing(168, 168)
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+                .counter(PSI_IO_SOME, 700_000)
+                .counter(PSI_MEMORY_SOME, 600_000)
+        };
+        found(RULE, &waiting(800));
+        clear(RULE, &waiting(100));
     }
 
     #[test]

@@ -42,10 +42,10 @@ impl Accelerator {
         }
     }
 
-    /// What is tried, in this order. An emulated kernel may panic in early boot on a loaded host, when a timer does not tick
+    /// What is tried, in this order, if the user wants this one or none. An emulated kernel may panic in early boot on a loaded host, when a timer does not tick
     /// in time: it gets a second start.
-    pub(crate) fn candidates() -> &'static [Self] {
-        match WORKS.get() {
+    pub(crate) fn candidates(wanted: Option<Self>) -> &'static [Self] {
+        match wanted.as_ref().or(WORKS.get()) {
             Some(Self::Kvm) => &[Self::Kvm, Self::Kvm],
             None if opens_kvm() && !has_failed() => &[Self::Kvm, Self::Tcg, Self::Tcg],
             Some(Self::Tcg) | None => &[Self::Tcg, Self::Tcg],

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use tempfile::TempDir;
 
 use crate::LabError;
@@ -21,6 +20,7 @@ use crate::host::machine::Machine;
 use crate::host::qemu::{CAPTURE, CONSOLE, ConsoleKind, INITRD, MESSAGES, QEMU, arguments};
 use crate::message::GuestMessage;
 use crate::progress::{RunProgress, RunStep};
+use crate::sys::die_with_parent;
 
 /// Lines of a message port are short; more than this is damage.
 const MESSAGES_BYTES_MAX: u64 = 16 << 20;
@@ -46,10 +46,11 @@ impl Vm {
         image: &GuestImage,
         initramfs: &[PathBuf],
         machine: &Machine,
+        accelerator: Option<Accelerator>,
         progress: RunProgress<'_>,
     ) -> Result<Self, LabError> {
         let mut failed = None;
-        for accelerator in Accelerator::candidates() {
+        for accelerator in Accelerator::candidates(accelerator) {
             let console = (*accelerator, ConsoleKind::File);
             let mut vm = Self::start(image, initramfs, machine, console)?;
             match vm.wait_for_start(progress) {
@@ -98,21 +99,7 @@ impl Vm {
                 .stdout(Stdio::null())
                 .process_group(0);
         }
-        let parent = Some(getpid());
-        // SAFETY: the closure runs in the child between fork and exec and makes two system calls, which are
-        // async-signal-safe: it allocates nothing and takes no lock.
-        #[allow(unsafe_code)]
-        unsafe {
-            command.pre_exec(move || {
-                set_parent_process_death_signal(Some(Signal::KILL))?;
-                // The signal is not sent for a parent that ended before.
-                if getppid() == parent {
-                    Ok(())
-                } else {
-                    Err(rustix::io::Errno::SRCH.into())
-                }
-            });
-        }
+        die_with_parent(&mut command);
         let qemu = match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(LabError::NoQemu);
@@ -164,7 +151,7 @@ impl Vm {
         machine: &Machine,
     ) -> Result<(), LabError> {
         // Which accelerator works is found with a machine whose console is a file.
-        let probe = Self::boot(image, initramfs, machine, &mut |_| Ok(()))?;
+        let probe = Self::boot(image, initramfs, machine, None, &mut |_| Ok(()))?;
         let accelerator = probe.accelerator;
         drop(probe);
         let terminal = (accelerator, ConsoleKind::Terminal);

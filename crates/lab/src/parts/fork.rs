@@ -46,7 +46,12 @@ impl ForkPart {
             Forked::Parent(child) => child,
         };
         self.writes(&mut data, &mut noise, self.save);
-        let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
+        let ended = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())?;
+        if ended.is_some_and(|(_, status)| status.signaled()) {
+            return Err(std::io::Error::other(
+                "the child was killed before it had saved",
+            ));
+        }
         phase("saved", begun.elapsed().as_secs_f64());
         self.writes(&mut data, &mut noise, self.time);
         Ok(())

@@ -31,7 +31,9 @@ pub enum LimitedSide {
 pub enum LimitedEnd {
     /// By itself, with this exit code.
     Exited(i32),
-    /// The kernel killed it.
+    /// The kernel killed it, or a process of it, at the limit.
+    KilledAtLimit,
+    /// Somebody killed it.
     Killed,
     /// The user ended it.
     Interrupted,
@@ -67,19 +69,30 @@ impl LimitedPart {
     /// # Errors
     /// The operating system's.
     pub fn wait(self, is_interrupted: impl Fn() -> bool) -> Result<LimitedEnd, LabError> {
-        let ended = loop {
+        let ended = self
+            .wait_for_child(is_interrupted)
+            .at(&self.cgroup.directory)?;
+        Ok(match ended {
+            LimitedEnd::Exited(_) | LimitedEnd::Killed if self.cgroup.has_killed() => {
+                LimitedEnd::KilledAtLimit
+            }
+            other => other,
+        })
+    }
+
+    fn wait_for_child(&self, is_interrupted: impl Fn() -> bool) -> std::io::Result<LimitedEnd> {
+        loop {
             match waitpid(Some(self.child), WaitOptions::NOHANG) {
-                Ok(Some((_, status))) => break Ok(end(status)),
+                Ok(Some((_, status))) => return Ok(end(status)),
                 Ok(None) if is_interrupted() => {
                     let _ = kill_process(self.child, Signal::KILL);
                     let _ = waitpid(Some(self.child), WaitOptions::empty());
-                    break Ok(LimitedEnd::Interrupted);
+                    return Ok(LimitedEnd::Interrupted);
                 }
                 Ok(None) => std::thread::sleep(EVERY),
-                Err(error) => break Err(error.into()),
+                Err(error) => return Err(error.into()),
             }
-        };
-        ended.at(&self.cgroup.directory)
+        }
     }
 }
 
@@ -105,13 +118,16 @@ impl LimitedCgroup {
             no_cgroup("the memory controller of cgroups is not mounted".to_owned())
         })?;
         let directory = mount.join(format!("memtide-lab-{}", std::process::id()));
-        if mode == CgroupMode::V2 {
-            // Refused where it is enabled already or may not be: the limit's file shows which.
-            let _ = std::fs::write(mount.join("cgroup.subtree_control"), "+memory");
-        }
         std::fs::create_dir(&directory)
             .map_err(|error| no_cgroup(format!("{}: {error}", directory.display())))?;
         let cgroup = Self { directory };
+        if mode == CgroupMode::V2 && !cgroup.directory.join("memory.max").exists() {
+            let why = format!(
+                "the memory controller is not enabled in {}/cgroup.subtree_control",
+                mount.display()
+            );
+            return Err(no_cgroup(why));
+        }
         let limit = limit.get().to_string();
         let (ram, swap) = match mode {
             CgroupMode::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
@@ -127,6 +143,19 @@ impl LimitedCgroup {
     fn write(&self, file: &str, value: &str) -> Result<(), LabError> {
         let file = self.directory.join(file);
         std::fs::write(&file, value).at(&file)
+    }
+}
+
+impl LimitedCgroup {
+    /// Whether the kernel killed a process of it: `oom_kill` of memory.events (v2, since 4.13) or memory.oom_control (v1).
+    fn has_killed(&self) -> bool {
+        let texts = ["memory.events", "memory.oom_control"]
+            .map(|file| std::fs::read_to_string(self.directory.join(file)).unwrap_or_default());
+        let mut lines = texts.iter().flat_map(|text| text.lines());
+        lines.any(|line| {
+            let kills = line.strip_prefix("oom_kill ");
+            kills.is_some_and(|kills| kills.trim() != "0")
+        })
     }
 }
 

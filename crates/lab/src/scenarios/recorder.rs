@@ -132,7 +132,10 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     let listed = events
         .pointer("/events")
         .and_then(serde_json::Value::as_array);
-    let is_kill = |event: &&serde_json::Value| event.to_string().contains("oom_kill");
+    let is_kill = |event: &&serde_json::Value| {
+        let kind = event.get("kind").and_then(serde_json::Value::as_str);
+        kind == Some("oom-kill")
+    };
     #[allow(clippy::cast_precision_loss)] // a few
     let recorded = listed.map_or(0, |all| all.iter().filter(is_kill).count()) as f64;
     guest.measured("kills", kills);

@@ -25,8 +25,8 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// List scenarios: name, what each shows, RAM, time, article
-    List,
+    /// List scenarios, or what can be set in one
+    List(LabListArgs),
     /// Play a scenario and compare with the article
     Run(LabRunArgs),
     /// Start the machine with a prompt and memtide, to try things
@@ -47,12 +47,36 @@ pub(crate) enum LabCommand {
     Share(ShareArgs),
     /// Hold data, fork, and write to them meanwhile
     Fork(ForkArgs),
-    /// Free most of a heap, but some of each page
+    /// Fill a heap with small objects and free most of them
     Fragment(FragmentArgs),
     /// Look up names that do not exist
     Lookup(LookupArgs),
     /// Write files into one, compressed or not
     Archive(ArchiveArgs),
+}
+
+/// How a machine's instructions run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccelChoice {
+    /// By the host's processor
+    Kvm,
+    /// By emulation
+    Tcg,
+}
+
+impl From<AccelChoice> for lab::Accelerator {
+    fn from(choice: AccelChoice) -> Self {
+        match choice {
+            AccelChoice::Kvm => Self::Kvm,
+            AccelChoice::Tcg => Self::Tcg,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabListArgs {
+    /// One scenario: its arms, settings and variants
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +109,9 @@ pub(crate) struct LabRunArgs {
     /// Switch the kernel's multi-generational LRU on or off
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub(crate) mglru: Option<bool>,
+    /// How the machine's instructions run: by KVM, or by emulation; KVM where it works if not given
+    #[arg(long, value_enum)]
+    pub(crate) accel: Option<AccelChoice>,
     /// How long an arm may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
     pub(crate) timeout: Span,
@@ -118,7 +145,7 @@ pub(crate) struct CorpusArgs {
     /// Variants of each scenario: its own settings, then up to two others
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) variants: usize,
-    /// Machines that run at the same time; each takes a CPU
+    /// Machines that run at the same time, of two CPUs each: more than the host has spoil what is measured in time
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
     /// Seeds of the scenario neighbours
@@ -130,6 +157,9 @@ pub(crate) struct CorpusArgs {
     /// Switch the kernel's multi-generational LRU on or off
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub(crate) mglru: Option<bool>,
+    /// How the machine's instructions run: by KVM, or by emulation; KVM where it works if not given
+    #[arg(long, value_enum)]
+    pub(crate) accel: Option<AccelChoice>,
     /// How long an arm may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = span)]
     pub(crate) timeout: Span,
@@ -147,7 +177,7 @@ pub(crate) struct LabCorpusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LabScoreArgs {
     /// Directories of labelled cases; none: captures are made now, as for lab corpus
-    #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "jobs", "cgroup_v1", "mglru", "timeout"])]
+    #[arg(value_name = "DIR", conflicts_with_all = ["scenarios", "kernels", "variants", "seeds", "jobs", "cgroup_v1", "mglru", "accel", "timeout"])]
     pub(crate) directories: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) corpus: CorpusArgs,
@@ -173,7 +203,7 @@ pub(crate) struct PartOfLabArgs {
     /// Stay below this in a cgroup made for it, without swap; needs root
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "join")]
     pub(crate) limit: Option<Bytes>,
-    /// Part of a scenario: print numbers only, and take what there is not
+    /// Part of a scenario: print numbers only, and do not ask what is available
     #[arg(long, hide = true)]
     pub(crate) in_scenario: bool,
 }
@@ -213,7 +243,7 @@ pub(crate) struct HogArgs {
     /// What pages hold
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
-    /// Use only so much of every 2 MiB
+    /// Use only this much of every 2 MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) of_each_huge_page: Option<Bytes>,
     #[command(flatten)]
@@ -281,7 +311,7 @@ pub(crate) struct MapArgs {
     /// Data beside it
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) data: Bytes,
-    /// What the data hold
+    /// What the data holds
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
     /// Steps through the data
@@ -332,7 +362,7 @@ pub(crate) struct FragmentArgs {
     /// Size of all objects at first
     #[arg(value_name = "SIZE", value_parser = size)]
     pub(crate) size: Bytes,
-    /// One object of so many stays
+    /// Keep one object in this many
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) keep_one_of: u32,
     /// End after this time

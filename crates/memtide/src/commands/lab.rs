@@ -17,7 +17,7 @@ pub(crate) fn run(args: &LabArgs, output: &Output) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     match &args.command {
-        LabCommand::List => list::list(output),
+        LabCommand::List(args) => list::list(args, output),
         LabCommand::Run(args) => run::run(args, output),
         LabCommand::Shell(args) => shell::shell(args),
         LabCommand::Corpus(args) => score::corpus(args, output),

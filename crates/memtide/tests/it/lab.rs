@@ -193,6 +193,65 @@ fn every_run_in_the_documentation_can_be_played() {
     assert!(count > 40, "{count}");
 }
 
+/// The output of `memtide lab run NAME` that a page shows.
+fn transcript<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let begin = page.find(&format!("$ memtide lab run {name}\n"))?;
+    page[begin..].split("```").next()
+}
+
+#[test]
+fn pages_show_the_claims_of_today_and_each_scenario_has_a_page() {
+    for scenario in lab::scenarios::ALL {
+        let path = root().join(format!("docs/lab/{}.md", scenario.name));
+        let page = std::fs::read_to_string(&path).unwrap();
+        // Lines are wrapped there: words are compared.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = transcript(&page, scenario.name).map(words);
+        let shown = shown.unwrap_or_else(|| panic!("{} has no transcript", path.display()));
+        let arms = lab::ArmOutcomes::default();
+        for claim in (scenario.claims)(&arms) {
+            assert!(
+                shown.contains(&words(&claim.what)),
+                "{}: {}",
+                path.display(),
+                claim.what
+            );
+        }
+    }
+}
+
+#[test]
+fn the_guide_lists_every_scenario_with_its_ram_and_time() {
+    let guide = std::fs::read_to_string(root().join("docs/lab.md")).unwrap();
+    let (_, list, _) = memtide(&["lab", "list"]);
+    for line in list.lines().skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let begin = format!("| [{0}](lab/{0}.md) |", words[0]);
+        let row = guide.lines().find(|row| row.starts_with(&begin));
+        let row = row.unwrap_or_else(|| panic!("docs/lab.md does not list {}", words[0]));
+        let (ram, time) = (words[1..3].join(" "), words[3..5].join(" "));
+        for expected in [ram, time] {
+            assert!(
+                row.contains(&format!("| {expected} |")),
+                "{row}: {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_scenario_lists_what_can_be_set() {
+    let (code, out, _) = memtide(&["lab", "list", "swapdemo"]);
+    assert_eq!(code, Some(0));
+    for expected in [
+        "  swap-off                swap=0\n",
+        "  swappiness              60 (0 to 200)  vm.swappiness\n",
+        "  data_share=0.96\n",
+    ] {
+        assert!(out.contains(expected), "{out}");
+    }
+}
+
 #[test]
 fn what_cannot_be_played_says_why() {
     for (arguments, expected) in [

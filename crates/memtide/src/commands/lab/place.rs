@@ -17,12 +17,15 @@ pub(super) fn enter(command: &LabCommand) -> anyhow::Result<Option<Exit>> {
         std::fs::write(file, std::process::id().to_string())
             .with_context(|| format!("cannot join {}", directory.display()))?;
     } else if let Some(limit) = part.limit {
+        // Before the cgroup is made: Ctrl-C leaves none behind. The part inherits it, and is killed from here.
+        let is_interrupted = interrupt::listen_to_any();
         if let LimitedSide::Outside(part) = LimitedPart::fork(limit)? {
-            let ended = part.wait(interrupt::listen_to_any())?;
+            let ended = part.wait(is_interrupted)?;
             return match ended {
                 LimitedEnd::Exited(0) | LimitedEnd::Interrupted => Ok(Some(Exit::Ok)),
                 LimitedEnd::Exited(_) => Ok(Some(Exit::Unknown)),
-                LimitedEnd::Killed => bail!("the kernel killed it at its limit of {limit}"),
+                LimitedEnd::KilledAtLimit => bail!("the kernel killed it at its limit of {limit}"),
+                LimitedEnd::Killed => bail!("it was killed"),
             };
         }
     } else if let Some(holding) = holding(command)

@@ -30,6 +30,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         settings: args.settings.iter().cloned().collect(),
         is_cgroup_v1: args.cgroup_v1,
         mglru: args.mglru,
+        accelerator: args.accel.map(Into::into),
         timeout: args.timeout,
         output: args.keep.then(|| directory.clone()),
         ..RunOptions::default()

@@ -80,6 +80,7 @@ fn make(args: &CorpusArgs, directory: &Path, output: &Output) -> Result<usize, L
         seeds: args.seeds,
         jobs: args.jobs.into(),
         run: RunOptions {
+            accelerator: args.accel.map(Into::into),
             timeout: args.timeout,
             is_cgroup_v1: args.cgroup_v1,
             mglru: args.mglru,
