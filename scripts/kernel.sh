@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches a kernel of Debian for the lab, unpacked and not installed: no root is needed.
-# Usage: scripts/kernel.sh [PACKAGE [SUITE]], such as linux-image-cloud-amd64 bullseye. Without a suite, of this system's own
-# sources.
+# Fetches a Debian kernel (x86-64) for the lab, unpacked and not installed: no root is needed.
+# Usage: scripts/kernel.sh [PACKAGE [SUITE]], such as linux-image-cloud-amd64 bullseye. Without a suite it comes from this
+# system's own sources.
 set -eu
 kernels=${XDG_CACHE_HOME:-$HOME/.cache}/memtide/kernels
 meta=${1:-linux-image-cloud-amd64}
@@ -16,6 +16,8 @@ mkdir -p "$kernels"
 sandbox="-o APT::Sandbox::User=$(id -un)"
 work=$(mktemp -d "$kernels/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+# On a signal dash would end without running the EXIT trap.
+trap 'exit 130' INT TERM
 # shellcheck disable=SC2086 # a list
 apt() { apt-get $sandbox "$@"; }
 cache() { apt-cache "$@"; }
@@ -33,26 +35,25 @@ if [ -n "$suite" ]; then
     cache() { apt-cache $options "$@"; }
     apt update -qq >/dev/null
 fi
-# A meta package depends on that of a version; one of a version has that itself.
+# A meta package depends on the package of one version; without such a dependency it is that package itself.
 package=$(cache depends "$meta" | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
 package=${package:-$meta}
 target=$kernels/$package
-link() { # what is found without a suite is what the lab boots if nobody says otherwise
+link() { # the kernel fetched without a suite is the lab's default
     [ -n "$suite" ] || ln -sfn "$package" "$kernels/default"
 }
 if [ -d "$target" ]; then
     link
     exit 0
 fi
-# Signatures of an older suite may have run out; its package lists name each file by its hash all the same.
 mkdir "$work/unpacked"
-# Since 7.0 image and modules are packages of their own.
+# Since 7.0 image and modules are separate packages.
 parts=$(cache depends "$package" | sed -n 's/^ *Depends: \(linux-\(base\|binary\|modules\)-[0-9].*\)/\1/p')
 binary=$(echo "$parts" | grep binary || true)
 [ -n "$binary" ] && parts="$parts $(cache depends "$binary" | sed -n 's/^ *Depends: \(linux-modules-[0-9].*\)/\1/p')"
 # shellcheck disable=SC2086 # a list
 (cd "$work" && apt download -qq "$package" $parts >/dev/null && for deb in *.deb; do dpkg -x "$deb" unpacked; done)
-# Another fetch at the same time may have been first.
+# A fetch at the same time may have been faster.
 mv -T "$work/unpacked" "$target" 2>/dev/null || [ -d "$target" ]
 link
 echo "fetched: $target"

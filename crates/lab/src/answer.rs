@@ -197,7 +197,7 @@ mod tests {
     use crate::scenarios;
     use units::Bytes;
 
-    /// An arm of `cgroup-oom` in which so many kills were counted, with a real capture of one.
+    /// An arm of `cgroup-oom` in which this many kills were counted, with a real capture of one.
     fn outcomes(kills: f64) -> ArmOutcomes {
         let scenario = scenarios::by_name("cgroup-oom").unwrap();
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");

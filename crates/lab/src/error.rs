@@ -121,7 +121,7 @@ pub enum LabError {
         last_words: String,
     },
     /// A shell has no terminal to talk to.
-    #[error("the shell needs a terminal, and input is none")]
+    #[error("the shell needs a terminal, and standard input is not one")]
     NoTerminal,
     /// The user ended it.
     #[error("it was interrupted")]

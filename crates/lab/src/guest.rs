@@ -139,7 +139,7 @@ pub struct Guest {
     is_cgroup_v1: bool,
     messages: File,
     kernel: RefCell<KernelReader>,
-    /// What was to be measured and is no number.
+    /// What was to be measured and is not a number.
     not_measured: Option<String>,
     recording: GuestRecording,
 }
@@ -204,7 +204,7 @@ impl Guest {
         });
     }
 
-    /// Reports a number. One that is none ends the scenario as failed.
+    /// Reports a number. NaN and infinity end the scenario as failed.
     pub fn measured(&mut self, name: &str, value: f64) {
         if !value.is_finite() {
             self.not_measured.get_or_insert_with(|| name.to_owned());

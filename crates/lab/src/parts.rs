@@ -36,7 +36,7 @@ use crate::reading::available_bytes;
 /// Bytes of a page, the smallest that any kernel here has.
 const PAGE: usize = 4096;
 
-/// Checks that this host has so much available.
+/// Checks that this host has this much available.
 ///
 /// # Errors
 /// [`LabError::BeyondAvailable`].

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::LabError;
 use crate::error::AtPath as _;
+use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::initramfs::Archive;
 use crate::host::kernel::ModuleNeed;
@@ -33,8 +34,12 @@ const ZRAM_IF_ANY: &[ModuleNeed] = &[
 /// Runs a machine with a shell on this terminal, until the shell ends.
 ///
 /// # Errors
-/// [`LabError::NoTerminal`] where input is no terminal, others where the machine cannot be started.
-pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
+/// [`LabError::NoTerminal`] where standard input is not a terminal, others where the machine cannot be started.
+pub fn shell(
+    kernel: Option<&Path>,
+    machine: &Machine,
+    accelerator: Option<Accelerator>,
+) -> Result<(), LabError> {
     // What comes from a pipe is lost until the guest listens.
     if !std::io::stdin().is_terminal() {
         return Err(LabError::NoTerminal);
@@ -43,7 +48,7 @@ pub fn shell(kernel: Option<&Path>, machine: &Machine) -> Result<(), LabError> {
     has_memory_for(machine.ram, 1)?;
     let image = GuestImage::build(kernel, ZRAM_IF_ANY, add_tools)?;
     let initramfs = image.with_job(Job::default())?;
-    Vm::run_on_terminal(&image, &initramfs, machine)
+    Vm::run_on_terminal(&image, &initramfs, machine, accelerator)
 }
 
 /// Adds the host's tools and the libraries that they need.

@@ -100,13 +100,21 @@ pub(crate) struct MappedPages {
 }
 
 impl MappedPages {
-    /// Zeroed memory of this process: anonymous for the kernel, which promises it without counting what is free; with
-    /// strict overcommit it counts all the same.
+    /// Zeroed memory of this process: anonymous for the kernel, which does not count it as committed unless overcommit is
+    /// strict.
     ///
     /// # Errors
     /// The operating system's.
     pub(crate) fn private(len: usize) -> std::io::Result<Self> {
         Self::anonymous(len, MapFlags::PRIVATE | MapFlags::NORESERVE)
+    }
+
+    /// As [`Self::private`], and counted as committed, as memory of malloc is.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn committed(len: usize) -> std::io::Result<Self> {
+        Self::anonymous(len, MapFlags::PRIVATE)
     }
 
     /// Zeroed memory that children share: shmem for the kernel.

@@ -1,4 +1,4 @@
-//! Reports how the machine stands every second, for who watches.
+//! Reports how the machine stands every second, for whoever watches.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether KVM runs a guest here. That `/dev/kvm` opens is no proof: a nested KVM may start and never run an instruction.
+//! Whether KVM runs a guest here. Opening `/dev/kvm` proves nothing: a nested KVM may start and never run an instruction.
 //! So a guest is started with it, and if none of its messages arrives in time, that is remembered until the host boots again.
 
 use std::fs::File;

@@ -29,7 +29,7 @@ impl Kernel {
     /// `/lib/modules`.
     ///
     /// # Errors
-    /// [`LabError::Kernel`] where the image cannot be read, is none, or has no modules.
+    /// [`LabError::Kernel`] where the image cannot be read, is not one, or has no modules.
     pub fn at(image: &Path) -> Result<Self, LabError> {
         let fails = |why: String| LabError::Kernel {
             image: image.to_owned(),
@@ -288,7 +288,7 @@ fn version(image: &Path) -> Result<String, String> {
         .read_to_end(&mut head)
         .map_err(|error| error.to_string())?;
     if head.get(0x202..0x206) != Some(b"HdrS") {
-        return Err("it is no x86 kernel image (bzImage)".to_owned());
+        return Err("not an x86 kernel image (bzImage)".to_owned());
     }
     let pointer = head
         .get(VERSION_POINTER..VERSION_POINTER + 2)
@@ -381,7 +381,7 @@ mod tests {
         std::fs::write(&other, "text").unwrap();
         let error = Kernel::at(&other).unwrap_err().to_string();
         assert!(
-            error.contains("vmlinuz-y") && error.contains("no x86 kernel image"),
+            error.contains("vmlinuz-y") && error.contains("not an x86 kernel image"),
             "{error}"
         );
     }

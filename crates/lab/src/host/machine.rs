@@ -25,7 +25,7 @@ impl Machine {
     /// Less than this does not hold the kernel, this program and a workload.
     const RAM_MIN: Bytes = Bytes::from_mib(256);
 
-    /// A machine with two CPUs and so much RAM.
+    /// A machine with two CPUs and this much RAM.
     pub const fn with_mib(mib: u64) -> Self {
         Self {
             ram: Bytes::from_mib(mib),
@@ -87,7 +87,7 @@ impl VirtualDisk {
         }
     }
 
-    /// The same disk, limited to so many MiB a second.
+    /// The same disk, limited to this many MiB/s.
     #[must_use]
     pub const fn slow(mut self, mib_per_second: u64) -> Self {
         self.speed = Some(Bytes::from_mib(mib_per_second));

@@ -149,9 +149,10 @@ impl Vm {
         image: &GuestImage,
         initramfs: &[PathBuf],
         machine: &Machine,
+        accelerator: Option<Accelerator>,
     ) -> Result<(), LabError> {
         // Which accelerator works is found with a machine whose console is a file.
-        let probe = Self::boot(image, initramfs, machine, None, &mut |_| Ok(()))?;
+        let probe = Self::boot(image, initramfs, machine, accelerator, &mut |_| Ok(()))?;
         let accelerator = probe.accelerator;
         drop(probe);
         let terminal = (accelerator, ConsoleKind::Terminal);

@@ -9,7 +9,7 @@ use super::Deadline;
 pub struct FragmentPart {
     /// Objects at first.
     pub size: Bytes,
-    /// One of so many stays.
+    /// One object in this many stays.
     pub keep_one_of: u32,
     /// How long it stays with them; `None`: until killed.
     pub time: Option<Span>,

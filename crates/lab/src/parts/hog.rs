@@ -34,6 +34,8 @@ pub struct Hog {
     pub time: Option<Span>,
     /// What pages hold.
     pub content: Content,
+    /// Whether the kernel counts it as committed, as memory of malloc; else it promises it without counting.
+    pub is_committed: bool,
     /// How much of each 2 MiB is used; `None`: all. What is not used is reserved only, but for huge pages.
     pub of_each_huge_page: Option<Bytes>,
 }
@@ -46,7 +48,11 @@ impl Hog {
     pub fn run(&self, has_it: impl FnOnce()) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"hog");
         let deadline = Deadline::after(self.time);
-        let mut memory = MappedPages::private(len(self.size)?)?;
+        let mut memory = if self.is_committed {
+            MappedPages::committed(len(self.size)?)?
+        } else {
+            MappedPages::private(len(self.size)?)?
+        };
         let pages = self.pages()?;
         let mut noise = Noise::new(u64::from(std::process::id()));
         // Reserved pages are not there until they are written.
@@ -85,7 +91,7 @@ impl Hog {
     }
 }
 
-/// The pages that are used: so many at the start of each huge page.
+/// The pages that are used: this many at the start of each huge page.
 #[derive(Debug, Clone, Copy)]
 struct UsedPages {
     of_huge_page: usize,

@@ -47,7 +47,7 @@ pub struct LimitedPart {
 }
 
 impl LimitedPart {
-    /// Forks: the child joins a new cgroup that may take so much RAM and no swap.
+    /// Forks: the child joins a new cgroup that may take this much RAM and no swap.
     ///
     /// # Errors
     /// [`LabError::NoCgroup`] where no cgroup can be made, [`LabError::File`] for what the kernel refuses besides.

@@ -19,7 +19,7 @@ impl LookupPart {
     pub fn run(&self, mut done: impl FnMut(u32)) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"lookup");
         if !self.directory.is_dir() {
-            return Err(std::io::Error::other("it is no directory"));
+            return Err(std::io::Error::other("it is not a directory"));
         }
         let part = (self.names / 10).max(1);
         for number in 0..self.names {

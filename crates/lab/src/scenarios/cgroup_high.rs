@@ -10,7 +10,7 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "cgroup-high",
-    shows: "A service above its memory.high waits at every allocation, although the host has memory left.",
+    shows: "A service above its memory.high is put to sleep again and again, although the host has memory left.",
     machine: || Machine::with_mib(768),
     time: Span::from_secs(30),
     settings: &[

@@ -17,7 +17,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         name: "keep_one_of",
         default: 20.0,
         range: (1.0, 10_000.0),
-        about: "one object of so many stays",
+        about: "keep one object in this many",
     }],
     arms: &[
         Arm {

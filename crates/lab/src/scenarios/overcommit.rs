@@ -42,6 +42,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         },
     ],
     variants: &[&[("hog_mib", 48.0)], &[("hog_mib", 96.0)]],
+    revision: 2,
     play,
     claims,
     figures: &[ScenarioFigure::Chart("where")],
@@ -63,7 +64,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         let size = format!("{size:.0}M");
         for _ in 0..12 {
             // The fork may be refused, or the program's own reservation.
-            let hog = guest.start(&["hog", &size, "--of-each-huge-page", "64K"]);
+            let hog = guest.start(&["hog", &size, "--committed", "--of-each-huge-page", "64K"]);
             match hog.map(|mut hog| (hog.next_line(), hog)) {
                 Ok((Some(_), hog)) => hogs.push(hog),
                 Ok((None, _)) | Err(_) => {
@@ -110,5 +111,11 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             yes,
         )
         .at_most(0.0),
+        Claim::of(
+            "committed, of the limit (mode 0)",
+            of("mode-0", "committed_of_limit"),
+            percent,
+        )
+        .at_least(1.2),
     ]
 }

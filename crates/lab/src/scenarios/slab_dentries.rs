@@ -55,7 +55,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     vec![
         Claim::of("MiB of reclaimable slab more", of("grown_mib"), plain).at_least(60.0),
         Claim::of(
-            "MemAvailable, of that before",
+            "MemAvailable, of its level before",
             of("available_left"),
             percent,
         )

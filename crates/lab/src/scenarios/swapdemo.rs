@@ -144,7 +144,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         arm(
             "zram-random",
             &[("swap", swap::ZRAM), ("random", 1.0)],
-            // Data that goes to zram at once is no shared memory any more.
+            // Data that goes to zram at once is no longer shared memory.
             &["zram-misuse"],
             SHORT_ON_ZRAM,
         ),

@@ -145,7 +145,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     all.extend([ratio, small].map(|arm| {
         let of_limit = outcomes.measured(arm, "dirty_of_limit");
         Claim::of(
-            &format!("most dirty pages, of the limit ({arm})"),
+            &format!("peak of dirty pages, of the limit ({arm})"),
             of_limit,
             percent,
         )
@@ -153,7 +153,7 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
         .between(0.7, 1.15)
     }));
     all.extend([
-        Claim::of("least MemAvailable, of that before", left, percent)
+        Claim::of("lowest MemAvailable, of its level before", left, percent)
             .article("not affected")
             .at_least(0.75),
         Claim::of("first file, 20 % of RAM against 32 MiB", early, times).at_least(2.0),

@@ -131,6 +131,9 @@ pub(crate) struct LabShellArgs {
     /// Kernel to boot, as for lab run
     #[arg(long, value_name = "FILE|VERSION")]
     pub(crate) kernel: Option<PathBuf>,
+    /// How the machine's instructions run: by KVM, or by emulation; KVM where it works if not given
+    #[arg(long, value_enum)]
+    pub(crate) accel: Option<AccelChoice>,
 }
 
 /// Which captures are made.
@@ -243,6 +246,9 @@ pub(crate) struct HogArgs {
     /// What pages hold
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
+    /// Have it counted as committed, as memory of malloc is
+    #[arg(long)]
+    pub(crate) committed: bool,
     /// Use only this much of every 2 MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) of_each_huge_page: Option<Bytes>,

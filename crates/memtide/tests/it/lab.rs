@@ -265,7 +265,7 @@ fn what_cannot_be_played_says_why() {
         ),
         (
             &["lab", "run", "idle", "--kernel", "/etc/passwd"],
-            "/etc/passwd: it is no x86 kernel image (bzImage)",
+            "/etc/passwd: not an x86 kernel image (bzImage)",
         ),
         (
             &["lab", "run", "idle", "--ram", "64M"],

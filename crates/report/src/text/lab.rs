@@ -60,19 +60,19 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
         ),
         (false, _) => (
             Style::Critical,
-            "Not all of it is as it should be: see NO, missed and wrong above.",
+            "A claim failed, or check was wrong: see NO, missed and wrong above.",
         ),
     };
     page.hanging(&[], 0, style, text);
     page.finish()
 }
 
-/// A text of so many cells, flush right.
+/// A text of this many cells, flush right.
 fn right(text: &str, cells: usize) -> String {
     format!("{}{text}", " ".repeat(cells.saturating_sub(width(text))))
 }
 
-/// A text of so many cells, flush left, followed by a blank at least.
+/// A text of this many cells, flush left, followed by a blank at least.
 fn left(text: &str, cells: usize) -> String {
     format!(
         "{text}{}",

@@ -24,6 +24,7 @@ pub(super) fn hog(args: &HogArgs, output: &Output) -> anyhow::Result<Exit> {
         fill: args.fill,
         time: args.time,
         content: content(args.content),
+        is_committed: args.committed,
         of_each_huge_page: args.of_each_huge_page,
     };
     let has_it = || printer.print(args.size.get(), format_args!("has {}", args.size));

@@ -16,6 +16,6 @@ pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
         nodes: args.nodes,
         disks: disks.collect(),
     };
-    lab::shell(args.kernel.as_deref(), &machine)?;
+    lab::shell(args.kernel.as_deref(), &machine, args.accel.map(Into::into))?;
     Ok(Exit::Ok)
 }
