@@ -50,16 +50,18 @@ impl Vm {
         progress: RunProgress<'_>,
     ) -> Result<Self, LabError> {
         let mut failed = None;
-        for accelerator in Accelerator::candidates(accelerator) {
-            let console = (*accelerator, ConsoleKind::File);
+        for candidate in Accelerator::candidates(accelerator) {
+            let console = (*candidate, ConsoleKind::File);
             let mut vm = Self::start(image, initramfs, machine, console)?;
             match vm.wait_for_start(progress) {
                 Ok(()) => {
-                    accelerator.works();
+                    if accelerator.is_none() {
+                        candidate.works();
+                    }
                     return Ok(vm);
                 }
                 Err(error @ LabError::Ended { .. }) => failed = Some(error),
-                Err(error @ LabError::Boot { .. }) if *accelerator == Accelerator::Kvm => {
+                Err(error @ LabError::Boot { .. }) if *candidate == Accelerator::Kvm => {
                     failed = Some(error);
                 }
                 Err(error) => return Err(error),

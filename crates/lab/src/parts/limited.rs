@@ -134,6 +134,8 @@ impl LimitedCgroup {
             CgroupMode::V2 => ("memory.max", "memory.swap.max"),
         };
         cgroup.write(ram, &limit)?;
+        // With one process of a part all others are killed (v2, since 4.19).
+        let _ = cgroup.write("memory.oom.group", "1");
         // Kernels that do not count swap lack it. That of v1 is a limit of both together.
         let swap_limit = if mode == CgroupMode::V1 { &limit } else { "0" };
         let _ = cgroup.write(swap, swap_limit);

@@ -10,7 +10,7 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting, ScenarioSe
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "neighbours",
-    shows: "Two or three pathologies at once, chosen by a seed: each must be found, and nothing else.",
+    shows: "Two or three pathologies or harmless programs at once, chosen by a seed: each pathology must be found, and nothing else.",
     machine: || {
         Machine::with_mib(1536)
             .disk(VirtualDisk::ext4(1024).slow(8))

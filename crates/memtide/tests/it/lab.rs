@@ -193,9 +193,9 @@ fn every_run_in_the_documentation_can_be_played() {
     assert!(count > 40, "{count}");
 }
 
-/// The output of `memtide lab run NAME` that a page shows.
+/// The output of `memtide lab run NAME`, with options or without, that a page shows.
 fn transcript<'a>(page: &'a str, name: &str) -> Option<&'a str> {
-    let begin = page.find(&format!("$ memtide lab run {name}\n"))?;
+    let begin = page.find(&format!("$ memtide lab run {name}"))?;
     page[begin..].split("```").next()
 }
 

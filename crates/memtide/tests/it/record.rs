@@ -575,8 +575,8 @@ fn where_bpf_has_no_room_the_recorder_lives_and_says_why() {
         .spawn()
         .unwrap();
     let running = Running(child);
-    until("a status", || {
-        status(directory.path())["state"] == "running"
+    until("how processes are read", || {
+        status(directory.path())["recorder"]["tasks_source"].is_string()
     });
     let way = status(directory.path())["recorder"]["tasks_source"].clone();
     let way = way.as_str().unwrap();

@@ -49,7 +49,7 @@ pub(super) fn run(report: &LabReport, screen: &Screen) -> String {
     page.gap();
     let is_open = |claim: &LabClaim| claim.state == ClaimState::NotMeasured;
     let (style, text) = match (report.holds, report.claims.iter().any(is_open)) {
-        (true, false) if report.claims.is_empty() => (Style::Fine, "check found what it should."),
+        (true, false) if report.claims.is_empty() => (Style::Fine, "Check found what it should."),
         (true, false) => (
             Style::Fine,
             "Every claim holds, and check found what it should.",
