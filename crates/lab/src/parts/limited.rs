@@ -1,6 +1,6 @@
 //! A cgroup with a limit, around one part: what it takes beyond that ends the part, and nothing else of the host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use probe::Root;
@@ -12,6 +12,8 @@ use crate::LabError;
 use crate::error::AtPath as _;
 use crate::sys::{Forked, fork};
 
+/// How the name of a cgroup begins; the PID of the process that removes it follows.
+const PREFIX: &str = "memtide-lab-";
 /// From one question whether the part has ended to the next.
 const EVERY: Duration = Duration::from_millis(20);
 /// How long a cgroup may be busy once its processes were killed: their memory is freed by then.
@@ -117,7 +119,8 @@ impl LimitedCgroup {
         let (mode, mount) = probe::memory_cgroup_mount(&Root::default()).ok_or_else(|| {
             no_cgroup("the memory controller of cgroups is not mounted".to_owned())
         })?;
-        let directory = mount.join(format!("memtide-lab-{}", std::process::id()));
+        remove_abandoned(&mount);
+        let directory = mount.join(format!("{PREFIX}{}", std::process::id()));
         std::fs::create_dir(&directory)
             .map_err(|error| no_cgroup(format!("{}: {error}", directory.display())))?;
         let cgroup = Self { directory };
@@ -158,6 +161,17 @@ impl LimitedCgroup {
             let kills = line.strip_prefix("oom_kill ");
             kills.is_some_and(|kills| kills.trim() != "0")
         })
+    }
+}
+
+/// Removes cgroups of this kind whose process was killed before it could. One that is in use is refused by the kernel.
+fn remove_abandoned(mount: &Path) {
+    for entry in std::fs::read_dir(mount).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
     }
 }
 

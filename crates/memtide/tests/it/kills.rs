@@ -63,6 +63,9 @@ fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
     let running = Running::started(place, &[]);
     killed.push((group.have_one_killed(), now()));
     let directory = place.to_str().unwrap();
+    until("a sample", || {
+        memtide(&["events", directory]).status.success()
+    });
     until("the kill", || kills_of(&group, directory).len() >= 2);
     assert_eq!(running.end().status.code(), Some(0));
     let told = kills_of(&group, directory);
