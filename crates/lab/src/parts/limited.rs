@@ -35,7 +35,7 @@ pub enum LimitedEnd {
     Exited(i32),
     /// The kernel killed it, or a process of it, at the limit.
     KilledAtLimit,
-    /// Somebody killed it.
+    /// Another signal ended it: it was killed, or it crashed.
     Killed,
     /// The user ended it.
     Interrupted,
@@ -99,11 +99,11 @@ impl LimitedPart {
 }
 
 fn end(status: WaitStatus) -> LimitedEnd {
-    let is_kill = status.terminating_signal() == Some(Signal::KILL.as_raw());
-    match status.exit_status() {
-        Some(code) => LimitedEnd::Exited(code),
-        None if is_kill => LimitedEnd::Killed,
-        None => LimitedEnd::Interrupted,
+    let by_user = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => LimitedEnd::Exited(code),
+        (None, Some(signal)) if by_user.contains(&signal) => LimitedEnd::Interrupted,
+        (None, _) => LimitedEnd::Killed,
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn enter(command: &LabCommand) -> anyhow::Result<Option<Exit>> {
                 LimitedEnd::Exited(0) | LimitedEnd::Interrupted => Ok(Some(Exit::Ok)),
                 LimitedEnd::Exited(_) => Ok(Some(Exit::Unknown)),
                 LimitedEnd::KilledAtLimit => bail!("the kernel killed it at its limit of {limit}"),
-                LimitedEnd::Killed => bail!("it was killed"),
+                LimitedEnd::Killed => bail!("a signal ended it: it was killed, or it crashed"),
             };
         }
     } else if let Some(holding) = holding(command)

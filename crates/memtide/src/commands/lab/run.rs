@@ -36,6 +36,7 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         ..RunOptions::default()
     };
     // A directory that cannot be made is better known before a scenario is played.
+    let is_new = !directory.exists();
     std::fs::create_dir_all(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     let is_interrupted = interrupt::listen_to_any();
@@ -49,7 +50,8 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     });
     watcher.finish();
-    if outcomes.is_err() {
+    // Another run may use one that was there.
+    if outcomes.is_err() && is_new {
         // It stays if something is in it.
         let _ = std::fs::remove_dir(&directory);
     }
