@@ -63,7 +63,7 @@ pub(crate) enum Forked {
     Parent(rustix::process::Pid),
 }
 
-/// Forks this process. A child whose parent ends is killed.
+/// Forks this process. The child is killed when its parent ends.
 ///
 /// # Errors
 /// The operating system's, or that this process has several threads: of these a child has one only, and locks of the

@@ -153,7 +153,7 @@ impl Vm {
         machine: &Machine,
         accelerator: Option<Accelerator>,
     ) -> Result<(), LabError> {
-        // Which accelerator works is found with a machine whose console is a file.
+        // Which accelerator works is found with a machine that has a file for its console.
         let probe = Self::boot(image, initramfs, machine, accelerator, &mut |_| Ok(()))?;
         let accelerator = probe.accelerator;
         drop(probe);

@@ -164,7 +164,7 @@ impl LimitedCgroup {
     }
 }
 
-/// Removes cgroups of this kind whose process was killed before it could. One that is in use is refused by the kernel.
+/// Removes cgroups of this kind that a killed process left. One that is in use is refused by the kernel.
 fn remove_abandoned(mount: &Path) {
     for entry in std::fs::read_dir(mount).into_iter().flatten().flatten() {
         let name = entry.file_name();

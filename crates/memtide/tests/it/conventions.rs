@@ -101,9 +101,10 @@ fn names_of_types_are_unique_in_the_workspace() {
 
 /// Words that say less than the standard term, and in how many lines of the sources each may still stand. Numbers may only
 /// become smaller.
-const WORDS: [(&str, usize); 24] = [
+const WORDS: [(&str, usize); 25] = [
     ("told", 1),
     ("tells", 0),
+    ("whose", 0),
     ("dear", 0),
     ("dearer", 0),
     ("grave", 0),
