@@ -71,7 +71,7 @@ impl WorkDirectory {
     }
 }
 
-/// Removes directories below a place whose owners have ended. What cannot be removed stays: it may be another user's.
+/// Removes directories below a place if their owners have ended. What cannot be removed stays: it may be another user's.
 fn remove_abandoned(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else {
         return;
