@@ -7,7 +7,7 @@ use timeline::signals::{
 use timeline::{Gauge, Signal, Stretch, Track};
 use units::{Bytes, Ratio};
 
-use super::readings::{LITTLE_AVAILABLE, page_cache};
+use super::readings::{LITTLE_AVAILABLE, ROOM, page_cache};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Reading, computed, gauge};
 
@@ -38,6 +38,13 @@ pub(crate) fn little_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes
     let edge = cx.ram().ok()?.share(LITTLE_AVAILABLE);
     cx.lowest_in(MEM_AVAILABLE, stretch)
         .filter(|(left, _)| *left < edge)
+}
+
+/// Returns the least available memory in a stretch, if it was [`ROOM`] or more all the time: the host was not short.
+pub(crate) fn room_left(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
+    let room = cx.ram().ok()?.share(ROOM);
+    let (least, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
+    (least >= room).then_some(least)
 }
 
 /// Like [`available`], also if shared memory and page cache are not separate: then all of it counts, which gives an

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
 use timeline::signals::{
-    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_AVAILABLE, NR_DIRTIED,
-    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME,
-    PSI_MEMORY_SOME, PSWPOUT,
+    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
+    NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
 };
 use units::Micros;
 
-use crate::measures::readings::{ROOM, SWAP_OUT_NOTABLE};
+use crate::measures::available::room_left;
+use crate::measures::readings::SWAP_OUT_NOTABLE;
 use crate::measures::writeback::{dirty_limit, free_run, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
@@ -135,8 +135,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         disks: stalled(cx, PSI_IO_SOME, stretch),
         memory: stalled(cx, PSI_MEMORY_SOME, stretch),
     };
+    // On a host with room tasks wait for memory at the limit of a cgroup, which does not explain the writers.
     if let Some(memory) = waits.mostly_for_memory()
-        && !has_room(cx, stretch)
+        && room_left(cx, stretch).is_none()
     {
         return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
     }
@@ -177,16 +178,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .affects(writers(cx, stretch))
         .sure_by_kinds(cx, open)
         .into())
-}
-
-/// Whether the host had memory to spare all the while: then tasks that wait for memory do so at the limit of a cgroup, which
-/// does not explain the writers.
-fn has_room(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    let lowest = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let ram = cx.ram().ok();
-    lowest
-        .zip(ram)
-        .is_some_and(|((lowest, _), ram)| lowest >= ram.share(ROOM))
 }
 
 fn cause(level: Bytes, speed: Option<BytesPerSecond>) -> String {
@@ -368,7 +359,7 @@ mod tests {
     use crate::evidence::Need;
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::facts::DIRTY_BACKGROUND_RATIO;
-    use timeline::signals::{MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK};
+    use timeline::signals::{MEM_AVAILABLE, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK};
 
     /// A host of 1000 MiB with this many MiB dirty and this limit; its tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {

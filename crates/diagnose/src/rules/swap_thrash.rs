@@ -3,8 +3,9 @@
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
 
+use crate::measures::available::room_left;
 use crate::measures::cgroups;
-use crate::measures::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
+use crate::measures::readings::{SWAPPED_AGAIN, swapped_in, swapped_out};
 use crate::prelude::*;
 
 declare_rule! {
@@ -70,10 +71,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let rate_in = cx.mean_in(stretch, PSWPIN, &swapped_in)?;
     let rate_out = cx.mean_in(stretch, PSWPOUT, &swapped_out)?;
     let available = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let much = cx.ram().ok().map(|ram| ram.share(ROOM));
-    if let (Some((least, _)), Some(much)) = (available, much)
-        && least >= much
-    {
+    if let Some(least) = room_left(cx, stretch) {
         return clear!(
             "{rate_in} swapped in, but {least} stayed available: the host is not short of memory; a job ended, or a cgroup is at its own limit"
         );
