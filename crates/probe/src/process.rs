@@ -3,6 +3,9 @@
 pub(crate) mod cells;
 pub(crate) mod command_line;
 pub(crate) mod files;
+pub(crate) mod maps;
+pub(crate) mod memory;
+pub(crate) mod pagemap;
 pub(crate) mod pss;
 pub(crate) mod scan;
 pub(crate) mod smaps_rollup;

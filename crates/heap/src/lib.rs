@@ -1,0 +1,1 @@
+//! What is in a process's malloc heap? Read from outside, while it runs.
