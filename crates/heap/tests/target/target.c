@@ -25,7 +25,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-enum { MAX_THREADS = 256, PAGE = 4096, MAX_MIX = 600 * 1024 };
+enum { MAX_THREADS = 256, MAX_MIX = 600 * 1024 };
 
 /* glibc's mallinfo2 is newer than some glibc that this must compile on, and musl has none of the three. */
 struct mallinfo2_fields {
@@ -54,6 +54,7 @@ static struct worker workers[MAX_THREADS];
 static int n_workers, cross_free, exit_threads, foreign_brk, foreign_sbrk;
 static int is_glibc_malloc; /* otherwise chunk headers mean nothing */
 static enum shape shape;
+static size_t page_bytes;
 static size_t budget_bytes; /* of each thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t posted = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
@@ -93,6 +94,12 @@ static size_t mixed_size(struct worker *w, size_t high) {
 }
 
 static size_t header(const void *chunk) { return ((const size_t *)chunk)[-1]; }
+/* Whole pages, as mallinfo's hblkhd: size and padding before the chunk, since glibc 2.43 without the header's 16 bytes. */
+static size_t mapping_bytes(const void *chunk) {
+    size_t padding = ((const size_t *)chunk)[-2] & ~(size_t)15, size = header(chunk) & ~(size_t)7;
+    return (padding + size + page_bytes - 1) & ~(page_bytes - 1);
+}
+
 static int is_mmapped(const void *chunk) { return is_glibc_malloc && (header(chunk) & 2); }
 
 static void add(atomic_size_t *counter, size_t value) {
@@ -100,12 +107,11 @@ static void add(atomic_size_t *counter, size_t value) {
 }
 
 static void count(struct worker *w, void *chunk, size_t sign) {
-    size_t usable = malloc_usable_size(chunk);
-    add(&w->live, sign * (usable + 8));
+    add(&w->live, sign * (malloc_usable_size(chunk) + 8));
     add(&w->chunks, sign);
     if (is_mmapped(chunk)) {
         add(&w->mmapped, sign);
-        add(&w->mmapped_bytes, sign * (usable + 16));
+        add(&w->mmapped_bytes, sign * mapping_bytes(chunk));
     }
 }
 
@@ -114,7 +120,7 @@ static void count(struct worker *w, void *chunk, size_t sign) {
 static void touch(struct worker *w, void *chunk, size_t size) {
     size_t n = atomic_load_explicit(&w->chunks, memory_order_relaxed);
     uint64_t kind = next_random(w);
-    size_t touched = size > 4 * PAGE && kind % 2 ? size / 2 : size;
+    size_t touched = size > 4 * page_bytes && kind % 2 ? size / 2 : size;
     memset(chunk, kind % 5 == 0 ? 0 : 'a' + (int)(kind % 26), touched);
     if (kind % 5 == 1 && n > 0) ((void **)chunk)[0] = w->table[next_random(w) % n];
     if (kind % 5 == 2 && n > 0) ((void **)chunk)[0] = (char *)w->table[next_random(w) % n] - 16;
@@ -157,8 +163,8 @@ static size_t shape_size(struct worker *w) {
 
 /* The main arena cannot grow by brk any more and goes on in mappings. */
 static void block_brk(void) {
-    char *at = (char *)(((uintptr_t)sbrk(0) + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
-    void *got = mmap(at, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    char *at = (char *)(((uintptr_t)sbrk(0) + page_bytes - 1) & ~(page_bytes - 1));
+    void *got = mmap(at, page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got != at) die("cannot map in front of brk");
 }
 
@@ -169,7 +175,7 @@ static void build(struct worker *w) {
         if (is_main && half && w->live >= half) {
             half = 0;
             if (foreign_brk) block_brk();
-            if (foreign_sbrk && sbrk(3 * PAGE) == (void *)-1) die("sbrk");
+            if (foreign_sbrk && sbrk(3 * 4096) == (void *)-1) die("sbrk");
         }
         if (!allocate(w, shape_size(w))) break;
     }
@@ -239,9 +245,9 @@ static const char *corrupt(void) {
         *(char **)(bins - 16) += (size_t)1 << 40;
     } else if (!strcmp(corrupt_kind, "ring")) {
         /* An arena whose every field is its own address: `next` never comes back, wherever this version has it. */
-        char *forged = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *forged = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (forged == MAP_FAILED) return "unsupported";
-        for (size_t i = 0; i < PAGE / sizeof(char *); i++) ((char **)forged)[i] = forged;
+        for (size_t i = 0; i < page_bytes / sizeof(char *); i++) ((char **)forged)[i] = forged;
         *(char **)(bins + 2048) = forged;
     } else {
         return "unsupported";
@@ -334,7 +340,7 @@ static void print_rss(const char *when) {
     static char text[4096];
     size_t pages = 0;
     if (read_file("/proc/self/statm", text, sizeof text)) sscanf(text, "%*u %zu", &pages);
-    printf(" rss_%s=%zu", when, pages * (size_t)sysconf(_SC_PAGESIZE));
+    printf(" rss_%s=%zu", when, pages * page_bytes);
     read_file("/proc/self/smaps_rollup", text, sizeof text);
     const char *at = strstr(text, "\nAnonymous:");
     printf(" anon_%s=%zu", when, at ? (size_t)strtoull(at + 11, NULL, 10) * 1024 : 0);
@@ -496,6 +502,7 @@ int main(int n_arguments, char **arguments) {
     static char output[1 << 16];
     setvbuf(stdout, output, _IOFBF, sizeof output);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* under Yama a test's tool is a sibling, not a parent */
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     parse(n_arguments, arguments);
     is_glibc_malloc = finds_glibc_malloc();
     for (int i = 1; i < n_workers; i++)
