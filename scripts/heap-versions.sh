@@ -23,12 +23,7 @@ case ${1:-} in
     ;;
 esac
 
-if ! command -v debootstrap >/dev/null 2>&1; then
-    echo "installing: debootstrap" >&2
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq
-    apt-get install -yqq --no-install-recommends debootstrap >/dev/null
-fi
+command -v debootstrap >/dev/null 2>&1 || (cd "$(dirname "$0")/.." && scripts/setup.sh heap) >&2
 # shellcheck disable=SC2016 # of apt-get
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     grep '/debian/*$' | head -n 1)}
