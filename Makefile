@@ -1,6 +1,6 @@
 # One door for chores. Set-up is shell by necessity; all other logic is Rust.
 CARGO ?= cargo
-.PHONY: run test lint web docs bench fuzz test-lab rule
+.PHONY: run test lint web docs bench fuzz test-heap test-lab rule
 
 run: ## set up, build, check this machine
 	scripts/run.sh
@@ -28,6 +28,11 @@ bench: ## the sampler against raw pread of the same files; a long log against on
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh
+
+test-heap: ## prove the heap reader on the glibc of Debian 11, 12, 13 and sid; needs root, and 1.1 GB of cache
+	scripts/setup.sh heap
+	scripts/heap-versions.sh
+	$(CARGO) test --release --locked --package memtide-heap -- --include-ignored
 
 # A few minutes under emulation; LAB= plays all scenarios, which takes half an hour.
 LAB ?= --scenario idle --scenario swap-cold --scenario cgroup-oom --scenario cgroup-high --scenario node-reclaim \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what scripts/run.sh (build) or scripts/test.sh (test) needs and is missing. Debian and its relatives; elsewhere it
-# says what is missing.
+# Installs what scripts/run.sh (build), scripts/test.sh (test) or make test-heap (heap) needs and is missing. Debian and its
+# relatives; elsewhere it says what is missing.
 set -eu
 want=${1:-build}
 rustup="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
@@ -27,7 +27,7 @@ packages=
 need() { # once each
     case " $packages " in *" $1 "*) ;; *) packages="$packages $1" ;; esac
 }
-command -v cc >/dev/null 2>&1 || need gcc # links, and builds zstd
+command -v cc >/dev/null 2>&1 || need gcc # links, builds zstd and the heap reader's target
 [ -e /usr/include/stdlib.h ] || need libc6-dev
 command -v "${CLANG:-clang}" >/dev/null 2>&1 || need clang # the program that reads tasks; without it /proc is read
 if [ "$want" = test ]; then
@@ -42,6 +42,11 @@ if [ "$want" = test ]; then
     [ -x /usr/sbin/mke2fs ] || command -v mke2fs >/dev/null 2>&1 || need e2fsprogs
     command -v promtool >/dev/null 2>&1 || need prometheus                                # judges the metrics
     command -v prometheus-node-exporter >/dev/null 2>&1 || need prometheus-node-exporter # its values are compared with ours
+fi
+if [ "$want" = heap ]; then
+    [ -x /usr/sbin/debootstrap ] || command -v debootstrap >/dev/null 2>&1 || need debootstrap # other versions of glibc
+    command -v musl-gcc >/dev/null 2>&1 || need musl-tools # a malloc that is not glibc's
+    ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || need libjemalloc2 # another, preloaded
 fi
 [ -z "$packages" ] && exit 0
 
