@@ -1,0 +1,181 @@
+//! An arena: its fields, and the parts of memory that its chunks lie in.
+
+use std::ops::Range;
+
+use probe::Mappings;
+
+use crate::find::ArenaWords;
+use crate::layout::{ArenaLayout, FAST_BEFORE_BINS, FAST_BINS, HEAP_ALIGNMENTS, TOP_BEFORE_BINS};
+use crate::memory::Memory;
+use crate::parameters::Parameters;
+
+/// A part of an arena, and where its first chunk begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) range: Range<u64>,
+    pub(crate) first_chunk: u64,
+    /// Whether it may hold what is not the heap's.
+    pub(crate) may_be_foreign: bool,
+}
+
+/// An arena as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArenaState {
+    pub(crate) bins: u64,
+    pub(crate) is_main: bool,
+    pub(crate) top: u64,
+    pub(crate) system_bytes: u64,
+    pub(crate) fast_heads: Vec<u64>,
+    pub(crate) parts: Vec<Part>,
+    /// Whether its chain of heaps ended as it should.
+    pub(crate) is_whole: bool,
+}
+
+/// Heaps of one arena: more are a forged chain.
+const HEAPS_MAX: usize = 1 << 16;
+/// `NONCONTIGUOUS_BIT` of an arena's flags.
+const NONCONTIGUOUS: u64 = 2;
+
+impl ArenaState {
+    pub(crate) const fn top_field(&self) -> u64 {
+        self.bins - TOP_BEFORE_BINS
+    }
+
+    /// Reads an arena; `None` if malloc never used it, or it cannot be read.
+    pub(crate) fn read(
+        memory: &impl Memory,
+        mappings: &Mappings,
+        layout: ArenaLayout,
+        bins: u64,
+        is_main: bool,
+        known: Option<Parameters>,
+    ) -> Option<Self> {
+        let words = ArenaWords::read(memory, bins)?;
+        if words.is_unused() {
+            return None;
+        }
+        let mut arena = Self {
+            bins,
+            is_main,
+            top: words.top(),
+            system_bytes: words.word(layout.system_behind_bins),
+            fast_heads: fast_heads(memory, layout, bins),
+            parts: Vec::new(),
+            is_whole: true,
+        };
+        if is_main {
+            let flags = memory.word(bins - layout.bins_offset).unwrap_or(0) >> 32;
+            arena.main_parts(memory, mappings, &words, flags & NONCONTIGUOUS != 0, known);
+        } else {
+            arena.thread_parts(memory, bins - layout.bins_offset, layout);
+        }
+        Some(arena)
+    }
+
+    /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.
+    fn thread_parts(&mut self, memory: &impl Memory, state: u64, layout: ArenaLayout) {
+        let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {
+            let heap = self.top & !(alignment - 1);
+            memory.word(heap) == Some(state) && state & (alignment - 1) < 4096
+        }) else {
+            self.is_whole = false;
+            return;
+        };
+        let header_bytes = state & (alignment - 1);
+        let mut heap = self.top & !(alignment - 1);
+        loop {
+            let mut words = [0; 24];
+            let got = memory.read_at(heap, &mut words);
+            let word = |index: usize| -> u64 {
+                let bytes = words.get(index * 8..).and_then(<[u8]>::first_chunk);
+                bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            };
+            let (owner, previous, size) = (word(0), word(1), word(2));
+            let is_heap = got == 24
+                && owner == state
+                && (4096..=alignment).contains(&size)
+                && !self.parts.iter().any(|part| part.range.start == heap);
+            if !is_heap || self.parts.len() >= HEAPS_MAX {
+                self.is_whole = false;
+                return;
+            }
+            let is_first = state & !(alignment - 1) == heap;
+            let first = if is_first {
+                state + layout.state_bytes()
+            } else {
+                heap + header_bytes
+            };
+            self.parts.push(Part {
+                range: heap..heap + size,
+                first_chunk: first.next_multiple_of(16),
+                may_be_foreign: false,
+            });
+            if previous == 0 {
+                return;
+            }
+            heap = previous;
+            if !heap.is_multiple_of(alignment) {
+                self.is_whole = false;
+                return;
+            }
+        }
+    }
+
+    /// The main arena: `[heap]`, and other anonymous memory where it could not grow by `brk`.
+    fn main_parts(
+        &mut self,
+        memory: &impl Memory,
+        mappings: &Mappings,
+        words: &ArenaWords,
+        is_noncontiguous: bool,
+        known: Option<Parameters>,
+    ) {
+        let heap = mappings.all.iter().find(|one| one.name == b"[heap]");
+        let start = known.map_or(0, |known| known.heap_start);
+        if let Some(heap) = heap {
+            let first = if start == 0 { heap.range.start } else { start };
+            let in_heap = heap.range.contains(&self.top);
+            let end = if in_heap && !is_noncontiguous {
+                let size = memory.word(self.top + 8).unwrap_or(0) & !7;
+                self.top.saturating_add(size).min(heap.range.end)
+            } else {
+                heap.range.end
+            };
+            if first < end && (start != 0 || in_heap) {
+                self.parts.push(Part {
+                    range: first..end,
+                    first_chunk: first.next_multiple_of(16),
+                    may_be_foreign: true,
+                });
+            }
+        }
+        let bins = (0..crate::layout::BIN_PAIRS * 2).map(|index| words.word(index * 8));
+        for address in std::iter::once(self.top).chain(bins) {
+            let Some(mapping) = mappings.at(address) else {
+                continue;
+            };
+            let is_data = !mapping.is_anonymous() || mapping.range.contains(&self.bins);
+            let is_known = self.parts.iter().any(|part| part.range.contains(&address));
+            if is_data || is_known || mapping.name == b"[heap]" || !mapping.is_private_writable() {
+                continue;
+            }
+            self.parts.push(Part {
+                range: mapping.range.clone(),
+                first_chunk: mapping.range.start.next_multiple_of(16),
+                may_be_foreign: true,
+            });
+        }
+    }
+}
+
+fn fast_heads(memory: &impl Memory, layout: ArenaLayout, bins: u64) -> Vec<u64> {
+    if !layout.has_fast_bins() {
+        return Vec::new();
+    }
+    let mut bytes = [0; FAST_BINS * 8];
+    let got = memory.read_at(bins - FAST_BEFORE_BINS, &mut bytes);
+    let words = bytes[..got].chunks_exact(8);
+    words
+        .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)))
+        .collect()
+}

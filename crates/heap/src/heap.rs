@@ -1,0 +1,430 @@
+//! A process's malloc heap as read: its arenas, its large chunks, and how far the figures can be trusted.
+
+use std::ops::Range;
+
+use probe::{Mappings, PageState};
+
+use crate::arena::ArenaState;
+use crate::chunk::SizeWord;
+use crate::fast::{Candidates, Span};
+use crate::find::{FoundArenas, arenas};
+use crate::layout::{ArenaLayout, TcacheLayout};
+use crate::memory::Memory;
+use crate::mmapped::{self, MmappedChunk};
+use crate::pages::{CellRow, PageFold, PageTotals, TopOwner};
+use crate::parameters::{self, Parameters};
+use crate::tcache::{self, TcacheForm};
+use crate::walk::{Amount, ArenaContext, ChunkTotals, Walk, size_class};
+use crate::window::Window;
+
+/// Why a heap was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeapError {
+    /// No data has the form of an arena.
+    #[error("no data of glibc's malloc was found")]
+    NoArena,
+    /// An arena is there, but malloc has not used it.
+    #[error("glibc's malloc is there, but nothing was allocated with it")]
+    Unused,
+    /// The process has a form of malloc that is not known.
+    #[error("this layout of glibc's malloc is not known: {0}")]
+    UnknownLayout(&'static str),
+}
+
+/// An arena.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arena {
+    /// Whether it is the main arena, which grows by `brk`.
+    pub is_main: bool,
+    /// Memory that it took from the kernel, as malloc counts it.
+    pub system_bytes: u64,
+    /// Its parts: one for the main arena in most cases, heaps of up to 64 MiB for a thread arena.
+    pub parts: Vec<HeapPart>,
+    /// Sums over its chunks.
+    pub chunks: ChunkTotals,
+    /// Sums over its pages.
+    pub pages: PageTotals,
+    /// How much its size and its top changed during the walk.
+    pub drift_bytes: u64,
+    /// Whether its fast bins could not be verified: then their bytes may be live.
+    pub is_fast_uncertain: bool,
+    /// Whether all its parts were found.
+    pub is_whole: bool,
+}
+
+/// A part of an arena.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapPart {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Its pages in RAM, in bytes.
+    pub resident: u64,
+    /// Its pages in swap, in bytes.
+    pub swapped: u64,
+    /// Its picture.
+    pub row: CellRow,
+}
+
+/// A heap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heap {
+    /// How the arenas are laid out.
+    pub layout: ArenaLayout,
+    /// Whether links are stored XORed with their own address: since 2.32. `None` if no thread cache shows it.
+    pub is_safe_linking: Option<bool>,
+    /// The thread cache's layout; `None` before 2.26, or if no thread cached a chunk.
+    pub tcache: Option<TcacheLayout>,
+    /// malloc's own counters; `None` if they were not found.
+    pub parameters: Option<Parameters>,
+    /// Its arenas, the main one first.
+    pub arenas: Vec<Arena>,
+    /// Chunks with a mapping of their own.
+    pub mmapped: Vec<MmappedChunk>,
+    /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
+    pub cached_by_lists: Amount,
+    /// Whether the ring of arenas came back to its start.
+    pub is_ring_whole: bool,
+    /// Size of a picture's cell in bytes.
+    pub cell_bytes: u64,
+    /// The difference between the largest and the smallest amount of live bytes that repeated walks showed.
+    pub spread_bytes: u64,
+}
+
+/// A picture has at most about this many cells.
+const CELLS: u64 = 16_384;
+const CELL_BYTES_MIN: u64 = 64 << 10;
+
+/// What the walks over one heap share.
+struct Reader<'a, M> {
+    memory: &'a M,
+    mappings: &'a Mappings,
+    page: u64,
+    found: FoundArenas,
+    parameters: Option<Parameters>,
+    form: Option<TcacheForm>,
+    caches: Vec<u64>,
+    window: Window,
+    states: Vec<PageState>,
+    fast: Candidates,
+    cell_bytes: u64,
+}
+
+/// Reads the heap of a process once.
+///
+/// # Errors
+/// [`HeapError`] if it has none that can be read.
+pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
+    let found = arenas(memory, mappings, page).ok_or(HeapError::NoArena)?;
+    let heap_mapping = mappings.all.iter().find(|one| one.name == b"[heap]");
+    let heap_range = heap_mapping.map(|one| &one.range);
+    let parameters = parameters::find(memory, &found.data, heap_range, page);
+    let mut reader = Reader {
+        memory,
+        mappings,
+        page,
+        found,
+        parameters,
+        form: None,
+        caches: Vec::new(),
+        window: Window::new(page),
+        states: Vec::new(),
+        fast: Candidates::default(),
+        cell_bytes: CELL_BYTES_MIN,
+    };
+    let states = reader.states();
+    if states.is_empty() {
+        return Err(HeapError::Unused);
+    }
+    if states.iter().all(|arena| arena.parts.is_empty()) {
+        return Err(HeapError::UnknownLayout(
+            "no arena has a part that begins as it should",
+        ));
+    }
+    let system: u64 = states.iter().map(|arena| arena.system_bytes).sum();
+    let cell = (system / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
+    reader.cell_bytes = cell.next_power_of_two().max(page);
+    reader.form = reader.tcache_form(&states);
+    let mut heap = reader.walk(states);
+    if reader.form.is_none_or(|form| form.key.is_none()) {
+        // No cache was where the first of each heap is; the walk has seen where others may be.
+        let known = reader.form;
+        reader.form = reader
+            .caches
+            .iter()
+            .find_map(|chunk| tcache::form(memory, *chunk));
+        if reader.form.is_some_and(|form| form.key.is_some()) && reader.form != known {
+            heap = reader.walk(reader.states());
+        }
+    }
+    reader.count_lists(&mut heap);
+    Ok(heap)
+}
+
+impl<M: Memory> Reader<'_, M> {
+    fn states(&self) -> Vec<ArenaState> {
+        let arenas = self.found.bins.iter().enumerate();
+        arenas
+            .filter_map(|(index, bins)| {
+                ArenaState::read(
+                    self.memory,
+                    self.mappings,
+                    self.found.layout,
+                    *bins,
+                    index == 0,
+                    self.parameters,
+                )
+            })
+            .collect()
+    }
+
+    /// Returns the form of thread caches, from the first chunk of each part: where most threads' caches are.
+    fn tcache_form(&self, states: &[ArenaState]) -> Option<TcacheForm> {
+        let firsts = states.iter().flat_map(|arena| &arena.parts);
+        let forms = firsts.filter_map(|part| tcache::form(self.memory, part.first_chunk));
+        forms.max_by_key(|form| form.key.is_some())
+    }
+
+    /// Walks all arenas.
+    fn walk(&mut self, states: Vec<ArenaState>) -> Heap {
+        self.caches.clear();
+        let mut parts: Vec<Range<u64>> = states
+            .iter()
+            .flat_map(|arena| arena.parts.iter().map(|part| part.range.clone()))
+            .collect();
+        parts.sort_by_key(|part| part.start);
+        let arenas = states.into_iter().map(|arena| self.arena(arena)).collect();
+        let mmapped = mmapped::find(
+            self.memory,
+            self.mappings,
+            &parts,
+            self.parameters,
+            self.page,
+        );
+        Heap {
+            layout: self.found.layout,
+            is_safe_linking: self.form.map(|form| form.is_safe),
+            tcache: self.form.map(|form| form.layout),
+            parameters: self.parameters,
+            arenas,
+            mmapped,
+            cached_by_lists: Amount::default(),
+            is_ring_whole: self.found.is_ring_whole,
+            cell_bytes: self.cell_bytes,
+            spread_bytes: 0,
+        }
+    }
+
+    fn arena(&mut self, state: ArenaState) -> Arena {
+        let span = Span::new(state.parts.iter().map(|part| part.range.clone()).collect());
+        let mut arena = Arena {
+            is_main: state.is_main,
+            system_bytes: state.system_bytes,
+            parts: Vec::new(),
+            chunks: ChunkTotals::default(),
+            pages: PageTotals::default(),
+            drift_bytes: 0,
+            is_fast_uncertain: false,
+            is_whole: state.is_whole,
+        };
+        self.fast.clear();
+        for part in &state.parts {
+            let (chunks, pages, row) = self.part(&state, &span, part);
+            arena.chunks.add(&chunks);
+            arena.pages.add(&pages);
+            arena.parts.push(HeapPart {
+                range: part.range.clone(),
+                resident: pages.resident,
+                swapped: pages.swapped,
+                row,
+            });
+        }
+        self.settle_fast(&mut arena, &state, &span);
+        if let Some(now) = self.again(&state) {
+            let top = |arena: &ArenaState| arena.top;
+            arena.drift_bytes = now.system_bytes.abs_diff(state.system_bytes);
+            if arena.drift_bytes == 0 {
+                arena.drift_bytes = top(&now).abs_diff(top(&state)).min(state.system_bytes);
+            }
+        }
+        arena
+    }
+
+    fn again(&self, state: &ArenaState) -> Option<ArenaState> {
+        let (is_main, bins) = (state.is_main, state.bins);
+        ArenaState::read(
+            self.memory,
+            self.mappings,
+            self.found.layout,
+            bins,
+            is_main,
+            self.parameters,
+        )
+    }
+
+    fn part(
+        &mut self,
+        state: &ArenaState,
+        span: &Span,
+        part: &crate::arena::Part,
+    ) -> (ChunkTotals, PageTotals, CellRow) {
+        let owner = if state.is_main {
+            TopOwner::Main
+        } else {
+            TopOwner::Thread
+        };
+        let layout = self.form.map(|form| form.layout);
+        let mut context = ArenaContext {
+            top_field: state.top_field(),
+            top: state.top,
+            span,
+            key: self.form.and_then(|form| form.key),
+            cached_bytes_max: match layout {
+                Some(layout) if layout.counts_room => u64::MAX,
+                _ => TcacheLayout::SMALL_BYTES_MAX,
+            },
+            has_fast_bins: self.found.layout.has_fast_bins(),
+            // 2.26 to 2.31 have thread caches without safe-linking; before them there is none.
+            is_safe: self.form.is_some_and(|form| form.is_safe),
+            may_be_foreign: part.may_be_foreign,
+        };
+        let walk = Walk {
+            memory: self.memory,
+            window: &mut self.window,
+            arena: &mut context,
+            fast: &mut self.fast,
+            pages: PageFold::new(
+                self.memory,
+                &mut self.states,
+                &part.range,
+                self.page,
+                self.cell_bytes,
+                owner,
+            ),
+            totals: ChunkTotals::default(),
+            caches: &mut self.caches,
+            end: part.range.end,
+            remote_reads: 0,
+        };
+        let (chunks, pages) = walk.run(&part.range, part.first_chunk);
+        let (pages, row) = pages.finish();
+        (chunks, pages, row)
+    }
+
+    /// Moves candidates that are in no fast bin back to the live chunks.
+    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &Span) {
+        self.fast.sort();
+        let heads = fast_heads_now(self.memory, state);
+        let rejected = self.fast.rejected(span, &heads);
+        arena.is_fast_uncertain = rejected.is_uncertain;
+        for (units, chunks) in (0_u64..).zip(rejected.by_size) {
+            let moved = Amount {
+                chunks,
+                bytes: chunks * units * 16,
+            };
+            let class = size_class(units * 16);
+            arena.chunks.fast.take(moved);
+            arena.chunks.live.join(moved);
+            arena.chunks.free_sizes[class].take(moved);
+            arena.chunks.live_sizes[class].join(moved);
+        }
+    }
+
+    /// Sums the caches' own lists; before 2.34 they are the only way to recognise cached chunks.
+    fn count_lists(&self, heap: &mut Heap) {
+        let Some(form) = self.form else { return };
+        for chunk in self.cache_chunks(heap) {
+            let Some(cached) = tcache::entries(self.memory, chunk, form.layout, form.is_safe)
+            else {
+                continue;
+            };
+            for (address, size) in cached.chunks {
+                let one = Amount {
+                    chunks: 1,
+                    bytes: size,
+                };
+                heap.cached_by_lists.join(one);
+                if form.key.is_none() {
+                    let owner = heap
+                        .arenas
+                        .iter_mut()
+                        .find(|arena| arena.parts.iter().any(|part| part.range.contains(&address)));
+                    if let Some(arena) = owner {
+                        let class = size_class(size);
+                        arena.chunks.live.take(one);
+                        arena.chunks.live_sizes[class].take(one);
+                        arena.chunks.cached.join(one);
+                        arena.chunks.free_sizes[class].join(one);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Chunks that may hold a cache: those of its size that the walk saw.
+    fn cache_chunks(&self, heap: &Heap) -> Vec<u64> {
+        let Some(layout) = heap.tcache else {
+            return Vec::new();
+        };
+        let is_size = |chunk: &u64| {
+            let word = self.memory.word(chunk + 8).unwrap_or(0);
+            SizeWord(word).size() == layout.chunk_bytes
+        };
+        self.caches.iter().copied().filter(is_size).collect()
+    }
+}
+
+/// The lists' heads as they are behind the walk: closest in time to the chunks that were freed last.
+fn fast_heads_now(memory: &impl Memory, state: &ArenaState) -> Vec<u64> {
+    if state.fast_heads.is_empty() {
+        return Vec::new();
+    }
+    let mut bytes = vec![0; state.fast_heads.len() * 8];
+    let got = memory.read_at(state.bins - crate::layout::FAST_BEFORE_BINS, &mut bytes);
+    let words = bytes[..got].chunks_exact(8);
+    words
+        .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)))
+        .collect()
+}
+
+impl Heap {
+    /// Returns the sums over all arenas' chunks.
+    pub fn chunks(&self) -> ChunkTotals {
+        let mut total = ChunkTotals::default();
+        for arena in &self.arenas {
+            total.add(&arena.chunks);
+        }
+        total
+    }
+
+    /// Returns the sums over all arenas' pages.
+    pub fn pages(&self) -> PageTotals {
+        let mut total = PageTotals::default();
+        for arena in &self.arenas {
+            total.add(&arena.pages);
+        }
+        total
+    }
+
+    /// Returns the size of all chunks with a mapping of their own.
+    pub fn mmapped_bytes(&self) -> u64 {
+        let sizes = self
+            .mmapped
+            .iter()
+            .map(|chunk| chunk.range.end - chunk.range.start);
+        sizes.sum()
+    }
+
+    /// Returns by how much the figures may be wrong: what was not understood, what changed meanwhile, and by how much
+    /// repeated walks differed.
+    pub fn uncertain_bytes(&self) -> u64 {
+        let of = |arena: &Arena| {
+            let fast = if arena.is_fast_uncertain {
+                arena.chunks.fast.bytes
+            } else {
+                0
+            };
+            arena.chunks.unknown_bytes + arena.chunks.swapped_bytes + arena.drift_bytes + fast
+        };
+        self.arenas.iter().map(of).sum::<u64>() + self.spread_bytes
+    }
+}

@@ -1,0 +1,297 @@
+//! What the walk shows about pages: how much of a heap is resident, free but resident, and returnable.
+//!
+//! The walk reports stretches of one kind in order of address. Each page is folded into totals and into a picture's
+//! cell as soon as the walk has passed it, so a heap of any size costs the same memory.
+
+use std::ops::Range;
+
+use probe::PageState;
+
+use crate::memory::Memory;
+
+/// What a stretch of a heap is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Allocated by the program.
+    Live,
+    /// Freed, and kept by a thread's cache for its next allocation.
+    Cached,
+    /// Free: in a bin or a fast bin.
+    Free,
+    /// Free: behind the last chunk of an arena.
+    Top,
+    /// malloc's own: arena, heap headers, fenceposts.
+    Overhead,
+    /// Not understood: torn by writes during the walk, corrupt, or in swap.
+    Unknown,
+}
+
+const KINDS: usize = 6;
+
+/// Who may return the top of an arena to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TopOwner {
+    /// The main arena: malloc_trim returns its top.
+    Main,
+    /// A thread arena: malloc_trim skips its top.
+    Thread,
+}
+
+/// Sums over the resident pages of heaps, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageTotals {
+    /// Pages in RAM.
+    pub resident: u64,
+    /// Pages in swap; they were not read.
+    pub swapped: u64,
+    /// Free bytes (in bins, fast bins and tops) on resident pages.
+    pub free_resident: u64,
+    /// Bytes that the program allocated on resident pages. Less than what it allocated where it never touched it.
+    pub live_resident: u64,
+    /// Resident pages that malloc_trim returns.
+    pub returnable: u64,
+    /// Resident free pages in tops of thread arenas, which malloc_trim does not return.
+    pub thread_tops: u64,
+    /// Resident free pages in the top of the main arena.
+    pub main_top: u64,
+    /// Resident pages by the share of live and cached bytes: none, below a quarter, a half, three quarters, all, and
+    /// full pages.
+    pub by_live_share: [u64; 6],
+}
+
+impl PageTotals {
+    /// Adds the totals of another part.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.resident += other.resident;
+        self.swapped += other.swapped;
+        self.free_resident += other.free_resident;
+        self.live_resident += other.live_resident;
+        self.returnable += other.returnable;
+        self.thread_tops += other.thread_tops;
+        self.main_top += other.main_top;
+        for (to, from) in self.by_live_share.iter_mut().zip(other.by_live_share) {
+            *to += from;
+        }
+    }
+}
+
+/// A group of neighbouring pages in a heap's picture; all fields in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cell {
+    /// On resident pages: allocated by the program.
+    pub live: u64,
+    /// On resident pages: in thread caches.
+    pub cached: u64,
+    /// On resident pages: free.
+    pub free: u64,
+    /// Resident pages.
+    pub resident: u64,
+    /// Resident pages that malloc_trim returns.
+    pub returnable: u64,
+    /// Resident pages of a thread arena's top.
+    pub thread_top: u64,
+    /// Pages in swap.
+    pub swapped: u64,
+    /// On resident pages: not understood.
+    pub unknown: u64,
+}
+
+/// One part of a heap as a row of cells, in order of address.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CellRow {
+    /// Where the first cell begins.
+    pub start: u64,
+    /// The cells.
+    pub cells: Vec<Cell>,
+}
+
+/// The smallest free stretch behind which trimming begins: a chunk's header with the links of large bins stays.
+const KEPT_OF_FREE: u64 = 48;
+/// What trimming keeps of the main arena's top.
+const KEPT_OF_TOP: u64 = 33;
+/// Page states are read for this many pages at once.
+const STATES: u64 = 4096;
+
+/// Folds stretches of one part of a heap into pages.
+#[derive(Debug)]
+pub(crate) struct PageFold<'a, M> {
+    memory: &'a M,
+    page_bytes: u64,
+    states: &'a mut Vec<PageState>,
+    states_from: u64,
+    end: u64,
+    page: u64,
+    amounts: [u64; KINDS],
+    free_from: Option<u64>,
+    top: TopOwner,
+    top_from: u64,
+    cell_bytes: u64,
+    pub(crate) totals: PageTotals,
+    pub(crate) row: CellRow,
+}
+
+impl<'a, M: Memory> PageFold<'a, M> {
+    pub(crate) fn new(
+        memory: &'a M,
+        states: &'a mut Vec<PageState>,
+        range: &Range<u64>,
+        page_bytes: u64,
+        cell_bytes: u64,
+        top: TopOwner,
+    ) -> Self {
+        states.clear();
+        let page = range.start / page_bytes * page_bytes;
+        Self {
+            memory,
+            page_bytes,
+            states,
+            states_from: page,
+            end: range.end.max(range.start),
+            page,
+            amounts: [0; KINDS],
+            free_from: None,
+            top,
+            top_from: 0,
+            cell_bytes,
+            totals: PageTotals::default(),
+            row: CellRow {
+                start: page,
+                cells: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a stretch that begins where the previous one ended.
+    #[inline]
+    pub(crate) fn add(&mut self, kind: Kind, from: u64, to: u64) {
+        if kind == Kind::Free {
+            self.free_from.get_or_insert(from);
+        }
+        // The last page that a free stretch before this one fills is folded with that stretch still known.
+        if from >= self.page + self.page_bytes {
+            self.finish_page();
+        }
+        if kind == Kind::Top {
+            self.top_from = self.free_from.unwrap_or(from);
+        }
+        let mut from = from;
+        while to > self.page + self.page_bytes {
+            let end = self.page + self.page_bytes;
+            self.amounts[kind as usize] += end.saturating_sub(from);
+            from = end;
+            if kind != Kind::Free && kind != Kind::Top {
+                self.free_from = None;
+            }
+            self.finish_page();
+        }
+        self.amounts[kind as usize] += to.saturating_sub(from);
+        if kind != Kind::Free {
+            self.free_from = None;
+        }
+    }
+
+    /// Folds the last page. A part ends at a page's end in all but damaged heaps.
+    pub(crate) fn finish(mut self) -> (PageTotals, CellRow) {
+        if self.amounts.iter().any(|bytes| *bytes > 0) {
+            self.finish_page();
+        }
+        (self.totals, self.row)
+    }
+
+    fn state(&mut self) -> PageState {
+        let index = (self.page - self.states_from) / self.page_bytes;
+        if index >= self.states.len() as u64 {
+            self.states_from = self.page;
+            let until = self.page.saturating_add(STATES * self.page_bytes);
+            let end = self
+                .end
+                .div_ceil(self.page_bytes)
+                .saturating_mul(self.page_bytes);
+            let until = until.min(end.max(self.page + self.page_bytes));
+            self.memory.page_states(&(self.page..until), self.states);
+            return self.states.first().copied().unwrap_or_default();
+        }
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        self.states.get(index).copied().unwrap_or_default()
+    }
+
+    fn finish_page(&mut self) {
+        let state = self.state();
+        if state.is_present() {
+            self.fold_present();
+        } else if state.is_swapped() {
+            self.totals.swapped += self.page_bytes;
+            let page_bytes = self.page_bytes;
+            if let Some(cell) = self.cell() {
+                cell.swapped += page_bytes;
+            }
+        } else {
+            self.cell();
+        }
+        self.amounts = [0; KINDS];
+        self.page += self.page_bytes;
+    }
+
+    fn fold_present(&mut self) {
+        let bytes = self.page_bytes;
+        let of = |kind: Kind| self.amounts[kind as usize];
+        let (live, cached) = (of(Kind::Live), of(Kind::Cached));
+        let (free, top) = (of(Kind::Free), of(Kind::Top));
+        let unknown = of(Kind::Unknown);
+        let used = bytes - (free + top).min(bytes);
+        let is_whole_top = top > 0 && used == 0;
+        let begins_after = |from: u64, kept: u64| self.page >= from.saturating_add(kept);
+        let is_returnable = if is_whole_top {
+            self.top == TopOwner::Main && begins_after(self.top_from, KEPT_OF_TOP)
+        } else {
+            free == bytes
+                && self
+                    .free_from
+                    .is_some_and(|from| begins_after(from, KEPT_OF_FREE))
+        };
+        let is_thread_top = is_whole_top && self.top == TopOwner::Thread;
+        let returnable = if is_returnable { bytes } else { 0 };
+        let thread_top = if is_thread_top { bytes } else { 0 };
+        let totals = &mut self.totals;
+        totals.resident += bytes;
+        totals.free_resident += free + top;
+        totals.live_resident += live;
+        totals.returnable += returnable;
+        totals.thread_tops += thread_top;
+        totals.main_top += if is_whole_top { bytes - thread_top } else { 0 };
+        totals.by_live_share[share_class(live + cached, bytes)] += bytes;
+        if let Some(cell) = self.cell() {
+            cell.live += live;
+            cell.cached += cached;
+            cell.free += free + top;
+            cell.resident += bytes;
+            cell.returnable += returnable;
+            cell.thread_top += thread_top;
+            cell.unknown += unknown;
+        }
+    }
+
+    /// The cell of the current page.
+    fn cell(&mut self) -> Option<&mut Cell> {
+        let index = (self.page - self.row.start) / self.cell_bytes;
+        let index = usize::try_from(index)
+            .ok()
+            .filter(|index| *index < CELLS_MAX)?;
+        if index >= self.row.cells.len() {
+            self.row.cells.resize(index + 1, Cell::default());
+        }
+        self.row.cells.get_mut(index)
+    }
+}
+
+/// No row has more cells.
+const CELLS_MAX: usize = 1 << 16;
+
+/// Returns the class of [`PageTotals::by_live_share`].
+fn share_class(used: u64, page: u64) -> usize {
+    match used * 4 / page.max(1) {
+        _ if used == 0 => 0,
+        quarters if used < page => usize::try_from(quarters.min(3)).unwrap_or(3) + 1,
+        _ => 5,
+    }
+}

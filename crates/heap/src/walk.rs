@@ -1,0 +1,456 @@
+//! The walk over one part of a heap: chunk after chunk, in order of address, by their headers.
+//!
+//! A process that runs changes its heap meanwhile. A header that cannot be is read again up to three times with the
+//! chunk before it; then the walk goes on at the next eight headers that agree with each other, and what lies between
+//! is unknown. Position only grows, so the walk ends on any memory.
+
+use std::ops::Range;
+
+use crate::chunk::{ALIGNMENT, FENCEPOST_BYTES, SizeWord, decode_link};
+use crate::fast::{Candidates, FAST_BYTES_MAX, Span};
+use crate::layout::TcacheLayout;
+use crate::memory::Memory;
+use crate::pages::{Kind, PageFold};
+use crate::window::Window;
+
+/// What the walk needs to know about the arena.
+#[derive(Debug)]
+pub(crate) struct ArenaContext<'a> {
+    /// Where the arena's top is stored.
+    pub(crate) top_field: u64,
+    pub(crate) top: u64,
+    pub(crate) span: &'a Span,
+    /// The word in cached chunks.
+    pub(crate) key: Option<u64>,
+    /// The largest chunk that may be cached.
+    pub(crate) cached_bytes_max: u64,
+    pub(crate) has_fast_bins: bool,
+    pub(crate) is_safe: bool,
+    /// Whether the part may hold what is not the heap's: blocks of a main arena that could not grow by `brk`, or
+    /// memory that something else took by `sbrk`.
+    pub(crate) may_be_foreign: bool,
+}
+
+/// Chunks and bytes of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amount {
+    /// Number of chunks.
+    pub chunks: u64,
+    /// Their size in bytes, headers included.
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64) {
+        self.chunks += 1;
+        self.bytes += bytes;
+    }
+
+    /// Adds another amount.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.chunks += other.chunks;
+        self.bytes += other.bytes;
+    }
+
+    pub(crate) fn take(&mut self, other: Self) {
+        self.chunks = self.chunks.saturating_sub(other.chunks);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+    }
+}
+
+/// Chunks by size: class `n` has sizes from 2^n bytes to just below 2^(n+1).
+pub type Histogram = [Amount; 48];
+
+/// Sums over chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkTotals {
+    /// Allocated by the program.
+    pub live: Amount,
+    /// In thread caches.
+    pub cached: Amount,
+    /// In fast bins.
+    pub fast: Amount,
+    /// In other bins.
+    pub binned: Amount,
+    /// Behind the last chunk.
+    pub top_bytes: u64,
+    /// malloc's own.
+    pub overhead_bytes: u64,
+    /// Torn by writes during the walk, or corrupt.
+    pub unknown_bytes: u64,
+    /// Headers in swap: not read.
+    pub swapped_bytes: u64,
+    /// Not the heap's: between blocks of a main arena that could not grow by `brk`.
+    pub foreign_bytes: u64,
+    /// Times that the walk lost its place and found it again.
+    pub resyncs: u64,
+    /// Live chunks by size.
+    pub live_sizes: Histogram,
+    /// Free chunks by size, those in fast bins and thread caches included.
+    pub free_sizes: Histogram,
+}
+
+impl Default for ChunkTotals {
+    fn default() -> Self {
+        Self {
+            live: Amount::default(),
+            cached: Amount::default(),
+            fast: Amount::default(),
+            binned: Amount::default(),
+            top_bytes: 0,
+            overhead_bytes: 0,
+            unknown_bytes: 0,
+            swapped_bytes: 0,
+            foreign_bytes: 0,
+            resyncs: 0,
+            live_sizes: [Amount::default(); 48],
+            free_sizes: [Amount::default(); 48],
+        }
+    }
+}
+
+impl ChunkTotals {
+    /// Adds the totals of another part.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.live.join(other.live);
+        self.cached.join(other.cached);
+        self.fast.join(other.fast);
+        self.binned.join(other.binned);
+        self.top_bytes += other.top_bytes;
+        self.overhead_bytes += other.overhead_bytes;
+        self.unknown_bytes += other.unknown_bytes;
+        self.swapped_bytes += other.swapped_bytes;
+        self.foreign_bytes += other.foreign_bytes;
+        self.resyncs += other.resyncs;
+        for (to, from) in self.live_sizes.iter_mut().zip(other.live_sizes) {
+            to.join(from);
+        }
+        for (to, from) in self.free_sizes.iter_mut().zip(other.free_sizes) {
+            to.join(from);
+        }
+    }
+}
+
+/// The class of a size in a [`Histogram`].
+pub(crate) fn size_class(size: u64) -> usize {
+    size.checked_ilog2().unwrap_or(0).min(47) as usize
+}
+
+/// A chunk that was read; the next header decides whether it is in use.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    start: u64,
+    size: u64,
+    link: u64,
+    key: u64,
+}
+
+/// Times that a header is read again before the walk goes on behind it.
+const RETRIES: u32 = 3;
+/// Headers in a row that must agree where the walk goes on.
+const AGREEING: usize = 8;
+/// Words outside of the window that one search for agreeing headers may read.
+const REMOTE_READS_MAX: u32 = 100_000;
+
+/// Walks one part of a heap.
+#[derive(Debug)]
+pub(crate) struct Walk<'a, M> {
+    pub(crate) memory: &'a M,
+    pub(crate) window: &'a mut Window,
+    pub(crate) arena: &'a mut ArenaContext<'a>,
+    pub(crate) fast: &'a mut Candidates,
+    pub(crate) pages: PageFold<'a, M>,
+    pub(crate) totals: ChunkTotals,
+    /// Chunks as large as a thread cache, to be checked afterwards; bounded.
+    pub(crate) caches: &'a mut Vec<u64>,
+    pub(crate) end: u64,
+    pub(crate) remote_reads: u32,
+}
+
+/// Chunks that may hold a thread cache: one for each thread.
+const CACHES_MAX: usize = 65_536;
+
+enum Step {
+    Next,
+    Torn,
+    Done,
+}
+
+impl<'a, M: Memory> Walk<'a, M> {
+    /// Walks from the first chunk to the end. What lies before `first` is malloc's own.
+    pub(crate) fn run(mut self, part: &Range<u64>, first: u64) -> (ChunkTotals, PageFold<'a, M>) {
+        let mut at = first.clamp(part.start, part.end);
+        self.stretch(Kind::Overhead, part.start, at);
+        let mut pending = None;
+        let mut torn_at = None;
+        let mut retries = 0;
+        while at < self.end {
+            if !self.covers(at) {
+                self.window.load(self.memory, at, self.end);
+            }
+            match self.step(&mut at, &mut pending) {
+                Step::Next => {}
+                Step::Done => break,
+                Step::Torn => {
+                    retries = if torn_at == Some(at) { retries + 1 } else { 1 };
+                    torn_at = Some(at);
+                    if retries <= RETRIES {
+                        at = pending.take().map_or(at, |chunk: Pending| chunk.start);
+                        self.window.load(self.memory, at, self.end);
+                        self.reread_top();
+                    } else {
+                        at = self.behind_tear(at, pending.take());
+                        retries = 0;
+                    }
+                }
+            }
+        }
+        if let Some(chunk) = pending {
+            self.in_use(chunk);
+        }
+        (self.totals, self.pages)
+    }
+
+    fn covers(&self, at: u64) -> bool {
+        let range = self.window.range();
+        range.start <= at && at.saturating_add(32).min(self.end) <= range.end
+    }
+
+    fn reread_top(&mut self) {
+        if let Some(top) = self.memory.word(self.arena.top_field) {
+            self.arena.top = top;
+        }
+    }
+
+    #[inline]
+    fn word(&self, at: u64) -> u64 {
+        self.window.word(at).unwrap_or(0)
+    }
+
+    /// Reads the header at `at`, finishes the chunk before it, and moves on.
+    #[inline]
+    fn step(&mut self, at: &mut u64, pending: &mut Option<Pending>) -> Step {
+        let start = *at;
+        let header = SizeWord(self.word(start + 8));
+        if let Some(chunk) = *pending {
+            if header.is_previous_in_use() {
+                self.in_use(chunk);
+            } else if self.word(start) == chunk.size {
+                self.totals.binned.add(chunk.size);
+                let class = size_class(chunk.size);
+                self.totals.free_sizes[class].add(chunk.size);
+                self.pages.add(Kind::Free, chunk.start, start);
+            } else {
+                return Step::Torn;
+            }
+            *pending = None;
+        }
+        if start == self.arena.top {
+            return self.top(at, header);
+        }
+        let size = header.size();
+        if header.is_plausible(self.end - start) {
+            *pending = Some(Pending {
+                start,
+                size,
+                link: self.word(start + 16),
+                key: self.word(start + 24),
+            });
+            *at = start + size;
+            return Step::Next;
+        }
+        self.odd_header(at, header)
+    }
+
+    #[inline]
+    fn in_use(&mut self, chunk: Pending) {
+        let Pending {
+            start,
+            size,
+            link,
+            key,
+        } = chunk;
+        let end = start + size;
+        let class = size_class(size);
+        if self.arena.key == Some(key) && size <= self.arena.cached_bytes_max {
+            self.totals.cached.add(size);
+            self.totals.free_sizes[class].add(size);
+            self.pages.add(Kind::Cached, start, end);
+            return;
+        }
+        if size <= FAST_BYTES_MAX && self.arena.has_fast_bins {
+            let link = decode_link(link, start + 16, self.arena.is_safe);
+            if self.fast.offer(self.arena.span, start, size, link) {
+                self.totals.fast.add(size);
+                self.totals.free_sizes[class].add(size);
+                // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
+                let kind = if self.arena.is_safe {
+                    Kind::Free
+                } else {
+                    Kind::Live
+                };
+                self.pages.add(kind, start, end);
+                return;
+            }
+        }
+        if TcacheLayout::ALL.iter().any(|one| one.chunk_bytes == size)
+            && self.caches.len() < CACHES_MAX
+        {
+            self.caches.push(start);
+        }
+        self.totals.live.add(size);
+        self.totals.live_sizes[class].add(size);
+        self.pages.add(Kind::Live, start, end);
+    }
+
+    /// Takes the arena's top, and goes on behind it where further blocks may follow.
+    fn top(&mut self, at: &mut u64, header: SizeWord) -> Step {
+        let start = *at;
+        let room = self.end - start;
+        let size = header.size();
+        let is_sound = size <= room && size > 0 && !header.is_mmapped();
+        let size = if is_sound && self.arena.may_be_foreign {
+            size
+        } else {
+            room
+        };
+        self.totals.top_bytes += size;
+        self.pages.add(Kind::Top, start, start + size);
+        *at = start + size;
+        if *at < self.end {
+            *at = self.behind_foreign(*at);
+            return Step::Next;
+        }
+        Step::Done
+    }
+
+    /// Decides what a header is that no chunk has: fenceposts, a page in swap, or a tear.
+    fn odd_header(&mut self, at: &mut u64, header: SizeWord) -> Step {
+        let start = *at;
+        if self.window.state_at(start + 8).is_swapped() {
+            *at = self.behind_swapped(start);
+            return Step::Next;
+        }
+        let is_post = header.size() == FENCEPOST_BYTES && !header.is_mmapped();
+        let room = self.end - start;
+        if (is_post || header.size() == 0) && room <= 3 * FENCEPOST_BYTES {
+            self.stretch(Kind::Overhead, start, self.end);
+            return Step::Done;
+        }
+        if is_post && self.arena.may_be_foreign {
+            let mut end = start + FENCEPOST_BYTES;
+            for _ in 0..2 {
+                if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
+                    end += FENCEPOST_BYTES;
+                }
+            }
+            let end = end.min(self.end);
+            self.stretch(Kind::Overhead, start, end);
+            *at = self.behind_foreign(end);
+            return Step::Next;
+        }
+        Step::Torn
+    }
+
+    fn stretch(&mut self, kind: Kind, from: u64, to: u64) {
+        if from < to {
+            match kind {
+                Kind::Overhead => self.totals.overhead_bytes += to - from,
+                Kind::Unknown => self.totals.unknown_bytes += to - from,
+                _ => {}
+            }
+            self.pages.add(kind, from, to);
+        }
+    }
+
+    /// Skips what lies between blocks of a main arena: to the next agreeing headers.
+    fn behind_foreign(&mut self, from: u64) -> u64 {
+        let to = self.agreeing_from(from);
+        self.totals.foreign_bytes += to - from;
+        self.pages.add(Kind::Overhead, from, to);
+        to
+    }
+
+    /// Skips pages in swap, and goes on at the next agreeing headers behind them.
+    fn behind_swapped(&mut self, from: u64) -> u64 {
+        let mut at = from + ALIGNMENT;
+        while at < self.end && self.window.state_at(at + 8).is_swapped() {
+            at += ALIGNMENT;
+            if !self.covers(at) {
+                self.window.load(self.memory, at, self.end);
+            }
+        }
+        let to = self.agreeing_from(at.min(self.end));
+        self.totals.swapped_bytes += to - from;
+        self.pages.add(Kind::Unknown, from, to);
+        to
+    }
+
+    /// Gives up the torn chunk and what follows it up to the next agreeing headers.
+    fn behind_tear(&mut self, at: u64, pending: Option<Pending>) -> u64 {
+        let from = pending.map_or(at, |chunk| chunk.start);
+        let to = self.agreeing_from((from + ALIGNMENT).min(self.end));
+        self.totals.resyncs += 1;
+        self.stretch(Kind::Unknown, from, to);
+        to
+    }
+
+    /// Returns the first address from `from` on where eight headers in a row agree, or the end.
+    fn agreeing_from(&mut self, from: u64) -> u64 {
+        let mut at = from.next_multiple_of(ALIGNMENT);
+        while at < self.end {
+            if !self.covers(at) {
+                self.window.load(self.memory, at, self.end);
+            }
+            if self.agrees(at) {
+                return at;
+            }
+            at += ALIGNMENT;
+        }
+        self.end
+    }
+
+    fn agrees(&mut self, from: u64) -> bool {
+        let mut at = from;
+        for index in 0..AGREEING {
+            if at == self.arena.top {
+                return true;
+            }
+            if at >= self.end {
+                return index > 1;
+            }
+            let Some(header) = self.near_word(at + 8) else {
+                return false;
+            };
+            let header = SizeWord(header);
+            if !header.is_plausible(self.end - at) {
+                // A part that ends soon behind: its fenceposts.
+                return index > 1 && self.end - at <= 3 * FENCEPOST_BYTES;
+            }
+            let next = at + header.size();
+            if next < self.end {
+                let Some(behind) = self.near_word(next + 8) else {
+                    return false;
+                };
+                let is_free = !SizeWord(behind).is_previous_in_use();
+                if is_free && self.near_word(next) != Some(header.size()) {
+                    return false;
+                }
+            }
+            at = next;
+        }
+        true
+    }
+
+    /// A word in the window, or read from the process; `None` when too many were read.
+    fn near_word(&mut self, at: u64) -> Option<u64> {
+        if let Some(word) = self.window.word(at) {
+            return Some(word);
+        }
+        self.remote_reads += 1;
+        if self.remote_reads > REMOTE_READS_MAX {
+            return None;
+        }
+        self.memory.word(at)
+    }
+}

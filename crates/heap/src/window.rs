@@ -1,0 +1,99 @@
+//! A window onto a process's memory: the resident pages of a short range, copied at once and read as words.
+//!
+//! Pages that are not in RAM read as zeros: asking the kernel for them would map the zero page, or swap them in.
+
+use std::ops::Range;
+
+use probe::PageState;
+
+use crate::memory::Memory;
+
+/// A window of at most [`WINDOW_BYTES`].
+#[derive(Debug)]
+pub(crate) struct Window {
+    range: Range<u64>,
+    words: Vec<u64>,
+    bytes: Vec<u8>,
+    states: Vec<PageState>,
+    parts: Vec<Range<u64>>,
+    page_bytes: u64,
+}
+
+/// The largest window: the copy stays in the second-level cache until it is parsed, and a tear is as old as one copy.
+/// 256 KiB to 1 MiB were equally fast; copying 64 MiB first was 1.7 times slower.
+pub(crate) const WINDOW_BYTES: u64 = 512 << 10;
+
+impl Window {
+    pub(crate) fn new(page_bytes: u64) -> Self {
+        Self {
+            range: 0..0,
+            words: Vec::new(),
+            bytes: Vec::new(),
+            states: Vec::new(),
+            parts: Vec::new(),
+            page_bytes,
+        }
+    }
+
+    /// Loads the pages from the one that contains `from` on, up to `end`.
+    pub(crate) fn load(&mut self, memory: &impl Memory, from: u64, end: u64) {
+        let page = self.page_bytes;
+        let start = from / page * page;
+        let end = end
+            .min(start.saturating_add(WINDOW_BYTES.max(page)))
+            .max(start);
+        let aligned_end = end.div_ceil(page).saturating_mul(page).max(start);
+        self.range = start..aligned_end;
+        memory.page_states(&self.range, &mut self.states);
+        let length = usize::try_from(aligned_end - start).unwrap_or(0);
+        self.bytes.clear();
+        self.bytes.resize(length, 0);
+        self.parts.clear();
+        let mut address = start;
+        for state in &self.states {
+            if state.is_present() {
+                match self.parts.last_mut() {
+                    Some(last) if last.end == address => last.end += page,
+                    _ => self.parts.push(address..address + page),
+                }
+            }
+            address += page;
+        }
+        self.read_present(memory);
+        self.words.clear();
+        let words = self.bytes.chunks_exact(8);
+        self.words
+            .extend(words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or([0; 8]))));
+    }
+
+    /// Copies the present parts into their places.
+    fn read_present(&mut self, memory: &impl Memory) {
+        let at = |address: u64| usize::try_from(address - self.range.start).unwrap_or(usize::MAX);
+        for part in &self.parts {
+            if let Some(buffer) = self.bytes.get_mut(at(part.start)..at(part.end)) {
+                let got = memory.read_at(part.start, buffer);
+                // What was unmapped meanwhile reads as absent.
+                buffer[got..].fill(0);
+            }
+        }
+    }
+
+    /// The addresses that it covers.
+    pub(crate) fn range(&self) -> &Range<u64> {
+        &self.range
+    }
+
+    /// The word at an address; `None` outside of the window.
+    #[inline]
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let index = address.wrapping_sub(self.range.start) / 8;
+        self.words.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// The state of the page that contains an address.
+    pub(crate) fn state_at(&self, address: u64) -> PageState {
+        let index = address.wrapping_sub(self.range.start) / self.page_bytes;
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        self.states.get(index).copied().unwrap_or_default()
+    }
+}
