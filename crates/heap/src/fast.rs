@@ -62,7 +62,14 @@ pub(crate) struct Candidates {
     /// Sums over chunks minus sums over links; zero where they are the same set.
     balance: u64,
     ends: u64,
+    /// Chunks with a thread cache's key. One that was flushed into a fast bin when its thread ended keeps the key.
+    keyed: Vec<(Candidate, u8)>,
 }
+
+/// Set in a candidate's size if it has a thread cache's key.
+const KEYED: u8 = 1 << 7;
+/// Keyed chunks of one arena that are remembered.
+const KEYED_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
@@ -73,11 +80,13 @@ struct Candidate {
 
 const END: u32 = u32::MAX;
 
-/// What the fast bins of an arena hold.
+/// Chunks that are not what the walk took them for, by their size in units of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Rejected {
-    /// Chunks and bytes that were collected but are live, by unit size (chunk size / 16).
-    pub(crate) by_size: [u64; 12],
+pub(crate) struct Settled {
+    /// Counted as fast, but live.
+    pub(crate) live: [u64; 12],
+    /// Counted as cached, but in a fast bin.
+    pub(crate) fast: [u64; 12],
     /// Whether the lists could not be verified.
     pub(crate) is_uncertain: bool,
 }
@@ -87,26 +96,34 @@ fn mixed(unit: u64) -> u64 {
     (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
+impl Candidate {
+    /// A chunk whose link, decoded, is a list's end or a place in the arena; else `None`.
+    #[inline]
+    fn of(span: &Span, chunk: u64, link: u64) -> Option<Self> {
+        let next = if link == 0 {
+            END
+        } else if link.is_multiple_of(16) {
+            span.unit(link)?
+        } else {
+            return None;
+        };
+        let unit = span.unit(chunk)?;
+        Some(Self { unit, next })
+    }
+}
+
 impl Candidates {
     pub(crate) fn clear(&mut self) {
         self.chunks.clear();
         self.sizes.clear();
+        self.keyed.clear();
         (self.left_out, self.balance, self.ends) = (0, 0, 0);
     }
 
     /// Adds a chunk if its link, decoded, is a list's end or a place in the arena. Returns whether it was.
     #[inline]
     pub(crate) fn offer(&mut self, span: &Span, chunk: u64, size: u64, link: u64) -> bool {
-        let next = if link == 0 {
-            END
-        } else if link.is_multiple_of(16)
-            && let Some(unit) = span.unit(link)
-        {
-            unit
-        } else {
-            return false;
-        };
-        let Some(unit) = span.unit(chunk) else {
+        let Some(Candidate { unit, next }) = Candidate::of(span, chunk, link) else {
             return false;
         };
         self.balance = self.balance.wrapping_add(mixed(u64::from(unit)));
@@ -124,26 +141,41 @@ impl Candidates {
         true
     }
 
-    /// Returns which candidates are live after all. `heads` are the arena's lists.
-    pub(crate) fn rejected(&mut self, span: &Span, heads: &[u64]) -> Rejected {
+    /// Remembers a chunk with a thread cache's key, which a fast bin may hold.
+    pub(crate) fn offer_keyed(&mut self, span: &Span, chunk: u64, size: u64, link: u64) {
+        if self.keyed.len() < KEYED_MAX
+            && let Some(candidate) = Candidate::of(span, chunk, link)
+        {
+            let size = u8::try_from(size / 16).unwrap_or(0) | KEYED;
+            self.keyed.push((candidate, size));
+        }
+    }
+
+    /// Returns which chunks are not what the walk took them for. `heads` are the arena's lists.
+    pub(crate) fn settle(&mut self, span: &Span, heads: &[u64]) -> Settled {
         let heads: Vec<u64> = heads.iter().copied().filter(|head| *head != 0).collect();
         let known: Vec<u32> = heads.iter().filter_map(|head| span.unit(*head)).collect();
         let links = known.iter().map(|unit| mixed(u64::from(*unit)));
         let balance = links.fold(self.balance, u64::wrapping_sub);
         if balance == 0 && self.ends == heads.len() as u64 && known.len() == heads.len() {
-            return Rejected::default();
+            return Settled::default();
         }
         if self.left_out > 0 || span.units * 16 > SPAN_BYTES_MAX {
-            return Rejected {
+            return Settled {
                 is_uncertain: true,
-                ..Rejected::default()
+                ..Settled::default()
             };
         }
+        for (candidate, size) in self.keyed.drain(..) {
+            self.chunks.push(candidate);
+            self.sizes.push(size);
+        }
+        self.sort();
         self.unlinked(span, &known)
     }
 
     /// Removes candidates that nothing points at, and then those that only removed ones pointed at.
-    fn unlinked(&self, span: &Span, heads: &[u32]) -> Rejected {
+    fn unlinked(&self, span: &Span, heads: &[u32]) -> Settled {
         let mut counts = LinkCounts::new(span.units);
         for unit in heads
             .iter()
@@ -152,7 +184,6 @@ impl Candidates {
         {
             counts.add(unit);
         }
-        let mut rejected = Rejected::default();
         let mut gone = vec![0_u64; self.chunks.len().div_ceil(64)];
         let mut open = Vec::new();
         for start in 0..self.chunks.len() {
@@ -164,22 +195,29 @@ impl Candidates {
                     continue;
                 }
                 gone[word] |= bit;
-                let size = usize::from(self.sizes[index]);
-                rejected.by_size[size.min(11)] += 1;
                 if next != END && counts.remove(next) {
                     let found = self.chunks.partition_point(|one| one.unit < next);
-                    // Chunks lie in order of address within each part, and parts are walked in any order.
                     if self.chunks.get(found).is_some_and(|one| one.unit == next) {
                         open.push(found);
                     }
                 }
             }
         }
-        rejected
+        let mut settled = Settled::default();
+        for (index, size) in self.sizes.iter().enumerate() {
+            let is_gone = gone[index / 64] & (1 << (index % 64)) != 0;
+            let units = usize::from(size & !KEYED).min(11);
+            if is_gone && size & KEYED == 0 {
+                settled.live[units] += 1;
+            } else if !is_gone && size & KEYED != 0 {
+                settled.fast[units] += 1;
+            }
+        }
+        settled
     }
 
-    /// Puts the candidates into order of address; parts of an arena are walked newest first.
-    pub(crate) fn sort(&mut self) {
+    /// Puts the candidates into order of address.
+    fn sort(&mut self) {
         if self.chunks.is_sorted_by_key(|one| one.unit) {
             return;
         }

@@ -312,20 +312,23 @@ impl<M: Memory> Reader<'_, M> {
 
     /// Moves candidates that are in no fast bin back to the live chunks.
     fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &Span) {
-        self.fast.sort();
         let heads = fast_heads_now(self.memory, state);
-        let rejected = self.fast.rejected(span, &heads);
-        arena.is_fast_uncertain = rejected.is_uncertain;
-        for (units, chunks) in (0_u64..).zip(rejected.by_size) {
-            let moved = Amount {
+        let settled = self.fast.settle(span, &heads);
+        arena.is_fast_uncertain = settled.is_uncertain;
+        let chunks = &mut arena.chunks;
+        for units in 0..settled.live.len() {
+            let bytes = units as u64 * 16;
+            let amount = |chunks: u64| Amount {
                 chunks,
-                bytes: chunks * units * 16,
+                bytes: chunks * bytes,
             };
-            let class = size_class(units * 16);
-            arena.chunks.fast.take(moved);
-            arena.chunks.live.join(moved);
-            arena.chunks.free_sizes[class].take(moved);
-            arena.chunks.live_sizes[class].join(moved);
+            let (live, fast) = (amount(settled.live[units]), amount(settled.fast[units]));
+            chunks.fast.take(live);
+            chunks.live.join(live);
+            chunks.free_sizes[size_class(bytes)].take(live);
+            chunks.live_sizes[size_class(bytes)].join(live);
+            chunks.cached.take(fast);
+            chunks.fast.join(fast);
         }
     }
 

@@ -272,26 +272,28 @@ impl<'a, M: Memory> Walk<'a, M> {
         } = chunk;
         let end = start + size;
         let class = size_class(size);
+        let may_be_fast = size <= FAST_BYTES_MAX && self.arena.has_fast_bins;
+        let link = decode_link(link, start + 16, self.arena.is_safe);
         if self.arena.key == Some(key) && size <= self.arena.cached_bytes_max {
             self.totals.cached.add(size);
             self.totals.free_sizes[class].add(size);
             self.pages.add(Kind::Cached, start, end);
+            if may_be_fast {
+                self.fast.offer_keyed(self.arena.span, start, size, link);
+            }
             return;
         }
-        if size <= FAST_BYTES_MAX && self.arena.has_fast_bins {
-            let link = decode_link(link, start + 16, self.arena.is_safe);
-            if self.fast.offer(self.arena.span, start, size, link) {
-                self.totals.fast.add(size);
-                self.totals.free_sizes[class].add(size);
-                // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
-                let kind = if self.arena.is_safe {
-                    Kind::Free
-                } else {
-                    Kind::Live
-                };
-                self.pages.add(kind, start, end);
-                return;
-            }
+        if may_be_fast && self.fast.offer(self.arena.span, start, size, link) {
+            self.totals.fast.add(size);
+            self.totals.free_sizes[class].add(size);
+            // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
+            let kind = if self.arena.is_safe {
+                Kind::Free
+            } else {
+                Kind::Live
+            };
+            self.pages.add(kind, start, end);
+            return;
         }
         if TcacheLayout::ALL.iter().any(|one| one.chunk_bytes == size)
             && self.caches.len() < CACHES_MAX

@@ -1,0 +1,4 @@
+//! The heap reader against programs that know what they allocated.
+
+mod target;
+mod truth;

@@ -1,0 +1,149 @@
+//! Programs with a malloc heap of known content: `tests/target/target.c`, compiled here or in a root of another
+//! distribution.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+use heap::{Heap, HeapError, LiveMemory};
+use probe::{Mappings, Pagemap, ProcessMemory, Root};
+use units::PageSize;
+
+/// The compiled program.
+pub(crate) fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target/target.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap-target");
+        let status = Command::new("cc")
+            .args(["-O1", "-pthread", "-o"])
+            .arg(&program)
+            .arg(source)
+            .status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "cc cannot compile target.c: scripts/setup.sh test installs gcc and libc6-dev"
+        );
+        program
+    })
+}
+
+/// A running target.
+pub(crate) struct Target {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    pub(crate) ready: String,
+}
+
+/// malloc's own figures of one arena.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct ArenaInfo {
+    pub(crate) fast: u64,
+    pub(crate) rest: u64,
+    pub(crate) system: u64,
+}
+
+impl Target {
+    pub(crate) fn start(arguments: &str) -> Self {
+        Self::of(Command::new(program()).args(arguments.split_whitespace()))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.unwrap();
+        let commands = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut target = Self {
+            child,
+            commands,
+            answers,
+            ready: String::new(),
+        };
+        target.ready = target.line();
+        assert!(target.ready.starts_with("ready"), "{}", target.ready);
+        target
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        let words = self.ready.split_whitespace();
+        words.skip(1).find_map(|word| word.parse().ok()).unwrap()
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(crate) fn ask(&mut self, command: &str) -> String {
+        writeln!(self.commands, "{command}").unwrap();
+        self.line()
+    }
+
+    /// Per arena from `malloc_info`, which counts each free chunk of a bin one byte too large.
+    pub(crate) fn arenas(&mut self) -> Vec<ArenaInfo> {
+        self.ask("info");
+        let mut arenas = Vec::new();
+        loop {
+            let line = self.line();
+            if line.contains("malloc_info end") || line.is_empty() {
+                return arenas;
+            }
+            let number = |key: &str| -> u64 {
+                let rest = line
+                    .split_once(&format!("{key}=\""))
+                    .map_or("0", |(_, rest)| rest);
+                rest.split('"').next().unwrap().parse().unwrap()
+            };
+            if line.starts_with("<heap nr") {
+                arenas.push(ArenaInfo::default());
+            }
+            let in_heap = !line.starts_with("</malloc");
+            let Some(arena) = arenas.last_mut().filter(|_| in_heap) else {
+                continue;
+            };
+            // The totals over all arenas follow the last heap.
+            if line.contains("type=\"fast\"") && arena.system == 0 {
+                arena.fast = number("size");
+            } else if line.contains("type=\"rest\"") && arena.system == 0 {
+                arena.rest = number("size") - (number("count").saturating_sub(1));
+            } else if line.contains("<system type=\"current\"") && arena.system == 0 {
+                arena.system = number("size");
+            }
+        }
+    }
+
+    pub(crate) fn heap(&self) -> Result<Heap, HeapError> {
+        let memory = self.memory();
+        heap::read(&memory.1, &memory.0, 4096)
+    }
+
+    pub(crate) fn memory(&self) -> (Mappings, LiveMemory) {
+        let (root, pid) = (Root::default(), self.pid());
+        let mappings = Mappings::read(&root, pid).unwrap();
+        let memory = LiveMemory {
+            bytes: ProcessMemory::open(&root, pid, mappings.all[0].range.start).unwrap(),
+            pages: Pagemap::open(&root, pid, PageSize::USUAL).unwrap(),
+        };
+        (mappings, memory)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The number behind `key=` in an answer.
+pub(crate) fn figure(answer: &str, key: &str) -> u64 {
+    let words = answer.split_whitespace();
+    let mut found =
+        words.filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok());
+    found
+        .next()
+        .unwrap_or_else(|| panic!("no {key} in {answer}"))
+}
