@@ -1,1 +1,45 @@
-//! Whose is each part of a process's memory, and which allocators does it have?
+//! Where is the memory of one process, what owns each part, and which allocators does it have?
+//!
+//! Three nouns: a **part** ([`Part`]) is a piece of the process's memory with its costs, and parts of its own that add up
+//! to it; an **allocator** ([`Allocator`]) is what manages memory inside the process, with the signs by which it was
+//! recognised; **malloc's ranges** ([`MallocRanges`]) are what the reader of glibc's heap found, and are the only truth
+//! about what malloc owns. What nothing explains is shown as anonymous memory without an owner: an honest "unknown" is
+//! worth more than a wrong name.
+//!
+//! ```
+//! use anatomy::{Anatomy, AnatomyInput, PartKind};
+//! let text = b"7ffc000-7ffd000 rw-p 00000000 00:00 0   [stack]\nRss:  4 kB\nPss:  4 kB\n";
+//! let mut blocks = Vec::new();
+//! probe::parse_smaps(text, &mut |block| blocks.push(block));
+//! let anatomy = Anatomy::new(&AnatomyInput { blocks: &blocks, ..AnatomyInput::default() });
+//! let stacks = anatomy.root.find(PartKind::Stacks).unwrap();
+//! assert_eq!(stacks.sizes.rss, units::Bytes::from_kib(4));
+//! ```
+
+#![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
+
+mod allocator;
+mod anatomy;
+mod elf;
+mod explained;
+mod file_rows;
+mod files;
+mod find_allocators;
+mod malloc_ranges;
+mod part;
+mod pymalloc;
+mod read;
+mod runtimes;
+mod sizes;
+mod stacks;
+
+pub use allocator::{Allocator, AllocatorKind};
+pub use anatomy::{Anatomy, AnatomyInput};
+pub use explained::FourSizes;
+pub use file_rows::{FileRow, MappedFiles, PageCache, ROWS_MAX};
+pub use find_allocators::AllocatorSearch;
+pub use malloc_ranges::{MallocRange, MallocRanges};
+pub use part::{Certainty, Part, PartKind};
+pub use pymalloc::python_arenas;
+pub use read::{EXAMINED_MAX, ProcessAnatomy, ReadOptions};
+pub use sizes::PartSizes;

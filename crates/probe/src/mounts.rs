@@ -77,6 +77,24 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
+/// Returns the device numbers of the tmpfs file systems in a `mountinfo`: files on them are shared memory.
+pub fn tmpfs_devices(mountinfo: &[u8]) -> Vec<(u32, u32)> {
+    let mut devices: Vec<(u32, u32)> = text::lines(mountinfo)
+        .filter_map(|(_, line)| {
+            let mut words = text::words(line);
+            let device = words.nth(2)?;
+            words.find(|word| *word == b"-")?;
+            let is_tmpfs = matches!(words.next()?, b"tmpfs" | b"devtmpfs" | b"ramfs" | b"rootfs");
+            let colon = memchr::memchr(b':', device).filter(|_| is_tmpfs)?;
+            let number = |word| u32::try_from(text::number(word)?).ok();
+            Some((number(&device[..colon])?, number(&device[colon + 1..])?))
+        })
+        .collect();
+    devices.sort_unstable();
+    devices.dedup();
+    devices
+}
+
 /// Whether file systems of this type keep their data in RAM.
 fn is_in_memory(kind: &[u8]) -> bool {
     // An initramfs that is still the root file system is a `rootfs`, which is another name for a tmpfs or ramfs.
@@ -193,6 +211,15 @@ mod tests {
                 ("/sys/fs/cgroup", "tmpfs", None),
             ]
         );
+    }
+
+    #[test]
+    fn files_of_a_tmpfs_have_its_device() {
+        let text = b"23 28 0:21 / /proc rw,nosuid shared:12 - proc proc rw\n\
+            25 28 0:5 / /dev rw master:2 shared:2 - devtmpfs udev rw,size=4k\n\
+            26 25 0:23 / /dev/shm rw - tmpfs tmpfs rw\n27 28 0:23 /x /mnt rw - tmpfs tmpfs rw\n\
+            28 1 254:0 / / rw - ext4 /dev/vda rw\n29 28 x:1 / /y rw - tmpfs t rw\n30 28 0:9 / /z rw -\n";
+        assert_eq!(tmpfs_devices(text), [(0, 5), (0, 23)]);
     }
 
     #[test]

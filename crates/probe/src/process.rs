@@ -2,12 +2,20 @@
 
 pub(crate) mod cells;
 pub(crate) mod command_line;
+pub(crate) mod environ;
 pub(crate) mod files;
+pub(crate) mod identity;
+pub(crate) mod limits;
+pub(crate) mod mapped_file;
 pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod pagemap;
 pub(crate) mod pss;
 pub(crate) mod scan;
+pub(crate) mod sharers;
+pub(crate) mod smaps;
 pub(crate) mod smaps_rollup;
 pub(crate) mod stat;
+pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod thread_stack;

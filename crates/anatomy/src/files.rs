@@ -1,0 +1,152 @@
+//! Where mappings with a file belong: the program, a library, shared memory, a device, or a file of data.
+
+use std::collections::{HashMap, HashSet};
+
+use probe::{FileKey, Mapping, SmapsBlock, VmFlag};
+
+use crate::find_allocators::key_of;
+use crate::part::{PartKind, Place, Step};
+
+/// What is known of the files of a process.
+pub(crate) struct FileRoles<'a> {
+    program: Option<&'a [u8]>,
+    tmpfs: &'a [(u32, u32)],
+    /// Files of which some part is executed.
+    executed: HashSet<FileKey>,
+    /// Where the first page of each image is.
+    bases: HashMap<FileKey, u64>,
+    image_sizes: Option<&'a HashMap<FileKey, u64>>,
+}
+
+/// Zeroed data of an image of unknown size is at most this large.
+const ZEROED_MAX: u64 = 1 << 20;
+
+impl<'a> FileRoles<'a> {
+    pub(crate) fn new(
+        blocks: &[SmapsBlock],
+        program: Option<&'a [u8]>,
+        tmpfs: &'a [(u32, u32)],
+        image_sizes: Option<&'a HashMap<FileKey, u64>>,
+    ) -> Self {
+        let mut roles = Self {
+            program,
+            tmpfs,
+            executed: HashSet::new(),
+            bases: HashMap::new(),
+            image_sizes,
+        };
+        for mapping in blocks.iter().map(|block| &block.mapping) {
+            if mapping.path().is_some() {
+                let key = key_of(mapping);
+                let start = mapping.range.start;
+                roles.bases.entry(key).or_insert(start);
+                if mapping.access.execute {
+                    roles.executed.insert(key);
+                }
+            }
+        }
+        roles
+    }
+
+    /// Returns the place of a mapping with a file.
+    pub(crate) fn place(&self, block: &SmapsBlock) -> Place {
+        let mapping = &block.mapping;
+        let name = String::from_utf8_lossy(&mapping.name).into_owned();
+        if block.has(VmFlag::Frames) || block.has(VmFlag::Io) || is_device(mapping) {
+            let device = Step::new(PartKind::Device, name).by("its name, or its flag of a driver");
+            return Place::certain([device]);
+        }
+        if let Some((kind, evidence)) = self.shared_memory(mapping) {
+            let group = Step::new(PartKind::SharedMemory, "shared memory");
+            return Place::certain([group, Step::new(kind, name).by(evidence)]);
+        }
+        if self.executed.contains(&key_of(mapping)) {
+            let mut steps = self.image(mapping);
+            steps.push(section_of(mapping));
+            return Place::certain(steps);
+        }
+        let group = Step::new(PartKind::MappedFiles, "mapped files");
+        let file = Step::new(PartKind::MappedFile, name).by("the kernel names its file");
+        Place::certain([group, file])
+    }
+
+    /// Returns the place of zeroed data that follows an image directly: `.bss`, if `block` is that.
+    pub(crate) fn zeroed_data(&self, before: &Mapping, block: &SmapsBlock) -> Option<Place> {
+        let mapping = &block.mapping;
+        let follows = before.range.end == mapping.range.start && before.path().is_some();
+        let key = key_of(before);
+        if !follows || !before.access.write || !self.executed.contains(&key) {
+            return None;
+        }
+        let image_size = self.image_sizes.and_then(|sizes| sizes.get(&key));
+        let fits = match (image_size, self.bases.get(&key)) {
+            // The kernel may have joined a small neighbour to it.
+            (Some(size), Some(base)) => {
+                let end = base.saturating_add(*size);
+                mapping.range.start < end && mapping.range.end <= end.saturating_add(ZEROED_MAX)
+            }
+            _ => mapping.size_bytes() <= ZEROED_MAX,
+        };
+        if !fits {
+            return None;
+        }
+        let mut steps = self.image(before);
+        steps.push(section_of(before));
+        Some(Place::certain(steps))
+    }
+
+    /// The steps to an image: the program, or a library.
+    fn image(&self, mapping: &Mapping) -> Vec<Step> {
+        let name = String::from_utf8_lossy(mapping.path().unwrap_or_default()).into_owned();
+        if self.program.is_some() && self.program == mapping.path() {
+            return vec![Step::new(PartKind::Program, name)];
+        }
+        vec![
+            Step::new(PartKind::Libraries, "libraries"),
+            Step::new(PartKind::Library, name),
+        ]
+    }
+
+    fn shared_memory(&self, mapping: &Mapping) -> Option<(PartKind, &'static str)> {
+        let name = mapping.name.as_slice();
+        let starts = |start: &[u8]| name.starts_with(start);
+        if starts(b"/memfd:") {
+            Some((PartKind::Memfd, "the name of a memfd"))
+        } else if starts(b"/SYSV") && mapping.is_deleted() {
+            Some((PartKind::SystemV, "the name of a System V segment"))
+        } else if starts(b"[anon_shmem:") || (starts(b"/dev/zero") && mapping.inode != 0) {
+            Some((PartKind::SharedAnonymous, "the kernel's name for it"))
+        } else if self.executed.contains(&key_of(mapping)) {
+            // A program or library on a tmpfs is shown with the others.
+            None
+        } else if starts(b"/dev/shm/") || self.tmpfs.contains(&mapping.device) {
+            Some((PartKind::TmpfsFile, "its file system is a tmpfs"))
+        } else {
+            None
+        }
+    }
+}
+
+fn is_device(mapping: &Mapping) -> bool {
+    let name = mapping.name.as_slice();
+    let is_of = |start: &[u8]| name.starts_with(start);
+    let is_special =
+        is_of(b"anon_inode:") || is_of(b"socket:") || is_of(b"/dmabuf") || is_of(b"/i915");
+    let is_in_dev = is_of(b"/dev/")
+        && !is_of(b"/dev/shm/")
+        && !is_of(b"/dev/zero")
+        && !is_of(b"/dev/hugepages/");
+    is_special || is_in_dev
+}
+
+fn section_of(mapping: &Mapping) -> Step {
+    let access = &mapping.access;
+    let by = "access of the mapping";
+    if access.execute {
+        Step::new(PartKind::Text, "code").by(by)
+    } else if access.write {
+        Step::new(PartKind::Data, "data").by(by)
+    } else {
+        Step::new(PartKind::ReadOnlyData, "read-only data").by(by)
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads everything that is needed of a living process, and divides its memory.
+
+use probe::{
+    Pagemap, ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SharerBudget,
+    SmapsBlock, StackPointers,
+};
+use units::PageSize;
+
+use crate::allocator::AllocatorKind;
+use crate::anatomy::{Anatomy, AnatomyInput};
+use crate::explained::FourSizes;
+use crate::file_rows::MappedFiles;
+use crate::find_allocators::AllocatorSearch;
+use crate::malloc_ranges::MallocRanges;
+use crate::pymalloc;
+use crate::sizes::PartSizes;
+use crate::stacks;
+
+/// Mappings beyond this number are summed up, not examined: 16 times the kernel's default limit, 300 MB.
+pub const EXAMINED_MAX: usize = 16 * 65_530;
+
+/// What is read, and how far.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOptions {
+    /// The page size of this host.
+    pub page: PageSize,
+    /// How far other processes are searched for the same files; `None`: not at all.
+    pub sharers: Option<SharerBudget>,
+    /// Whether headers in the process's memory may be read, which marks these pages as accessed.
+    pub reads_memory: bool,
+}
+
+impl ReadOptions {
+    /// Everything, within the usual bounds.
+    pub fn usual(page: PageSize) -> Self {
+        Self {
+            page,
+            sharers: Some(SharerBudget::default()),
+            reads_memory: true,
+        }
+    }
+}
+
+/// A process and its memory.
+#[derive(Debug, Clone)]
+pub struct ProcessAnatomy {
+    /// Which process it is.
+    pub identity: ProcessIdentity,
+    /// Its limits; absent if they cannot be read.
+    pub limits: Option<ProcessLimits>,
+    /// Names of settings for allocators that it was started with; absent if they cannot be read.
+    pub memory_variables: Option<Vec<&'static str>>,
+    /// Its allocators, and files that could not be opened.
+    pub allocators: AllocatorSearch,
+    /// Its memory by owner.
+    pub anatomy: Anatomy,
+    /// VSS, RSS, PSS, USS.
+    pub sizes: FourSizes,
+    /// Its mapped files.
+    pub files: MappedFiles,
+    /// Its threads, and how many of them showed their stack pointer; absent if they cannot be listed.
+    pub threads: Option<(usize, usize)>,
+    /// Number of mappings.
+    pub mappings: usize,
+    /// What was malformed or could not be read, in sentences.
+    pub problems: Vec<String>,
+}
+
+impl ProcessAnatomy {
+    /// Reads a process. `malloc` is what the reader of its heap found; `None` if it could not read.
+    ///
+    /// # Errors
+    /// [`ReadError`] if there is no such process, or this user may not trace it.
+    pub fn read(
+        root: &Root,
+        pid: u32,
+        malloc: Option<&MallocRanges>,
+        options: &ReadOptions,
+    ) -> Result<Self, ReadError> {
+        let identity = ProcessIdentity::read(root, pid)?;
+        let mut problems = Vec::new();
+        let smaps = Smaps::read(root, pid, &mut problems)?;
+        let mappings: Vec<_> = smaps
+            .blocks
+            .iter()
+            .map(|block| block.mapping.clone())
+            .collect();
+        let program = identity.program.as_deref();
+        let allocators = AllocatorSearch::run(root, pid, &mappings, program);
+        let limits = noted(ProcessLimits::read(root, pid), &mut problems);
+        let stacks = noted(StackPointers::read(root, pid), &mut problems);
+        let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
+        let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));
+        let has_python =
+            (allocators.allocators.iter()).any(|one| one.kind == AllocatorKind::Python);
+        let arenas = (options.reads_memory && has_python)
+            .then(|| read_python(root, pid, options.page, &smaps.blocks))
+            .flatten();
+        let limits = limits.map(|(limits, _malformed)| limits);
+        let input = AnatomyInput {
+            blocks: &smaps.blocks,
+            malloc,
+            allocators: &allocators.allocators,
+            stack_pointers: stacks.as_ref().map_or(&[], |stacks| &stacks.known),
+            stack_limit: stacks::soft(limits.and_then(|limits| limits.stack)),
+            program,
+            tmpfs: tmpfs.as_deref().unwrap_or_default(),
+            image_sizes: Some(&allocators.image_sizes),
+            python_arenas: arenas.as_deref(),
+            not_examined: (smaps.beyond, smaps.left_out),
+        };
+        let anatomy = Anatomy::new(&input);
+        let mut files = MappedFiles::of(&smaps.blocks);
+        files.read_cache(root, pid, &smaps.blocks, options.page);
+        if let Some(budget) = options.sharers {
+            files.search_users(root, pid, budget);
+        }
+        Ok(Self {
+            sizes: FourSizes::of(&smaps.blocks, &smaps.beyond),
+            memory_variables: noted(probe::memory_variables(root, pid), &mut problems),
+            mappings: smaps.blocks.len() + smaps.left_out,
+            threads: stacks
+                .as_ref()
+                .map(|stacks| (stacks.threads, stacks.known.len())),
+            anatomy,
+            allocators,
+            identity,
+            limits,
+            files,
+            problems,
+        })
+    }
+}
+
+/// The blocks that are examined, and the sum of the others.
+#[derive(Default)]
+struct Smaps {
+    blocks: Vec<SmapsBlock>,
+    beyond: PartSizes,
+    left_out: usize,
+}
+
+impl Smaps {
+    fn read(root: &Root, pid: u32, problems: &mut Vec<String>) -> Result<Self, ReadError> {
+        let mut smaps = Self::default();
+        let malformed = probe::each_smaps_block(root, pid, &mut |block| {
+            if smaps.blocks.len() < EXAMINED_MAX {
+                smaps.blocks.push(block);
+            } else {
+                smaps.beyond.add(&PartSizes::of(&block));
+                smaps.left_out += 1;
+            }
+        })?;
+        problems.extend(malformed.map(|error| error.to_string()));
+        Ok(smaps)
+    }
+}
+
+fn noted<T>(read: Result<T, ReadError>, problems: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| problems.push(error.to_string())).ok()
+}
+
+/// Returns the mappings that are pymalloc's; `None` if memory may not be read.
+fn read_python(root: &Root, pid: u32, page: PageSize, blocks: &[SmapsBlock]) -> Option<Vec<u64>> {
+    let address = blocks.first()?.mapping.range.start;
+    let memory = ProcessMemory::open(root, pid, address).ok()?;
+    let pagemap = Pagemap::open(root, pid, page).ok()?;
+    Some(pymalloc::python_arenas(&memory, &pagemap, blocks))
+}

@@ -1,0 +1,142 @@
+//! Which process is it? Small files of `/proc/PID`: `comm`, `cmdline`, `exe`, `status`, `cgroup`, `oom_score`.
+//!
+//! All but `exe` are readable by every user. `oom_score` is 0 to 2000, with `oom_score_adj` counted in; the process with
+//! the highest is killed first. The link `exe` ends with ` (deleted)` if the program was replaced since it was started;
+//! reading it needs the right to trace the process. Cost: 8 system calls of 2 to 5 µs each.
+
+use std::os::unix::ffi::OsStringExt as _;
+
+use timeline::EntityRow;
+use timeline::signals::PROC_OOM_ADJ;
+
+use crate::cgroup::hierarchy::Hierarchy;
+use crate::error::ReadError;
+use crate::kernel_file::Root;
+use crate::process::command_line::CommandLine;
+use crate::process::files::ProcessFiles;
+use crate::process::status::StatusFacts;
+use crate::text;
+
+/// A process by its small files; what cannot be read is absent.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessIdentity {
+    /// Its PID as the reader sees it.
+    pub pid: u32,
+    /// Its name, at most 15 bytes of any value but 0.
+    pub name: Vec<u8>,
+    /// Its program and arguments.
+    pub command: Vec<Vec<u8>>,
+    /// Its program file, without the mark of a removed file.
+    pub program: Option<Vec<u8>>,
+    /// Whether the program file was removed or replaced since it was started.
+    pub is_program_deleted: bool,
+    /// User, threads, PIDs in namespaces.
+    pub facts: StatusFacts,
+    /// Path of the cgroup that its memory is charged to, below the mount of the hierarchy.
+    pub cgroup: Option<String>,
+    /// Its service, container or pod.
+    pub service: Option<String>,
+    /// How likely the kernel kills it when memory is exhausted: 0 to 2000.
+    pub oom_score: Option<u64>,
+    /// What an administrator adds to that score: -1000 to 1000.
+    pub oom_score_adj: Option<i64>,
+}
+
+/// Arguments beyond this number are left out.
+const ARGUMENTS_MAX: usize = 64;
+
+impl ProcessIdentity {
+    /// Reads the identity of a process.
+    ///
+    /// # Errors
+    /// [`ReadError`] if there is no such process.
+    pub fn read(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        let file = |name: &str| root.read(&format!("/proc/{pid}/{name}"));
+        let text = |name: &str| file(name).unwrap_or_default();
+        let comm = file("comm")?;
+        let mut identity = Self {
+            pid,
+            name: comm.strip_suffix(b"\n").unwrap_or(&comm).to_vec(),
+            facts: StatusFacts::parse(&text("status")),
+            oom_score: text::number(text::trim(&text("oom_score"))),
+            ..Self::default()
+        };
+        let arguments = CommandLine {
+            pid,
+            text: text("cmdline"),
+        };
+        if !arguments.text.is_empty() {
+            let words = arguments.words().into_iter().take(ARGUMENTS_MAX);
+            identity.command = words.map(<[u8]>::to_vec).collect();
+        }
+        if let Ok(link) = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))) {
+            identity.set_program(link.into_os_string().into_vec());
+        }
+        let mut row = EntityRow::default();
+        let mut parser = ProcessFiles::default();
+        let cgroup = text("cgroup");
+        for (name, text) in [
+            ("oom_score_adj", &text("oom_score_adj")),
+            ("cgroup", &cgroup),
+        ] {
+            // A malformed text is an absent reading.
+            let _ = parser.parse(pid, name, text, &mut row);
+        }
+        let shifted = row.row.get(PROC_OOM_ADJ);
+        identity.oom_score_adj = shifted.and_then(|n| Some(i64::try_from(n.get()).ok()? - 1000));
+        identity.service = (!row.group.is_empty()).then_some(row.group);
+        identity.cgroup = Hierarchy::find(root).and_then(|found| found.key(&cgroup));
+        Ok(identity)
+    }
+
+    fn set_program(&mut self, mut link: Vec<u8>) {
+        const DELETED: &[u8] = b" (deleted)";
+        if link.ends_with(DELETED) {
+            link.truncate(link.len() - DELETED.len());
+            self.is_program_deleted = true;
+        }
+        self.program = Some(link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_its_program_with_its_arguments() {
+        let identity = ProcessIdentity::read(&Root::default(), std::process::id()).unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(
+            identity.program.as_deref(),
+            Some(program.as_os_str().as_encoded_bytes())
+        );
+        assert_eq!(identity.command.len(), std::env::args().count());
+        assert_eq!(
+            identity.facts.namespace_pids.first(),
+            Some(&std::process::id())
+        );
+        assert!(identity.facts.threads.is_some_and(|n| n >= 1));
+        assert!(identity.oom_score.is_some_and(|score| score <= 2000));
+        assert!(identity.oom_score_adj.is_some_and(|adj| adj.abs() <= 1000));
+    }
+
+    #[test]
+    fn saved_files_of_a_process_are_enough_and_what_is_missing_is_absent() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = directory.path().join("proc/7");
+        std::fs::create_dir_all(&process).unwrap();
+        std::fs::write(process.join("comm"), "a\nb\n").unwrap();
+        std::fs::write(process.join("oom_score_adj"), "-998\n").unwrap();
+        std::os::unix::fs::symlink("/opt/x (deleted)", process.join("exe")).unwrap();
+        let root = Root::at(directory.path());
+        let identity = ProcessIdentity::read(&root, 7).unwrap();
+        assert_eq!(identity.name, b"a\nb");
+        assert_eq!(identity.program.as_deref(), Some(b"/opt/x".as_slice()));
+        assert!(identity.is_program_deleted);
+        assert_eq!(identity.oom_score_adj, Some(-998));
+        assert_eq!((identity.oom_score, identity.cgroup), (None, None));
+        assert!(identity.command.is_empty());
+        assert!(ProcessIdentity::read(&root, 8).is_err());
+    }
+}

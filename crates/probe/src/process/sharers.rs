@@ -1,0 +1,173 @@
+//! Which other processes map the same files: `/proc/*/maps`, searched for device and inode.
+//!
+//! A mapped file is one object for all processes that map it, whatever its path. Cost: 1 µs for each line of each
+//! process, so the search is bounded in processes and in time. Processes of other users are skipped without the right
+//! to trace them.
+
+use std::time::{Duration, Instant};
+
+use crate::kernel_file::Root;
+use crate::process::maps;
+
+/// A file by its device and inode, as `maps` shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileKey {
+    /// Major and minor number.
+    pub device: (u32, u32),
+    /// Inode.
+    pub inode: u64,
+}
+
+/// How far the search for other processes goes.
+#[derive(Debug, Clone, Copy)]
+pub struct SharerBudget {
+    /// Processes that are read at most.
+    pub processes_max: usize,
+    /// Time after which no further process is read.
+    pub time_max: Duration,
+}
+
+impl Default for SharerBudget {
+    fn default() -> Self {
+        Self {
+            processes_max: 2_000,
+            time_max: Duration::from_millis(500),
+        }
+    }
+}
+
+/// The processes that map one of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileUsers {
+    /// How many other processes map it.
+    pub count: usize,
+    /// The first of them.
+    pub first: Vec<u32>,
+}
+
+/// What the search found.
+#[derive(Debug, Clone, Default)]
+pub struct Sharers {
+    /// For each file of the request, in its order.
+    pub files: Vec<FileUsers>,
+    /// Processes that were read.
+    pub searched: usize,
+    /// Processes that may not be read, or ended.
+    pub refused: usize,
+    /// Processes beyond the budget: counts are lower bounds if there are any.
+    pub left_out: usize,
+}
+
+/// The first users of a file are kept up to this number.
+const USERS_MAX: usize = 3;
+
+impl Sharers {
+    /// Searches other processes than `pid` for mappings of the files.
+    pub fn search(root: &Root, pid: u32, files: &[FileKey], budget: SharerBudget) -> Self {
+        let mut found = Self {
+            files: vec![FileUsers::default(); files.len()],
+            ..Self::default()
+        };
+        let needles: Vec<Vec<u8>> = files.iter().map(needle).collect();
+        let Ok(entries) = std::fs::read_dir(root.path("/proc")) else {
+            return found;
+        };
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        // The lint that forbids this call points the pure crates to this crate.
+        #[allow(clippy::disallowed_methods)]
+        let start = Instant::now();
+        for other in pids.filter(|other: &u32| *other != pid) {
+            if found.searched >= budget.processes_max || start.elapsed() > budget.time_max {
+                found.left_out += 1;
+                continue;
+            }
+            let mut has = vec![false; files.len()];
+            let read = maps::each_line(root, other, "maps", &mut |_, line| {
+                mark(line, files, &needles, &mut has);
+            });
+            match read {
+                Ok(()) => found.searched += 1,
+                Err(_) => found.refused += 1,
+            }
+            for (users, _) in found.files.iter_mut().zip(has).filter(|(_, has)| *has) {
+                users.count += 1;
+                if users.first.len() < USERS_MAX {
+                    users.first.push(other);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// How `maps` writes a file. A line with it in its name only is refused by the parser.
+fn needle(file: &FileKey) -> Vec<u8> {
+    let (major, minor) = file.device;
+    format!(" {major:02x}:{minor:02x} {} ", file.inode).into_bytes()
+}
+
+/// Marks the files that a line maps.
+fn mark(line: &[u8], files: &[FileKey], needles: &[Vec<u8>], has: &mut [bool]) {
+    for ((file, needle), has) in files.iter().zip(needles).zip(has) {
+        if *has || memchr::memmem::find(line, needle).is_none() {
+            continue;
+        }
+        let mapping = maps::parse_line(line);
+        *has = mapping.is_some_and(|one| one.device == file.device && one.inode == file.inode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: FileKey = FileKey {
+        device: (0xfe, 0),
+        inode: 18,
+    };
+    const LINE: &str = "7f00-7f10 r-xp 00000000 fe:00 18    /usr/lib/libc.so.6\n";
+    const FORGED: &str = "7f00-7f10 r-xp 00000000 fe:00 19    /tmp/ fe:00 18 /x\n";
+
+    fn processes(texts: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let directory = tempfile::tempdir().unwrap();
+        for (pid, text) in texts {
+            let process = directory.path().join("proc").join(pid);
+            std::fs::create_dir_all(&process).unwrap();
+            std::fs::write(process.join("maps"), text).unwrap();
+        }
+        let root = Root::at(directory.path());
+        (directory, root)
+    }
+
+    #[test]
+    fn others_that_map_the_file_are_counted_once() {
+        let twice = LINE.repeat(2);
+        let (_directory, root) = processes(&[
+            ("1", LINE),
+            ("2", &twice),
+            ("3", FORGED),
+            ("4", ""),
+            ("5", LINE),
+            ("6", LINE),
+            ("7", LINE),
+            ("self", LINE),
+        ]);
+        let found = Sharers::search(&root, 1, &[SHARED], SharerBudget::default());
+        assert_eq!((found.searched, found.left_out, found.refused), (6, 0, 0));
+        assert_eq!(found.files[0].count, 4);
+        assert_eq!(found.files[0].first.len(), 3);
+        assert!(!found.files[0].first.contains(&1) && !found.files[0].first.contains(&3));
+    }
+
+    #[test]
+    fn the_search_ends_with_its_budget() {
+        let (_directory, root) = processes(&[("1", LINE), ("2", LINE), ("3", LINE), ("4", LINE)]);
+        let budget = SharerBudget {
+            processes_max: 2,
+            ..SharerBudget::default()
+        };
+        let found = Sharers::search(&root, 1, &[SHARED], budget);
+        assert_eq!((found.searched, found.left_out), (2, 1));
+        assert_eq!(found.files[0].count, 2);
+    }
+}
