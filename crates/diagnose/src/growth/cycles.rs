@@ -18,6 +18,17 @@ const SEVERAL: f64 = 0.8;
 /// What one sine must explain of a curve that goes up and down once or twice, without its noise.
 const ONCE: f64 = 0.93;
 
+/// What the ways between turning points may leave of the variance.
+const WAY: f64 = 0.45;
+/// The readings that a cycle has at least.
+const READINGS_MIN: f64 = 5.0;
+/// What a cycle must explain of a curve with its noise.
+const WITH_NOISE: f64 = 0.4;
+/// What a single cycle must explain of a curve with its noise.
+const ONCE_WITH_NOISE: f64 = 0.7;
+/// A single cycle goes both up and down by this share of its spread.
+const UP_AND_DOWN: f64 = 0.4;
+
 /// Ups and downs of a curve.
 #[derive(Debug, Clone)]
 pub(super) enum Cycles {
@@ -53,27 +64,24 @@ impl Cycles {
             .map(|(at, value)| value - slope * at)
             .collect();
         let sigma = noise(&curve.values);
-        let width = spread(&level);
-        let least = (TURN * width).max(TURN_NOISE * sigma).max(floor);
-        let legs = legs(&level, least);
-        let whole = legs
-            .get(1..legs.len().saturating_sub(1))
-            .unwrap_or_default();
+        let least = (TURN * spread(&level)).max(TURN_NOISE * sigma).max(floor);
+        let around = legs(&level, least);
+        let season = season(curve, inner(&around), sigma);
+        // A jump that stays is no fall, though it falls below a line.
+        let legs = legs(&curve.values, least);
         let falls = legs.iter().filter(|leg| leg.by < 0.0).count();
-        let season = season(curve, whole, sigma);
-        let duration = |rises: bool| {
-            let some = whole.iter().filter(|leg| (leg.by > 0.0) == rises);
-            median(
-                &some
-                    .map(|leg| curve.at[leg.to] - curve.at[leg.from])
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let (up, down) = (duration(true), duration(false));
+        let (up, down) = (
+            duration(curve, inner(&legs), true),
+            duration(curve, inner(&legs), false),
+        );
         let is_symmetric = up < ASYMMETRY * down && down < ASYMMETRY * up;
         match season {
             Some(season) if falls < FALLS_MIN || is_symmetric => return season,
             _ => {}
+        }
+        let is_regular = !is_symmetric || regular(curve, inner(&legs));
+        if falls < FALLS_MIN || !is_regular || !follows(&level, &legs) {
+            return Self::None;
         }
         let sizes: Vec<f64> = legs
             .iter()
@@ -82,7 +90,7 @@ impl Cycles {
             .collect();
         let amplitude = median(&sizes);
         let off: Vec<f64> = sizes.iter().map(|size| (size - amplitude).abs()).collect();
-        if falls < FALLS_MIN || median(&off) > amplitude * 0.4 {
+        if median(&off) > amplitude * 0.4 {
             return Self::None;
         }
         let bottoms: Vec<usize> = legs
@@ -111,6 +119,55 @@ impl Cycles {
             Self::Season { .. } => curve.clone(),
         }
     }
+}
+
+/// Returns the ways with both ends within the curve.
+fn inner(legs: &[Leg]) -> &[Leg] {
+    legs.get(1..legs.len().saturating_sub(1))
+        .unwrap_or_default()
+}
+
+/// Returns how long rises, or falls, take.
+fn duration(curve: &Curve, legs: &[Leg], rises: bool) -> f64 {
+    let some = legs.iter().filter(|leg| (leg.by > 0.0) == rises);
+    median(
+        &some
+            .map(|leg| curve.at[leg.to] - curve.at[leg.from])
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// Returns whether ups and downs come in equal times.
+fn regular(curve: &Curve, legs: &[Leg]) -> bool {
+    let turns: Vec<f64> = legs
+        .windows(2)
+        .map(|two| curve.at[two[1].to] - curve.at[two[0].from])
+        .collect();
+    let typical = median(&turns);
+    let off: Vec<f64> = turns.iter().map(|turn| (turn - typical).abs()).collect();
+    turns.len() >= 3 && median(&off) < 0.2 * typical
+}
+
+/// Returns whether the curve follows the ways between its turning points, which noise does not, and each takes a few
+/// readings.
+fn follows(level: &[f64], legs: &[Leg]) -> bool {
+    let (Some(first), Some(last)) = (legs.first(), legs.last()) else {
+        return false;
+    };
+    let mut rest = 0.0;
+    for leg in legs {
+        let by = level[leg.to] - level[leg.from];
+        for i in leg.from..leg.to {
+            let share = (i - leg.from) as f64 / (leg.to - leg.from) as f64;
+            rest += (level[leg.from] + share * by - level[i]).powi(2);
+        }
+    }
+    let inside = &level[first.from..last.to];
+    let lengths: Vec<f64> = legs
+        .windows(2)
+        .map(|two| (two[1].to - two[0].from) as f64)
+        .collect();
+    rest < WAY * scatter(inside) && median(&lengths) >= READINGS_MIN
 }
 
 /// Returns the ways between turning points that lie at least `least` apart.
@@ -190,7 +247,8 @@ fn season(curve: &Curve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
         let tried = (-20..=20).map(|n| cycles * (1.0 + f64::from(n) * 0.01));
         let fit = Fit::best(tried.map(|cycles| Fit::cycle(&finest, cycles, true)));
         let r_squared = explains(&fit, &finest, Fit::line(&finest).rest);
-        if fit.parameter >= 1.6 && r_squared >= SEVERAL {
+        let with_noise = 1.0 - fit.rest / Fit::line(&finest).rest.max(f64::MIN_POSITIVE);
+        if fit.parameter >= 1.6 && r_squared >= SEVERAL && with_noise >= WITH_NOISE {
             return Some(Cycles::Season { fit, r_squared });
         }
     }
@@ -198,5 +256,22 @@ fn season(curve: &Curve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
     let tried = (0..24).map(|n| 0.7 * 1.06_f64.powi(n));
     let fit = Fit::best(tried.map(|cycles| Fit::sine(&coarse, cycles)));
     let r_squared = explains(&fit, &coarse, scatter(&coarse.values));
-    (r_squared >= ONCE).then_some(Cycles::Season { fit, r_squared })
+    let line = Fit::line(&coarse).rest;
+    let is_clear = fit.r_squared >= ONCE_WITH_NOISE && fit.rest < 0.3 * line;
+    let is_cycle = r_squared >= ONCE && is_clear && goes_up_and_down(&coarse);
+    is_cycle.then_some(Cycles::Season { fit, r_squared })
+}
+
+/// Returns whether a curve both rises and falls by a good part of its spread.
+fn goes_up_and_down(curve: &Curve) -> bool {
+    let values = curve.blocks(60, 0.5).values;
+    let largest = |sign: f64| {
+        let mut lowest = f64::INFINITY;
+        let rises = values.iter().map(|value| {
+            lowest = lowest.min(sign * value);
+            sign * value - lowest
+        });
+        rises.fold(0.0, f64::max)
+    };
+    largest(1.0).min(largest(-1.0)) >= UP_AND_DOWN * spread(&values)
 }

@@ -93,7 +93,11 @@ fn by_growth(features: &Features) -> Decision {
             Decision::of(GrowthClass::Leak, sure * doubt)
         }
         _ if fragments >= 0.5 => {
-            let doubt = if rises == Rises::No { 1.0 } else { 0.75 };
+            let doubt = match rises {
+                Rises::Unclear => 0.75,
+                _ if shape.trend.z >= SEEN => 0.85,
+                _ => 1.0,
+            };
             Decision::of(GrowthClass::Fragmentation, fragments * doubt)
         }
         Rises::Slowing(sure) if features.live_known => Decision::of(GrowthClass::Warmup, sure),
@@ -130,14 +134,16 @@ fn rises(shape: &Shape) -> Rises {
         Cycles::Season { fit, .. } if fit.parameter < 2.0 => return Rises::No,
         _ => shape.floor,
     };
-    let is_seen = trend.z >= SEEN && trend.growth() >= floor && trend.from > 0.0;
+    let is_plain_line = trend.z >= 2.0 && trend.r_squared >= 0.9;
+    let is_clear = trend.z >= SEEN || is_plain_line;
+    let is_seen = is_clear && trend.growth() >= floor && trend.from > 0.0;
     let left = shape.beyond_noise(shape.saturating.rest) / shape.beyond_noise(shape.line.rest);
     let steps = shape.beyond_noise(shape.levels.rest);
     let smooth = shape.beyond_noise(shape.saturating.rest.min(shape.line.rest));
     if is_step(shape) && steps < smooth * 0.6 {
         return Rises::No;
     }
-    let grew = shape.rise >= shape.floor.max(shape.begins * 0.06);
+    let grew = shape.rise >= shape.floor.max(shape.begins * 0.1);
     if !is_seen {
         let levelled = grew && left < 0.5 && shape.saturating.r_squared > 0.5;
         return if levelled {
@@ -175,7 +181,7 @@ fn sure_of_line(shape: &Shape, floor: f64, after: f64) -> f64 {
     let mut sure: f64 = SUREST;
     sure *= match trend.z {
         z if z >= PLAIN => 1.0,
-        z if z >= 4.0 => 0.9,
+        z if z >= 4.0 || trend.r_squared >= 0.95 => 0.9,
         _ => 0.75,
     };
     if trend.growth() < floor * 2.0 {
@@ -232,13 +238,13 @@ fn by_pattern(features: &Features, fragments: f64) -> Decision {
             let sure = if *falls >= 5 { 0.95 } else { 0.75 };
             return Decision::of(GrowthClass::Stationary, sure);
         }
-        Cycles::Season { fit, r_squared } if !is_pulse(features, fit.parameter) => {
+        Cycles::Season { fit, r_squared } if fit.r_squared > levels_explain(shape) => {
             let whole = if fit.parameter >= 1.8 { 1.0 } else { 0.88 };
             return Decision::of(GrowthClass::Seasonal, r_squared * whole);
         }
         _ => {}
     }
-    if is_pulse(features, 1.0) {
+    if is_pulse(features) {
         return Decision::of(GrowthClass::Pinned, 0.9);
     }
     let jumped = features
@@ -258,8 +264,18 @@ fn by_pattern(features: &Features, fragments: f64) -> Decision {
     Decision::of(GrowthClass::Flat, doubt)
 }
 
+/// Returns the share of the variance that levels explain.
+fn levels_explain(shape: &Shape) -> f64 {
+    let all = shape.line.rest / (1.0 - shape.line.r_squared).max(1e-9);
+    if all > 0.0 {
+        1.0 - shape.levels.rest / all
+    } else {
+        0.0
+    }
+}
+
 /// Returns whether the live size rose once, fell again and stayed low, while the total stayed high.
-fn is_pulse(features: &Features, cycles: f64) -> bool {
+fn is_pulse(features: &Features) -> bool {
     let (shape, total) = (&features.judged, &features.total);
     let fell = shape.peak - shape.ends;
     let kept = total.ends - total.begins > 0.5 * (total.peak - total.begins)
@@ -271,7 +287,6 @@ fn is_pulse(features: &Features, cycles: f64) -> bool {
         .last()
         .map_or(0.0, |(_, level)| (level - shape.ends).abs());
     features.live_known
-        && cycles < 1.8
         && kept
         && fell > shape.floor
         && fell > 0.25 * shape.peak

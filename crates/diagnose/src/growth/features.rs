@@ -7,7 +7,7 @@ use super::curve::Curve;
 use super::cycles::Cycles;
 use super::fit::Fit;
 use super::levels::Levels;
-use super::numbers::{median, noise, scatter};
+use super::numbers::{median, noise};
 use super::series::Prepared;
 use super::trend::Trend;
 
@@ -163,11 +163,10 @@ impl Features {
 
 /// Measures the free memory beyond what the highest live size so far left behind.
 fn excess(live: &Curve, free: &Curve, total: f64) -> Excess {
-    let wobble = 2.0 * noise(&live.values).min(scatter(&live.values).sqrt());
     let mut highest = 0.0_f64;
     let mut values = Vec::with_capacity(live.len());
     for (live, free) in live.values.iter().zip(&free.values) {
-        highest = highest.max(live - wobble);
+        highest = highest.max(*live);
         values.push(free - (highest - live).max(0.0));
     }
     let curve = Curve {

@@ -8,6 +8,9 @@ const CHANGES_MAX: usize = 3;
 /// A further change must explain at least this share of what is left.
 const GAIN: f64 = 0.5;
 
+/// An interval of another level, which needs two changes, must explain this share.
+const INTERVAL: f64 = 0.6;
+
 /// A curve as levels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Levels {
@@ -22,7 +25,13 @@ impl Levels {
     pub(super) fn of(curve: &Curve) -> Self {
         let mut bounds = vec![0, curve.len()];
         let mut rest = scatter(&curve.values);
-        for _ in 0..CHANGES_MAX {
+        if let Some((from, to, gain)) = best_interval(&curve.values)
+            && gain > rest * INTERVAL
+        {
+            rest -= gain;
+            bounds = vec![0, from, to, curve.len()];
+        }
+        for _ in bounds.len() - 2..CHANGES_MAX {
             let cuts = bounds
                 .windows(2)
                 .filter_map(|two| best_cut(&curve.values, two[0], two[1]));
@@ -52,6 +61,28 @@ impl Levels {
             .map(|two| two[1].1 - two[0].1)
             .collect()
     }
+}
+
+/// Returns the interval that stands out most, and how much a level of its own explains.
+fn best_interval(values: &[f64]) -> Option<(usize, usize, f64)> {
+    let count = values.len() as f64;
+    let total: f64 = values.iter().sum();
+    let mut best: Option<(usize, usize, f64)> = None;
+    for from in 1..values.len() {
+        let mut inside = 0.0;
+        for (i, value) in values.iter().enumerate().skip(from) {
+            inside += value;
+            let (n, rest) = ((i + 1 - from) as f64, count - (i + 1 - from) as f64);
+            if i + 1 == values.len() || n < 2.0 {
+                continue;
+            }
+            let gain = (inside / n - (total - inside) / rest).powi(2) * n * rest / count;
+            if best.is_none_or(|(_, _, most)| gain > most) {
+                best = Some((from, i + 1, gain));
+            }
+        }
+    }
+    best
 }
 
 /// Returns where to cut `values[from..to]` in two levels, and how much that explains.
