@@ -17,6 +17,7 @@ mod features;
 mod fit;
 mod levels;
 mod numbers;
+mod owners;
 mod series;
 mod trend;
 mod words;
@@ -24,6 +25,7 @@ mod words;
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
+pub use owners::{GrowthOwner, OwnerKind, owners};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
