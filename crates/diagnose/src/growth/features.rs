@@ -37,6 +37,7 @@ pub(super) struct Shape {
     /// Fits of what remains after the start.
     pub(super) line_after: Fit,
     pub(super) saturating_after: Fit,
+    pub(super) saturating_on_line: Fit,
     pub(super) sine: Fit,
     pub(super) levels: Levels,
     /// The squared differences that noise alone makes in the coarse curve.
@@ -83,6 +84,7 @@ impl Shape {
             logarithm: Fit::logarithm(&coarse),
             line_after: Fit::line(&coarse_after),
             saturating_after: Fit::saturating(&coarse_after),
+            saturating_on_line: Fit::saturating_on_line(&coarse_after),
             sine: Fit::best(sines),
             levels: Levels::of(&coarse),
             noise_rest: noise(&coarse.values).powi(2) * coarse.len() as f64,

@@ -39,6 +39,17 @@ impl Fit {
         }))
     }
 
+    /// Fits `a + b·(1 − e^(−t/τ)) + c·t`: a start that levels off, and a line below it.
+    pub(super) fn saturating_on_line(curve: &Curve) -> Self {
+        let from = curve.at.first().copied().unwrap_or(0.0);
+        // With a longer constant, the curve and the line cannot be separated.
+        Self::best(TIME_CONSTANTS[..9].iter().map(|tau| {
+            Self::of(curve, 3, *tau, |t| {
+                [1.0, 1.0 - (-(t - from) / tau).exp(), t, 0.0, 0.0, 0.0]
+            })
+        }))
+    }
+
     /// Fits `a + b·ln(1 + t/τ)`, with the best τ of a list.
     pub(super) fn logarithm(curve: &Curve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);
@@ -148,8 +159,9 @@ fn solve(mut matrix: [[f64; TERMS]; TERMS], mut right: [f64; TERMS], count: usiz
         fixed[column] = true;
         for row in (0..count).filter(|row| *row != column) {
             let factor = matrix[row][column] / matrix[column][column];
-            for k in column..count {
-                matrix[row][k] -= factor * matrix[column][k];
+            let pivot = matrix[column];
+            for (cell, above) in matrix[row].iter_mut().zip(pivot).take(count) {
+                *cell -= factor * above;
             }
             right[row] -= factor * right[column];
         }

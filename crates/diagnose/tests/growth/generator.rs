@@ -40,8 +40,11 @@ impl Random {
     }
 }
 
+/// Draws a program.
+type MakesModel = fn(&mut Random) -> Model;
+
 /// The kinds of series, and the class that each is.
-pub(crate) const KINDS: [(&str, GrowthClass, fn(&mut Random) -> Model); 16] = [
+pub(crate) const KINDS: [(&str, GrowthClass, MakesModel); 16] = [
     ("leak steady", GrowthClass::Leak, leak_steady),
     ("leak slow, noisy", GrowthClass::Leak, leak_noisy),
     ("leak threads", GrowthClass::Leak, leak_threads),
