@@ -1,7 +1,7 @@
 //! Which processes and services grow, how, and when do they reach their limit?
 
 use diagnose::Evidence;
-use diagnose::growth::{Growth, GrowthOwner, OwnerKind, owners};
+use diagnose::growth::{Growth, GrowthOwner, GrowthOwnerKind, owners};
 use report::model::growth::GrowthReport;
 use timeline::Source;
 
@@ -12,7 +12,7 @@ pub fn growth(source: &Source, service: Option<&str>) -> Option<GrowthReport> {
     let mut owners = owners(&cx);
     if let Some(name) = service {
         owners.retain(|owner| is_named(owner, name));
-        let is_unit = |owner: &GrowthOwner<'_>| owner.kind != OwnerKind::Process;
+        let is_unit = |owner: &GrowthOwner<'_>| owner.kind != GrowthOwnerKind::Process;
         // The unit says the same as the sum of its processes.
         if owners.iter().any(is_unit) {
             owners.retain(is_unit);

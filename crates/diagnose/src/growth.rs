@@ -25,7 +25,7 @@ mod words;
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
-pub use owners::{GrowthOwner, OwnerKind, owners};
+pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;

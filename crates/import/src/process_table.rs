@@ -19,7 +19,7 @@ const DATE_MIN: f64 = 1e9;
 
 /// A reading.
 #[derive(Debug, Clone, Copy)]
-struct TableRow {
+struct ProcessTableRow {
     seconds: f64,
     rss: f64,
     live: Option<f64>,
@@ -109,7 +109,7 @@ pub(crate) fn read(input: &mut dyn BufRead, name: &str) -> Source {
 }
 
 /// Reads a row.
-fn row(columns: &[String], cells: &[&str]) -> Option<TableRow> {
+fn row(columns: &[String], cells: &[&str]) -> Option<ProcessTableRow> {
     let cell = |name: &str| {
         let at = columns.iter().position(|column| column == name)?;
         cells.get(at).copied().filter(|cell| !cell.is_empty())
@@ -120,7 +120,7 @@ fn row(columns: &[String], cells: &[&str]) -> Option<TableRow> {
             .ok()
             .filter(|n: &f64| n.is_finite() && *n >= 0.0)
     };
-    Some(TableRow {
+    Some(ProcessTableRow {
         seconds: seconds(cell("ts")?)?,
         rss: bytes("rss")?,
         live: bytes("live"),
@@ -146,7 +146,7 @@ fn seconds(text: &str) -> Option<f64> {
 }
 
 /// Orders the rows and makes samples of them.
-fn source(mut rows: Vec<TableRow>, name: &str, problems: &mut Problems) -> Source {
+fn source(mut rows: Vec<ProcessTableRow>, name: &str, problems: &mut Problems) -> Source {
     rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let first = rows.first().map_or(0.0, |row| row.seconds);
     let mut source = Source {

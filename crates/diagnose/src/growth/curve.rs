@@ -4,12 +4,12 @@ use super::numbers::{index_at, median, quantile_in};
 
 /// Values over time; time is a share of the span that is judged.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Curve {
+pub(super) struct GrowthCurve {
     pub(super) at: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
 
-impl Curve {
+impl GrowthCurve {
     /// Returns the number of points.
     pub(super) fn len(&self) -> usize {
         self.at.len()

@@ -1,11 +1,11 @@
 //! Does a curve go up and down again and again? Turning points that noise does not make, and sines.
 
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 use super::fit::Fit;
 use super::numbers::{median, noise, scatter, spread};
 use super::trend::Trend;
 
-/// A turn counts if the curve comes back by this share of its spread …
+/// A turn counts if the curve returns by this share of its spread …
 const TURN: f64 = 0.35;
 /// … and by this many standard deviations of the noise.
 const TURN_NOISE: f64 = 6.0;
@@ -36,7 +36,7 @@ pub(super) enum Cycles {
     /// Sharp falls (or rises), each as large as the others.
     Teeth {
         /// Points at the bottom of each fall.
-        troughs: Curve,
+        troughs: GrowthCurve,
         falls: usize,
         amplitude: f64,
     },
@@ -57,7 +57,7 @@ struct Leg {
 
 impl Cycles {
     /// Finds the cycles of `curve` that are larger than `floor`.
-    pub(super) fn of(curve: &Curve, floor: f64) -> Self {
+    pub(super) fn of(curve: &GrowthCurve, floor: f64) -> Self {
         let slope = Trend::of(curve).slope;
         let level: Vec<f64> = curve
             .points()
@@ -106,7 +106,7 @@ impl Cycles {
     }
 
     /// Returns the curve without its cycles: the bottoms of teeth, or what a season leaves.
-    pub(super) fn removed(&self, curve: &Curve) -> Curve {
+    pub(super) fn removed(&self, curve: &GrowthCurve) -> GrowthCurve {
         match self {
             Self::None => curve.clone(),
             Self::Teeth { troughs, .. } => troughs.clone(),
@@ -128,7 +128,7 @@ fn inner(legs: &[Leg]) -> &[Leg] {
 }
 
 /// Returns how long rises, or falls, take.
-fn duration(curve: &Curve, legs: &[Leg], rises: bool) -> f64 {
+fn duration(curve: &GrowthCurve, legs: &[Leg], rises: bool) -> f64 {
     let some = legs.iter().filter(|leg| (leg.by > 0.0) == rises);
     median(
         &some
@@ -138,7 +138,7 @@ fn duration(curve: &Curve, legs: &[Leg], rises: bool) -> f64 {
 }
 
 /// Returns whether ups and downs come in equal times.
-fn regular(curve: &Curve, legs: &[Leg]) -> bool {
+fn regular(curve: &GrowthCurve, legs: &[Leg]) -> bool {
     let turns: Vec<f64> = legs
         .windows(2)
         .map(|two| curve.at[two[1].to] - curve.at[two[0].from])
@@ -221,9 +221,9 @@ fn legs(values: &[f64], least: f64) -> Vec<Leg> {
 }
 
 /// Finds a period, from the turning points or by trying, if it explains nearly all of the curve.
-fn season(curve: &Curve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
+fn season(curve: &GrowthCurve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
     let coarse = curve.thinned(240);
-    let explains = |fit: &Fit, curve: &Curve, trend: f64| {
+    let explains = |fit: &Fit, curve: &GrowthCurve, trend: f64| {
         let noise = noise(&curve.values).min(sigma).powi(2) * curve.len() as f64;
         let all = (trend - noise).max(trend * 0.1);
         if all > 0.0 {
@@ -263,7 +263,7 @@ fn season(curve: &Curve, whole: &[Leg], sigma: f64) -> Option<Cycles> {
 }
 
 /// Returns whether a curve both rises and falls by a good part of its spread.
-fn goes_up_and_down(curve: &Curve) -> bool {
+fn goes_up_and_down(curve: &GrowthCurve) -> bool {
     let values = curve.blocks(60, 0.5).values;
     let largest = |sign: f64| {
         let mut lowest = f64::INFINITY;

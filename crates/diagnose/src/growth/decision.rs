@@ -2,7 +2,7 @@
 
 use super::class::GrowthClass;
 use super::cycles::Cycles;
-use super::features::{Excess, Features, Shape};
+use super::features::{CurveShape, Excess, Features};
 
 /// Readings below which nothing is judged.
 pub(super) const READINGS_MIN: usize = 40;
@@ -18,14 +18,14 @@ const SUREST_TOTAL_ONLY: f64 = 0.7;
 
 /// A class and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Decision {
+pub(super) struct GrowthDecision {
     pub(super) class: GrowthClass,
     pub(super) confidence: f64,
     /// How many times the span more data are needed.
     pub(super) needs: Option<f64>,
 }
 
-impl Decision {
+impl GrowthDecision {
     fn of(class: GrowthClass, confidence: f64) -> Self {
         Self {
             class,
@@ -45,7 +45,7 @@ impl Decision {
 
 /// How a curve rises at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Rises {
+enum RiseShape {
     No,
     /// On and on.
     Straight(f64),
@@ -56,10 +56,10 @@ enum Rises {
 }
 
 /// Judges the numbers of a series.
-pub(super) fn decide(features: &Features) -> Decision {
+pub(super) fn decide(features: &Features) -> GrowthDecision {
     if features.readings < READINGS_MIN {
         let more = READINGS_MIN as f64 * 1.5 / features.readings.max(1) as f64 - 1.0;
-        return Decision::unknown(more.max(0.5));
+        return GrowthDecision::unknown(more.max(0.5));
     }
     let mut decision = by_growth(features);
     decision.confidence *= match features.readings {
@@ -77,38 +77,40 @@ pub(super) fn decide(features: &Features) -> Decision {
 }
 
 /// Judges growth first, patterns after it.
-fn by_growth(features: &Features) -> Decision {
+fn by_growth(features: &Features) -> GrowthDecision {
     let shape = &features.judged;
     let rises = rises(shape);
     let fragments = features
         .excess
         .map_or(0.0, |excess| fragmentation(&excess, shape));
     match rises {
-        Rises::Straight(sure) if fragments >= 0.5 => {
+        RiseShape::Straight(sure) if fragments >= 0.5 => {
             let sure = sure.min(0.5 + fragments / 2.0);
-            Decision::of(GrowthClass::LeakAndFragmentation, sure)
+            GrowthDecision::of(GrowthClass::LeakAndFragmentation, sure)
         }
-        Rises::Straight(sure) => {
+        RiseShape::Straight(sure) => {
             let doubt = if fragments > 0.0 { 0.8 } else { 1.0 };
-            Decision::of(GrowthClass::Leak, sure * doubt)
+            GrowthDecision::of(GrowthClass::Leak, sure * doubt)
         }
         _ if fragments >= 0.5 => {
             let doubt = match rises {
-                Rises::Unclear => 0.75,
+                RiseShape::Unclear => 0.75,
                 _ if shape.trend.z >= SEEN => 0.85,
                 _ => 1.0,
             };
-            Decision::of(GrowthClass::Fragmentation, fragments * doubt)
+            GrowthDecision::of(GrowthClass::Fragmentation, fragments * doubt)
         }
-        Rises::Slowing(sure) if features.live_known => Decision::of(GrowthClass::Warmup, sure),
-        Rises::Slowing(sure) => Decision::of(GrowthClass::Saturating, sure),
-        Rises::Unclear => Decision::unknown(1.0),
-        Rises::No => by_pattern(features, fragments),
+        RiseShape::Slowing(sure) if features.live_known => {
+            GrowthDecision::of(GrowthClass::Warmup, sure)
+        }
+        RiseShape::Slowing(sure) => GrowthDecision::of(GrowthClass::Saturating, sure),
+        RiseShape::Unclear => GrowthDecision::unknown(1.0),
+        RiseShape::No => by_pattern(features, fragments),
     }
 }
 
 /// Returns how sure it is that free memory grew beyond what peaks of the live size leave: 0 is not.
-fn fragmentation(excess: &Excess, shape: &Shape) -> f64 {
+fn fragmentation(excess: &Excess, shape: &CurveShape) -> f64 {
     let enough = (shape.floor).max(0.4 * excess.ends);
     if excess.share < FREE_SOME || excess.grew < enough {
         return 0.0;
@@ -127,11 +129,11 @@ fn fragmentation(excess: &Excess, shape: &Shape) -> f64 {
 }
 
 /// Judges how a curve rises after its start.
-fn rises(shape: &Shape) -> Rises {
+fn rises(shape: &CurveShape) -> RiseShape {
     let trend = &shape.trend;
     let floor = match &shape.cycles {
         Cycles::Teeth { amplitude, .. } => shape.floor.max(amplitude * 0.1),
-        Cycles::Season { fit, .. } if fit.parameter < 2.0 => return Rises::No,
+        Cycles::Season { fit, .. } if fit.parameter < 2.0 => return RiseShape::No,
         _ => shape.floor,
     };
     let is_plain_line = trend.z >= 2.0 && trend.r_squared >= 0.9;
@@ -141,39 +143,39 @@ fn rises(shape: &Shape) -> Rises {
     let steps = shape.beyond_noise(shape.levels.rest);
     let smooth = shape.beyond_noise(shape.saturating.rest.min(shape.line.rest));
     if is_step(shape) && steps < smooth * 0.6 {
-        return Rises::No;
+        return RiseShape::No;
     }
     let grew = shape.rise >= shape.floor.max(shape.begins * 0.1);
     if !is_seen {
         let levelled = grew && left < 0.5 && shape.saturating.r_squared > 0.5;
         return if levelled {
-            Rises::Slowing(sure_of_slowing(shape, left))
+            RiseShape::Slowing(sure_of_slowing(shape, left))
         } else {
-            Rises::No
+            RiseShape::No
         };
     }
     let after =
         shape.beyond_noise(shape.saturating_after.rest) / shape.beyond_noise(shape.line_after.rest);
     let goes_on = goes_on(shape, floor);
     if after < 0.6 && shape.slope_ratio < 0.6 && !goes_on {
-        return Rises::Slowing(sure_of_slowing(shape, left));
+        return RiseShape::Slowing(sure_of_slowing(shape, left));
     }
     let sine = shape.beyond_noise(shape.sine.rest) / shape.beyond_noise(shape.line_after.rest);
     if sine < 0.3 && (shape.bulge > 1.6 || shape.slope_ratio > 2.5) && after > sine {
-        return Rises::Unclear;
+        return RiseShape::Unclear;
     }
     if after < 0.3 && shape.slope_ratio < 0.75 && !goes_on {
         return if lies_on_line(shape, floor) {
-            Rises::Straight(0.6)
+            RiseShape::Straight(0.6)
         } else {
-            Rises::Unclear
+            RiseShape::Unclear
         };
     }
-    Rises::Straight(sure_of_line(shape, floor, after))
+    RiseShape::Straight(sure_of_line(shape, floor, after))
 }
 
 /// Returns whether a line below a curve that levels off explains much more than the curve alone.
-fn lies_on_line(shape: &Shape, floor: f64) -> bool {
+fn lies_on_line(shape: &CurveShape, floor: f64) -> bool {
     let both = shape.beyond_noise(shape.saturating_on_line.rest);
     let [_, start, slope, ..] = shape.saturating_on_line.terms;
     both < 0.4 * shape.beyond_noise(shape.saturating_after.rest)
@@ -182,14 +184,14 @@ fn lies_on_line(shape: &Shape, floor: f64) -> bool {
 }
 
 /// Returns whether the last part still rises, as straight as its own first half.
-fn goes_on(shape: &Shape, floor: f64) -> bool {
+fn goes_on(shape: &CurveShape, floor: f64) -> bool {
     let late = &shape.late;
     let enough = floor.max(shape.trend.growth() * 0.12);
     late.z >= SEEN && late.growth() >= enough * 0.7 && shape.late_slope_ratio >= 0.75
 }
 
 /// Returns how sure it is that a rise is a line.
-fn sure_of_line(shape: &Shape, floor: f64, after: f64) -> f64 {
+fn sure_of_line(shape: &CurveShape, floor: f64, after: f64) -> f64 {
     let trend = &shape.trend;
     let mut sure: f64 = SUREST;
     sure *= match trend.z {
@@ -213,7 +215,7 @@ fn sure_of_line(shape: &Shape, floor: f64, after: f64) -> f64 {
 }
 
 /// Returns how sure it is that a rise ends.
-fn sure_of_slowing(shape: &Shape, left: f64) -> f64 {
+fn sure_of_slowing(shape: &CurveShape, left: f64) -> f64 {
     let mut sure: f64 = SUREST;
     if left > 0.25 {
         sure *= 0.85;
@@ -228,7 +230,7 @@ fn sure_of_slowing(shape: &Shape, left: f64) -> f64 {
 }
 
 /// Returns whether the levels of a curve are few, and one of them is a change of more than noise.
-fn is_step(shape: &Shape) -> bool {
+fn is_step(shape: &CurveShape) -> bool {
     let changes = shape.levels.changes();
     let late = shape.levels.levels.iter().skip(1).any(|(at, _)| *at > 0.08);
     let least = shape.floor.max(shape.begins * 0.05);
@@ -237,48 +239,48 @@ fn is_step(shape: &Shape) -> bool {
 }
 
 /// Judges a curve that does not rise at its end.
-fn by_pattern(features: &Features, fragments: f64) -> Decision {
+fn by_pattern(features: &Features, fragments: f64) -> GrowthDecision {
     let shape = &features.judged;
     let total = &features.total;
     let outside = features.outside.filter(|outside| {
         outside.z >= PLAIN && outside.growth() >= total.floor && features.live_known
     });
-    if matches!(rises(total), Rises::Straight(_)) && outside.is_some() {
-        return Decision::of(GrowthClass::Leak, 0.65);
+    if matches!(rises(total), RiseShape::Straight(_)) && outside.is_some() {
+        return GrowthDecision::of(GrowthClass::Leak, 0.65);
     }
     match &shape.cycles {
         Cycles::Teeth { falls, .. } => {
             let sure = if *falls >= 5 { 0.95 } else { 0.75 };
-            return Decision::of(GrowthClass::Stationary, sure);
+            return GrowthDecision::of(GrowthClass::Stationary, sure);
         }
         Cycles::Season { fit, r_squared } if fit.r_squared > levels_explain(shape) => {
             let whole = if fit.parameter >= 1.8 { 1.0 } else { 0.88 };
-            return Decision::of(GrowthClass::Seasonal, r_squared * whole);
+            return GrowthDecision::of(GrowthClass::Seasonal, r_squared * whole);
         }
         _ => {}
     }
     if is_pulse(features) {
-        return Decision::of(GrowthClass::Pinned, 0.9);
+        return GrowthDecision::of(GrowthClass::Pinned, 0.9);
     }
     let jumped = features
         .excess
         .filter(|excess| excess.share > 0.25 && excess.jump > 0.5);
     if jumped.is_some_and(|excess| excess.grew > shape.floor) {
-        return Decision::of(GrowthClass::Pinned, 0.8);
+        return GrowthDecision::of(GrowthClass::Pinned, 0.8);
     }
     if is_step(shape) {
-        return Decision::of(GrowthClass::Steps, 0.85);
+        return GrowthDecision::of(GrowthClass::Steps, 0.85);
     }
     let doubt = if fragments > 0.0 || shape.trend.z >= 2.0 && shape.trend.growth() > shape.floor {
         0.6
     } else {
         0.93
     };
-    Decision::of(GrowthClass::Flat, doubt)
+    GrowthDecision::of(GrowthClass::Flat, doubt)
 }
 
 /// Returns the share of the variance that levels explain.
-fn levels_explain(shape: &Shape) -> f64 {
+fn levels_explain(shape: &CurveShape) -> f64 {
     let all = shape.line.rest / (1.0 - shape.line.r_squared).max(1e-9);
     if all > 0.0 {
         1.0 - shape.levels.rest / all

@@ -3,10 +3,10 @@
 use units::Quantity;
 
 use super::NOISE_FLOOR;
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 use super::cycles::Cycles;
 use super::fit::Fit;
-use super::levels::Levels;
+use super::levels::CurveLevels;
 use super::numbers::{median, noise};
 use super::series::Prepared;
 use super::trend::Trend;
@@ -20,7 +20,7 @@ const COARSE: usize = 200;
 
 /// The shape of one curve.
 #[derive(Debug, Clone)]
-pub(super) struct Shape {
+pub(super) struct CurveShape {
     pub(super) cycles: Cycles,
     /// The trend after the start, without cycles.
     pub(super) trend: Trend,
@@ -39,7 +39,7 @@ pub(super) struct Shape {
     pub(super) saturating_after: Fit,
     pub(super) saturating_on_line: Fit,
     pub(super) sine: Fit,
-    pub(super) levels: Levels,
+    pub(super) levels: CurveLevels,
     /// The squared differences that noise alone makes in the coarse curve.
     pub(super) noise_rest: f64,
     /// From the first readings to the last.
@@ -51,9 +51,9 @@ pub(super) struct Shape {
     pub(super) floor: f64,
 }
 
-impl Shape {
+impl CurveShape {
     /// Measures a curve.
-    fn of(curve: &Curve) -> Self {
+    fn of(curve: &GrowthCurve) -> Self {
         let level = median(&curve.values);
         let floor = (level * GROWTH_MIN).max(NOISE_FLOOR.as_f64());
         let cycles = Cycles::of(curve, floor);
@@ -61,7 +61,7 @@ impl Shape {
         let after = calm.part(START, 1.0);
         let late = calm.part(0.45, 1.0);
         let is_teeth = matches!(cycles, Cycles::Teeth { .. });
-        let trend = |part: &Curve| {
+        let trend = |part: &GrowthCurve| {
             if is_teeth && part.len() <= 24 {
                 Trend::of_blocks(part)
             } else {
@@ -86,7 +86,7 @@ impl Shape {
             saturating_after: Fit::saturating(&coarse_after),
             saturating_on_line: Fit::saturating_on_line(&coarse_after),
             sine: Fit::best(sines),
-            levels: Levels::of(&coarse),
+            levels: CurveLevels::of(&coarse),
             noise_rest: noise(&coarse.values).powi(2) * coarse.len() as f64,
             rise: ends - begins,
             begins,
@@ -124,8 +124,8 @@ pub(super) struct Excess {
 pub(super) struct Features {
     pub(super) readings: usize,
     /// The live size where it is known, else the total.
-    pub(super) judged: Shape,
-    pub(super) total: Shape,
+    pub(super) judged: CurveShape,
+    pub(super) total: CurveShape,
     pub(super) live_known: bool,
     pub(super) excess: Option<Excess>,
     /// The trend of what lies outside the heap, after the start.
@@ -135,8 +135,8 @@ pub(super) struct Features {
 impl Features {
     /// Measures a series.
     pub(super) fn of(prepared: &Prepared) -> Self {
-        let total = Shape::of(&prepared.total);
-        let judged = prepared.live.as_ref().map(Shape::of);
+        let total = CurveShape::of(&prepared.total);
+        let judged = prepared.live.as_ref().map(CurveShape::of);
         let heap = prepared.live.as_ref().zip(prepared.free.as_ref());
         let same_times = heap
             .filter(|(live, free)| live.len() == free.len() && live.len() == prepared.total.len());
@@ -164,14 +164,14 @@ impl Features {
 }
 
 /// Measures the free memory beyond what the highest live size so far left behind.
-fn excess(live: &Curve, free: &Curve, total: f64) -> Excess {
+fn excess(live: &GrowthCurve, free: &GrowthCurve, total: f64) -> Excess {
     let mut highest = 0.0_f64;
     let mut values = Vec::with_capacity(live.len());
     for (live, free) in live.values.iter().zip(&free.values) {
         highest = highest.max(*live);
         values.push(free - (highest - live).max(0.0));
     }
-    let curve = Curve {
+    let curve = GrowthCurve {
         at: live.at.iter().copied().take(values.len()).collect(),
         values,
     };

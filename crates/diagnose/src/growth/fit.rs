@@ -1,6 +1,6 @@
 //! Least squares: a line, a curve that levels off, a logarithm, a cycle, each with what it leaves unexplained.
 
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 use super::numbers::scatter;
 
 /// The largest number of functions that one fit combines.
@@ -25,12 +25,12 @@ const TIME_CONSTANTS: [f64; 12] = [
 
 impl Fit {
     /// Fits `a + b·t`.
-    pub(super) fn line(curve: &Curve) -> Self {
+    pub(super) fn line(curve: &GrowthCurve) -> Self {
         Self::of(curve, 2, 0.0, |t| [1.0, t, 0.0, 0.0, 0.0, 0.0])
     }
 
     /// Fits `a + b·(1 − e^(−t/τ))`, with the best τ of a list.
-    pub(super) fn saturating(curve: &Curve) -> Self {
+    pub(super) fn saturating(curve: &GrowthCurve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);
         Self::best(TIME_CONSTANTS.iter().map(|tau| {
             Self::of(curve, 2, *tau, |t| {
@@ -40,7 +40,7 @@ impl Fit {
     }
 
     /// Fits `a + b·(1 − e^(−t/τ)) + c·t`: a start that levels off, and a line below it.
-    pub(super) fn saturating_on_line(curve: &Curve) -> Self {
+    pub(super) fn saturating_on_line(curve: &GrowthCurve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);
         // With a longer constant, the curve and the line cannot be separated.
         Self::best(TIME_CONSTANTS[..9].iter().map(|tau| {
@@ -51,7 +51,7 @@ impl Fit {
     }
 
     /// Fits `a + b·ln(1 + t/τ)`, with the best τ of a list.
-    pub(super) fn logarithm(curve: &Curve) -> Self {
+    pub(super) fn logarithm(curve: &GrowthCurve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);
         let constants = &TIME_CONSTANTS[..8];
         Self::best(constants.iter().map(|tau| {
@@ -62,7 +62,7 @@ impl Fit {
     }
 
     /// Fits a cycle that happens `cycles` times, of two harmonics, on a level or on a line.
-    pub(super) fn cycle(curve: &Curve, cycles: f64, on_line: bool) -> Self {
+    pub(super) fn cycle(curve: &GrowthCurve, cycles: f64, on_line: bool) -> Self {
         let turn = std::f64::consts::TAU * cycles;
         let count = if on_line { 6 } else { 5 };
         Self::of(curve, count, cycles, |t| {
@@ -73,7 +73,7 @@ impl Fit {
     }
 
     /// Fits one sine that happens `cycles` times, on a level.
-    pub(super) fn sine(curve: &Curve, cycles: f64) -> Self {
+    pub(super) fn sine(curve: &GrowthCurve, cycles: f64) -> Self {
         let turn = std::f64::consts::TAU * cycles;
         Self::of(curve, 3, cycles, |t| {
             let (sin, cos) = (turn * t).sin_cos();
@@ -103,7 +103,7 @@ impl Fit {
 
     /// Fits the first `count` functions of `basis`.
     fn of(
-        curve: &Curve,
+        curve: &GrowthCurve,
         count: usize,
         parameter: f64,
         basis: impl Fn(f64) -> [f64; TERMS],

@@ -1,6 +1,6 @@
 //! Is a curve a few levels with jumps between them? Binary segmentation into at most four levels.
 
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 use super::numbers::{mean, scatter};
 
 /// More changes than these are no longer few.
@@ -13,16 +13,16 @@ const INTERVAL: f64 = 0.6;
 
 /// A curve as levels.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Levels {
+pub(super) struct CurveLevels {
     /// Where each level begins, and its mean.
     pub(super) levels: Vec<(f64, f64)>,
     /// The sum of squared differences that it leaves.
     pub(super) rest: f64,
 }
 
-impl Levels {
+impl CurveLevels {
     /// Finds the levels of `curve`, a few hundred points.
-    pub(super) fn of(curve: &Curve) -> Self {
+    pub(super) fn of(curve: &GrowthCurve) -> Self {
         let mut bounds = vec![0, curve.len()];
         let mut rest = scatter(&curve.values);
         if let Some((from, to, gain)) = best_interval(&curve.values)

@@ -23,7 +23,7 @@ const OWNERS_MAX: usize = 100;
 
 /// What kind of owner it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnerKind {
+pub enum GrowthOwnerKind {
     /// A process.
     Process,
     /// A cgroup: a unit of systemd, a container.
@@ -32,7 +32,7 @@ pub enum OwnerKind {
     Service,
 }
 
-impl OwnerKind {
+impl GrowthOwnerKind {
     /// Returns the name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl OwnerKind {
 #[derive(Debug, Clone)]
 pub struct GrowthOwner<'a> {
     /// What kind.
-    pub kind: OwnerKind,
+    pub kind: GrowthOwnerKind,
     /// Its series in the timeline.
     pub entity: &'a EntitySeries,
     /// Its readings.
@@ -58,18 +58,18 @@ impl GrowthOwner<'_> {
     /// Returns the name for people.
     pub fn name(&self) -> &str {
         match self.kind {
-            OwnerKind::Cgroup => {
+            GrowthOwnerKind::Cgroup => {
                 let leaf = self.entity.key.rsplit('/').next().unwrap_or_default();
                 if leaf.is_empty() { "/" } else { leaf }
             }
-            OwnerKind::Process | OwnerKind::Service => &self.entity.label,
+            GrowthOwnerKind::Process | GrowthOwnerKind::Service => &self.entity.label,
         }
     }
 
     /// Returns the PID of a process.
     pub fn pid(&self) -> Option<u64> {
         let pid = self.entity.key.split('@').next()?.parse().ok()?;
-        (self.kind == OwnerKind::Process).then_some(pid)
+        (self.kind == GrowthOwnerKind::Process).then_some(pid)
     }
 
     /// Returns the size at the last reading.
@@ -83,18 +83,18 @@ impl GrowthOwner<'_> {
 
 /// Returns the owners of a source, the largest of each kind first.
 pub fn owners<'a>(cx: &Evidence<'a>) -> Vec<GrowthOwner<'a>> {
-    let mut owners = of_kind(cx, OwnerKind::Cgroup, Entity::Cgroup);
+    let mut owners = of_kind(cx, GrowthOwnerKind::Cgroup, Entity::Cgroup);
     if owners.is_empty() {
-        owners = of_kind(cx, OwnerKind::Service, Entity::Service);
+        owners = of_kind(cx, GrowthOwnerKind::Service, Entity::Service);
     }
-    owners.extend(of_kind(cx, OwnerKind::Process, Entity::Process));
+    owners.extend(of_kind(cx, GrowthOwnerKind::Process, Entity::Process));
     owners
 }
 
 /// Returns the owners of one kind.
-fn of_kind<'a>(cx: &Evidence<'a>, kind: OwnerKind, entity: Entity) -> Vec<GrowthOwner<'a>> {
+fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<GrowthOwner<'a>> {
     let parents: BTreeSet<&str> = match kind {
-        OwnerKind::Cgroup => cx
+        GrowthOwnerKind::Cgroup => cx
             .timeline
             .entities(entity)
             .filter_map(|group| timeline::cgroup::parent(&group.key))
@@ -121,26 +121,31 @@ fn of_kind<'a>(cx: &Evidence<'a>, kind: OwnerKind, entity: Entity) -> Vec<Growth
 }
 
 /// Returns the last known size.
-fn latest(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries) -> Option<Bytes> {
+fn latest(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Option<Bytes> {
     let timeline = cx.timeline;
     match kind {
-        OwnerKind::Process => timeline.last_of(one, PROC_RSS_ANON).or_else(|| {
+        GrowthOwnerKind::Process => timeline.last_of(one, PROC_RSS_ANON).or_else(|| {
             Some(
                 timeline
                     .last_of(one, PROC_RSS)?
                     .to_bytes(cx.facts.page_size?),
             )
         }),
-        OwnerKind::Cgroup => timeline.last_of(one, CGROUP_ANON),
-        OwnerKind::Service => timeline.last_of(one, SERVICE_RSS_ANON),
+        GrowthOwnerKind::Cgroup => timeline.last_of(one, CGROUP_ANON),
+        GrowthOwnerKind::Service => timeline.last_of(one, SERVICE_RSS_ANON),
     }
 }
 
 /// Returns the size at a sample.
-fn size_at(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries, index: usize) -> Option<Bytes> {
+fn size_at(
+    cx: &Evidence<'_>,
+    kind: GrowthOwnerKind,
+    one: &EntitySeries,
+    index: usize,
+) -> Option<Bytes> {
     let timeline = cx.timeline;
     let (anon, swap) = match kind {
-        OwnerKind::Process => {
+        GrowthOwnerKind::Process => {
             let anon = timeline.at_of(one, PROC_RSS_ANON, index).or_else(|| {
                 Some(
                     timeline
@@ -150,11 +155,11 @@ fn size_at(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries, index: usize)
             });
             (anon, timeline.at_of(one, PROC_SWAP, index))
         }
-        OwnerKind::Cgroup => (
+        GrowthOwnerKind::Cgroup => (
             timeline.at_of(one, CGROUP_ANON, index),
             timeline.at_of(one, CGROUP_SWAP_CURRENT, index),
         ),
-        OwnerKind::Service => (
+        GrowthOwnerKind::Service => (
             timeline.at_of(one, SERVICE_RSS_ANON, index),
             timeline.at_of(one, SERVICE_SWAP, index),
         ),
@@ -163,9 +168,9 @@ fn size_at(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries, index: usize)
 }
 
 /// Returns the readings of an owner, and its limit.
-fn series_of(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries) -> GrowthSeries {
+fn series_of(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> GrowthSeries {
     let heap = |index, signal| {
-        (kind == OwnerKind::Process)
+        (kind == GrowthOwnerKind::Process)
             .then(|| cx.timeline.at_of(one, signal, index))
             .flatten()
     };
@@ -193,10 +198,10 @@ fn series_of(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries) -> GrowthSe
 }
 
 /// Returns how much more fits: below the limits of its cgroups, and on the host.
-fn room(cx: &Evidence<'_>, kind: OwnerKind, one: &EntitySeries) -> Option<Bytes> {
+fn room(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Option<Bytes> {
     let group = match kind {
-        OwnerKind::Cgroup => Some(one),
-        OwnerKind::Process | OwnerKind::Service => {
+        GrowthOwnerKind::Cgroup => Some(one),
+        GrowthOwnerKind::Process | GrowthOwnerKind::Service => {
             let unit = if one.group.is_empty() {
                 &one.key
             } else {

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Quantity, Span};
 
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 
 /// More points than these are reduced to medians of equal times.
 const POINTS_MAX: usize = 2000;
@@ -38,10 +38,10 @@ pub struct GrowthSeries {
 /// The part of a series that is judged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prepared {
-    pub(super) total: Curve,
-    pub(super) live: Option<Curve>,
+    pub(super) total: GrowthCurve,
+    pub(super) live: Option<GrowthCurve>,
     /// Free bytes, on the times of `total`.
-    pub(super) free: Option<Curve>,
+    pub(super) free: Option<GrowthCurve>,
     pub(super) span: Span,
     pub(super) readings: usize,
     /// Restarts within the series.
@@ -100,7 +100,7 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
     let span = last.at - first.at;
     let length = span.as_secs_f64().max(f64::MIN_POSITIVE);
     let curve = |value: fn(&GrowthPoint) -> Option<Bytes>| {
-        let mut curve = Curve::default();
+        let mut curve = GrowthCurve::default();
         for point in points {
             if let Some(value) = value(point) {
                 curve.at.push((point.at - first.at).as_secs_f64() / length);
@@ -110,7 +110,7 @@ fn reduced(points: &[GrowthPoint]) -> Prepared {
         let is_known = curve.len() * 10 >= points.len() * 9;
         is_known.then_some(curve)
     };
-    let thinned = |curve: &Curve| curve.thinned(POINTS_MAX);
+    let thinned = |curve: &GrowthCurve| curve.thinned(POINTS_MAX);
     Prepared {
         total: curve(|point| Some(point.total))
             .map(|c| thinned(&c))

@@ -1,7 +1,7 @@
 //! Does a curve rise, and how fast? Theil–Sen slopes with their 95 % interval and the Mann–Kendall test, on medians or
 //! low quantiles of blocks. Neighbours that resemble each other count less, as they are fewer independent readings.
 
-use super::curve::Curve;
+use super::curve::GrowthCurve;
 use super::numbers::{autocorrelation, index_at, median, quantile_in, scatter};
 
 /// Blocks of a trend: enough to test, few enough that noise within a block averages out.
@@ -26,7 +26,7 @@ pub(super) struct Trend {
 
 impl Trend {
     /// Returns the trend of medians, or of the lower envelope if that is clearer: noise that only adds leaves it alone.
-    pub(super) fn of(curve: &Curve) -> Self {
+    pub(super) fn of(curve: &GrowthCurve) -> Self {
         let medians = Self::of_blocks(&curve.blocks(BLOCKS, 0.5));
         let lows = Self::of_blocks(&curve.blocks(BLOCKS, LOW));
         if lows.z > medians.z * 1.3 {
@@ -37,7 +37,7 @@ impl Trend {
     }
 
     /// Returns the trend of a few points.
-    pub(super) fn of_blocks(blocks: &Curve) -> Self {
+    pub(super) fn of_blocks(blocks: &GrowthCurve) -> Self {
         let count = blocks.len();
         if count < 3 {
             return Self::default();
@@ -84,7 +84,7 @@ impl Trend {
     }
 
     /// Returns the slope of the second half as a share of the slope of the first half.
-    pub(super) fn slope_ratio(curve: &Curve) -> f64 {
+    pub(super) fn slope_ratio(curve: &GrowthCurve) -> f64 {
         let blocks = curve.blocks(BLOCKS, 0.5);
         let (Some(from), Some(to)) = (blocks.at.first(), blocks.at.last()) else {
             return 1.0;
@@ -100,7 +100,7 @@ impl Trend {
     }
 
     /// Returns how much steeper the middle third is than the outer ones: 1 for a line, 2 for the rise of a sine.
-    pub(super) fn bulge(curve: &Curve) -> f64 {
+    pub(super) fn bulge(curve: &GrowthCurve) -> f64 {
         let blocks = curve.blocks(BLOCKS, 0.5);
         let (Some(from), Some(to)) = (blocks.at.first().copied(), blocks.at.last().copied()) else {
             return 1.0;

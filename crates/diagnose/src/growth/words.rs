@@ -4,8 +4,8 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, SignedBytes, Span};
 
 use super::class::GrowthClass;
 use super::cycles::Cycles;
-use super::decision::Decision;
-use super::features::{Features, Shape};
+use super::decision::GrowthDecision;
+use super::features::{CurveShape, Features};
 use super::series::Prepared;
 use super::{Growth, GrowthRate};
 
@@ -13,7 +13,7 @@ use super::{Growth, GrowthRate};
 pub(super) fn growth(
     prepared: &Prepared,
     features: &Features,
-    decision: &Decision,
+    decision: &GrowthDecision,
     limit: Option<Bytes>,
 ) -> Growth {
     let span = prepared.span.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -51,7 +51,7 @@ pub(super) fn growth(
 }
 
 /// Returns where a curve that levels off ends: the limit of its fit, but never more than what it grew so far beyond now.
-fn plateau(shape: &Shape, now: Bytes) -> Bytes {
+fn plateau(shape: &CurveShape, now: Bytes) -> Bytes {
     let [level, height, ..] = shape.saturating.terms;
     let end = (level + height).min(now.as_f64() + shape.rise.max(0.0));
     Bytes::from_f64(end.max(now.as_f64()))
@@ -107,13 +107,13 @@ fn method(features: &Features, class: GrowthClass) -> String {
 }
 
 /// Says what the class rests on.
-fn evidence(prepared: &Prepared, features: &Features, decision: &Decision) -> Vec<String> {
+fn evidence(prepared: &Prepared, features: &Features, decision: &GrowthDecision) -> Vec<String> {
     let mut lines = Vec::new();
-    let change = |shape: &Shape| {
+    let change = |shape: &CurveShape| {
         let (from, to) = (Bytes::from_f64(shape.begins), Bytes::from_f64(shape.ends));
         format!("{from} to {to}")
     };
-    let late = |shape: &Shape| signed(shape.trend.growth());
+    let late = |shape: &CurveShape| signed(shape.trend.growth());
     lines.push(format!(
         "Total: {}; {:+} after the first 15 % of {}, by its trend.",
         change(&features.total),
