@@ -14,6 +14,7 @@ pub mod accounting;
 pub mod compare;
 mod evidence;
 mod finding;
+pub mod growth;
 pub mod headroom;
 mod judge;
 mod measures;

@@ -195,6 +195,9 @@ impl Bundle {
             (FileContent::Capture, _) => self
                 .paste
                 .problem(format!("{name} is a capture: check it separately")),
+            (FileContent::ProcessTable, _) => self.paste.problem(format!(
+                "{name} is a table of a process: read it separately"
+            )),
             (FileContent::Tar, _) => self
                 .paste
                 .problem(format!("{name} is an archive: check it separately")),

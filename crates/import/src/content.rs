@@ -3,7 +3,7 @@
 use std::io::{BufRead, Cursor};
 
 use crate::decompress::Packing;
-use crate::{capture, sar};
+use crate::{capture, process_table, sar};
 
 /// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(crate) enum FileContent {
     Capture,
     Tar,
     Sar(sar::SarFormat),
+    ProcessTable,
     Text,
     Other,
 }
@@ -24,6 +25,8 @@ impl FileContent {
             Self::Tar
         } else if let Some(format) = sar::SarFormat::recognise(start) {
             Self::Sar(format)
+        } else if process_table::looks_like(start) {
+            Self::ProcessTable
         } else if is_text(start) {
             Self::Text
         } else {

@@ -21,6 +21,7 @@ mod forms;
 mod history;
 mod open;
 mod paste;
+mod process_table;
 mod recording;
 mod reports;
 mod sar;

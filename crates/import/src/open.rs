@@ -10,7 +10,7 @@ use units::Bytes;
 use crate::content::{self, FileContent};
 use crate::decompress::{Packing, Started, unpack};
 use crate::paste::Paste;
-use crate::{bundle, capture, recording, sar};
+use crate::{bundle, capture, process_table, recording, sar};
 use store::Resolution;
 use timeline::{OutOfRange, Source, SourceKind, TimeRange};
 
@@ -286,6 +286,7 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
             paste.document(format.read(&mut started.input).map_err(cannot)?, "");
             paste.finish(SourceKind::Text)
         }
+        FileContent::ProcessTable => process_table::read(&mut started.input, name),
         FileContent::Text => return text(name, packing, started)?.ok_or_else(nothing),
         FileContent::Other => return Err(nothing()),
     };

@@ -8,6 +8,7 @@ mod convert;
 mod events;
 mod explain;
 mod export;
+mod growth;
 mod headroom;
 mod install;
 mod lab;
@@ -27,6 +28,7 @@ pub(crate) use convert::ConvertArgs;
 pub(crate) use events::{EventsArgs, EventsFormat};
 pub(crate) use explain::{RulesArgs, SignalsArgs};
 pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
+pub(crate) use growth::GrowthArgs;
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};
 pub(crate) use lab::{
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Record(Box<RecordArgs>),
     Events(EventsArgs),
     Headroom(HeadroomArgs),
+    Growth(GrowthArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
     Export(ExportArgs),

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod events;
 pub(crate) mod export;
+pub(crate) mod growth;
 pub(crate) mod headroom;
 pub(crate) mod lab;
 pub(crate) mod man;

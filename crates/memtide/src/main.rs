@@ -51,6 +51,7 @@ fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
         Command::Record(args) => commands::record::run(&args, output),
         Command::Events(args) => commands::events::run(&args, output),
         Command::Headroom(args) => commands::headroom::run(&args, output),
+        Command::Growth(args) => commands::growth::run(&args, output),
         Command::Report(args) => commands::report::run(&args, output),
         Command::Compare(args) => commands::compare::run(&args, output),
         Command::Export(args) => commands::export::run(&args, output),

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod events;
 mod finding;
+mod growth;
 mod headroom;
 mod input;
 mod lab;
@@ -87,6 +88,11 @@ pub fn compare(report: &CompareReport, screen: &Screen) -> String {
 /// The answer of `record --status`, as of `now`.
 pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String {
     status::draw(report, screen, now)
+}
+
+/// Returns the screen of `growth`.
+pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> String {
+    growth::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

@@ -782,6 +782,24 @@ signals! {
             "Bytes passed to write calls.";
         PROC_OOM_ADJ: Gauge<Count> = "proc.oom_adj", "/proc/PID/oom_score_adj", "1", 1, "", "", "", "",
             "oom_score_adj plus 1000: 0 is never killed, 1000 is neutral, 2000 goes first.";
+        PROC_HEAP_SYSTEM: Gauge<Bytes> = "proc.heap_system", HEAP, "system", 1, "", "", "", "",
+            "Memory that malloc of the process has taken from the kernel.";
+        PROC_HEAP_LIVE: Gauge<Bytes> = "proc.heap_live", HEAP, "live", 1, "", "", "", "",
+            "Memory in the malloc heap that the program has allocated and not freed.";
+        PROC_HEAP_CACHED: Gauge<Bytes> = "proc.heap_cached", HEAP, "cached", 1, "", "", "", "",
+            "Freed memory in the malloc heap that the caches of threads keep.";
+        PROC_HEAP_FREE: Gauge<Bytes> = "proc.heap_free", HEAP, "free", 1, "", "", "", "",
+            "Free chunks of the malloc heap, fast bins and tops included.";
+        PROC_HEAP_RESIDENT: Gauge<Bytes> = "proc.heap_resident", HEAP, "resident", 1, "", "", "", "",
+            "Resident memory of the malloc heap.";
+        PROC_HEAP_FREE_RESIDENT: Gauge<Bytes> = "proc.heap_free_resident", HEAP, "free and resident", 1, "", "", "", "",
+            "Free memory of the malloc heap that is still resident.";
+        PROC_HEAP_RETURNABLE: Gauge<Bytes> = "proc.heap_returnable", HEAP, "returnable", 1, "", "", "", "",
+            "Resident memory that malloc_trim would return to the kernel.";
+        PROC_HEAP_UNKNOWN: Gauge<Bytes> = "proc.heap_unknown", HEAP, "unknown", 1, "", "", "", "",
+            "Memory of the malloc heap that could not be read or understood.";
+        PROC_HEAP_ARENAS: Gauge<Count> = "proc.heap_arenas", HEAP, "arenas", 1, "", "", "", "",
+            "Arenas of malloc: glibc gives threads their own.";
     }
     Service {
         SERVICE_PROCESSES: Gauge<Count> = "service.processes", DERIVED, "number of processes", 1, "", "", "", "",
@@ -810,7 +828,7 @@ signals! {
 }
 
 /// The number of signals of a process.
-pub const PROCESS_SIGNALS: usize = PROC_OOM_ADJ.id().index() + 1 - PROC_PARENT.id().index();
+pub const PROCESS_SIGNALS: usize = PROC_HEAP_ARENAS.id().index() + 1 - PROC_PARENT.id().index();
 
 /// Free blocks of a zone by order, for code that iterates over the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [

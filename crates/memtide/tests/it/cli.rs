@@ -156,6 +156,7 @@ fn json_is_short_for_its_format() {
         vec!["check", case],
         vec!["events", case],
         vec!["headroom", case],
+        vec!["growth", case],
         vec!["rules"],
     ] {
         let long = memtide(&[&command[..], &["--format", "json"]].concat());

@@ -15,6 +15,7 @@ mod corpus;
 mod events;
 mod export;
 mod frame;
+mod growth;
 mod headroom;
 mod history;
 mod kills;

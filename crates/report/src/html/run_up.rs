@@ -27,7 +27,7 @@ struct RunUp<'a> {
 }
 
 /// The change of memory until the first kill.
-struct Growth {
+struct GrownProcess {
     from: f64,
     to: f64,
     seconds: f64,
@@ -169,7 +169,7 @@ impl<'a> RunUp<'a> {
     }
 
     /// Returns the change up to the last sample before the first kill.
-    fn growth(&self) -> Option<Growth> {
+    fn growth(&self) -> Option<GrownProcess> {
         let known = self.times.iter().zip(&self.values);
         let before: Vec<(f64, f64)> = known
             .filter(|(at, _)| **at < self.kills[0])
@@ -183,14 +183,14 @@ impl<'a> RunUp<'a> {
             .rev()
             .min_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)))?;
         let is_growth = (to - from) * sign > 0.0 && end > begin;
-        is_growth.then_some(Growth {
+        is_growth.then_some(GrownProcess {
             from,
             to,
             seconds: end - begin,
         })
     }
 
-    fn rate(&self, growth: &Growth) -> Vec<String> {
+    fn rate(&self, growth: &GrownProcess) -> Vec<String> {
         let (from, to) = (Bytes::from_f64(growth.from), Bytes::from_f64(growth.to));
         let lasted = Span::from_secs_f64(growth.seconds);
         let per_second = (growth.to - growth.from).abs() / growth.seconds;

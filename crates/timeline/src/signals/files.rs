@@ -56,5 +56,7 @@ pub const PROCESS_STATUS: &str = "/proc/PID/status";
 pub const SMAPS_ROLLUP: &str = "/proc/PID/smaps_rollup";
 /// `io` of a process.
 pub const PROCESS_IO: &str = "/proc/PID/io";
+/// The malloc heap of a process, walked in its memory from outside; nothing runs inside the process.
+pub const HEAP: &str = "malloc heap, read from outside";
 /// Not read but computed from other signals; the field is the formula.
 pub const DERIVED: &str = "computed";

@@ -1,0 +1,91 @@
+//! Growth: does the memory of a process leak, fragment, warm up, follow a season, or stand still?
+//!
+//! Input is a series of total bytes (RSS, or anonymous memory and swap), and where it is known what the program has
+//! allocated (*live*) and what its allocator keeps (*free*). A leak is a live size that keeps rising; fragmentation is
+//! free memory beyond what the peak of the live size explains. The total alone shows neither: growth that levels off
+//! may then be either, and the answer says so. What is judged is the lower envelope, after cycles are taken off: noise,
+//! collections and daily load only add to it.
+//!
+//! Nothing depends on the scale of sizes or times, apart from a floor below which growth is noise. Cost: one pass over
+//! the samples, then at most 2,000 medians of them. Reads no clock and no file.
+
+mod class;
+mod curve;
+mod cycles;
+mod decision;
+mod features;
+mod fit;
+mod levels;
+mod numbers;
+mod owners;
+mod series;
+mod trend;
+mod words;
+
+use units::{Bytes, BytesPerSecond, Ratio, Span};
+
+pub use class::GrowthClass;
+pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
+pub use series::{GrowthPoint, GrowthSeries};
+
+use features::Features;
+
+/// Growth below this is noise in any process.
+pub(crate) const NOISE_FLOOR: Bytes = Bytes::from_kib(512);
+
+/// How a series grows, and how sure that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// What the series does.
+    pub class: GrowthClass,
+    /// How sure that is: from 0.8 on confirmed, from 0.6 on probable, else possible.
+    pub confidence: Ratio,
+    /// How it was found: the function that fits best, its share of the variance, the live size.
+    pub method: String,
+    /// The mean of the last readings.
+    pub now: Bytes,
+    /// The time that was judged, after the last restart.
+    pub judged: Span,
+    /// The number of readings that were judged.
+    pub readings: usize,
+    /// The slope, of a class that grows without an end.
+    pub rate: Option<GrowthRate>,
+    /// Where growth ends, of a class that levels off.
+    pub levels_off_at: Option<Bytes>,
+    /// How long it takes at this rate until the limit is reached.
+    pub limit_in: Option<Span>,
+    /// For how long to record on, where the series is too short to judge.
+    pub needs: Option<Span>,
+    /// What the class rests on, a sentence each.
+    pub evidence: Vec<String>,
+}
+
+/// A slope and its 95 % interval, in bytes per second; the lower end may be below zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GrowthRate {
+    /// The slope.
+    pub rate: BytesPerSecond,
+    /// The lower end of the interval.
+    pub from: BytesPerSecond,
+    /// The upper end.
+    pub to: BytesPerSecond,
+}
+
+impl Growth {
+    /// Judges a series.
+    pub fn of(series: &GrowthSeries) -> Self {
+        let prepared = series.prepared();
+        let features = Features::of(&prepared);
+        let decision = decision::decide(&features);
+        words::growth(&prepared, &features, &decision, series.limit)
+    }
+
+    /// Returns the confidence as one word.
+    pub fn confidence_word(&self) -> &'static str {
+        match self.confidence.get() {
+            sure if sure >= 0.8 => "confirmed",
+            sure if sure >= 0.6 => "probable",
+            _ => "possible",
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The answer of `growth`: what each process and service does, the most urgent first.
+
+use diagnose::growth::{Growth, GrowthClass, GrowthOwner};
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::{Bytes, Quantity, Span};
+
+use super::Source;
+
+/// Name and version of the contract of `growth`.
+pub const GROWTH_SCHEMA: &str = "memtide-growth/1";
+/// Values of a course: a column of a terminal each.
+const COURSE_MAX: usize = 80;
+
+/// The whole answer of `growth`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GrowthReport {
+    /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-growth/1"))]
+    pub schema: &'static str,
+    /// Where the samples came from.
+    pub source: Source,
+    /// The class of the only owner of memory in the answer; null if there are several or none. As in `growths`.
+    pub class: Option<&'static str>,
+    /// How sure the class is, from 0 to 1; null where `class` is.
+    pub confidence: Option<f64>,
+    /// Each process and service, the most urgent first: by the time to its limit, then by class and size.
+    pub growths: Vec<GrowthEntry>,
+}
+
+/// How the memory of a process or a service grows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GrowthEntry {
+    /// `process`, `cgroup` or `service`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// PID of a process; null for others.
+    pub pid: Option<u64>,
+    /// `leak`, `leak-and-fragmentation`, `fragmentation`, `saturating`, `warmup`, `pinned`, `steps`, `seasonal`,
+    /// `stationary`, `flat`, `unknown`.
+    pub class: &'static str,
+    /// The class in words.
+    pub class_text: String,
+    /// What the class means, in one sentence.
+    pub meaning: &'static str,
+    /// How sure the class is, from 0 to 1.
+    pub confidence: f64,
+    /// The same in a word: `confirmed`, `probable`, `possible`.
+    pub confidence_text: &'static str,
+    /// How it was found: fit, share of the variance, what the live bytes did.
+    pub method: String,
+    /// Its memory at the end.
+    pub now_bytes: u64,
+    /// The time that was judged, after the last restart.
+    pub judged_s: f64,
+    /// The readings that were judged.
+    pub readings: usize,
+    /// How fast it grows; null for classes that do not grow without an end.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The lower end of the rate's 95 % interval.
+    pub rate_from_bytes_per_s: Option<f64>,
+    /// The upper end.
+    pub rate_to_bytes_per_s: Option<f64>,
+    /// Where growth ends; null for classes that do not level off.
+    pub levels_off_at_bytes: Option<u64>,
+    /// How large it can become: up to the tightest limit, or with all that is available on the host; null if unknown.
+    pub limit_bytes: Option<u64>,
+    /// When it reaches that at its rate; null without a rate or a limit.
+    pub limit_in_s: Option<f64>,
+    /// For how long to record on, where the readings do not suffice; else null.
+    pub needs_s: Option<f64>,
+    /// What the class rests on, a sentence each.
+    pub evidence: Vec<String>,
+    /// What to do, in one sentence.
+    pub advice: &'static str,
+    /// Its memory over time: at most 80 means of equal times; null where nothing was read.
+    pub course_bytes: Vec<Option<f64>>,
+}
+
+impl GrowthReport {
+    /// From the owners of a source and their growth.
+    pub fn new(source: &timeline::Source, judged: &[(&GrowthOwner<'_>, Growth)]) -> Self {
+        let mut order: Vec<&(&GrowthOwner<'_>, Growth)> = judged.iter().collect();
+        let urgency = |growth: &Growth| {
+            (
+                growth.limit_in.unwrap_or(Span::from_nanos(u64::MAX)),
+                growth.class,
+            )
+        };
+        order.sort_by(|(_, a), (_, b)| urgency(a).cmp(&urgency(b)).then(b.now.cmp(&a.now)));
+        let growths: Vec<GrowthEntry> = order
+            .into_iter()
+            .map(|(owner, growth)| GrowthEntry::new(owner, growth))
+            .collect();
+        let only = match growths.as_slice() {
+            [only] => Some((only.class, only.confidence)),
+            _ => None,
+        };
+        Self {
+            schema: GROWTH_SCHEMA,
+            source: Source::new(source),
+            class: only.map(|(class, _)| class),
+            confidence: only.map(|(_, confidence)| confidence),
+            growths,
+        }
+    }
+}
+
+impl GrowthEntry {
+    fn new(owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
+        Self {
+            kind: owner.kind.name(),
+            name: owner.name().to_owned(),
+            pid: owner.pid(),
+            class: growth.class.name(),
+            class_text: growth.class.to_string(),
+            meaning: growth.class.meaning(),
+            confidence: (growth.confidence.get() * 100.0).round() / 100.0,
+            confidence_text: growth.confidence_word(),
+            method: growth.method.clone(),
+            now_bytes: growth.now.get(),
+            judged_s: growth.judged.as_secs_f64(),
+            readings: growth.readings,
+            rate_bytes_per_s: growth.rate.map(|rate| rate.rate.get()),
+            rate_from_bytes_per_s: growth.rate.map(|rate| rate.from.get()),
+            rate_to_bytes_per_s: growth.rate.map(|rate| rate.to.get()),
+            levels_off_at_bytes: growth.levels_off_at.map(Bytes::get),
+            limit_bytes: owner.series.limit.map(Bytes::get),
+            limit_in_s: growth.limit_in.map(Span::as_secs_f64),
+            needs_s: growth.needs.map(Span::as_secs_f64),
+            evidence: growth.evidence.clone(),
+            advice: growth.class.advice(),
+            course_bytes: course(owner),
+        }
+    }
+
+    /// Whether it is of a class that one should know of.
+    pub(crate) fn is_urgent(&self) -> bool {
+        let urgent = [GrowthClass::Leak, GrowthClass::LeakAndFragmentation];
+        urgent.iter().any(|class| class.name() == self.class)
+    }
+}
+
+/// Returns means of equal times.
+fn course(owner: &GrowthOwner<'_>) -> Vec<Option<f64>> {
+    let points = &owner.series.points;
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let count = COURSE_MAX.min(points.len());
+    let width = ((last.at - first.at).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
+    let mut from = points.iter().peekable();
+    let mut course = Vec::with_capacity(count);
+    for cell in 1..=count {
+        let end = width * cell as f64;
+        let (mut sum, mut n) = (0.0, 0_u32);
+        while let Some(point) =
+            from.next_if(|point| cell == count || (point.at - first.at).as_secs_f64() < end)
+        {
+            sum += point.total.as_f64();
+            n += 1;
+        }
+        course.push((n > 0).then(|| sum / f64::from(n)));
+    }
+    course
+}
