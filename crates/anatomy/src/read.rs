@@ -87,7 +87,8 @@ impl ProcessAnatomy {
             .collect();
         let program = identity.program.as_deref();
         let allocators = AllocatorSearch::run(root, pid, &mappings, program);
-        let limits = noted(ProcessLimits::read(root, pid), &mut problems);
+        let limits =
+            noted(ProcessLimits::read(root, pid), &mut problems).map(|(limits, _malformed)| limits);
         let stacks = noted(StackPointers::read(root, pid), &mut problems);
         let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));
@@ -96,7 +97,6 @@ impl ProcessAnatomy {
         let arenas = (options.reads_memory && has_python)
             .then(|| read_python(root, pid, options.page, &smaps.blocks))
             .flatten();
-        let limits = limits.map(|(limits, _malformed)| limits);
         let input = AnatomyInput {
             blocks: &smaps.blocks,
             malloc,

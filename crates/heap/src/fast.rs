@@ -19,12 +19,12 @@ const SPAN_BYTES_MAX: u64 = 2 << 30;
 
 /// The parts of an arena in order of address, numbered through in units of 16 bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Span {
+pub(crate) struct ArenaSpan {
     parts: Vec<(Range<u64>, u64)>,
     units: u64,
 }
 
-impl Span {
+impl ArenaSpan {
     pub(crate) fn new(mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
         let mut span = Self::default();
@@ -55,15 +55,15 @@ impl Span {
 
 /// Chunks of one arena that may be in fast bins.
 #[derive(Debug, Default)]
-pub(crate) struct Candidates {
-    chunks: Vec<Candidate>,
+pub(crate) struct FastCandidates {
+    chunks: Vec<FastCandidate>,
     sizes: Vec<u8>,
     left_out: u64,
     /// Sums over chunks minus sums over links; zero where they are the same set.
     balance: u64,
     ends: u64,
     /// Chunks with a thread cache's key. One that was flushed into a fast bin when its thread ended keeps the key.
-    keyed: Vec<(Candidate, u8)>,
+    keyed: Vec<(FastCandidate, u8)>,
 }
 
 /// Set in a candidate's size if it has a thread cache's key.
@@ -72,7 +72,7 @@ const KEYED: u8 = 1 << 7;
 const KEYED_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct FastCandidate {
     unit: u32,
     /// Unit of the next chunk; [`END`] at a list's end.
     next: u32,
@@ -96,10 +96,10 @@ fn mixed(unit: u64) -> u64 {
     (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-impl Candidate {
-    /// A chunk whose link, decoded, is a list's end or a place in the arena; else `None`.
+impl FastCandidate {
+    /// A chunk with a link that decodes to a list's end or to a place in the arena; else `None`.
     #[inline]
-    fn of(span: &Span, chunk: u64, link: u64) -> Option<Self> {
+    fn of(span: &ArenaSpan, chunk: u64, link: u64) -> Option<Self> {
         let next = if link == 0 {
             END
         } else if link.is_multiple_of(16) {
@@ -112,7 +112,7 @@ impl Candidate {
     }
 }
 
-impl Candidates {
+impl FastCandidates {
     pub(crate) fn clear(&mut self) {
         self.chunks.clear();
         self.sizes.clear();
@@ -122,8 +122,8 @@ impl Candidates {
 
     /// Adds a chunk if its link, decoded, is a list's end or a place in the arena. Returns whether it was.
     #[inline]
-    pub(crate) fn offer(&mut self, span: &Span, chunk: u64, size: u64, link: u64) -> bool {
-        let Some(Candidate { unit, next }) = Candidate::of(span, chunk, link) else {
+    pub(crate) fn offer(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) -> bool {
+        let Some(FastCandidate { unit, next }) = FastCandidate::of(span, chunk, link) else {
             return false;
         };
         self.balance = self.balance.wrapping_add(mixed(u64::from(unit)));
@@ -133,7 +133,7 @@ impl Candidates {
             self.balance = self.balance.wrapping_sub(mixed(u64::from(next)));
         }
         if self.chunks.len() < CANDIDATES_MAX {
-            self.chunks.push(Candidate { unit, next });
+            self.chunks.push(FastCandidate { unit, next });
             self.sizes.push(u8::try_from(size / 16).unwrap_or(u8::MAX));
         } else {
             self.left_out += 1;
@@ -142,9 +142,9 @@ impl Candidates {
     }
 
     /// Remembers a chunk with a thread cache's key, which a fast bin may hold.
-    pub(crate) fn offer_keyed(&mut self, span: &Span, chunk: u64, size: u64, link: u64) {
+    pub(crate) fn offer_keyed(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) {
         if self.keyed.len() < KEYED_MAX
-            && let Some(candidate) = Candidate::of(span, chunk, link)
+            && let Some(candidate) = FastCandidate::of(span, chunk, link)
         {
             let size = u8::try_from(size / 16).unwrap_or(0) | KEYED;
             self.keyed.push((candidate, size));
@@ -152,7 +152,7 @@ impl Candidates {
     }
 
     /// Returns which chunks are not what the walk took them for. `heads` are the arena's lists.
-    pub(crate) fn settle(&mut self, span: &Span, heads: &[u64]) -> Settled {
+    pub(crate) fn settle(&mut self, span: &ArenaSpan, heads: &[u64]) -> Settled {
         let heads: Vec<u64> = heads.iter().copied().filter(|head| *head != 0).collect();
         let known: Vec<u32> = heads.iter().filter_map(|head| span.unit(*head)).collect();
         let links = known.iter().map(|unit| mixed(u64::from(*unit)));
@@ -175,7 +175,7 @@ impl Candidates {
     }
 
     /// Removes candidates that nothing points at, and then those that only removed ones pointed at.
-    fn unlinked(&self, span: &Span, heads: &[u32]) -> Settled {
+    fn unlinked(&self, span: &ArenaSpan, heads: &[u32]) -> Settled {
         let mut counts = LinkCounts::new(span.units);
         for unit in heads
             .iter()
@@ -189,7 +189,7 @@ impl Candidates {
         for start in 0..self.chunks.len() {
             open.push(start);
             while let Some(index) = open.pop() {
-                let Candidate { unit, next } = self.chunks[index];
+                let FastCandidate { unit, next } = self.chunks[index];
                 let (word, bit) = (index / 64, 1 << (index % 64));
                 if gone[word] & bit != 0 || counts.is_linked(unit) {
                     continue;

@@ -6,16 +6,16 @@ use probe::{Mappings, PageState};
 
 use crate::arena::ArenaState;
 use crate::chunk::SizeWord;
-use crate::fast::{Candidates, Span};
+use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
 use crate::layout::{ArenaLayout, TcacheLayout};
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 use crate::mmapped::{self, MmappedChunk};
 use crate::pages::{CellRow, PageFold, PageTotals, TopOwner};
 use crate::parameters::{self, Parameters};
 use crate::tcache::{self, TcacheForm};
-use crate::walk::{Amount, ArenaContext, ChunkTotals, Walk, size_class};
-use crate::window::Window;
+use crate::walk::{Amount, ArenaContext, ChunkTotals, HeapWalk, size_class};
+use crate::window::PageWindow;
 
 /// Why a heap was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub struct Heap {
     pub mmapped: Vec<MmappedChunk>,
     /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
     pub cached_by_lists: Amount,
-    /// Whether the ring of arenas came back to its start.
+    /// Whether the ring of arenas is closed.
     pub is_ring_whole: bool,
     /// Size of a picture's cell in bytes.
     pub cell_bytes: u64,
@@ -95,7 +95,7 @@ const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
 
 /// What the walks over one heap share.
-struct Reader<'a, M> {
+struct HeapReader<'a, M> {
     memory: &'a M,
     mappings: &'a Mappings,
     page: u64,
@@ -103,9 +103,9 @@ struct Reader<'a, M> {
     parameters: Option<Parameters>,
     form: Option<TcacheForm>,
     caches: Vec<u64>,
-    window: Window,
+    window: PageWindow,
     states: Vec<PageState>,
-    fast: Candidates,
+    fast: FastCandidates,
     cell_bytes: u64,
 }
 
@@ -113,12 +113,12 @@ struct Reader<'a, M> {
 ///
 /// # Errors
 /// [`HeapError`] if it has none that can be read.
-pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
+pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
     let found = arenas(memory, mappings, page).ok_or(HeapError::NoArena)?;
     let heap_mapping = mappings.all.iter().find(|one| one.name == b"[heap]");
     let heap_range = heap_mapping.map(|one| &one.range);
     let parameters = parameters::find(memory, &found.data, heap_range, page);
-    let mut reader = Reader {
+    let mut reader = HeapReader {
         memory,
         mappings,
         page,
@@ -126,9 +126,9 @@ pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap
         parameters,
         form: None,
         caches: Vec::new(),
-        window: Window::new(page),
+        window: PageWindow::new(page),
         states: Vec::new(),
-        fast: Candidates::default(),
+        fast: FastCandidates::default(),
         cell_bytes: CELL_BYTES_MIN,
     };
     let states = reader.states();
@@ -160,7 +160,7 @@ pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap
     Ok(heap)
 }
 
-impl<M: Memory> Reader<'_, M> {
+impl<M: TargetMemory> HeapReader<'_, M> {
     fn states(&self) -> Vec<ArenaState> {
         let arenas = self.found.bins.iter().enumerate();
         arenas
@@ -215,7 +215,7 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     fn arena(&mut self, state: ArenaState) -> Arena {
-        let span = Span::new(state.parts.iter().map(|part| part.range.clone()).collect());
+        let span = ArenaSpan::new(state.parts.iter().map(|part| part.range.clone()).collect());
         let mut arena = Arena {
             is_main: state.is_main,
             system_bytes: state.system_bytes,
@@ -264,8 +264,8 @@ impl<M: Memory> Reader<'_, M> {
     fn part(
         &mut self,
         state: &ArenaState,
-        span: &Span,
-        part: &crate::arena::Part,
+        span: &ArenaSpan,
+        part: &crate::arena::ArenaPart,
     ) -> (ChunkTotals, PageTotals, CellRow) {
         let owner = if state.is_main {
             TopOwner::Main
@@ -287,7 +287,7 @@ impl<M: Memory> Reader<'_, M> {
             is_safe: self.form.is_some_and(|form| form.is_safe),
             may_be_foreign: part.may_be_foreign,
         };
-        let walk = Walk {
+        let walk = HeapWalk {
             memory: self.memory,
             window: &mut self.window,
             arena: &mut context,
@@ -311,7 +311,7 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     /// Moves candidates that are in no fast bin back to the live chunks.
-    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &Span) {
+    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &ArenaSpan) {
         let heads = fast_heads_now(self.memory, state);
         let settled = self.fast.settle(span, &heads);
         arena.is_fast_uncertain = settled.is_uncertain;
@@ -377,7 +377,7 @@ impl<M: Memory> Reader<'_, M> {
 }
 
 /// The lists' heads as they are behind the walk: closest in time to the chunks that were freed last.
-fn fast_heads_now(memory: &impl Memory, state: &ArenaState) -> Vec<u64> {
+fn fast_heads_now(memory: &impl TargetMemory, state: &ArenaState) -> Vec<u64> {
     if state.fast_heads.is_empty() {
         return Vec::new();
     }

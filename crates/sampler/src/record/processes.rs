@@ -12,7 +12,7 @@ use timeline::{Event, EventKind, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
 
 use crate::Settings;
-use crate::record::pss::{ProcessIdentity, PssAnswer, Schedule, Shares};
+use crate::record::pss::{ProcessKey, PssAnswer, Schedule, Shares};
 use crate::record::services::{ServiceId, Services, Share};
 
 /// The result of a scan of all processes.
@@ -79,7 +79,7 @@ const NAME: usize = 16;
 /// A known process.
 #[derive(Debug)]
 struct Process {
-    of: ProcessIdentity,
+    of: ProcessKey,
     slot: Slot,
     name: [u8; NAME],
     /// `None` until it was read.
@@ -280,7 +280,7 @@ impl Visits {
         {
             cursor.process += 1;
         }
-        let of = ProcessIdentity::from_task(task);
+        let of = ProcessKey::from_task(task);
         match known.get_mut(cursor.process) {
             Some(process) if process.of == of => self.update_known(process, cursor, task, writer),
             _ => self.add_new(task, writer),
@@ -328,7 +328,7 @@ impl Visits {
         if let Some(service) = service {
             self.services.add(service, &share, &increases, false);
         }
-        let of = ProcessIdentity::from_task(task);
+        let of = ProcessKey::from_task(task);
         let unit = unit(&self.services, service, is_program);
         let slot = writer.declare(of.pid, of.start_ticks, task.name, unit);
         writer.process(slot, task.cells);
@@ -392,7 +392,7 @@ impl Visits {
     }
 
     /// Returns the index of the answer for this process.
-    fn answer_for(&self, cursor: &mut ScanCursor, of: ProcessIdentity) -> Option<usize> {
+    fn answer_for(&self, cursor: &mut ScanCursor, of: ProcessKey) -> Option<usize> {
         let pid = |at: usize| self.answers.get(at).map(|answer| answer.of.pid);
         while pid(cursor.answer).is_some_and(|pid| pid < of.pid) {
             cursor.answer += 1;
@@ -427,7 +427,7 @@ impl Process {
     }
 }
 
-impl ProcessIdentity {
+impl ProcessKey {
     fn from_task(task: &Task<'_>) -> Self {
         Self {
             pid: task.pid,
@@ -444,7 +444,7 @@ fn unit(services: &Services, service: Option<ServiceId>, is_program: bool) -> &s
         .map_or("", |id| services.name(id))
 }
 
-fn find(known: &mut [Process], of: ProcessIdentity) -> Option<&mut Process> {
+fn find(known: &mut [Process], of: ProcessKey) -> Option<&mut Process> {
     let at = known.binary_search_by_key(&of.pid, |process| process.of.pid);
     let process = known.get_mut(at.ok()?)?;
     (process.of == of).then_some(process)

@@ -22,7 +22,7 @@ use units::{Ratio, Span};
 
 /// PID and start of a process, as a PID alone can be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ProcessIdentity {
+pub(crate) struct ProcessKey {
     pub(crate) pid: u32,
     pub(crate) start_ticks: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ProcessIdentity {
 /// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct PssAnswer {
-    pub(crate) of: ProcessIdentity,
+    pub(crate) of: ProcessKey,
     pub(crate) cells: ProcessCells,
     pub(crate) cost: Span,
     /// Whether the cells have readings; if not, asking again soon is useless.
@@ -75,9 +75,9 @@ impl Busy {
     }
 
     /// Returns the process that is read past its deadline.
-    fn overdue(&self, now: Span) -> Option<ProcessIdentity> {
+    fn overdue(&self, now: Span) -> Option<ProcessKey> {
         let since = self.since.load(Acquire);
-        let of = ProcessIdentity {
+        let of = ProcessKey {
             pid: self.pid.load(Relaxed),
             start_ticks: self.start_ticks.load(Relaxed),
         };
@@ -113,7 +113,7 @@ struct Worker {
 
 #[derive(Debug, Clone, Copy)]
 struct PssRequest {
-    of: ProcessIdentity,
+    of: ProcessKey,
     is_huge: bool,
     /// The longest time that the reading may take.
     deadline: Span,
@@ -251,7 +251,7 @@ impl Shares {
     /// Requests the share of a process if the budget allows.
     pub(crate) fn ask(
         &mut self,
-        of: ProcessIdentity,
+        of: ProcessKey,
         schedule: &mut Schedule,
         resident: u64,
         now: Span,
@@ -300,8 +300,8 @@ impl Shares {
     pub(crate) fn stuck(
         &mut self,
         now: Span,
-        forget: &mut dyn FnMut(ProcessIdentity),
-    ) -> Option<ProcessIdentity> {
+        forget: &mut dyn FnMut(ProcessKey),
+    ) -> Option<ProcessKey> {
         let Some(worker) = &self.worker else {
             self.start();
             return None;
@@ -362,7 +362,7 @@ impl PssReader {
     fn read(&mut self, ask: PssRequest) -> PssAnswer {
         let mut cells = ProcessCells::default();
         self.busy.begin(ask, now().boot);
-        let ProcessIdentity { pid, start_ticks } = ask.of;
+        let ProcessKey { pid, start_ticks } = ask.of;
         let result = self.details.read(pid, start_ticks, &mut cells);
         self.busy.end();
         let (cost, is_read) = match result {
@@ -389,7 +389,7 @@ mod tests {
 
     fn answer(is_read: bool, cost: Span) -> PssAnswer {
         PssAnswer {
-            of: ProcessIdentity::default(),
+            of: ProcessKey::default(),
             cells: ProcessCells::default(),
             cost,
             is_read,
@@ -440,7 +440,7 @@ mod tests {
         let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
         let ten_gib = 10 << 18;
         let mut asked = |pid, now| {
-            let of = ProcessIdentity {
+            let of = ProcessKey {
                 pid,
                 start_ticks: 1,
             };
@@ -462,7 +462,7 @@ mod tests {
         let (_answered, answers) = sync_channel(4);
         let busy = Arc::new(Busy::default());
         // A thread waits for a lock since the tenth second; its previous answer is not collected yet.
-        let of = |pid| ProcessIdentity {
+        let of = |pid| ProcessKey {
             pid,
             start_ticks: 7,
         };

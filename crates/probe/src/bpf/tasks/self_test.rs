@@ -201,7 +201,7 @@ fn touch(iter: &mut TaskIter) -> Result<(), String> {
     let mut seen = Bytes::ZERO;
     for _ in 0..ROUNDS {
         let before = own()?;
-        let mapping = Mapping::touched(TOUCHED)?;
+        let mapping = SelfTestMapping::touched(TOUCHED)?;
         seen = own()?.saturating_sub(before);
         drop(mapping);
         // Fewer pages mean a counter that is not summed; a few more come from another thread of this process.
@@ -226,13 +226,13 @@ fn kept_by_a_thread() -> u64 {
 }
 
 /// A private anonymous mapping, removed when dropped.
-struct Mapping {
+struct SelfTestMapping {
     start: *mut std::ffi::c_void,
     length: usize,
 }
 
 #[allow(unsafe_code)]
-impl Mapping {
+impl SelfTestMapping {
     fn touched(pages: u64) -> Result<Self, String> {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let page = rustix::param::page_size();
@@ -251,7 +251,7 @@ impl Mapping {
 }
 
 #[allow(unsafe_code)]
-impl Drop for Mapping {
+impl Drop for SelfTestMapping {
     fn drop(&mut self) {
         // SAFETY: unmaps the mapping made above, to which no reference was given out.
         let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
