@@ -1,4 +1,7 @@
 //! The heap reader against programs that know what they allocated.
 
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::cast_precision_loss)]
+
 mod target;
 mod truth;
+mod versions;
