@@ -80,6 +80,9 @@ struct Candidate {
 }
 
 const END: u32 = u32::MAX;
+/// Links that are removed in a row from torn lists without safe-linking, where many a live chunk begins with a zero or
+/// a pointer. Chains of such chunks are short.
+const PLAIN_ROUNDS: u32 = 64;
 
 /// Chunks that are not what the walk took them for, by their size in units of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,8 +91,8 @@ pub(crate) struct Settled {
     pub(crate) live: [u64; 12],
     /// Counted as cached, but in a fast bin.
     pub(crate) fast: [u64; 12],
-    /// Whether the lists could not be verified.
-    pub(crate) is_uncertain: bool,
+    /// Of either kind: a torn list, or one that could not be verified.
+    pub(crate) doubtful: [u64; 12],
 }
 
 fn mixed(unit: u64) -> u64 {
@@ -153,7 +156,7 @@ impl Candidates {
     }
 
     /// Returns which chunks are not what the walk took them for. `heads` are the arena's lists.
-    pub(crate) fn settle(&mut self, span: &Span, heads: &[u64]) -> Settled {
+    pub(crate) fn settle(&mut self, span: &Span, heads: &[u64], is_safe: bool) -> Settled {
         let heads: Vec<u64> = heads.iter().copied().filter(|head| *head != 0).collect();
         let known: Vec<u32> = heads.iter().filter_map(|head| span.unit(*head)).collect();
         let links = known.iter().map(|unit| mixed(u64::from(*unit)));
@@ -162,10 +165,7 @@ impl Candidates {
             return Settled::default();
         }
         if self.left_out > 0 || span.units * 16 > SPAN_BYTES_MAX {
-            return Settled {
-                is_uncertain: true,
-                ..Settled::default()
-            };
+            return self.unverified();
         }
         for (candidate, size) in self.keyed.drain(..) {
             self.chunks.push(candidate);
@@ -184,9 +184,27 @@ impl Candidates {
             .filter(|start| !self.chase(&index, **start, &mut is_listed))
             .count();
         if torn > 0 {
-            self.add_linked(&index, &starts, &mut is_listed);
+            let rounds = if is_safe { 1 } else { PLAIN_ROUNDS };
+            self.add_linked(&index, &starts, rounds, &mut is_listed);
         }
-        self.settled(&is_listed)
+        let mut settled = self.settled(&is_listed);
+        if torn > 0 && is_safe {
+            settled.doubtful = settled.live;
+        }
+        settled
+    }
+
+    /// All candidates that are remembered, and what they stand for, are in doubt.
+    fn unverified(&self) -> Settled {
+        let mut settled = Settled::default();
+        for size in &self.sizes {
+            settled.doubtful[usize::from(size & !KEYED).min(11)] += 1;
+        }
+        let remembered = self.chunks.len().max(1) as u64;
+        for count in &mut settled.doubtful {
+            *count += *count * self.left_out / remembered;
+        }
+        settled
     }
 
     /// Follows one list among the candidates and marks them. Returns whether it ended as a list does.
@@ -210,35 +228,53 @@ impl Candidates {
         }
     }
 
-    /// Marks candidates that a head or a candidate that stays points at: what is left of torn lists. One that nothing
-    /// points at is removed, and then those that only removed ones pointed at.
-    fn add_linked(&self, index: &UnitIndex, starts: &[Option<usize>], is_listed: &mut [u64]) {
+    /// Marks what is left of torn lists: candidates that a head or another candidate points at. One that nothing points
+    /// at is removed with its link; then those that only removed ones pointed at, for `rounds` links.
+    ///
+    /// A fast bin is a stack: what is deep in it stays as it is, and only its first chunks come and go. The bound keeps
+    /// the deep part where the chunk above it was taken meanwhile.
+    fn add_linked(
+        &self,
+        index: &UnitIndex,
+        starts: &[Option<usize>],
+        rounds: u32,
+        is_listed: &mut [u64],
+    ) {
         let mut counts = vec![0_u8; self.chunks.len()];
-        let nexts = self.chunks.iter().map(|one| index.place(one.next));
-        for place in starts.iter().copied().chain(nexts).flatten() {
-            counts[place] = counts[place].saturating_add(1);
+        for place in starts.iter().copied().flatten() {
+            counts[place] = 1;
         }
+        for place in 0..self.chunks.len() {
+            if let Some(next) = self.next(index, place) {
+                counts[next] = counts[next].saturating_add(1);
+            }
+        }
+        let mut gone: Vec<usize> = (0..counts.len()).filter(|i| counts[*i] == 0).collect();
         let mut is_gone = vec![0_u64; is_listed.len()];
-        let mut open = Vec::new();
-        for start in 0..self.chunks.len() {
-            open.push(start);
-            while let Some(place) = open.pop() {
-                let (word, bit) = (place / 64, 1 << (place % 64));
-                if is_gone[word] & bit != 0 || counts[place] > 0 {
-                    continue;
-                }
-                is_gone[word] |= bit;
-                if let Some(next) = index.place(self.chunks[place].next)
-                    && counts[next] < u8::MAX
+        for _ in 0..rounds {
+            let mut next_gone = Vec::new();
+            for place in gone {
+                is_gone[place / 64] |= 1 << (place % 64);
+                if let Some(next) = self.next(index, place)
+                    && (1..u8::MAX).contains(&counts[next])
                 {
                     counts[next] -= 1;
-                    open.push(next);
+                    if counts[next] == 0 {
+                        next_gone.push(next);
+                    }
                 }
             }
+            gone = next_gone;
         }
         for (listed, gone) in is_listed.iter_mut().zip(is_gone) {
             *listed |= !gone;
         }
+    }
+
+    /// Where the candidate is that another one of the same size links to.
+    fn next(&self, index: &UnitIndex, place: usize) -> Option<usize> {
+        let next = index.place(self.chunks[place].next)?;
+        (self.sizes[next] & !KEYED == self.sizes[place] & !KEYED).then_some(next)
     }
 
     fn settled(&self, is_listed: &[u64]) -> Settled {

@@ -172,6 +172,12 @@ impl ArenaWords {
         self.words[0]
     }
 
+    /// A sum over the bins that differs where they do.
+    pub(crate) fn sum_of_bins(&self) -> u64 {
+        let bins = (0..BIN_PAIRS * 2).map(|index| self.word(index * 8));
+        bins.fold(0, |sum: u64, word| sum.rotate_left(5) ^ word)
+    }
+
     /// Whether malloc has never used the arena: its top is its own first bin.
     pub(crate) fn is_unused(&self) -> bool {
         self.top() == self.bins - TOP_BEFORE_BINS
