@@ -6,12 +6,12 @@ use probe::Mappings;
 
 use crate::find::ArenaWords;
 use crate::layout::{ArenaLayout, FAST_BEFORE_BINS, FAST_BINS, HEAP_ALIGNMENTS, TOP_BEFORE_BINS};
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 use crate::parameters::Parameters;
 
 /// A part of an arena, and where its first chunk begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ArenaPart {
     pub(crate) range: Range<u64>,
     pub(crate) first_chunk: u64,
     /// Whether it may hold what is not the heap's.
@@ -28,7 +28,7 @@ pub(crate) struct ArenaState {
     pub(crate) fast_heads: Vec<u64>,
     /// A sum over its lists' heads, which change whenever a chunk enters or leaves one.
     pub(crate) lists: u64,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ArenaPart>,
     /// Whether its chain of heaps ended as it should.
     pub(crate) is_whole: bool,
 }
@@ -45,7 +45,7 @@ impl ArenaState {
 
     /// Reads an arena; `None` if malloc never used it, or it cannot be read.
     pub(crate) fn read(
-        memory: &impl Memory,
+        memory: &impl TargetMemory,
         mappings: &Mappings,
         layout: ArenaLayout,
         bins: u64,
@@ -76,7 +76,7 @@ impl ArenaState {
     }
 
     /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.
-    fn thread_parts(&mut self, memory: &impl Memory, state: u64, layout: ArenaLayout) {
+    fn thread_parts(&mut self, memory: &impl TargetMemory, state: u64, layout: ArenaLayout) {
         let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {
             let heap = self.top & !(alignment - 1);
             memory.word(heap) == Some(state) && state & (alignment - 1) < 4096
@@ -108,7 +108,7 @@ impl ArenaState {
             } else {
                 heap + header_bytes
             };
-            self.parts.push(Part {
+            self.parts.push(ArenaPart {
                 range: heap..heap + size,
                 first_chunk: first.next_multiple_of(16),
                 may_be_foreign: false,
@@ -127,7 +127,7 @@ impl ArenaState {
     /// The main arena: `[heap]`, and other anonymous memory where it could not grow by `brk`.
     fn main_parts(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl TargetMemory,
         mappings: &Mappings,
         words: &ArenaWords,
         is_noncontiguous: bool,
@@ -145,7 +145,7 @@ impl ArenaState {
                 heap.range.end
             };
             if first < end && (start != 0 || in_heap) {
-                self.parts.push(Part {
+                self.parts.push(ArenaPart {
                     range: first..end,
                     first_chunk: first.next_multiple_of(16),
                     may_be_foreign: true,
@@ -162,7 +162,7 @@ impl ArenaState {
             if is_data || is_known || mapping.name == b"[heap]" || !mapping.is_private_writable() {
                 continue;
             }
-            self.parts.push(Part {
+            self.parts.push(ArenaPart {
                 range: mapping.range.clone(),
                 first_chunk: mapping.range.start.next_multiple_of(16),
                 may_be_foreign: true,
@@ -171,7 +171,7 @@ impl ArenaState {
     }
 }
 
-fn fast_heads(memory: &impl Memory, layout: ArenaLayout, bins: u64) -> Vec<u64> {
+fn fast_heads(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64) -> Vec<u64> {
     if !layout.has_fast_bins() {
         return Vec::new();
     }

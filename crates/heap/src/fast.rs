@@ -13,19 +13,19 @@ use std::ops::Range;
 
 /// The largest chunk that may be in a fast bin.
 pub(crate) const FAST_BYTES_MAX: u64 = 176;
-/// Candidates of one arena that are remembered: 36 MiB.
+/// FastCandidates of one arena that are remembered: 36 MiB.
 const CANDIDATES_MAX: usize = 4 << 20;
 /// The largest arena in which links are counted: 32 MiB of bits.
 const SPAN_BYTES_MAX: u64 = 2 << 30;
 
 /// The parts of an arena in order of address, numbered through in units of 16 bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Span {
+pub(crate) struct ArenaSpan {
     parts: Vec<(Range<u64>, u64)>,
     units: u64,
 }
 
-impl Span {
+impl ArenaSpan {
     pub(crate) fn new(mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_by_key(|range| range.start);
         let mut span = Self::default();
@@ -56,15 +56,15 @@ impl Span {
 
 /// Chunks of one arena that may be in fast bins.
 #[derive(Debug, Default)]
-pub(crate) struct Candidates {
-    chunks: Vec<Candidate>,
+pub(crate) struct FastCandidates {
+    chunks: Vec<FastCandidate>,
     sizes: Vec<u8>,
     left_out: u64,
     /// Sums over chunks minus sums over links; zero where they are the same set.
     balance: u64,
     ends: u64,
     /// Chunks with a thread cache's key. One that was flushed into a fast bin when its thread ended keeps the key.
-    keyed: Vec<(Candidate, u8)>,
+    keyed: Vec<(FastCandidate, u8)>,
 }
 
 /// Set in a candidate's size if it has a thread cache's key.
@@ -73,7 +73,7 @@ const KEYED: u8 = 1 << 7;
 const KEYED_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct FastCandidate {
     unit: u32,
     /// Unit of the next chunk; [`END`] at a list's end.
     next: u32,
@@ -100,10 +100,10 @@ fn mixed(unit: u64) -> u64 {
     (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-impl Candidate {
+impl FastCandidate {
     /// A chunk whose link, decoded, is a list's end or a place in the arena; else `None`.
     #[inline]
-    fn of(span: &Span, chunk: u64, link: u64) -> Option<Self> {
+    fn of(span: &ArenaSpan, chunk: u64, link: u64) -> Option<Self> {
         let next = if link == 0 {
             END
         } else if link.is_multiple_of(16) {
@@ -116,7 +116,7 @@ impl Candidate {
     }
 }
 
-impl Candidates {
+impl FastCandidates {
     pub(crate) fn clear(&mut self) {
         self.chunks.clear();
         self.sizes.clear();
@@ -126,8 +126,8 @@ impl Candidates {
 
     /// Adds a chunk if its link, decoded, is a list's end or a place in the arena. Returns whether it was.
     #[inline]
-    pub(crate) fn offer(&mut self, span: &Span, chunk: u64, size: u64, link: u64) -> bool {
-        let Some(Candidate { unit, next }) = Candidate::of(span, chunk, link) else {
+    pub(crate) fn offer(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) -> bool {
+        let Some(FastCandidate { unit, next }) = FastCandidate::of(span, chunk, link) else {
             return false;
         };
         self.balance = self.balance.wrapping_add(mixed(u64::from(unit)));
@@ -137,7 +137,7 @@ impl Candidates {
             self.balance = self.balance.wrapping_sub(mixed(u64::from(next)));
         }
         if self.chunks.len() < CANDIDATES_MAX {
-            self.chunks.push(Candidate { unit, next });
+            self.chunks.push(FastCandidate { unit, next });
             self.sizes.push(u8::try_from(size / 16).unwrap_or(u8::MAX));
         } else {
             self.left_out += 1;
@@ -146,9 +146,9 @@ impl Candidates {
     }
 
     /// Remembers a chunk with a thread cache's key, which a fast bin may hold.
-    pub(crate) fn offer_keyed(&mut self, span: &Span, chunk: u64, size: u64, link: u64) {
+    pub(crate) fn offer_keyed(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) {
         if self.keyed.len() < KEYED_MAX
-            && let Some(candidate) = Candidate::of(span, chunk, link)
+            && let Some(candidate) = FastCandidate::of(span, chunk, link)
         {
             let size = u8::try_from(size / 16).unwrap_or(0) | KEYED;
             self.keyed.push((candidate, size));
@@ -156,7 +156,7 @@ impl Candidates {
     }
 
     /// Returns which chunks are not what the walk took them for. `heads` are the arena's lists.
-    pub(crate) fn settle(&mut self, span: &Span, heads: &[u64], is_safe: bool) -> Settled {
+    pub(crate) fn settle(&mut self, span: &ArenaSpan, heads: &[u64], is_safe: bool) -> Settled {
         let heads: Vec<u64> = heads.iter().copied().filter(|head| *head != 0).collect();
         let known: Vec<u32> = heads.iter().filter_map(|head| span.unit(*head)).collect();
         let links = known.iter().map(|unit| mixed(u64::from(*unit)));
@@ -310,7 +310,7 @@ struct UnitIndex {
 }
 
 impl UnitIndex {
-    fn new(units: u64, candidates: &[Candidate]) -> Self {
+    fn new(units: u64, candidates: &[FastCandidate]) -> Self {
         let words = usize::try_from(units.div_ceil(64)).unwrap_or(0);
         let mut bits = vec![0_u64; words];
         for candidate in candidates {

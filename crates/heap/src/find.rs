@@ -11,8 +11,8 @@ use probe::{Mapping, Mappings};
 use crate::layout::{
     ATTACHED_BEHIND_BINS, ArenaLayout, BIN_PAIRS, BINS_OFFSETS, NEXT_BEHIND_BINS, TOP_BEFORE_BINS,
 };
-use crate::memory::Memory;
-use crate::window::{WINDOW_BYTES, Window};
+use crate::memory::TargetMemory;
+use crate::window::{PageWindow, WINDOW_BYTES};
 
 /// The arenas of a process, and how they are laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,11 @@ pub(crate) const ARENAS_MAX: usize = 16_384;
 const DATA_BYTES_MAX: u64 = 256 << 20;
 
 /// Returns the arenas of a process; `None` if no data has their form.
-pub(crate) fn arenas(memory: &impl Memory, mappings: &Mappings, page: u64) -> Option<FoundArenas> {
+pub(crate) fn arenas(
+    memory: &impl TargetMemory,
+    mappings: &Mappings,
+    page: u64,
+) -> Option<FoundArenas> {
     candidates(mappings)
         .into_iter()
         .find_map(|data| in_data(memory, mappings, &data, page))
@@ -72,12 +76,12 @@ fn is_c_library(mapping: &Mapping) -> bool {
 
 /// Searches one range of data for an arena's bins.
 fn in_data(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     mappings: &Mappings,
     data: &Range<u64>,
     page: u64,
 ) -> Option<FoundArenas> {
-    let mut window = Window::new(page);
+    let mut window = PageWindow::new(page);
     let mut from = data.start;
     while from < data.end {
         window.load(memory, from, data.end);
@@ -102,14 +106,14 @@ fn in_data(
     None
 }
 
-fn is_empty_bin(window: &Window, at: u64) -> bool {
+fn is_empty_bin(window: &PageWindow, at: u64) -> bool {
     let own = at.wrapping_sub(16);
     window.word(at) == Some(own) && window.word(at + 8) == Some(own)
 }
 
 /// Returns the arenas if `at` is one of the bins of the main arena.
 fn bins_around(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     mappings: &Mappings,
     data: &Range<u64>,
     at: u64,
@@ -151,7 +155,7 @@ pub(crate) struct ArenaWords {
 impl ArenaWords {
     const BYTES: usize = 2048 + 64 + 16;
 
-    pub(crate) fn read(memory: &impl Memory, bins: u64) -> Option<Self> {
+    pub(crate) fn read(memory: &impl TargetMemory, bins: u64) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
         let got = memory.read_at(bins.checked_sub(TOP_BEFORE_BINS)?, &mut bytes);
         let words = bytes[..got].chunks_exact(8);
@@ -201,7 +205,12 @@ impl ArenaWords {
 }
 
 /// Follows the ring of arenas from the main one; `None` if it does not come back.
-fn ring(memory: &impl Memory, mappings: &Mappings, bins: u64, offset: u64) -> Option<Vec<u64>> {
+fn ring(
+    memory: &impl TargetMemory,
+    mappings: &Mappings,
+    bins: u64,
+    offset: u64,
+) -> Option<Vec<u64>> {
     let main = bins.checked_sub(offset)?;
     let mut all = vec![bins];
     let mut state = memory.word(bins + NEXT_BEHIND_BINS)?;

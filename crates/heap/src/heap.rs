@@ -6,16 +6,16 @@ use probe::{Mappings, PageState};
 
 use crate::arena::ArenaState;
 use crate::chunk::SizeWord;
-use crate::fast::{Candidates, Span};
+use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
 use crate::layout::{ArenaLayout, TcacheLayout};
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 use crate::mmapped::{self, MmappedChunk};
 use crate::pages::{CellRow, PageFold, PageTotals, TopOwner};
 use crate::parameters::{self, Parameters};
 use crate::tcache::{self, TcacheForm};
-use crate::walk::{Amount, ArenaContext, ChunkTotals, Walk, size_class};
-use crate::window::Window;
+use crate::walk::{Amount, ArenaContext, ChunkTotals, HeapWalk, size_class};
+use crate::window::PageWindow;
 
 /// Why a heap was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum HeapError {
 pub struct Arena {
     /// Whether it is the main arena, which grows by `brk`.
     pub is_main: bool,
-    /// Memory that it took from the kernel, as malloc counts it.
+    /// TargetMemory that it took from the kernel, as malloc counts it.
     pub system_bytes: u64,
     /// Its parts: one for the main arena in most cases, heaps of up to 64 MiB for a thread arena.
     pub parts: Vec<HeapPart>,
@@ -101,7 +101,7 @@ const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
 
 /// What the walks over one heap share.
-struct Reader<'a, M> {
+struct HeapReader<'a, M> {
     memory: &'a M,
     mappings: &'a Mappings,
     page: u64,
@@ -109,9 +109,9 @@ struct Reader<'a, M> {
     parameters: Option<Parameters>,
     form: Option<TcacheForm>,
     caches: Vec<u64>,
-    window: Window,
+    window: PageWindow,
     states: Vec<PageState>,
-    fast: Candidates,
+    fast: FastCandidates,
     cell_bytes: u64,
 }
 
@@ -119,12 +119,12 @@ struct Reader<'a, M> {
 ///
 /// # Errors
 /// [`HeapError`] if it has none that can be read.
-pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
+pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
     let found = arenas(memory, mappings, page).ok_or(HeapError::NoArena)?;
     let heap_mapping = mappings.all.iter().find(|one| one.name == b"[heap]");
     let heap_range = heap_mapping.map(|one| &one.range);
     let parameters = parameters::find(memory, &found.data, heap_range, page);
-    let mut reader = Reader {
+    let mut reader = HeapReader {
         memory,
         mappings,
         page,
@@ -132,9 +132,9 @@ pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap
         parameters,
         form: None,
         caches: Vec::new(),
-        window: Window::new(page),
+        window: PageWindow::new(page),
         states: Vec::new(),
-        fast: Candidates::default(),
+        fast: FastCandidates::default(),
         cell_bytes: CELL_BYTES_MIN,
     };
     let states = reader.states();
@@ -166,7 +166,7 @@ pub fn read(memory: &impl Memory, mappings: &Mappings, page: u64) -> Result<Heap
     Ok(heap)
 }
 
-impl<M: Memory> Reader<'_, M> {
+impl<M: TargetMemory> HeapReader<'_, M> {
     fn states(&self) -> Vec<ArenaState> {
         let arenas = self.found.bins.iter().enumerate();
         arenas
@@ -221,7 +221,7 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     fn arena(&mut self, state: ArenaState) -> Arena {
-        let span = Span::new(state.parts.iter().map(|part| part.range.clone()).collect());
+        let span = ArenaSpan::new(state.parts.iter().map(|part| part.range.clone()).collect());
         let mut arena = Arena {
             is_main: state.is_main,
             system_bytes: state.system_bytes,
@@ -272,8 +272,8 @@ impl<M: Memory> Reader<'_, M> {
     fn part(
         &mut self,
         state: &ArenaState,
-        span: &Span,
-        part: &crate::arena::Part,
+        span: &ArenaSpan,
+        part: &crate::arena::ArenaPart,
     ) -> (ChunkTotals, PageTotals, CellRow) {
         let owner = if state.is_main {
             TopOwner::Main
@@ -295,7 +295,7 @@ impl<M: Memory> Reader<'_, M> {
             is_safe: self.form.is_some_and(|form| form.is_safe),
             may_be_foreign: part.may_be_foreign,
         };
-        let walk = Walk {
+        let walk = HeapWalk {
             memory: self.memory,
             window: &mut self.window,
             arena: &mut context,
@@ -319,7 +319,7 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     /// Moves candidates that are in no fast bin back to the live chunks.
-    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &Span) {
+    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &ArenaSpan) {
         let heads = fast_heads_now(self.memory, state);
         let is_safe = self.form.is_some_and(|form| form.is_safe);
         let settled = self.fast.settle(span, &heads, is_safe);
@@ -386,7 +386,7 @@ impl<M: Memory> Reader<'_, M> {
 }
 
 /// The lists' heads as they are behind the walk: closest in time to the chunks that were freed last.
-fn fast_heads_now(memory: &impl Memory, state: &ArenaState) -> Vec<u64> {
+fn fast_heads_now(memory: &impl TargetMemory, state: &ArenaState) -> Vec<u64> {
     if state.fast_heads.is_empty() {
         return Vec::new();
     }

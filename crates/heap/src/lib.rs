@@ -41,7 +41,7 @@ mod window;
 
 pub use heap::{Arena, Heap, HeapError, HeapPart, read};
 pub use layout::{ArenaLayout, TcacheLayout};
-pub use memory::{LiveMemory, Memory};
+pub use memory::{LiveMemory, TargetMemory};
 pub use mmapped::MmappedChunk;
 pub use pages::{Cell, CellRow, PageTotals};
 pub use parameters::Parameters;

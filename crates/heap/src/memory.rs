@@ -5,7 +5,7 @@ use std::ops::Range;
 use probe::{PageState, Pagemap, ProcessMemory};
 
 /// The memory that holds a heap: of a running process, or an image in a test.
-pub trait Memory {
+pub trait TargetMemory {
     /// Reads ranges, in order, into `buffer`, which is as long as they are together. Stops at the first byte that
     /// cannot be read, and may stop earlier after 1024 ranges. Returns the number of bytes read.
     fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize;
@@ -36,7 +36,7 @@ pub struct LiveMemory {
     pub pages: Pagemap,
 }
 
-impl Memory for LiveMemory {
+impl TargetMemory for LiveMemory {
     fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize {
         self.bytes.read_parts(parts, buffer).unwrap_or(0)
     }

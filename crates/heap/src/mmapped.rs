@@ -9,7 +9,7 @@ use std::ops::Range;
 use probe::{Mapping, Mappings, PageState};
 
 use crate::chunk::SizeWord;
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 use crate::parameters::Parameters;
 
 /// A chunk with a mapping of its own.
@@ -32,13 +32,13 @@ const STATES: u64 = 16_384;
 
 /// Returns the chunks in anonymous memory outside of `parts`, the arenas' heaps in order of address.
 pub(crate) fn find(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     mappings: &Mappings,
     parts: &[Range<u64>],
     known: Option<Parameters>,
     page: u64,
 ) -> Vec<MmappedChunk> {
-    let mut search = Search {
+    let mut search = MmappedSearch {
         memory,
         page,
         known,
@@ -70,7 +70,7 @@ fn overlaps(a: &Range<u64>, b: &Range<u64>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-struct Search<'a, M> {
+struct MmappedSearch<'a, M> {
     memory: &'a M,
     page: u64,
     known: Option<Parameters>,
@@ -80,7 +80,7 @@ struct Search<'a, M> {
     states: Vec<PageState>,
 }
 
-impl<M: Memory> Search<'_, M> {
+impl<M: TargetMemory> MmappedSearch<'_, M> {
     fn is_done(&self) -> bool {
         let is_complete = self.known.is_some_and(|known| {
             self.found.len() as u64 >= known.mmapped_chunks && self.bytes >= known.mmapped_bytes
@@ -159,7 +159,7 @@ impl<M: Memory> Search<'_, M> {
 }
 
 /// Returns the bytes of a range that are in RAM and in swap.
-pub(crate) fn residency(memory: &impl Memory, range: &Range<u64>, page: u64) -> (u64, u64) {
+pub(crate) fn residency(memory: &impl TargetMemory, range: &Range<u64>, page: u64) -> (u64, u64) {
     let (mut resident, mut swapped) = (0, 0);
     let mut states = Vec::new();
     let mut at = range.start;

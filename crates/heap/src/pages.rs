@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use probe::PageState;
 
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 
 /// What a stretch of a heap is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StretchKind {
     /// Allocated by the program.
     Live,
     /// Freed, and kept by a thread's cache for its next allocation.
@@ -130,7 +130,7 @@ pub(crate) struct PageFold<'a, M> {
     pub(crate) row: CellRow,
 }
 
-impl<'a, M: Memory> PageFold<'a, M> {
+impl<'a, M: TargetMemory> PageFold<'a, M> {
     pub(crate) fn new(
         memory: &'a M,
         states: &'a mut Vec<PageState>,
@@ -163,15 +163,15 @@ impl<'a, M: Memory> PageFold<'a, M> {
 
     /// Adds a stretch that begins where the previous one ended.
     #[inline]
-    pub(crate) fn add(&mut self, kind: Kind, from: u64, to: u64) {
-        if kind == Kind::Free {
+    pub(crate) fn add(&mut self, kind: StretchKind, from: u64, to: u64) {
+        if kind == StretchKind::Free {
             self.free_from.get_or_insert(from);
         }
         // The last page that a free stretch before this one fills is folded with that stretch still known.
         if from >= self.page + self.page_bytes {
             self.finish_page();
         }
-        if kind == Kind::Top {
+        if kind == StretchKind::Top {
             self.top_from = self.free_from.unwrap_or(from);
         }
         let mut from = from;
@@ -179,13 +179,13 @@ impl<'a, M: Memory> PageFold<'a, M> {
             let end = self.page + self.page_bytes;
             self.amounts[kind as usize] += end.saturating_sub(from);
             from = end;
-            if kind != Kind::Free && kind != Kind::Top {
+            if kind != StretchKind::Free && kind != StretchKind::Top {
                 self.free_from = None;
             }
             self.finish_page();
         }
         self.amounts[kind as usize] += to.saturating_sub(from);
-        if kind != Kind::Free {
+        if kind != StretchKind::Free {
             self.free_from = None;
         }
     }
@@ -234,10 +234,10 @@ impl<'a, M: Memory> PageFold<'a, M> {
 
     fn fold_present(&mut self) {
         let bytes = self.page_bytes;
-        let of = |kind: Kind| self.amounts[kind as usize];
-        let (live, cached) = (of(Kind::Live), of(Kind::Cached));
-        let (free, top) = (of(Kind::Free), of(Kind::Top));
-        let unknown = of(Kind::Unknown);
+        let of = |kind: StretchKind| self.amounts[kind as usize];
+        let (live, cached) = (of(StretchKind::Live), of(StretchKind::Cached));
+        let (free, top) = (of(StretchKind::Free), of(StretchKind::Top));
+        let unknown = of(StretchKind::Unknown);
         let used = bytes - (free + top).min(bytes);
         let is_whole_top = top > 0 && used == 0;
         let begins_after = |from: u64, kept: u64| self.page >= from.saturating_add(kept);

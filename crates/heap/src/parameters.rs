@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use crate::memory::Memory;
-use crate::window::Window;
+use crate::memory::TargetMemory;
+use crate::window::PageWindow;
 
 /// The parameters that a heap's figures are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,12 +30,12 @@ const MMAPS_MAX: u64 = 65_536;
 
 /// Returns the parameters in a range of static data. `heap` is the mapping that the kernel calls `[heap]`.
 pub(crate) fn find(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     data: &Range<u64>,
     heap: Option<&Range<u64>>,
     page: u64,
 ) -> Option<Parameters> {
-    let mut window = Window::new(page);
+    let mut window = PageWindow::new(page);
     let mut from = data.start;
     while from < data.end {
         window.load(memory, from, data.end);
@@ -61,7 +61,7 @@ pub(crate) fn find(
 }
 
 /// Returns the parameters if `n_mmaps` is at this address.
-fn of(window: &Window, at: u64, heap: Option<&Range<u64>>, page: u64) -> Option<Parameters> {
+fn of(window: &PageWindow, at: u64, heap: Option<&Range<u64>>, page: u64) -> Option<Parameters> {
     let int = |at: u64| {
         let word = window.word(at / 8 * 8)?;
         Some(if at.is_multiple_of(8) {

@@ -6,7 +6,7 @@
 use probe::Mappings;
 
 use crate::heap::{DOUBT, Heap, HeapError, read};
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 
 /// Reads the heap of a process; up to three times if it changes meanwhile, and returns the walk whose live bytes are
 /// the median. [`Heap::spread_bytes`] is by how much the walks differed. `again` returns the process's mappings as they
@@ -15,7 +15,7 @@ use crate::memory::Memory;
 /// # Errors
 /// [`HeapError`] if it has none that can be read.
 pub fn read_settled(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     mappings: &Mappings,
     mut again: impl FnMut() -> Option<Mappings>,
     page: u64,

@@ -6,7 +6,7 @@
 
 use crate::chunk::{SizeWord, decode_link};
 use crate::layout::TcacheLayout;
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 
 /// What was learned about thread caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct CachedChunks {
 const ENTRIES_MAX: usize = 65_536;
 
 /// Returns the form of thread caches if the chunk at `chunk` holds one with at least one entry.
-pub(crate) fn form(memory: &impl Memory, chunk: u64) -> Option<TcacheForm> {
+pub(crate) fn form(memory: &impl TargetMemory, chunk: u64) -> Option<TcacheForm> {
     let size = SizeWord(memory.word(chunk.checked_add(8)?)?).size();
     let layout = TcacheLayout::ALL
         .into_iter()
@@ -53,7 +53,7 @@ pub(crate) fn form(memory: &impl Memory, chunk: u64) -> Option<TcacheForm> {
 
 /// Returns the chunks in a cache; `None` if it is none: a counter, a link or a size contradicts.
 pub(crate) fn entries(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     chunk: u64,
     layout: TcacheLayout,
     is_safe: bool,
@@ -95,7 +95,7 @@ fn count(bytes: &[u8], layout: TcacheLayout, bin: u64) -> Option<usize> {
 
 /// Follows a list of at most `bound` entries; `None` if an entry is no chunk of the list's size.
 fn follow(
-    memory: &impl Memory,
+    memory: &impl TargetMemory,
     head: u64,
     bin: u64,
     bound: usize,

@@ -7,11 +7,11 @@
 use std::ops::Range;
 
 use crate::chunk::{ALIGNMENT, FENCEPOST_BYTES, SizeWord, decode_link};
-use crate::fast::{Candidates, FAST_BYTES_MAX, Span};
+use crate::fast::{ArenaSpan, FAST_BYTES_MAX, FastCandidates};
 use crate::layout::TcacheLayout;
-use crate::memory::Memory;
-use crate::pages::{Kind, PageFold};
-use crate::window::Window;
+use crate::memory::TargetMemory;
+use crate::pages::{PageFold, StretchKind};
+use crate::window::PageWindow;
 
 /// What the walk needs to know about the arena.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct ArenaContext<'a> {
     /// Where the arena's top is stored.
     pub(crate) top_field: u64,
     pub(crate) top: u64,
-    pub(crate) span: &'a Span,
+    pub(crate) span: &'a ArenaSpan,
     /// The word in cached chunks.
     pub(crate) key: Option<u64>,
     /// The largest chunk that may be cached.
@@ -154,11 +154,11 @@ const REMOTE_READS_MAX: u32 = 100_000;
 
 /// Walks one part of a heap.
 #[derive(Debug)]
-pub(crate) struct Walk<'a, M> {
+pub(crate) struct HeapWalk<'a, M> {
     pub(crate) memory: &'a M,
-    pub(crate) window: &'a mut Window,
+    pub(crate) window: &'a mut PageWindow,
     pub(crate) arena: &'a mut ArenaContext<'a>,
-    pub(crate) fast: &'a mut Candidates,
+    pub(crate) fast: &'a mut FastCandidates,
     pub(crate) pages: PageFold<'a, M>,
     pub(crate) totals: ChunkTotals,
     /// Chunks as large as a thread cache, to be checked afterwards; bounded.
@@ -170,17 +170,17 @@ pub(crate) struct Walk<'a, M> {
 /// Chunks that may hold a thread cache: one for each thread.
 const CACHES_MAX: usize = 65_536;
 
-enum Step {
+enum WalkStep {
     Next,
     Torn,
     Done,
 }
 
-impl<'a, M: Memory> Walk<'a, M> {
+impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     /// Walks from the first chunk to the end. What lies before `first` is malloc's own.
     pub(crate) fn run(mut self, part: &Range<u64>, first: u64) -> (ChunkTotals, PageFold<'a, M>) {
         let mut at = first.clamp(part.start, part.end);
-        self.stretch(Kind::Overhead, part.start, at);
+        self.stretch(StretchKind::Overhead, part.start, at);
         let mut pending = None;
         let mut torn_at = None;
         let mut retries = 0;
@@ -189,9 +189,9 @@ impl<'a, M: Memory> Walk<'a, M> {
                 self.window.load(self.memory, at, self.end);
             }
             match self.step(&mut at, &mut pending) {
-                Step::Next => {}
-                Step::Done => break,
-                Step::Torn => {
+                WalkStep::Next => {}
+                WalkStep::Done => break,
+                WalkStep::Torn => {
                     retries = if torn_at == Some(at) { retries + 1 } else { 1 };
                     torn_at = Some(at);
                     if retries <= RETRIES {
@@ -229,7 +229,7 @@ impl<'a, M: Memory> Walk<'a, M> {
 
     /// Reads the header at `at`, finishes the chunk before it, and moves on.
     #[inline]
-    fn step(&mut self, at: &mut u64, pending: &mut Option<Pending>) -> Step {
+    fn step(&mut self, at: &mut u64, pending: &mut Option<Pending>) -> WalkStep {
         let start = *at;
         let header = SizeWord(self.word(start + 8));
         if let Some(chunk) = *pending {
@@ -239,9 +239,9 @@ impl<'a, M: Memory> Walk<'a, M> {
                 self.totals.binned.add(chunk.size);
                 let class = size_class(chunk.size);
                 self.totals.free_sizes[class].add(chunk.size);
-                self.pages.add(Kind::Free, chunk.start, start);
+                self.pages.add(StretchKind::Free, chunk.start, start);
             } else {
-                return Step::Torn;
+                return WalkStep::Torn;
             }
             *pending = None;
         }
@@ -257,7 +257,7 @@ impl<'a, M: Memory> Walk<'a, M> {
                 key: self.word(start + 24),
             });
             *at = start + size;
-            return Step::Next;
+            return WalkStep::Next;
         }
         self.odd_header(at, header)
     }
@@ -277,7 +277,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         if self.arena.key == Some(key) && size <= self.arena.cached_bytes_max {
             self.totals.cached.add(size);
             self.totals.free_sizes[class].add(size);
-            self.pages.add(Kind::Cached, start, end);
+            self.pages.add(StretchKind::Cached, start, end);
             if may_be_fast {
                 self.fast.offer_keyed(self.arena.span, start, size, link);
             }
@@ -288,9 +288,9 @@ impl<'a, M: Memory> Walk<'a, M> {
             self.totals.free_sizes[class].add(size);
             // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
             let kind = if self.arena.is_safe {
-                Kind::Free
+                StretchKind::Free
             } else {
-                Kind::Live
+                StretchKind::Live
             };
             self.pages.add(kind, start, end);
             return;
@@ -302,11 +302,11 @@ impl<'a, M: Memory> Walk<'a, M> {
         }
         self.totals.live.add(size);
         self.totals.live_sizes[class].add(size);
-        self.pages.add(Kind::Live, start, end);
+        self.pages.add(StretchKind::Live, start, end);
     }
 
     /// Takes the arena's top, and goes on behind it where further blocks may follow.
-    fn top(&mut self, at: &mut u64, header: SizeWord) -> Step {
+    fn top(&mut self, at: &mut u64, header: SizeWord) -> WalkStep {
         let start = *at;
         let room = self.end - start;
         let size = header.size();
@@ -317,27 +317,27 @@ impl<'a, M: Memory> Walk<'a, M> {
             room
         };
         self.totals.top_bytes += size;
-        self.pages.add(Kind::Top, start, start + size);
+        self.pages.add(StretchKind::Top, start, start + size);
         *at = start + size;
         if *at < self.end {
             *at = self.behind_foreign(*at);
-            return Step::Next;
+            return WalkStep::Next;
         }
-        Step::Done
+        WalkStep::Done
     }
 
     /// Decides what a header is that no chunk has: fenceposts, a page in swap, or a tear.
-    fn odd_header(&mut self, at: &mut u64, header: SizeWord) -> Step {
+    fn odd_header(&mut self, at: &mut u64, header: SizeWord) -> WalkStep {
         let start = *at;
         if self.window.state_at(start + 8).is_swapped() {
             *at = self.behind_swapped(start);
-            return Step::Next;
+            return WalkStep::Next;
         }
         let is_post = header.size() == FENCEPOST_BYTES && !header.is_mmapped();
         let room = self.end - start;
         if (is_post || header.size() == 0) && room <= 3 * FENCEPOST_BYTES {
-            self.stretch(Kind::Overhead, start, self.end);
-            return Step::Done;
+            self.stretch(StretchKind::Overhead, start, self.end);
+            return WalkStep::Done;
         }
         if is_post && self.arena.may_be_foreign {
             let mut end = start + FENCEPOST_BYTES;
@@ -347,18 +347,18 @@ impl<'a, M: Memory> Walk<'a, M> {
                 }
             }
             let end = end.min(self.end);
-            self.stretch(Kind::Overhead, start, end);
+            self.stretch(StretchKind::Overhead, start, end);
             *at = self.behind_foreign(end);
-            return Step::Next;
+            return WalkStep::Next;
         }
-        Step::Torn
+        WalkStep::Torn
     }
 
-    fn stretch(&mut self, kind: Kind, from: u64, to: u64) {
+    fn stretch(&mut self, kind: StretchKind, from: u64, to: u64) {
         if from < to {
             match kind {
-                Kind::Overhead => self.totals.overhead_bytes += to - from,
-                Kind::Unknown => self.totals.unknown_bytes += to - from,
+                StretchKind::Overhead => self.totals.overhead_bytes += to - from,
+                StretchKind::Unknown => self.totals.unknown_bytes += to - from,
                 _ => {}
             }
             self.pages.add(kind, from, to);
@@ -369,7 +369,7 @@ impl<'a, M: Memory> Walk<'a, M> {
     fn behind_foreign(&mut self, from: u64) -> u64 {
         let to = self.agreeing_from(from);
         self.totals.foreign_bytes += to - from;
-        self.pages.add(Kind::Overhead, from, to);
+        self.pages.add(StretchKind::Overhead, from, to);
         to
     }
 
@@ -384,7 +384,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         }
         let to = self.agreeing_from(at.min(self.end));
         self.totals.swapped_bytes += to - from;
-        self.pages.add(Kind::Unknown, from, to);
+        self.pages.add(StretchKind::Unknown, from, to);
         to
     }
 
@@ -393,7 +393,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         let from = pending.map_or(at, |chunk| chunk.start);
         let to = self.agreeing_from((from + ALIGNMENT).min(self.end));
         self.totals.resyncs += 1;
-        self.stretch(Kind::Unknown, from, to);
+        self.stretch(StretchKind::Unknown, from, to);
         to
     }
 

@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use probe::PageState;
 
-use crate::memory::Memory;
+use crate::memory::TargetMemory;
 
 /// A window of at most [`WINDOW_BYTES`].
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct PageWindow {
     range: Range<u64>,
     words: Vec<u64>,
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Window {
 /// 256 KiB to 1 MiB were equally fast; copying 64 MiB first was 1.7 times slower.
 pub(crate) const WINDOW_BYTES: u64 = 512 << 10;
 
-impl Window {
+impl PageWindow {
     pub(crate) fn new(page_bytes: u64) -> Self {
         Self {
             range: 0..0,
@@ -36,7 +36,7 @@ impl Window {
     }
 
     /// Loads the pages from the one that contains `from` on, up to `end`.
-    pub(crate) fn load(&mut self, memory: &impl Memory, from: u64, end: u64) {
+    pub(crate) fn load(&mut self, memory: &impl TargetMemory, from: u64, end: u64) {
         let page = self.page_bytes;
         let start = from / page * page;
         let end = end
@@ -67,7 +67,7 @@ impl Window {
     }
 
     /// Copies the present parts into their places.
-    fn read_present(&mut self, memory: &impl Memory) {
+    fn read_present(&mut self, memory: &impl TargetMemory) {
         let at = |address: u64| usize::try_from(address - self.range.start).unwrap_or(usize::MAX);
         for part in &self.parts {
             if let Some(buffer) = self.bytes.get_mut(at(part.start)..at(part.end)) {
