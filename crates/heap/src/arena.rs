@@ -26,6 +26,8 @@ pub(crate) struct ArenaState {
     pub(crate) top: u64,
     pub(crate) system_bytes: u64,
     pub(crate) fast_heads: Vec<u64>,
+    /// A sum over its lists' heads, which change whenever a chunk enters or leaves one.
+    pub(crate) lists: u64,
     pub(crate) parts: Vec<ArenaPart>,
     /// Whether its chain of heaps ended as it should.
     pub(crate) is_whole: bool,
@@ -60,6 +62,7 @@ impl ArenaState {
             top: words.top(),
             system_bytes: words.word(layout.system_behind_bins),
             fast_heads: fast_heads(memory, layout, bins),
+            lists: words.sum_of_bins(),
             parts: Vec::new(),
             is_whole: true,
         };

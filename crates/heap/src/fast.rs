@@ -5,14 +5,15 @@
 //! process again: following the lists there took 2.6 s and 7.9 GiB of reads for 3.2 M entries.
 //!
 //! Each chunk of a list is pointed at exactly once, by the list's head or another chunk. If the sums of all candidates
-//! and of all links agree, the candidates are exactly the lists. Otherwise a candidate that nothing points at is
-//! removed, and its link with it, until none is left.
+//! and of all links agree, the candidates are exactly the lists. Otherwise the lists are followed among the candidates.
+//! One that is torn, as in a process that frees meanwhile, would lose all that follows: then a candidate stays if
+//! a head or another one that stays points at it.
 
 use std::ops::Range;
 
 /// The largest chunk that may be in a fast bin.
 pub(crate) const FAST_BYTES_MAX: u64 = 176;
-/// Candidates of one arena that are remembered: 36 MiB.
+/// FastCandidates of one arena that are remembered: 36 MiB.
 const CANDIDATES_MAX: usize = 4 << 20;
 /// The largest arena in which links are counted: 32 MiB of bits.
 const SPAN_BYTES_MAX: u64 = 2 << 30;
@@ -79,6 +80,9 @@ struct FastCandidate {
 }
 
 const END: u32 = u32::MAX;
+/// Links that are removed in a row from torn lists without safe-linking, where many a live chunk begins with a zero or
+/// a pointer. Chains of such chunks are short.
+const PLAIN_ROUNDS: u32 = 64;
 
 /// Chunks that are not what the walk took them for, by their size in units of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,8 +91,8 @@ pub(crate) struct Settled {
     pub(crate) live: [u64; 12],
     /// Counted as cached, but in a fast bin.
     pub(crate) fast: [u64; 12],
-    /// Whether the lists could not be verified.
-    pub(crate) is_uncertain: bool,
+    /// Of either kind: a torn list, or one that could not be verified.
+    pub(crate) doubtful: [u64; 12],
 }
 
 fn mixed(unit: u64) -> u64 {
@@ -97,7 +101,7 @@ fn mixed(unit: u64) -> u64 {
 }
 
 impl FastCandidate {
-    /// A chunk with a link that decodes to a list's end or to a place in the arena; else `None`.
+    /// A chunk whose link, decoded, is a list's end or a place in the arena; else `None`.
     #[inline]
     fn of(span: &ArenaSpan, chunk: u64, link: u64) -> Option<Self> {
         let next = if link == 0 {
@@ -152,7 +156,7 @@ impl FastCandidates {
     }
 
     /// Returns which chunks are not what the walk took them for. `heads` are the arena's lists.
-    pub(crate) fn settle(&mut self, span: &ArenaSpan, heads: &[u64]) -> Settled {
+    pub(crate) fn settle(&mut self, span: &ArenaSpan, heads: &[u64], is_safe: bool) -> Settled {
         let heads: Vec<u64> = heads.iter().copied().filter(|head| *head != 0).collect();
         let known: Vec<u32> = heads.iter().filter_map(|head| span.unit(*head)).collect();
         let links = known.iter().map(|unit| mixed(u64::from(*unit)));
@@ -161,55 +165,126 @@ impl FastCandidates {
             return Settled::default();
         }
         if self.left_out > 0 || span.units * 16 > SPAN_BYTES_MAX {
-            return Settled {
-                is_uncertain: true,
-                ..Settled::default()
-            };
+            return self.unverified();
         }
         for (candidate, size) in self.keyed.drain(..) {
             self.chunks.push(candidate);
             self.sizes.push(size);
         }
         self.sort();
-        self.unlinked(span, &known)
+        let index = UnitIndex::new(span.units, &self.chunks);
+        let starts: Vec<Option<usize>> = heads
+            .iter()
+            .map(|head| span.unit(*head).and_then(|unit| index.place(unit)))
+            .collect();
+        let mut is_listed = vec![0_u64; self.chunks.len().div_ceil(64)];
+        // Not short-circuiting: what each list reaches counts, whole or torn.
+        let torn = starts
+            .iter()
+            .filter(|start| !self.chase(&index, **start, &mut is_listed))
+            .count();
+        if torn > 0 {
+            let rounds = if is_safe { 1 } else { PLAIN_ROUNDS };
+            self.add_linked(&index, &starts, rounds, &mut is_listed);
+        }
+        let mut settled = self.settled(&is_listed);
+        if torn > 0 && is_safe {
+            settled.doubtful = settled.live;
+        }
+        settled
     }
 
-    /// Removes candidates that nothing points at, and then those that only removed ones pointed at.
-    fn unlinked(&self, span: &ArenaSpan, heads: &[u32]) -> Settled {
-        let mut counts = LinkCounts::new(span.units);
-        for unit in heads
-            .iter()
-            .copied()
-            .chain(self.chunks.iter().map(|one| one.next))
-        {
-            counts.add(unit);
+    /// All candidates that are remembered, and what they stand for, are in doubt.
+    fn unverified(&self) -> Settled {
+        let mut settled = Settled::default();
+        for size in &self.sizes {
+            settled.doubtful[usize::from(size & !KEYED).min(11)] += 1;
         }
-        let mut gone = vec![0_u64; self.chunks.len().div_ceil(64)];
-        let mut open = Vec::new();
-        for start in 0..self.chunks.len() {
-            open.push(start);
-            while let Some(index) = open.pop() {
-                let FastCandidate { unit, next } = self.chunks[index];
-                let (word, bit) = (index / 64, 1 << (index % 64));
-                if gone[word] & bit != 0 || counts.is_linked(unit) {
-                    continue;
-                }
-                gone[word] |= bit;
-                if next != END && counts.remove(next) {
-                    let found = self.chunks.partition_point(|one| one.unit < next);
-                    if self.chunks.get(found).is_some_and(|one| one.unit == next) {
-                        open.push(found);
+        let remembered = self.chunks.len().max(1) as u64;
+        for count in &mut settled.doubtful {
+            *count += *count * self.left_out / remembered;
+        }
+        settled
+    }
+
+    /// Follows one list among the candidates and marks them. Returns whether it ended as a list does.
+    fn chase(&self, index: &UnitIndex, start: Option<usize>, is_listed: &mut [u64]) -> bool {
+        let Some(mut place) = start else { return false };
+        let size = self.sizes[place] & !KEYED;
+        loop {
+            let (word, bit) = (place / 64, 1 << (place % 64));
+            if is_listed[word] & bit != 0 || self.sizes[place] & !KEYED != size {
+                return false;
+            }
+            is_listed[word] |= bit;
+            let next = self.chunks[place].next;
+            if next == END {
+                return true;
+            }
+            match index.place(next) {
+                Some(next) => place = next,
+                None => return false,
+            }
+        }
+    }
+
+    /// Marks what is left of torn lists: candidates that a head or another candidate points at. One that nothing points
+    /// at is removed with its link; then those that only removed ones pointed at, for `rounds` links.
+    ///
+    /// A fast bin is a stack: what is deep in it stays as it is, and only its first chunks come and go. The bound keeps
+    /// the deep part where the chunk above it was taken meanwhile.
+    fn add_linked(
+        &self,
+        index: &UnitIndex,
+        starts: &[Option<usize>],
+        rounds: u32,
+        is_listed: &mut [u64],
+    ) {
+        let mut counts = vec![0_u8; self.chunks.len()];
+        for place in starts.iter().copied().flatten() {
+            counts[place] = 1;
+        }
+        for place in 0..self.chunks.len() {
+            if let Some(next) = self.next(index, place) {
+                counts[next] = counts[next].saturating_add(1);
+            }
+        }
+        let mut gone: Vec<usize> = (0..counts.len()).filter(|i| counts[*i] == 0).collect();
+        let mut is_gone = vec![0_u64; is_listed.len()];
+        for _ in 0..rounds {
+            let mut next_gone = Vec::new();
+            for place in gone {
+                is_gone[place / 64] |= 1 << (place % 64);
+                if let Some(next) = self.next(index, place)
+                    && (1..u8::MAX).contains(&counts[next])
+                {
+                    counts[next] -= 1;
+                    if counts[next] == 0 {
+                        next_gone.push(next);
                     }
                 }
             }
+            gone = next_gone;
         }
+        for (listed, gone) in is_listed.iter_mut().zip(is_gone) {
+            *listed |= !gone;
+        }
+    }
+
+    /// Where the candidate is that another one of the same size links to.
+    fn next(&self, index: &UnitIndex, place: usize) -> Option<usize> {
+        let next = index.place(self.chunks[place].next)?;
+        (self.sizes[next] & !KEYED == self.sizes[place] & !KEYED).then_some(next)
+    }
+
+    fn settled(&self, is_listed: &[u64]) -> Settled {
         let mut settled = Settled::default();
-        for (index, size) in self.sizes.iter().enumerate() {
-            let is_gone = gone[index / 64] & (1 << (index % 64)) != 0;
+        for (place, size) in self.sizes.iter().enumerate() {
+            let is_listed = is_listed[place / 64] & (1 << (place % 64)) != 0;
             let units = usize::from(size & !KEYED).min(11);
-            if is_gone && size & KEYED == 0 {
+            if !is_listed && size & KEYED == 0 {
                 settled.live[units] += 1;
-            } else if !is_gone && size & KEYED != 0 {
+            } else if is_listed && size & KEYED != 0 {
                 settled.fast[units] += 1;
             }
         }
@@ -228,48 +303,37 @@ impl FastCandidates {
     }
 }
 
-/// How many links point at each unit: none, one, or more.
-struct LinkCounts {
-    once: Vec<u64>,
-    more: Vec<u64>,
+/// Where the candidate of a unit is among candidates in order of address: a bit for each unit, and sums of bits.
+struct UnitIndex {
+    bits: Vec<u64>,
+    before: Vec<u32>,
 }
 
-impl LinkCounts {
-    fn new(units: u64) -> Self {
+impl UnitIndex {
+    fn new(units: u64, candidates: &[FastCandidate]) -> Self {
         let words = usize::try_from(units.div_ceil(64)).unwrap_or(0);
-        Self {
-            once: vec![0; words],
-            more: vec![0; words],
+        let mut bits = vec![0_u64; words];
+        for candidate in candidates {
+            if let Some(word) = bits.get_mut(candidate.unit as usize / 64) {
+                *word |= 1 << (candidate.unit % 64);
+            }
         }
+        let mut sum = 0;
+        let before = bits
+            .iter()
+            .map(|word| {
+                let before = sum;
+                sum += word.count_ones();
+                before
+            })
+            .collect();
+        Self { bits, before }
     }
 
-    fn add(&mut self, unit: u32) {
+    fn place(&self, unit: u32) -> Option<usize> {
         let (word, bit) = (unit as usize / 64, 1_u64 << (unit % 64));
-        let Some(once) = self.once.get_mut(word) else {
-            return;
-        };
-        if *once & bit != 0 {
-            self.more[word] |= bit;
-        }
-        *once |= bit;
-    }
-
-    /// Removes a link. Returns whether none is left.
-    fn remove(&mut self, unit: u32) -> bool {
-        let (word, bit) = (unit as usize / 64, 1_u64 << (unit % 64));
-        let (Some(once), Some(more)) = (self.once.get_mut(word), self.more.get_mut(word)) else {
-            return false;
-        };
-        if *more & bit != 0 {
-            *more &= !bit;
-            return false;
-        }
-        *once &= !bit;
-        true
-    }
-
-    fn is_linked(&self, unit: u32) -> bool {
-        let word = self.once.get(unit as usize / 64).copied().unwrap_or(0);
-        word & (1 << (unit % 64)) != 0
+        let bits = *self.bits.get(word)?;
+        let before = (bits & (bit - 1)).count_ones();
+        (bits & bit != 0).then(|| (self.before[word] + before) as usize)
     }
 }

@@ -36,7 +36,7 @@ pub enum HeapError {
 pub struct Arena {
     /// Whether it is the main arena, which grows by `brk`.
     pub is_main: bool,
-    /// Memory that it took from the kernel, as malloc counts it.
+    /// TargetMemory that it took from the kernel, as malloc counts it.
     pub system_bytes: u64,
     /// Its parts: one for the main arena in most cases, heaps of up to 64 MiB for a thread arena.
     pub parts: Vec<HeapPart>,
@@ -46,8 +46,10 @@ pub struct Arena {
     pub pages: PageTotals,
     /// How much its size and its top changed during the walk.
     pub drift_bytes: u64,
-    /// Whether its fast bins could not be verified: then their bytes may be live.
-    pub is_fast_uncertain: bool,
+    /// Whether its lists of free chunks changed during the walk.
+    pub has_changed: bool,
+    /// Bytes that may or may not be in its fast bins: lists changed during the walk, or were too long to be verified.
+    pub fast_doubt_bytes: u64,
     /// Whether all its parts were found.
     pub is_whole: bool,
 }
@@ -82,7 +84,7 @@ pub struct Heap {
     pub mmapped: Vec<MmappedChunk>,
     /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
     pub cached_by_lists: Amount,
-    /// Whether the ring of arenas is closed.
+    /// Whether the ring of arenas came back to its start.
     pub is_ring_whole: bool,
     /// Size of a picture's cell in bytes.
     pub cell_bytes: u64,
@@ -90,6 +92,10 @@ pub struct Heap {
     pub spread_bytes: u64,
 }
 
+/// One more walk differs from the median by at most this many times what three walks differed by, 95 times of 100.
+const SPREADS: u64 = 2;
+/// A heap that changes during a walk is not known better than to one part in this many.
+pub(crate) const DOUBT: u64 = 1000;
 /// A picture has at most about this many cells.
 const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
@@ -223,7 +229,8 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             chunks: ChunkTotals::default(),
             pages: PageTotals::default(),
             drift_bytes: 0,
-            is_fast_uncertain: false,
+            has_changed: false,
+            fast_doubt_bytes: 0,
             is_whole: state.is_whole,
         };
         self.fast.clear();
@@ -241,6 +248,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         self.settle_fast(&mut arena, &state, &span);
         if let Some(now) = self.again(&state) {
             let top = |arena: &ArenaState| arena.top;
+            arena.has_changed = now.lists != state.lists || now.fast_heads != state.fast_heads;
             arena.drift_bytes = now.system_bytes.abs_diff(state.system_bytes);
             if arena.drift_bytes == 0 {
                 arena.drift_bytes = top(&now).abs_diff(top(&state)).min(state.system_bytes);
@@ -313,8 +321,8 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     /// Moves candidates that are in no fast bin back to the live chunks.
     fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &ArenaSpan) {
         let heads = fast_heads_now(self.memory, state);
-        let settled = self.fast.settle(span, &heads);
-        arena.is_fast_uncertain = settled.is_uncertain;
+        let is_safe = self.form.is_some_and(|form| form.is_safe);
+        let settled = self.fast.settle(span, &heads, is_safe);
         let chunks = &mut arena.chunks;
         for units in 0..settled.live.len() {
             let bytes = units as u64 * 16;
@@ -323,6 +331,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                 bytes: chunks * bytes,
             };
             let (live, fast) = (amount(settled.live[units]), amount(settled.fast[units]));
+            arena.fast_doubt_bytes += settled.doubtful[units] * bytes;
             chunks.fast.take(live);
             chunks.live.join(live);
             chunks.free_sizes[size_class(bytes)].take(live);
@@ -418,16 +427,33 @@ impl Heap {
     }
 
     /// Returns by how much the figures may be wrong: what was not understood, what changed meanwhile, and by how much
-    /// repeated walks differed.
+    /// repeated walks differed. [`crate::read_settled`] repeats them.
     pub fn uncertain_bytes(&self) -> u64 {
         let of = |arena: &Arena| {
-            let fast = if arena.is_fast_uncertain {
-                arena.chunks.fast.bytes
-            } else {
-                0
-            };
-            arena.chunks.unknown_bytes + arena.chunks.swapped_bytes + arena.drift_bytes + fast
+            let chunks = &arena.chunks;
+            chunks.unknown_bytes + chunks.swapped_bytes + arena.drift_bytes + arena.fast_doubt_bytes
         };
-        self.arenas.iter().map(of).sum::<u64>() + self.spread_bytes
+        let changed = if self.has_changed() {
+            self.system_bytes() / DOUBT
+        } else {
+            0
+        };
+        self.arenas.iter().map(of).sum::<u64>() + SPREADS * self.spread_bytes + changed
+    }
+
+    /// Returns whether free chunks came or went during the walk.
+    pub fn has_changed(&self) -> bool {
+        self.arenas.iter().any(|arena| arena.has_changed)
+    }
+
+    /// Returns the bytes of live chunks, those with a mapping of their own included.
+    pub fn live_bytes(&self) -> u64 {
+        self.chunks().live.bytes + self.mmapped_bytes()
+    }
+
+    /// Returns the memory that the arenas took from the kernel, and that of chunks with a mapping of their own.
+    pub fn system_bytes(&self) -> u64 {
+        let arenas = self.arenas.iter().map(|arena| arena.system_bytes);
+        arenas.sum::<u64>() + self.mmapped_bytes()
     }
 }

@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::cast_precision_loss)]
 
+mod busy;
 mod target;
 mod truth;
+mod versions;

@@ -13,20 +13,25 @@ use units::PageSize;
 /// The compiled program.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target/target.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap-target");
-        let status = Command::new("cc")
-            .args(["-O1", "-pthread", "-o"])
-            .arg(&program)
-            .arg(source)
-            .status();
-        assert!(
-            status.is_ok_and(|status| status.success()),
-            "cc cannot compile target.c: scripts/setup.sh test installs gcc and libc6-dev"
-        );
-        program
-    })
+    PROGRAM.get_or_init(|| compile("cc", &[], "heap-target"))
+}
+
+/// Compiles the program.
+pub(crate) fn compile(compiler: &str, flags: &[&str], name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target/target.c");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let status = Command::new(compiler)
+        .args(["-O1", "-pthread", "-o"])
+        .arg(&program)
+        .args(flags)
+        .arg(source)
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{compiler} cannot compile target.c: scripts/setup.sh test installs gcc and libc6-dev, and scripts/setup.sh heap \
+         musl-tools"
+    );
+    program
 }
 
 /// A running target.
@@ -35,6 +40,7 @@ pub(crate) struct Target {
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
     pub(crate) ready: String,
+    pid: u32,
 }
 
 /// malloc's own figures of one arena.
@@ -60,15 +66,26 @@ impl Target {
             commands,
             answers,
             ready: String::new(),
+            pid: 0,
         };
         target.ready = target.line();
         assert!(target.ready.starts_with("ready"), "{}", target.ready);
+        let mut words = target.ready.split_whitespace().skip(1);
+        target.pid = words.find_map(|word| word.parse().ok()).unwrap();
+        target
+    }
+
+    /// A target in a PID namespace of its own: the only child of the command, by its PID here.
+    pub(crate) fn contained(command: &mut Command) -> Self {
+        let mut target = Self::of(command);
+        let parent = target.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        target.pid = children.unwrap().trim().parse().unwrap();
         target
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        let words = self.ready.split_whitespace();
-        words.skip(1).find_map(|word| word.parse().ok()).unwrap()
+        self.pid
     }
 
     fn line(&mut self) -> String {

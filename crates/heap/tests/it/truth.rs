@@ -2,9 +2,18 @@
 
 use crate::target::{Target, figure};
 
+/// Shapes of the target's heap.
+pub(crate) const IDLE_SHAPES: [&str; 6] = ["full", "frag", "tiny", "fast", "mix", "big"];
+/// What makes a heap irregular.
+pub(crate) const IDLE_OPTIONS: [&str; 4] = [
+    "--exit-threads",
+    "--cross-free",
+    "--foreign-brk",
+    "--foreign-sbrk",
+];
+
 /// Per arena: what malloc counts as free equals what the walk found.
-fn equals_its_own_count(arguments: &str) {
-    let mut target = Target::start(arguments);
+pub(crate) fn equals_its_own_count(target: &mut Target, arguments: &str) {
     let heap = target
         .heap()
         .unwrap_or_else(|error| panic!("{arguments}: {error}"));
@@ -55,22 +64,19 @@ fn equals_its_own_count(arguments: &str) {
 
 #[test]
 fn an_idle_heap_equals_the_programs_own_count() {
-    for shape in ["full", "frag", "tiny", "fast", "mix", "big"] {
+    for shape in IDLE_SHAPES {
         for threads in [1, 8, 64] {
-            equals_its_own_count(&format!("{threads} {shape} 48 {threads}"));
+            let arguments = format!("{threads} {shape} 48 {threads}");
+            equals_its_own_count(&mut Target::start(&arguments), &arguments);
         }
     }
 }
 
 #[test]
 fn threads_that_exit_and_a_heap_that_cannot_grow_are_counted_too() {
-    for options in [
-        "--exit-threads",
-        "--cross-free",
-        "--foreign-brk",
-        "--foreign-sbrk",
-    ] {
-        equals_its_own_count(&format!("4 frag 64 7 {options}"));
+    for options in IDLE_OPTIONS {
+        let arguments = format!("4 frag 64 7 {options}");
+        equals_its_own_count(&mut Target::start(&arguments), &arguments);
     }
 }
 
