@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The largest chunk that may be in a fast bin.
 pub(crate) const FAST_BYTES_MAX: u64 = 176;
-/// FastCandidates of one arena that are remembered: 36 MiB.
+/// Candidates of one arena that are remembered: 36 MiB.
 const CANDIDATES_MAX: usize = 4 << 20;
 /// The largest arena in which links are counted: 32 MiB of bits.
 const SPAN_BYTES_MAX: u64 = 2 << 30;

@@ -36,7 +36,7 @@ pub enum HeapError {
 pub struct Arena {
     /// Whether it is the main arena, which grows by `brk`.
     pub is_main: bool,
-    /// TargetMemory that it took from the kernel, as malloc counts it.
+    /// Memory that it took from the kernel, as malloc counts it.
     pub system_bytes: u64,
     /// Its parts: one for the main arena in most cases, heaps of up to 64 MiB for a thread arena.
     pub parts: Vec<HeapPart>,
