@@ -111,7 +111,7 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 24] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
@@ -129,7 +129,8 @@ const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
     (b"mi_heap_malloc", AllocatorKind::Mimalloc),
     (b"mi_version", AllocatorKind::Mimalloc),
     (b"__malloc_donate", AllocatorKind::Musl),
-    (b"__bin_chunk", AllocatorKind::Musl),
+    (b"__malloc_alloc_meta", AllocatorKind::Musl),
+    (b"__libc_malloc_impl", AllocatorKind::Musl),
     (b"runtime.mallocgc", AllocatorKind::Go),
     (b"JNI_CreateJavaVM", AllocatorKind::Jvm),
     (b"_ZN2v82V810GetVersionEv", AllocatorKind::V8),
@@ -153,16 +154,16 @@ pub(crate) fn by_symbol(name: &[u8]) -> Option<AllocatorKind> {
 }
 
 /// Texts in constants.
-pub(crate) const TEXTS: [&[u8]; 9] = [
+pub(crate) const TEXTS: [&[u8]; 8] = [
     b"GNU C Library",
     b"<jemalloc>:",
     b"gperftools ",
     b" JRE (",
     b"\0ruby ",
     b"nodejs.org/download/release/v",
-    b"-0-g",
     b"mimalloc: ",
-    b"musl libc",
+    // glibc's own message; a static program has it, but no banner.
+    b"corrupted size vs. prev_size",
 ];
 
 /// What a text in the constants shows: an allocator, and perhaps its version.
@@ -191,7 +192,8 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             AllocatorKind::V8,
             Some(format!("Node.js {}", version(following)?)),
         )),
-        7 => Some((AllocatorKind::Mimalloc, None)),
+        6 => Some((AllocatorKind::Mimalloc, None)),
+        7 => Some((AllocatorKind::Ptmalloc, None)),
         _ => None,
     }
 }

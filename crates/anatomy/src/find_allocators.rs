@@ -59,6 +59,23 @@ impl AllocatorSearch {
     }
 }
 
+impl AllocatorSearch {
+    /// Adds glibc's malloc where its arenas were found in memory, but no file showed it: a static, stripped program.
+    pub fn add_found_in_memory(&mut self, program: Option<&[u8]>) {
+        let has_it = (self.allocators.iter()).any(|one| one.kind == AllocatorKind::Ptmalloc);
+        if !has_it {
+            let file = String::from_utf8_lossy(program.unwrap_or_default()).into_owned();
+            let found = Allocator {
+                kind: AllocatorKind::Ptmalloc,
+                version: None,
+                file,
+                evidence: vec!["its arenas are in memory".to_owned()],
+            };
+            self.allocators.insert(0, found);
+        }
+    }
+}
+
 pub(crate) fn key_of(mapping: &Mapping) -> FileKey {
     FileKey {
         device: mapping.device,
