@@ -153,17 +153,17 @@ pub(crate) fn by_symbol(name: &[u8]) -> Option<AllocatorKind> {
         .then_some(AllocatorKind::GoogleTcmalloc)
 }
 
-/// Texts in constants.
-pub(crate) const TEXTS: [&[u8]; 8] = [
+/// Texts in constants. What must follow some of them stands in [`by_text`], so that the constants of this very program
+/// are no sign.
+pub(crate) const TEXTS: [&[u8]; 7] = [
     b"GNU C Library",
-    b"<jemalloc>:",
+    b"<jemalloc>",
     b"gperftools ",
     b" JRE (",
     b"\0ruby ",
     b"nodejs.org/download/release/v",
-    b"mimalloc: ",
     // glibc's own message; a static program has it, but no banner.
-    b"corrupted size vs. prev_size",
+    b"corrupted size vs. prev_",
 ];
 
 /// What a text in the constants shows: an allocator, and perhaps its version.
@@ -175,7 +175,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             let found = version(&following[at + 8..])?;
             Some((AllocatorKind::Ptmalloc, Some(found)))
         }
-        1 => Some((AllocatorKind::Jemalloc, None)),
+        1 => (following.starts_with(b": ")).then_some((AllocatorKind::Jemalloc, None)),
         2 => Some((AllocatorKind::Gperftools, Some(version(following)?))),
         3 => {
             let end = memchr::memchr(b')', following)?;
@@ -192,8 +192,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             AllocatorKind::V8,
             Some(format!("Node.js {}", version(following)?)),
         )),
-        6 => Some((AllocatorKind::Mimalloc, None)),
-        7 => Some((AllocatorKind::Ptmalloc, None)),
+        6 => (following.starts_with(b"size")).then_some((AllocatorKind::Ptmalloc, None)),
         _ => None,
     }
 }

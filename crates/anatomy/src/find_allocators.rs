@@ -155,10 +155,14 @@ impl Signs {
                     return false;
                 };
                 let is_own = by_name.is_none_or(|one| one == kind);
-                // Text alone is a sign of jemalloc, as it prints its messages with its name; other texts only date what
-                // is known: programs name nodejs.org or a Java version for many reasons.
-                let is_sign = kind == AllocatorKind::Jemalloc || kind == AllocatorKind::Ptmalloc;
-                if is_own && (is_sign || self.0.contains_key(&kind)) {
+                // Text alone is a sign of jemalloc, as it prints its messages with its name, and of glibc in a static
+                // program. Other texts only date what is known: programs name nodejs.org or Java for many reasons.
+                let is_sign = match kind {
+                    AllocatorKind::Ptmalloc => by_name == Some(kind) || image.interpreter.is_none(),
+                    AllocatorKind::Jemalloc => true,
+                    _ => self.0.contains_key(&kind),
+                };
+                if is_own && is_sign {
                     self.add(kind, version, name, "a text in its constants".to_owned());
                 }
                 false
