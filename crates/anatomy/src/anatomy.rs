@@ -11,7 +11,7 @@ use units::{Bytes, Limit};
 use crate::allocator::{Allocator, AllocatorKind};
 use crate::files::FileRoles;
 use crate::malloc_ranges::{MallocRanges, RangesInOrder, Region};
-use crate::part::{self, Certainty, Part, PartKind, Place, Step, TreeBuilder};
+use crate::part::{self, Certainty, PartKind, PartStep, Place, ProcessPart, TreeBuilder};
 use crate::runtimes::RuntimeShapes;
 use crate::sizes::PartSizes;
 use crate::stacks::StackRoles;
@@ -45,7 +45,7 @@ pub struct AnatomyInput<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Anatomy {
     /// The whole process; its parts add up.
-    pub root: Part,
+    pub root: ProcessPart,
     /// Names of sizes that this kernel prints for no mapping: they count as nothing above.
     pub absent: Vec<&'static str>,
 }
@@ -61,7 +61,7 @@ impl Anatomy {
         let (sizes, count) = &input.not_examined;
         if *count > 0 {
             let by = "more mappings than are examined one by one";
-            let step = Step::new(PartKind::NotExamined, "not examined").by(by);
+            let step = PartStep::new(PartKind::NotExamined, "not examined").by(by);
             let place = Place::new([step], Certainty::Unknown);
             tree.add(&place, sizes, *count);
         }
@@ -134,10 +134,10 @@ impl<'a> Division<'a> {
                 Some(path) => String::from_utf8_lossy(path).into_owned(),
                 None => "anonymous".to_owned(),
             };
-            let group = Step::new(PartKind::Hugetlb, "hugetlbfs, outside of RSS").by(by);
+            let group = PartStep::new(PartKind::Hugetlb, "hugetlbfs, outside of RSS").by(by);
             return Some(Place::certain([
                 group,
-                Step::new(PartKind::Hugetlb, label).by(by),
+                PartStep::new(PartKind::Hugetlb, label).by(by),
             ]));
         }
         let is_own = [
@@ -149,7 +149,7 @@ impl<'a> Division<'a> {
             b"[uprobes",
         ];
         if is_own.iter().any(|start| name.starts_with(start)) {
-            let step = Step::new(PartKind::Kernel, "kernel's own");
+            let step = PartStep::new(PartKind::Kernel, "kernel's own");
             return Some(Place::certain([step.by("the kernel's name for it")]));
         }
         (!mapping.is_anonymous() || name.starts_with(b"/") || name.starts_with(b"anon_inode:"))
@@ -226,7 +226,7 @@ impl<'a> Division<'a> {
             return place;
         }
         let by = "no access is permitted: address space only";
-        Place::certain([Step::new(PartKind::Reserved, "reserved, without access").by(by)])
+        Place::certain([PartStep::new(PartKind::Reserved, "reserved, without access").by(by)])
     }
 
     fn zeroed_data(&self, index: usize) -> Option<Place> {
@@ -247,10 +247,10 @@ impl<'a> Division<'a> {
         if self.shapes.has(AllocatorKind::Musl) {
             let kind = AllocatorKind::Musl;
             let by = "the program break of a process with musl";
-            return Place::likely([Step::new(PartKind::RuntimeHeap(kind), kind.name()).by(by)]);
+            return Place::likely([PartStep::new(PartKind::RuntimeHeap(kind), kind.name()).by(by)]);
         }
         let by = "the kernel names it [heap]; glibc's malloc does not own it";
-        Place::certain([Step::new(PartKind::ProgramBreak, "program break").by(by)])
+        Place::certain([PartStep::new(PartKind::ProgramBreak, "program break").by(by)])
     }
 
     /// Whether a block has the shape of a thread arena's heap: 64 MiB, in use from their start.
@@ -272,8 +272,8 @@ impl<'a> Division<'a> {
     }
 }
 
-fn malloc_heap() -> Step {
-    Step::new(PartKind::MallocHeap, "malloc heap")
+fn malloc_heap() -> PartStep {
+    PartStep::new(PartKind::MallocHeap, "malloc heap")
 }
 
 /// The place of memory that malloc's structures contain.
@@ -283,10 +283,10 @@ fn malloc(region: Region) -> Place {
         Region::Thread => (PartKind::MallocThreadArenas, "thread arenas"),
         Region::Mapped => (PartKind::MallocMapped, "large chunks"),
     };
-    let leaf = Step::new(kind, label).by("malloc's own structures contain it");
+    let leaf = PartStep::new(kind, label).by("malloc's own structures contain it");
     Place::certain([malloc_heap(), leaf])
 }
 
 fn likely_malloc(kind: PartKind, label: &'static str, by: &'static str) -> Place {
-    Place::likely([malloc_heap(), Step::new(kind, label).by(by)])
+    Place::likely([malloc_heap(), PartStep::new(kind, label).by(by)])
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use probe::{FileKey, Mapping, SmapsBlock, VmFlag};
 
 use crate::find_allocators::key_of;
-use crate::part::{PartKind, Place, Step};
+use crate::part::{PartKind, PartStep, Place};
 
 /// What is known of the files of a process.
 pub(crate) struct FileRoles<'a> {
@@ -53,20 +53,21 @@ impl<'a> FileRoles<'a> {
         let mapping = &block.mapping;
         let name = String::from_utf8_lossy(&mapping.name).into_owned();
         if block.has(VmFlag::Frames) || block.has(VmFlag::Io) || is_device(mapping) {
-            let device = Step::new(PartKind::Device, name).by("its name, or its flag of a driver");
+            let device =
+                PartStep::new(PartKind::Device, name).by("its name, or its flag of a driver");
             return Place::certain([device]);
         }
         if let Some((kind, evidence)) = self.shared_memory(mapping) {
-            let group = Step::new(PartKind::SharedMemory, "shared memory");
-            return Place::certain([group, Step::new(kind, name).by(evidence)]);
+            let group = PartStep::new(PartKind::SharedMemory, "shared memory");
+            return Place::certain([group, PartStep::new(kind, name).by(evidence)]);
         }
         if self.executed.contains(&key_of(mapping)) {
             let mut steps = self.image(mapping);
             steps.push(section_of(mapping));
             return Place::certain(steps);
         }
-        let group = Step::new(PartKind::MappedFiles, "mapped files");
-        let file = Step::new(PartKind::MappedFile, name).by("the kernel names its file");
+        let group = PartStep::new(PartKind::MappedFiles, "mapped files");
+        let file = PartStep::new(PartKind::MappedFile, name).by("the kernel names its file");
         Place::certain([group, file])
     }
 
@@ -96,14 +97,14 @@ impl<'a> FileRoles<'a> {
     }
 
     /// The steps to an image: the program, or a library.
-    fn image(&self, mapping: &Mapping) -> Vec<Step> {
+    fn image(&self, mapping: &Mapping) -> Vec<PartStep> {
         let name = String::from_utf8_lossy(mapping.path().unwrap_or_default()).into_owned();
         if self.program.is_some() && self.program == mapping.path() {
-            return vec![Step::new(PartKind::Program, name)];
+            return vec![PartStep::new(PartKind::Program, name)];
         }
         vec![
-            Step::new(PartKind::Libraries, "libraries"),
-            Step::new(PartKind::Library, name),
+            PartStep::new(PartKind::Libraries, "libraries"),
+            PartStep::new(PartKind::Library, name),
         ]
     }
 
@@ -139,14 +140,14 @@ fn is_device(mapping: &Mapping) -> bool {
     is_special || is_in_dev
 }
 
-fn section_of(mapping: &Mapping) -> Step {
+fn section_of(mapping: &Mapping) -> PartStep {
     let access = &mapping.access;
     let by = "access of the mapping";
     if access.execute {
-        Step::new(PartKind::Text, "code").by(by)
+        PartStep::new(PartKind::Text, "code").by(by)
     } else if access.write {
-        Step::new(PartKind::Data, "data").by(by)
+        PartStep::new(PartKind::Data, "data").by(by)
     } else {
-        Step::new(PartKind::ReadOnlyData, "read-only data").by(by)
+        PartStep::new(PartKind::ReadOnlyData, "read-only data").by(by)
     }
 }

@@ -33,7 +33,7 @@ impl AllocatorSearch {
     /// Searches the files that a process executes. `program` is the path of its program.
     pub fn run(root: &Root, pid: u32, mappings: &[Mapping], program: Option<&[u8]>) -> Self {
         let mut search = Self::default();
-        let mut signs = Signs::default();
+        let mut signs = AllocatorSigns::default();
         for mapping in images(mappings).into_iter().take(LIBRARIES_MAX) {
             let path = mapping.path().unwrap_or_default();
             let name = String::from_utf8_lossy(path).into_owned();
@@ -93,9 +93,9 @@ fn images(mappings: &[Mapping]) -> Vec<&Mapping> {
 
 /// Collects signs of allocators.
 #[derive(Default)]
-struct Signs(BTreeMap<AllocatorKind, Allocator>);
+struct AllocatorSigns(BTreeMap<AllocatorKind, Allocator>);
 
-impl Signs {
+impl AllocatorSigns {
     fn add(&mut self, kind: AllocatorKind, version: Option<String>, file: &str, sign: String) {
         let found = self.0.entry(kind).or_insert_with(|| Allocator {
             kind,

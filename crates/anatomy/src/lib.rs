@@ -1,6 +1,6 @@
 //! Where is the memory of one process, what owns each part, and which allocators does it have?
 //!
-//! Three nouns: a **part** ([`Part`]) is a piece of the process's memory with its costs, and parts of its own that add up
+//! Three nouns: a **part** ([`ProcessPart`]) is a piece of the process's memory with its costs, and parts of its own that add up
 //! to it; an **allocator** ([`Allocator`]) is what manages memory inside the process, with the signs by which it was
 //! recognised; **malloc's ranges** ([`MallocRanges`]) are what the reader of glibc's heap found, and are the only truth
 //! about what malloc owns. What nothing explains is shown as anonymous memory without an owner: an honest "unknown" is
@@ -39,7 +39,7 @@ pub use explained::FourSizes;
 pub use file_rows::{FileRow, MappedFiles, PageCache, ROWS_MAX};
 pub use find_allocators::AllocatorSearch;
 pub use malloc_ranges::{MallocRange, MallocRanges};
-pub use part::{Certainty, Part, PartKind};
+pub use part::{Certainty, PartKind, ProcessPart};
 pub use pymalloc::python_arenas;
 pub use read::{EXAMINED_MAX, ProcessAnatomy, ReadOptions};
 pub use sizes::PartSizes;

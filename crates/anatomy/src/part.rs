@@ -90,7 +90,7 @@ pub enum Certainty {
 
 /// A part of a process's memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct ProcessPart {
     /// What it is.
     pub kind: PartKind,
     /// Its name: text of this program, a path or a name that the process chose. Not made harmless for a terminal.
@@ -104,11 +104,11 @@ pub struct Part {
     /// How many mappings it has, or pieces of one.
     pub mappings: usize,
     /// Its parts, the largest first; empty for a leaf.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProcessPart>,
 }
 
-impl Part {
-    fn new(step: &Step) -> Self {
+impl ProcessPart {
+    fn new(step: &PartStep) -> Self {
         Self {
             kind: step.kind,
             label: step.label.clone().into_owned(),
@@ -121,7 +121,7 @@ impl Part {
     }
 
     /// Calls `each` for every leaf.
-    pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a Part)) {
+    pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a ProcessPart)) {
         if self.parts.is_empty() {
             each(self);
         }
@@ -131,7 +131,7 @@ impl Part {
     }
 
     /// Returns the first part of a kind, itself included, at any depth.
-    pub fn find(&self, kind: PartKind) -> Option<&Part> {
+    pub fn find(&self, kind: PartKind) -> Option<&ProcessPart> {
         if self.kind == kind {
             return Some(self);
         }
@@ -146,7 +146,7 @@ impl Part {
         for part in &mut self.parts {
             part.sum_up();
         }
-        let weight = |part: &Part| {
+        let weight = |part: &ProcessPart| {
             let sizes = &part.sizes;
             let resident = sizes.rss + sizes.hugetlb;
             (resident, sizes.swap, sizes.virtual_size)
@@ -166,7 +166,7 @@ impl Part {
             return;
         }
         let small = self.parts.split_off(PARTS_MAX - 1);
-        let mut others = Self::new(&Step::new(PartKind::Others, "others"));
+        let mut others = Self::new(&PartStep::new(PartKind::Others, "others"));
         others.recognised_by = self.recognised_by.clone();
         for part in &small {
             others.sizes.add(&part.sizes);
@@ -183,13 +183,13 @@ pub(crate) const PARTS_MAX: usize = 64;
 
 /// One step on the way from the process to a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct PartStep {
     pub(crate) kind: PartKind,
     pub(crate) label: Cow<'static, str>,
     pub(crate) recognised_by: Cow<'static, str>,
 }
 
-impl Step {
+impl PartStep {
     pub(crate) fn new(kind: PartKind, label: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind,
@@ -207,20 +207,20 @@ impl Step {
 /// Where a piece of memory belongs: the steps to its leaf, and how sure that is.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PartStep>,
     pub(crate) certainty: Certainty,
 }
 
 impl Place {
-    pub(crate) fn certain(steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) fn certain(steps: impl IntoIterator<Item = PartStep>) -> Self {
         Self::new(steps, Certainty::Certain)
     }
 
-    pub(crate) fn likely(steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) fn likely(steps: impl IntoIterator<Item = PartStep>) -> Self {
         Self::new(steps, Certainty::Likely)
     }
 
-    pub(crate) fn new(steps: impl IntoIterator<Item = Step>, certainty: Certainty) -> Self {
+    pub(crate) fn new(steps: impl IntoIterator<Item = PartStep>, certainty: Certainty) -> Self {
         Self {
             steps: steps.into_iter().collect(),
             certainty,
@@ -230,25 +230,25 @@ impl Place {
 
 /// Adds pieces to a tree.
 pub(crate) struct TreeBuilder {
-    root: Node,
+    root: PartNode,
 }
 
-struct Node {
-    part: Part,
-    children: Vec<Node>,
+struct PartNode {
+    part: ProcessPart,
+    children: Vec<PartNode>,
     index: HashMap<(PartKind, String), usize>,
 }
 
-impl Node {
-    fn new(step: &Step) -> Self {
+impl PartNode {
+    fn new(step: &PartStep) -> Self {
         Self {
-            part: Part::new(step),
+            part: ProcessPart::new(step),
             children: Vec::new(),
             index: HashMap::new(),
         }
     }
 
-    fn child(&mut self, step: &Step) -> &mut Self {
+    fn child(&mut self, step: &PartStep) -> &mut Self {
         let key = (step.kind, step.label.clone().into_owned());
         let next = self.children.len();
         let at = *self.index.entry(key).or_insert(next);
@@ -258,7 +258,7 @@ impl Node {
         &mut self.children[at]
     }
 
-    fn into_part(self) -> Part {
+    fn into_part(self) -> ProcessPart {
         let mut part = self.part;
         part.parts = self.children.into_iter().map(Self::into_part).collect();
         // A part that is also the place of pieces keeps them in a leaf of its own.
@@ -276,9 +276,9 @@ impl Node {
 
 impl TreeBuilder {
     pub(crate) fn new() -> Self {
-        let step = Step::new(PartKind::Process, "process");
+        let step = PartStep::new(PartKind::Process, "process");
         Self {
-            root: Node::new(&step),
+            root: PartNode::new(&step),
         }
     }
 
@@ -292,7 +292,7 @@ impl TreeBuilder {
         node.part.certainty = node.part.certainty.min(place.certainty);
     }
 
-    pub(crate) fn finish(self) -> Part {
+    pub(crate) fn finish(self) -> ProcessPart {
         let mut root = self.root.into_part();
         root.sum_up();
         root
@@ -300,7 +300,7 @@ impl TreeBuilder {
 }
 
 /// The bytes of every part of a kind, wherever it is in the tree.
-pub(crate) fn resident_of(part: &Part, wanted: &dyn Fn(PartKind) -> bool) -> Bytes {
+pub(crate) fn resident_of(part: &ProcessPart, wanted: &dyn Fn(PartKind) -> bool) -> Bytes {
     if wanted(part.kind) {
         return part.sizes.rss;
     }
@@ -322,9 +322,9 @@ mod tests {
     #[test]
     fn a_part_is_the_sum_of_its_parts_and_as_sure_as_the_least_sure() {
         let mut tree = TreeBuilder::new();
-        let stacks = || Step::new(PartKind::Stacks, "stacks");
-        let main = Step::new(PartKind::MainStack, "main").by("its name");
-        let thread = Step::new(PartKind::ThreadStacks, "threads");
+        let stacks = || PartStep::new(PartKind::Stacks, "stacks");
+        let main = PartStep::new(PartKind::MainStack, "main").by("its name");
+        let thread = PartStep::new(PartKind::ThreadStacks, "threads");
         tree.add(&Place::certain([stacks(), main]), &of_rss(4), 1);
         tree.add(&Place::likely([stacks(), thread.clone()]), &of_rss(8), 1);
         tree.add(&Place::certain([stacks(), thread]), &of_rss(8), 1);
@@ -343,9 +343,9 @@ mod tests {
     fn thousands_of_files_are_a_bounded_number_of_parts() {
         let mut tree = TreeBuilder::new();
         for n in 0..5_000 {
-            let file = Step::new(PartKind::MappedFile, format!("/data/{n}"));
+            let file = PartStep::new(PartKind::MappedFile, format!("/data/{n}"));
             tree.add(
-                &Place::certain([Step::new(PartKind::MappedFiles, "files"), file]),
+                &Place::certain([PartStep::new(PartKind::MappedFiles, "files"), file]),
                 &of_rss(n),
                 1,
             );

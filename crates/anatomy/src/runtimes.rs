@@ -9,7 +9,7 @@
 use probe::Mapping;
 
 use crate::allocator::{Allocator, AllocatorKind};
-use crate::part::{Certainty, PartKind, Place, Step};
+use crate::part::{Certainty, PartKind, PartStep, Place};
 
 /// The runtimes and allocators of a process, and what their heaps look like.
 pub(crate) struct RuntimeShapes<'a> {
@@ -84,10 +84,16 @@ impl<'a> RuntimeShapes<'a> {
         let label = String::from_utf8_lossy(name).into_owned();
         Some(Place::certain(match found {
             Some((_, kind)) => {
-                let group = Step::new(PartKind::RuntimeHeap(*kind), kind.name()).by(by);
-                vec![group, Step::new(PartKind::RuntimeHeap(*kind), label).by(by)]
+                let group = PartStep::new(PartKind::RuntimeHeap(*kind), kind.name()).by(by);
+                vec![
+                    group,
+                    PartStep::new(PartKind::RuntimeHeap(*kind), label).by(by),
+                ]
             }
-            None => vec![other(), Step::new(PartKind::OtherAnonymous, label).by(by)],
+            None => vec![
+                other(),
+                PartStep::new(PartKind::OtherAnonymous, label).by(by),
+            ],
         }))
     }
 
@@ -115,7 +121,7 @@ impl<'a> RuntimeShapes<'a> {
             Some(kind) => format!("owner unknown, perhaps {}", kind.name()),
             None => "owner unknown".to_owned(),
         };
-        let leaf = Step::new(PartKind::OtherAnonymous, label).by(by);
+        let leaf = PartStep::new(PartKind::OtherAnonymous, label).by(by);
         Place::new([other(), leaf], Certainty::Unknown)
     }
 
@@ -130,11 +136,11 @@ impl<'a> RuntimeShapes<'a> {
             Some(kind) => {
                 let by = "anonymous memory that may be executed, and the only runtime here that makes code";
                 let label = format!("code made by {}", kind.name());
-                Place::likely([Step::new(PartKind::JitCode, label).by(by)])
+                Place::likely([PartStep::new(PartKind::JitCode, label).by(by)])
             }
             None => {
                 let by = "anonymous memory that may be executed";
-                let step = Step::new(PartKind::JitCode, "code made at run time").by(by);
+                let step = PartStep::new(PartKind::JitCode, "code made at run time").by(by);
                 Place::certain([step])
             }
         }
@@ -250,12 +256,12 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
 }
 
 /// The steps to a heap.
-fn heap_of(kind: AllocatorKind, label: &'static str, by: &'static str) -> Vec<Step> {
-    vec![Step::new(PartKind::RuntimeHeap(kind), label).by(by)]
+fn heap_of(kind: AllocatorKind, label: &'static str, by: &'static str) -> Vec<PartStep> {
+    vec![PartStep::new(PartKind::RuntimeHeap(kind), label).by(by)]
 }
 
-fn other() -> Step {
-    Step::new(PartKind::OtherAnonymous, "other anonymous")
+fn other() -> PartStep {
+    PartStep::new(PartKind::OtherAnonymous, "other anonymous")
 }
 
 const fn is_multiple(value: u64, of: u64) -> bool {

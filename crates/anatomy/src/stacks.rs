@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use probe::{SmapsBlock, StackPointer, VmFlag};
 use units::{Bytes, Limit};
 
-use crate::part::{Certainty, PartKind, Place, Step};
+use crate::part::{Certainty, PartKind, PartStep, Place};
 
 /// A guard is at most this large; a larger range without access is a reservation.
 const GUARD_MAX: u64 = 1 << 20;
@@ -113,8 +113,8 @@ fn stack(
     evidence: &'static str,
     certainty: Certainty,
 ) -> Place {
-    let group = Step::new(PartKind::Stacks, "stacks");
-    Place::new([group, Step::new(kind, label).by(evidence)], certainty)
+    let group = PartStep::new(PartKind::Stacks, "stacks");
+    Place::new([group, PartStep::new(kind, label).by(evidence)], certainty)
 }
 
 /// Stacks that the kernel or the process names.
