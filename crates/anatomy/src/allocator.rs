@@ -111,7 +111,7 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 24] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
@@ -129,7 +129,8 @@ const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
     (b"mi_heap_malloc", AllocatorKind::Mimalloc),
     (b"mi_version", AllocatorKind::Mimalloc),
     (b"__malloc_donate", AllocatorKind::Musl),
-    (b"__bin_chunk", AllocatorKind::Musl),
+    (b"__malloc_alloc_meta", AllocatorKind::Musl),
+    (b"__libc_malloc_impl", AllocatorKind::Musl),
     (b"runtime.mallocgc", AllocatorKind::Go),
     (b"JNI_CreateJavaVM", AllocatorKind::Jvm),
     (b"_ZN2v82V810GetVersionEv", AllocatorKind::V8),
@@ -152,17 +153,17 @@ pub(crate) fn by_symbol(name: &[u8]) -> Option<AllocatorKind> {
         .then_some(AllocatorKind::GoogleTcmalloc)
 }
 
-/// Texts in constants.
-pub(crate) const TEXTS: [&[u8]; 9] = [
+/// Texts in constants. What must follow some of them stands in [`by_text`], so that the constants of this very program
+/// are no sign.
+pub(crate) const TEXTS: [&[u8]; 7] = [
     b"GNU C Library",
-    b"<jemalloc>:",
+    b"<jemalloc>",
     b"gperftools ",
     b" JRE (",
     b"\0ruby ",
     b"nodejs.org/download/release/v",
-    b"-0-g",
-    b"mimalloc: ",
-    b"musl libc",
+    // glibc's own message; a static program has it, but no banner.
+    b"corrupted size vs. prev_",
 ];
 
 /// What a text in the constants shows: an allocator, and perhaps its version.
@@ -174,7 +175,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             let found = version(&following[at + 8..])?;
             Some((AllocatorKind::Ptmalloc, Some(found)))
         }
-        1 => Some((AllocatorKind::Jemalloc, None)),
+        1 => (following.starts_with(b": ")).then_some((AllocatorKind::Jemalloc, None)),
         2 => Some((AllocatorKind::Gperftools, Some(version(following)?))),
         3 => {
             let end = memchr::memchr(b')', following)?;
@@ -191,7 +192,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             AllocatorKind::V8,
             Some(format!("Node.js {}", version(following)?)),
         )),
-        7 => Some((AllocatorKind::Mimalloc, None)),
+        6 => (following.starts_with(b"size")).then_some((AllocatorKind::Ptmalloc, None)),
         _ => None,
     }
 }

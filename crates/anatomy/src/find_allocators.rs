@@ -59,6 +59,23 @@ impl AllocatorSearch {
     }
 }
 
+impl AllocatorSearch {
+    /// Adds glibc's malloc where its arenas were found in memory, but no file showed it: a static, stripped program.
+    pub fn add_found_in_memory(&mut self, program: Option<&[u8]>) {
+        let has_it = (self.allocators.iter()).any(|one| one.kind == AllocatorKind::Ptmalloc);
+        if !has_it {
+            let file = String::from_utf8_lossy(program.unwrap_or_default()).into_owned();
+            let found = Allocator {
+                kind: AllocatorKind::Ptmalloc,
+                version: None,
+                file,
+                evidence: vec!["its arenas are in memory".to_owned()],
+            };
+            self.allocators.insert(0, found);
+        }
+    }
+}
+
 pub(crate) fn key_of(mapping: &Mapping) -> FileKey {
     FileKey {
         device: mapping.device,
@@ -138,10 +155,14 @@ impl AllocatorSigns {
                     return false;
                 };
                 let is_own = by_name.is_none_or(|one| one == kind);
-                // Text alone is a sign of jemalloc, as it prints its messages with its name; other texts only date what
-                // is known: programs name nodejs.org or a Java version for many reasons.
-                let is_sign = kind == AllocatorKind::Jemalloc || kind == AllocatorKind::Ptmalloc;
-                if is_own && (is_sign || self.0.contains_key(&kind)) {
+                // Text alone is a sign of jemalloc, as it prints its messages with its name, and of glibc in a static
+                // program. Other texts only date what is known: programs name nodejs.org or Java for many reasons.
+                let is_sign = match kind {
+                    AllocatorKind::Ptmalloc => by_name == Some(kind) || image.interpreter.is_none(),
+                    AllocatorKind::Jemalloc => true,
+                    _ => self.0.contains_key(&kind),
+                };
+                if is_own && is_sign {
                     self.add(kind, version, name, "a text in its constants".to_owned());
                 }
                 false

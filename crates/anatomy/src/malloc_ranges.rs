@@ -26,6 +26,13 @@ pub struct MallocRanges {
     pub mmapped: Vec<MallocRange>,
 }
 
+impl MallocRanges {
+    /// Whether malloc owns nothing: the process does not use glibc's.
+    pub fn is_empty(&self) -> bool {
+        self.main.is_empty() && self.thread.is_empty() && self.mmapped.is_empty()
+    }
+}
+
 /// Which kind of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Region {

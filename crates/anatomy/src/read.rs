@@ -86,9 +86,12 @@ impl ProcessAnatomy {
             .map(|block| block.mapping.clone())
             .collect();
         let program = identity.program.as_deref();
-        let allocators = AllocatorSearch::run(root, pid, &mappings, program);
-        let limits =
-            noted(ProcessLimits::read(root, pid), &mut problems).map(|(limits, _malformed)| limits);
+        let mut allocators = AllocatorSearch::run(root, pid, &mappings, program);
+        if malloc.is_some_and(|ranges| !ranges.is_empty()) {
+            allocators.add_found_in_memory(program);
+        }
+        let limits = noted(ProcessLimits::read(root, pid), &mut problems)
+            .map(|(limits, _malformed)| limits);
         let stacks = noted(StackPointers::read(root, pid), &mut problems);
         let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));

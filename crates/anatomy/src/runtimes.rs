@@ -190,18 +190,23 @@ impl<'a> RuntimeShapes<'a> {
     }
 
     fn ruby(&self, mapping: &Mapping) -> Option<Place> {
-        let ruby = self
-            .allocators
-            .iter()
-            .find(|one| one.kind == AllocatorKind::Ruby)?;
-        let version = ruby.version.as_deref().unwrap_or_default();
-        let mut parts = version
-            .split('.')
-            .map(|part| part.parse::<u32>().unwrap_or(0));
-        let is_small =
-            (1..(3 << 8) + 2).contains(&((parts.next()? << 8) + parts.next().unwrap_or(0)));
-        let page = if is_small { 16 * KIB } else { 64 * KIB };
-        let fits = is_multiple(mapping.range.start, page) && is_multiple(mapping.range.end, page);
+        let ruby = (self.allocators.iter()).find(|one| one.kind == AllocatorKind::Ruby)?;
+        let version = ruby.version.as_deref().and_then(major_minor);
+        let is_in =
+            |versions: std::ops::Range<(u32, u32)>| version.is_some_and(|v| versions.contains(&v));
+        let size = mapping.size_bytes();
+        // `TRANSIENT_HEAP_TOTAL_SIZE`.
+        if is_in((2, 6)..(3, 3)) && size == 32 * MIB {
+            let by = "32 MiB, as large as the transient heap of Ruby 2.6 to 3.2";
+            let steps = heap_of(AllocatorKind::Ruby, "Ruby transient heap", by);
+            return Some(Place::likely(steps));
+        }
+        let page = if is_in((0, 0)..(3, 2)) {
+            16 * KIB
+        } else {
+            64 * KIB
+        };
+        let fits = is_multiple(mapping.range.start, page) && is_multiple(size, page);
         let by = "Ruby's memory outside of malloc, whole pages of objects";
         fits.then(|| Place::likely(heap_of(AllocatorKind::Ruby, "Ruby object pages", by)))
     }
@@ -243,6 +248,11 @@ impl<'a> RuntimeShapes<'a> {
         };
         Some(Place::likely(heap_of(kind, kind.name(), by)))
     }
+}
+
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
 /// The steps to a heap.

@@ -101,7 +101,7 @@ fn mixed(unit: u64) -> u64 {
 }
 
 impl FastCandidate {
-    /// A chunk whose link, decoded, is a list's end or a place in the arena; else `None`.
+    /// A chunk with a link that decodes to a list's end or to a place in the arena; else `None`.
     #[inline]
     fn of(span: &ArenaSpan, chunk: u64, link: u64) -> Option<Self> {
         let next = if link == 0 {

@@ -22,7 +22,7 @@ pub(crate) struct FoundArenas {
     pub(crate) bins: Vec<u64>,
     /// The data that holds `main_arena`, and most likely `mp_`.
     pub(crate) data: Range<u64>,
-    /// Whether the ring of arenas comes back to the main one.
+    /// Whether the ring of arenas is closed.
     pub(crate) is_ring_whole: bool,
 }
 
@@ -131,7 +131,7 @@ fn bins_around(
                 .into_iter()
                 .find_map(|offset| Some((offset, ring(memory, mappings, bins, offset)?)));
             let is_ring_whole = ring.is_some();
-            // A damaged ring leaves the main arena, whose own fields do not depend on the layout.
+            // A damaged ring leaves the main arena: its own fields do not depend on the layout.
             let (offset, ring) = ring.unwrap_or((BINS_OFFSETS[0], vec![bins]));
             Some(FoundArenas {
                 layout: ArenaLayout {
@@ -158,8 +158,9 @@ impl ArenaWords {
     pub(crate) fn read(memory: &impl TargetMemory, bins: u64) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
         let got = memory.read_at(bins.checked_sub(TOP_BEFORE_BINS)?, &mut bytes);
-        let words = bytes[..got].chunks_exact(8);
-        let words = words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)));
+        let words = bytes[..got]
+            .chunks_exact(8)
+            .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)));
         (got == Self::BYTES).then(|| Self {
             bins,
             words: words.collect(),

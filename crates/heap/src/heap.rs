@@ -84,7 +84,7 @@ pub struct Heap {
     pub mmapped: Vec<MmappedChunk>,
     /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
     pub cached_by_lists: Amount,
-    /// Whether the ring of arenas came back to its start.
+    /// Whether the ring of arenas is closed.
     pub is_ring_whole: bool,
     /// Size of a picture's cell in bytes.
     pub cell_bytes: u64,

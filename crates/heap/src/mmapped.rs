@@ -100,7 +100,7 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         }
     }
 
-    /// Searches pages whose states are known. Returns where the search goes on: behind the last chunk.
+    /// Searches pages of known states. Returns where the search goes on: behind the last chunk.
     fn part(&mut self, from: u64, until: u64, end: u64, states: &[PageState]) -> u64 {
         let present: Vec<u64> = (from..)
             .step_by(usize::try_from(self.page).unwrap_or(4096))

@@ -1,6 +1,6 @@
 //! malloc's parameters: `mp_`, static data near `main_arena`.
 //!
-//! Recognised by its counter of mapped chunks, whose limit is 65,536 by default: `n_mmaps`, `n_mmaps_max`,
+//! Recognised by its counter of mapped chunks and that counter's limit, 65,536 by default: `n_mmaps`, `n_mmaps_max`,
 //! `max_n_mmaps`, then `mmapped_mem`, which is whole pages and zero exactly where the counter is.
 
 use std::ops::Range;

@@ -8,7 +8,7 @@ use probe::Mappings;
 use crate::heap::{DOUBT, Heap, HeapError, read};
 use crate::memory::TargetMemory;
 
-/// Reads the heap of a process; up to three times if it changes meanwhile, and returns the walk whose live bytes are
+/// Reads the heap of a process; up to three times if it changes meanwhile, and returns the walk with live bytes that are
 /// the median. [`Heap::spread_bytes`] is by how much the walks differed. `again` returns the process's mappings as they
 /// are by then; `None` ends the repetition.
 ///

@@ -100,7 +100,7 @@ fn one(target: &Target) -> Compared {
     }
 }
 
-/// Prints a row of the table. Returns the median error, and the share of walks with a larger one than they said.
+/// Prints a row of the table. Returns the median error, and the share of walks with a larger one than they print.
 fn row(name: &str, walks: &[Compared]) -> (f64, f64) {
     let mut errors: Vec<f64> = walks.iter().map(Compared::share).collect();
     errors.sort_by(f64::total_cmp);
@@ -154,7 +154,7 @@ fn a_busy_heap_is_near_the_stopped_one() {
         // Of 20, one more than of many.
         assert!(
             uncovered <= 0.1,
-            "{uncovered} of the walks are further off than they said"
+            "{uncovered} of the walks are further off than they print"
         );
     }
 }
@@ -166,7 +166,7 @@ fn the_uncertainty_covers_the_error_in_95_of_100_walks() {
         assert!(median <= most, "{median} > {most}");
         assert!(
             uncovered <= 0.05,
-            "{uncovered} of the walks are further off than they said"
+            "{uncovered} of the walks are further off than they print"
         );
     }
 }
