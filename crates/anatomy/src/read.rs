@@ -90,8 +90,8 @@ impl ProcessAnatomy {
         if malloc.is_some_and(|ranges| !ranges.is_empty()) {
             allocators.add_found_in_memory(program);
         }
-        let limits = noted(ProcessLimits::read(root, pid), &mut problems)
-            .map(|(limits, _malformed)| limits);
+        let limits =
+            noted(ProcessLimits::read(root, pid), &mut problems).map(|(limits, _malformed)| limits);
         let stacks = noted(StackPointers::read(root, pid), &mut problems);
         let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::string_slice)]
 
 use anatomy::{
-    Allocator, AllocatorKind, Anatomy, AnatomyInput, Certainty, MallocRange, MallocRanges, Part,
-    PartKind, PartSizes, ProcessAnatomy, ReadOptions,
+    Allocator, AllocatorKind, Anatomy, AnatomyInput, Certainty, MallocRange, MallocRanges,
+    PartKind, PartSizes, ProcessAnatomy, ProcessPart, ReadOptions,
 };
 use probe::{SmapsBlock, StackPointer};
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn sums(blocks: &[SmapsBlock]) -> PartSizes {
     sum
 }
 
-fn leaves(root: &Part) -> PartSizes {
+fn leaves(root: &ProcessPart) -> PartSizes {
     let mut sum = PartSizes::default();
     root.each_leaf(&mut |leaf| sum.add(&leaf.sizes));
     sum
