@@ -148,6 +148,7 @@ fn table(walks: usize) -> Vec<(f64, f64, f64)> {
 }
 
 #[test]
+#[ignore = "needs a release build and a machine without other load: make test-heap"]
 fn a_busy_heap_is_near_the_stopped_one() {
     for (median, most, uncovered) in table(20) {
         assert!(median <= most, "{median} > {most}");
