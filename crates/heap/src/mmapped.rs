@@ -47,14 +47,14 @@ pub(crate) fn find(
         left: PAGES_MAX,
         states: Vec::new(),
     };
-    for mapping in &mappings.all {
-        if !may_hold(mapping) || parts.iter().any(|part| overlaps(part, &mapping.range)) {
-            continue;
+    for mapping in mappings.all.iter().filter(|one| may_hold(one)) {
+        // The kernel merges a chunk's mapping with a heap beside it: what is no heap's is searched.
+        let mut from = mapping.range.start;
+        for part in parts.iter().filter(|part| overlaps(part, &mapping.range)) {
+            search.mapping(&(from..part.start.max(from)));
+            from = from.max(part.end);
         }
-        if search.is_done() {
-            break;
-        }
-        search.mapping(&mapping.range);
+        search.mapping(&(from..mapping.range.end));
     }
     search.found
 }
@@ -140,7 +140,7 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         let size = word
             .size()
             .checked_add(previous)?
-            .next_multiple_of(self.page);
+            .checked_next_multiple_of(self.page)?;
         let rest = size - word.size() - previous;
         let fits =
             word.0 & 7 == 2 && (rest == 0 || rest == 16) && (self.page..=room).contains(&size);
