@@ -1,5 +1,7 @@
 //! Errors of kernel files: a file cannot be read, or its text is malformed.
 
+use std::path::Path;
+
 use timeline::Absence;
 
 /// A kernel file could not be read.
@@ -13,6 +15,13 @@ pub struct ReadError {
 }
 
 impl ReadError {
+    pub(crate) fn new(path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self {
+            path: path.display().to_string(),
+            source: source.into(),
+        }
+    }
+
     /// Returns the reason in the timeline's terms.
     pub fn absence(&self) -> Absence {
         match self.source.kind() {

@@ -42,6 +42,19 @@ impl Root {
         names
     }
 
+    /// Lists the entries of a directory that are numbers, such as the processes in `/proc`.
+    ///
+    /// # Errors
+    /// [`ReadError`] if it cannot be listed.
+    pub(crate) fn numbers(
+        &self,
+        directory: &str,
+    ) -> Result<impl Iterator<Item = u32> + use<>, ReadError> {
+        let path = self.path(directory);
+        let entries = std::fs::read_dir(&path).map_err(|source| ReadError::new(&path, source))?;
+        Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+    }
+
     /// Whether the file or directory exists.
     pub fn has(&self, path: &str) -> bool {
         self.path(path).exists()
@@ -122,20 +135,11 @@ impl KernelFile {
     /// # Errors
     /// [`ReadError`] if it cannot be opened.
     pub fn open_path(path: &Path) -> Result<Self, ReadError> {
-        // The lint that forbids this call points the pure crates to this function.
-        #[allow(clippy::disallowed_methods)]
-        let opened = File::open(path);
-        match opened {
-            Ok(file) => Ok(Self {
-                file,
-                path: path.to_owned(),
-                shape: Shape::default(),
-            }),
-            Err(source) => Err(ReadError {
-                path: path.display().to_string(),
-                source,
-            }),
-        }
+        Ok(Self {
+            file: open(path)?,
+            path: path.to_owned(),
+            shape: Shape::default(),
+        })
     }
 
     /// Sets the shape in which the kernel returns the file. Ordinary files may have any.
@@ -156,10 +160,8 @@ impl KernelFile {
     /// # Errors
     /// [`ReadError`] if it cannot be read, for example because a process has ended.
     pub fn read(&self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.read_quietly(buffer).map_err(|errno| ReadError {
-            path: self.path.display().to_string(),
-            source: errno.into(),
-        })
+        self.read_quietly(buffer)
+            .map_err(|errno| ReadError::new(&self.path, errno))
     }
 
     /// Like [`read`](Self::read), without an error message, which would have to be allocated.
@@ -198,8 +200,15 @@ impl KernelFile {
     }
 }
 
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> Result<File, ReadError> {
+    // The lint that forbids this call points the pure crates to this function.
+    #[allow(clippy::disallowed_methods)]
+    File::open(path).map_err(|source| ReadError::new(path, source))
+}
+
 /// Repeats a read while signals interrupt it.
-fn retrying(mut read: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
+pub(crate) fn retrying(mut read: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match read() {
             Err(Errno::INTR) => {}

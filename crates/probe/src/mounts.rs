@@ -22,6 +22,8 @@ pub(crate) struct Mount<'a> {
     pub(crate) point: Cow<'a, [u8]>,
     /// Its type: `tmpfs`, `cgroup2`.
     pub(crate) kind: &'a [u8],
+    /// Major and minor number of its device, as files on it show them; `mounts` has none.
+    device: Option<(u32, u32)>,
     options: &'a [u8],
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
             inside: Cow::Borrowed(b"/"),
             point: unescaped(words.next()?),
             kind: words.next()?,
+            device: None,
             options: words.next()?,
         })
     })
@@ -64,7 +67,8 @@ pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
 /// OPTIONS`.
 pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     text::lines(text).filter_map(|(_, line)| {
-        let mut words = text::words(line).skip(3);
+        let mut words = text::words(line).skip(2);
+        let device = device(words.next()?);
         let inside = unescaped(words.next()?);
         let point = unescaped(words.next()?);
         words.find(|word| *word == b"-")?;
@@ -72,24 +76,24 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
             inside,
             point,
             kind: words.next()?,
+            device,
             options: words.nth(1)?,
         })
     })
 }
 
-/// Returns the device numbers of the tmpfs file systems in a `mountinfo`: files on them are shared memory.
-pub fn tmpfs_devices(mountinfo: &[u8]) -> Vec<(u32, u32)> {
-    let mut devices: Vec<(u32, u32)> = text::lines(mountinfo)
-        .filter_map(|(_, line)| {
-            let mut words = text::words(line);
-            let device = words.nth(2)?;
-            words.find(|word| *word == b"-")?;
-            let is_tmpfs = matches!(words.next()?, b"tmpfs" | b"devtmpfs" | b"ramfs" | b"rootfs");
-            let colon = memchr::memchr(b':', device).filter(|_| is_tmpfs)?;
-            let number = |word| u32::try_from(text::number(word)?).ok();
-            Some((number(&device[..colon])?, number(&device[colon + 1..])?))
-        })
-        .collect();
+/// Returns a device's numbers in `MAJOR:MINOR`.
+fn device(word: &[u8]) -> Option<(u32, u32)> {
+    let colon = memchr::memchr(b':', word)?;
+    let number = |digits| u32::try_from(text::number(digits)?).ok();
+    Some((number(&word[..colon])?, number(&word[colon + 1..])?))
+}
+
+/// Returns the device numbers of the file systems in a `mountinfo` that keep their data in RAM: files on them are shared
+/// memory.
+pub fn tmpfs_devices(text: &[u8]) -> Vec<(u32, u32)> {
+    let in_memory = mountinfo(text).filter(|mount| is_in_memory(mount.kind));
+    let mut devices: Vec<(u32, u32)> = in_memory.filter_map(|mount| mount.device).collect();
     devices.sort_unstable();
     devices.dedup();
     devices

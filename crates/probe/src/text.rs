@@ -59,6 +59,15 @@ pub fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
     (length > 0).then_some((value, length))
 }
 
+/// Parses the hexadecimal number of at most 16 digits at the start of `text`; also returns its number of digits. `None`
+/// without one, and for longer ones.
+pub fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
+    let digits = text.iter().take(17).take_while(|c| c.is_ascii_hexdigit());
+    let length = digits.count();
+    let number = std::str::from_utf8(&text[..length]).ok()?;
+    Some((u64::from_str_radix(number, 16).ok()?, length))
+}
+
 /// Ten to the power of the index.
 const TENS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 

@@ -25,13 +25,11 @@ impl CommandLine {
 /// # Errors
 /// If `/proc` cannot be listed.
 pub fn command_lines(root: &Root) -> std::io::Result<impl Iterator<Item = CommandLine>> {
-    let entries = std::fs::read_dir(root.path("/proc"))?;
-    Ok(entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| {
-            let text = root.read(&format!("/proc/{pid}/cmdline")).ok()?;
-            (!text.is_empty()).then_some(CommandLine { pid, text })
-        }))
+    let pids = root.numbers("/proc").map_err(|error| error.source)?;
+    Ok(pids.filter_map(|pid| {
+        let text = root.read(&format!("/proc/{pid}/cmdline")).ok()?;
+        (!text.is_empty()).then_some(CommandLine { pid, text })
+    }))
 }
 
 #[cfg(test)]

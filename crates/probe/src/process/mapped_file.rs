@@ -16,11 +16,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use units::{Bytes, PageSize, Pages};
 
 use crate::error::ReadError;
-use crate::kernel_file::Root;
+use crate::kernel_file::{Root, retrying};
 use crate::process::maps::Mapping;
 
 /// An open file that a process maps.
@@ -100,11 +100,9 @@ impl MappedFile {
         let mut filled = 0;
         while filled < buffer.len() {
             let at = offset.saturating_add(filled as u64);
-            match rustix::io::pread(&self.file, &mut buffer[filled..], at) {
-                Ok(0) => break,
-                Ok(got) => filled += got,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
+            match retrying(|| pread(&self.file, &mut buffer[filled..], at))? {
+                0 => break,
+                got => filled += got,
             }
         }
         Ok(filled)

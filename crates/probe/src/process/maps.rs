@@ -7,12 +7,12 @@
 //! Cost: about 1 µs for each mapping, under the process's mmap lock for reading, a page of text at a time (since 6.11
 //! without it). Needs the right to trace the process.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
 use crate::error::{First, ParseError, ReadError};
-use crate::kernel_file::Root;
+use crate::kernel_file::{Root, open};
+use crate::text;
 
 /// One mapping: a range of addresses, what it may be used for, and what lies behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -108,7 +108,7 @@ impl Mappings {
     pub fn parse(text: &[u8]) -> Self {
         let mut mappings = Self::default();
         let mut first = First::default();
-        for (number, line) in crate::text::lines(text) {
+        for (number, line) in text::lines(text) {
             mappings.add(number, line, &mut first);
         }
         mappings.malformed = first.into_result().err();
@@ -141,20 +141,14 @@ pub(crate) fn each_line(
     each: &mut dyn FnMut(usize, &[u8]),
 ) -> Result<(), ReadError> {
     let path = root.path(&format!("/proc/{pid}/{name}"));
-    let fail = |source| ReadError {
-        path: path.display().to_string(),
-        source,
-    };
-    // The lint that forbids this call points the pure crates to this crate.
-    #[allow(clippy::disallowed_methods)]
-    let mut file = File::open(&path).map_err(fail)?;
+    let mut file = open(&path)?;
     let mut buffer = vec![0; 64 << 10];
     let (mut filled, mut number) = (0, 0);
     loop {
         let got = match file.read(&mut buffer[filled..]) {
             Ok(got) => got,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(fail(error)),
+            Err(error) => return Err(ReadError::new(&path, error)),
         };
         filled += got;
         let is_last = got == 0;
@@ -187,7 +181,7 @@ pub(crate) fn parse_line(line: &[u8]) -> Option<Mapping> {
     let (major, rest) = hexadecimal(rest.strip_prefix(b" ")?)?;
     let (minor, rest) = hexadecimal(rest.strip_prefix(b":")?)?;
     let rest = rest.strip_prefix(b" ")?;
-    let (inode, digits) = crate::text::leading_number(rest)?;
+    let (inode, digits) = text::leading_number(rest)?;
     let name = rest.get(digits..)?.trim_ascii_start();
     (start < end).then_some(Mapping {
         range: start..end,
@@ -228,16 +222,10 @@ impl Access {
     }
 }
 
-/// Parses the hexadecimal number at the start of `text`; returns it and what follows.
-fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
-    let length = text
-        .iter()
-        .take(17)
-        .take_while(|c| c.is_ascii_hexdigit())
-        .count();
-    let digits = std::str::from_utf8(&text[..length]).ok()?;
-    let value = u64::from_str_radix(digits, 16).ok()?;
-    Some((value, &text[length..]))
+/// Parses the hexadecimal number at the start of `line`; returns it and what follows.
+fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
+    let (value, length) = text::leading_hexadecimal(line)?;
+    Some((value, &line[length..]))
 }
 
 #[cfg(test)]

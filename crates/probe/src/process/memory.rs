@@ -7,10 +7,10 @@
 use std::fs::File;
 use std::ops::Range;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 
 use crate::error::ReadError;
-use crate::kernel_file::Root;
+use crate::kernel_file::{Root, open, retrying};
 
 /// The readable memory of a process.
 #[derive(Debug)]
@@ -36,18 +36,10 @@ impl ProcessMemory {
             Err(_) => {}
         }
         let path = root.path(&format!("/proc/{pid}/mem"));
-        // The lint that forbids this call points the pure crates to this crate.
-        #[allow(clippy::disallowed_methods)]
-        match File::open(&path) {
-            Ok(file) => Ok(Self {
-                pid,
-                file: Some(file),
-            }),
-            Err(source) => Err(ReadError {
-                path: path.display().to_string(),
-                source,
-            }),
-        }
+        Ok(Self {
+            pid,
+            file: Some(open(&path)?),
+        })
     }
 
     /// Reads from an address until `buffer` is full or unreadable memory begins. Returns the number of bytes read.
@@ -80,13 +72,12 @@ fn read_file(file: &File, parts: &[Range<u64>], buffer: &mut [u8]) -> Result<usi
         let end = read.saturating_add(length).min(buffer.len());
         let mut at = part.start;
         while read < end {
-            match rustix::io::pread(file, &mut buffer[read..end], at) {
+            match retrying(|| pread(file, &mut buffer[read..end], at)) {
                 Ok(0) => return Ok(read),
                 Ok(got) => {
                     read += got;
                     at = at.saturating_add(got as u64);
                 }
-                Err(Errno::INTR) => {}
                 Err(errno) if read == 0 => return Err(errno),
                 Err(_) => return Ok(read),
             }

@@ -6,19 +6,20 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::path::PathBuf;
 
-use rustix::io::{Errno, pread};
+use rustix::io::pread;
 use units::PageSize;
 
 use crate::error::ReadError;
-use crate::kernel_file::Root;
+use crate::kernel_file::{Root, open, retrying};
 
 /// The open page map of a process.
 #[derive(Debug)]
 pub struct Pagemap {
     file: File,
     page: PageSize,
-    path: String,
+    path: PathBuf,
 }
 
 /// State of a page.
@@ -52,19 +53,11 @@ impl Pagemap {
     /// [`ReadError`] if it cannot be opened: the process has ended, or this user may not trace it.
     pub fn open(root: &Root, pid: u32, page: PageSize) -> Result<Self, ReadError> {
         let path = root.path(&format!("/proc/{pid}/pagemap"));
-        // The lint that forbids this call points the pure crates to this crate.
-        #[allow(clippy::disallowed_methods)]
-        match File::open(&path) {
-            Ok(file) => Ok(Self {
-                file,
-                page,
-                path: path.display().to_string(),
-            }),
-            Err(source) => Err(ReadError {
-                path: path.display().to_string(),
-                source,
-            }),
-        }
+        Ok(Self {
+            file: open(&path)?,
+            page,
+            path,
+        })
     }
 
     /// Reads the states of the pages in `range` into `states`, which it replaces. The caller bounds the range. Pages
@@ -85,16 +78,8 @@ impl Pagemap {
         while states.len() < pages {
             let wanted = (pages - states.len()).min(BATCH) * ENTRY;
             let at = (first + states.len() as u64) * ENTRY as u64;
-            let got = match pread(&self.file, &mut buffer[..wanted], at) {
-                Ok(got) => got,
-                Err(Errno::INTR) => continue,
-                Err(errno) => {
-                    return Err(ReadError {
-                        path: self.path.clone(),
-                        source: errno.into(),
-                    });
-                }
-            };
+            let got = retrying(|| pread(&self.file, &mut buffer[..wanted], at))
+                .map_err(|errno| ReadError::new(&self.path, errno))?;
             let entries = buffer[..got].chunks_exact(ENTRY);
             states
                 .extend(entries.filter_map(|entry| {

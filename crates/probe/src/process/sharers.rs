@@ -69,21 +69,20 @@ impl Sharers {
             ..Self::default()
         };
         let needles: Vec<Vec<u8>> = files.iter().map(needle).collect();
-        let Ok(entries) = std::fs::read_dir(root.path("/proc")) else {
+        let Ok(pids) = root.numbers("/proc") else {
             return found;
         };
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         // The lint that forbids this call points the pure crates to this crate.
         #[allow(clippy::disallowed_methods)]
         let start = Instant::now();
-        for other in pids.filter(|other: &u32| *other != pid) {
+        for other in pids.filter(|other| *other != pid) {
             if found.searched >= budget.processes_max || start.elapsed() > budget.time_max {
                 found.left_out += 1;
                 continue;
             }
             let mut has = vec![false; files.len()];
             let read = maps::each_line(root, other, "maps", &mut |_, line| {
-                mark(line, files, &needles, &mut has);
+                note(line, files, &needles, &mut has);
             });
             match read {
                 Ok(()) => found.searched += 1,
@@ -106,8 +105,8 @@ fn needle(file: &FileKey) -> Vec<u8> {
     format!(" {major:02x}:{minor:02x} {} ", file.inode).into_bytes()
 }
 
-/// Marks the files that a line maps.
-fn mark(line: &[u8], files: &[FileKey], needles: &[Vec<u8>], has: &mut [bool]) {
+/// Notes the files that a line maps.
+fn note(line: &[u8], files: &[FileKey], needles: &[Vec<u8>], has: &mut [bool]) {
     for ((file, needle), has) in files.iter().zip(needles).zip(has) {
         if *has || memchr::memmem::find(line, needle).is_none() {
             continue;

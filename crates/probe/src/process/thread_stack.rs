@@ -35,12 +35,7 @@ impl StackPointers {
     /// # Errors
     /// [`ReadError`] if the threads cannot be listed: the process has ended.
     pub fn read(root: &Root, pid: u32) -> Result<Self, ReadError> {
-        let path = root.path(&format!("/proc/{pid}/task"));
-        let entries = std::fs::read_dir(&path).map_err(|source| ReadError {
-            path: path.display().to_string(),
-            source,
-        })?;
-        let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let tids = root.numbers(&format!("/proc/{pid}/task"))?;
         let mut pointers = Self::default();
         for tid in tids.take(THREADS_MAX) {
             pointers.threads += 1;
@@ -66,8 +61,9 @@ fn stack_pointer(line: &[u8]) -> Option<u64> {
 }
 
 fn hexadecimal(word: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(word.strip_prefix(b"0x")?).ok()?;
-    u64::from_str_radix(digits, 16).ok()
+    let digits = word.strip_prefix(b"0x")?;
+    let (value, length) = text::leading_hexadecimal(digits)?;
+    (length == digits.len()).then_some(value)
 }
 
 #[cfg(test)]
