@@ -18,16 +18,47 @@ pub(crate) struct ArenaPart {
     pub(crate) may_be_foreign: bool,
 }
 
+/// The fields of an arena that change while the program runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArenaFields {
+    pub(crate) top: u64,
+    pub(crate) system_bytes: u64,
+    /// Heads of its fast bins; none since 2.43.
+    pub(crate) fast_heads: Option<[u64; FAST_BINS]>,
+    /// A sum over its lists' heads, which change whenever a chunk enters or leaves one.
+    pub(crate) lists: u64,
+}
+
+impl ArenaFields {
+    /// Reads the fields of the arena with these bins; `None` if they cannot be read.
+    pub(crate) fn read(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64) -> Option<Self> {
+        Some(Self::of(
+            memory,
+            layout,
+            bins,
+            &ArenaWords::read(memory, bins)?,
+        ))
+    }
+
+    fn of(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64, words: &ArenaWords) -> Self {
+        Self {
+            top: words.top(),
+            system_bytes: words.word(layout.system_behind_bins),
+            fast_heads: layout
+                .has_fast_bins()
+                .then(|| memory.words(bins - FAST_BEFORE_BINS))
+                .flatten(),
+            lists: words.sum_of_bins(),
+        }
+    }
+}
+
 /// An arena as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ArenaState {
     pub(crate) bins: u64,
     pub(crate) is_main: bool,
-    pub(crate) top: u64,
-    pub(crate) system_bytes: u64,
-    pub(crate) fast_heads: Vec<u64>,
-    /// A sum over its lists' heads, which change whenever a chunk enters or leaves one.
-    pub(crate) lists: u64,
+    pub(crate) fields: ArenaFields,
     pub(crate) parts: Vec<ArenaPart>,
     /// Whether its chain of heaps ended as it should.
     pub(crate) is_whole: bool,
@@ -59,10 +90,7 @@ impl ArenaState {
         let mut arena = Self {
             bins,
             is_main,
-            top: words.top(),
-            system_bytes: words.word(layout.system_behind_bins),
-            fast_heads: fast_heads(memory, layout, bins),
-            lists: words.sum_of_bins(),
+            fields: ArenaFields::of(memory, layout, bins, &words),
             parts: Vec::new(),
             is_whole: true,
         };
@@ -78,24 +106,17 @@ impl ArenaState {
     /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.
     fn thread_parts(&mut self, memory: &impl TargetMemory, state: u64, layout: ArenaLayout) {
         let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {
-            let heap = self.top & !(alignment - 1);
+            let heap = self.fields.top & !(alignment - 1);
             memory.word(heap) == Some(state) && state & (alignment - 1) < 4096
         }) else {
             self.is_whole = false;
             return;
         };
         let header_bytes = state & (alignment - 1);
-        let mut heap = self.top & !(alignment - 1);
+        let mut heap = self.fields.top & !(alignment - 1);
         loop {
-            let mut words = [0; 24];
-            let got = memory.read_at(heap, &mut words);
-            let word = |index: usize| -> u64 {
-                let bytes = words.get(index * 8..).and_then(<[u8]>::first_chunk);
-                bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-            };
-            let (owner, previous, size) = (word(0), word(1), word(2));
-            let is_heap = got == 24
-                && owner == state
+            let [owner, previous, size] = memory.words(heap).unwrap_or_default();
+            let is_heap = owner == state
                 && (4096..=alignment).contains(&size)
                 && !self.parts.iter().any(|part| part.range.start == heap);
             if !is_heap || self.parts.len() >= HEAPS_MAX {
@@ -137,10 +158,10 @@ impl ArenaState {
         let start = known.map_or(0, |known| known.heap_start);
         if let Some(heap) = heap {
             let first = if start == 0 { heap.range.start } else { start };
-            let in_heap = heap.range.contains(&self.top);
+            let in_heap = heap.range.contains(&self.fields.top);
             let end = if in_heap && !is_noncontiguous {
-                let size = memory.word(self.top + 8).unwrap_or(0) & !7;
-                self.top.saturating_add(size).min(heap.range.end)
+                let size = memory.word(self.fields.top + 8).unwrap_or(0) & !7;
+                self.fields.top.saturating_add(size).min(heap.range.end)
             } else {
                 heap.range.end
             };
@@ -153,7 +174,7 @@ impl ArenaState {
             }
         }
         let bins = (0..crate::layout::BIN_PAIRS * 2).map(|index| words.word(index * 8));
-        for address in std::iter::once(self.top).chain(bins) {
+        for address in std::iter::once(self.fields.top).chain(bins) {
             let Some(mapping) = mappings.at(address) else {
                 continue;
             };
@@ -169,16 +190,4 @@ impl ArenaState {
             });
         }
     }
-}
-
-fn fast_heads(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64) -> Vec<u64> {
-    if !layout.has_fast_bins() {
-        return Vec::new();
-    }
-    let mut bytes = [0; FAST_BINS * 8];
-    let got = memory.read_at(bins - FAST_BEFORE_BINS, &mut bytes);
-    let words = bytes[..got].chunks_exact(8);
-    words
-        .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)))
-        .collect()
 }

@@ -207,7 +207,7 @@ impl FastCandidates {
         settled
     }
 
-    /// Follows one list among the candidates and marks them. Returns whether it ended as a list does.
+    /// Follows one list among the candidates and notes them in `is_listed`. Returns whether it ended as a list does.
     fn chase(&self, index: &UnitIndex, start: Option<usize>, is_listed: &mut [u64]) -> bool {
         let Some(mut place) = start else { return false };
         let size = self.sizes[place] & !KEYED;
@@ -228,7 +228,7 @@ impl FastCandidates {
         }
     }
 
-    /// Marks what is left of torn lists: candidates that a head or another candidate points at. One that nothing points
+    /// Adds what is left of torn lists: candidates that a head or another candidate points at. One that nothing points
     /// at is removed with its link; then those that only removed ones pointed at, for `rounds` links.
     ///
     /// A fast bin is a stack: what is deep in it stays as it is, and only its first chunks come and go. The bound keeps

@@ -12,7 +12,7 @@ use crate::layout::{
     ATTACHED_BEHIND_BINS, ArenaLayout, BIN_PAIRS, BINS_OFFSETS, NEXT_BEHIND_BINS, TOP_BEFORE_BINS,
 };
 use crate::memory::TargetMemory;
-use crate::window::{PageWindow, WINDOW_BYTES};
+use crate::window::{self, PageWindow};
 
 /// The arenas of a process, and how they are laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,29 +81,15 @@ fn in_data(
     data: &Range<u64>,
     page: u64,
 ) -> Option<FoundArenas> {
-    let mut window = PageWindow::new(page);
-    let mut from = data.start;
-    while from < data.end {
-        window.load(memory, from, data.end);
-        let end = window.range().end;
-        let mut at = window.range().start.next_multiple_of(8);
-        while at + 16 <= end {
-            if is_empty_bin(&window, at)
-                && let Some(found) = bins_around(memory, mappings, data, at)
-            {
-                return Some(found);
-            }
-            at += 8;
-        }
-        // Windows overlap by a whole array of bins.
-        let overlap = BIN_PAIRS * 16;
-        from = if end - from > overlap && end < data.end && end - from >= WINDOW_BYTES {
-            end - overlap
-        } else {
-            end
-        };
-    }
-    None
+    let overlap = BIN_PAIRS * 16;
+    window::search(memory, data, overlap, page, |window| {
+        let range = window.range();
+        (range.start..)
+            .step_by(8)
+            .take_while(|at| at + 16 <= range.end)
+            .filter(|at| is_empty_bin(window, *at))
+            .find_map(|at| bins_around(memory, mappings, data, at))
+    })
 }
 
 fn is_empty_bin(window: &PageWindow, at: u64) -> bool {
@@ -149,22 +135,16 @@ fn bins_around(
 #[derive(Debug)]
 pub(crate) struct ArenaWords {
     bins: u64,
-    words: Vec<u64>,
+    words: [u64; ARENA_WORDS],
 }
 
-impl ArenaWords {
-    const BYTES: usize = 2048 + 64 + 16;
+/// `top`, `last_remainder`, the bins, their map, and eight words from `next` on.
+const ARENA_WORDS: usize = (2048 + 64 + 16) / 8;
 
+impl ArenaWords {
     pub(crate) fn read(memory: &impl TargetMemory, bins: u64) -> Option<Self> {
-        let mut bytes = [0; Self::BYTES];
-        let got = memory.read_at(bins.checked_sub(TOP_BEFORE_BINS)?, &mut bytes);
-        let words = bytes[..got]
-            .chunks_exact(8)
-            .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)));
-        (got == Self::BYTES).then(|| Self {
-            bins,
-            words: words.collect(),
-        })
+        let words = memory.words(bins.checked_sub(TOP_BEFORE_BINS)?)?;
+        Some(Self { bins, words })
     }
 
     /// The word at an offset from `bins[0]`; only the fields behind `top` are there.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use probe::{Mappings, PageState};
 
-use crate::arena::ArenaState;
+use crate::arena::{ArenaFields, ArenaPart, ArenaState};
 use crate::chunk::SizeWord;
 use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
@@ -146,7 +146,7 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
             "no arena has a part that begins as it should",
         ));
     }
-    let system: u64 = states.iter().map(|arena| arena.system_bytes).sum();
+    let system: u64 = states.iter().map(|arena| arena.fields.system_bytes).sum();
     let cell = (system / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
     reader.cell_bytes = cell.next_power_of_two().max(page);
     reader.form = reader.tcache_form(&states);
@@ -224,7 +224,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         let span = ArenaSpan::new(state.parts.iter().map(|part| part.range.clone()).collect());
         let mut arena = Arena {
             is_main: state.is_main,
-            system_bytes: state.system_bytes,
+            system_bytes: state.fields.system_bytes,
             parts: Vec::new(),
             chunks: ChunkTotals::default(),
             pages: PageTotals::default(),
@@ -245,35 +245,26 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                 row,
             });
         }
-        self.settle_fast(&mut arena, &state, &span);
-        if let Some(now) = self.again(&state) {
-            let top = |arena: &ArenaState| arena.top;
-            arena.has_changed = now.lists != state.lists || now.fast_heads != state.fast_heads;
-            arena.drift_bytes = now.system_bytes.abs_diff(state.system_bytes);
+        let now = ArenaFields::read(self.memory, self.found.layout, state.bins);
+        // The lists' heads behind the walk are the closest in time to the chunks that were freed last.
+        let heads = now.as_ref().and_then(|now| now.fast_heads);
+        self.settle_fast(&mut arena, &heads.unwrap_or_default(), &span);
+        if let Some(now) = now {
+            let before = &state.fields;
+            arena.has_changed = now.lists != before.lists || now.fast_heads != before.fast_heads;
+            arena.drift_bytes = now.system_bytes.abs_diff(before.system_bytes);
             if arena.drift_bytes == 0 {
-                arena.drift_bytes = top(&now).abs_diff(top(&state)).min(state.system_bytes);
+                arena.drift_bytes = now.top.abs_diff(before.top).min(before.system_bytes);
             }
         }
         arena
-    }
-
-    fn again(&self, state: &ArenaState) -> Option<ArenaState> {
-        let (is_main, bins) = (state.is_main, state.bins);
-        ArenaState::read(
-            self.memory,
-            self.mappings,
-            self.found.layout,
-            bins,
-            is_main,
-            self.parameters,
-        )
     }
 
     fn part(
         &mut self,
         state: &ArenaState,
         span: &ArenaSpan,
-        part: &crate::arena::ArenaPart,
+        part: &ArenaPart,
     ) -> (ChunkTotals, PageTotals, CellRow) {
         let owner = if state.is_main {
             TopOwner::Main
@@ -283,7 +274,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         let layout = self.form.map(|form| form.layout);
         let mut context = ArenaContext {
             top_field: state.top_field(),
-            top: state.top,
+            top: state.fields.top,
             span,
             key: self.form.and_then(|form| form.key),
             cached_bytes_max: match layout {
@@ -319,10 +310,9 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     }
 
     /// Moves candidates that are in no fast bin back to the live chunks.
-    fn settle_fast(&mut self, arena: &mut Arena, state: &ArenaState, span: &ArenaSpan) {
-        let heads = fast_heads_now(self.memory, state);
+    fn settle_fast(&mut self, arena: &mut Arena, heads: &[u64], span: &ArenaSpan) {
         let is_safe = self.form.is_some_and(|form| form.is_safe);
-        let settled = self.fast.settle(span, &heads, is_safe);
+        let settled = self.fast.settle(span, heads, is_safe);
         let chunks = &mut arena.chunks;
         for units in 0..settled.live.len() {
             let bytes = units as u64 * 16;
@@ -383,19 +373,6 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         };
         self.caches.iter().copied().filter(is_size).collect()
     }
-}
-
-/// The lists' heads as they are behind the walk: closest in time to the chunks that were freed last.
-fn fast_heads_now(memory: &impl TargetMemory, state: &ArenaState) -> Vec<u64> {
-    if state.fast_heads.is_empty() {
-        return Vec::new();
-    }
-    let mut bytes = vec![0; state.fast_heads.len() * 8];
-    let got = memory.read_at(state.bins - crate::layout::FAST_BEFORE_BINS, &mut bytes);
-    let words = bytes[..got].chunks_exact(8);
-    words
-        .filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)))
-        .collect()
 }
 
 impl Heap {

@@ -22,8 +22,15 @@ pub trait TargetMemory {
 
     /// Reads the 64-bit word at an address.
     fn word(&self, address: u64) -> Option<u64> {
-        let mut bytes = [0; 8];
-        (self.read_at(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+        self.words(address).map(|[word]| word)
+    }
+
+    /// Reads neighbouring 64-bit words at once; `None` unless all of them can be read.
+    fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
+        let mut bytes = [[0; 8]; N];
+        let buffer = bytes.as_flattened_mut();
+        let length = buffer.len();
+        (self.read_at(address, buffer) == length).then(|| bytes.map(u64::from_le_bytes))
     }
 }
 

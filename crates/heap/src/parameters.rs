@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::memory::TargetMemory;
-use crate::window::PageWindow;
+use crate::window::{self, PageWindow};
 
 /// The parameters that a heap's figures are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +27,8 @@ pub struct Parameters {
 
 /// `DEFAULT_MMAP_MAX`.
 const MMAPS_MAX: u64 = 65_536;
+/// All fields lie within this many bytes.
+const FIELDS_BYTES: u64 = 256;
 
 /// Returns the parameters in a range of static data. `heap` is the mapping that the kernel calls `[heap]`.
 pub(crate) fn find(
@@ -35,29 +37,14 @@ pub(crate) fn find(
     heap: Option<&Range<u64>>,
     page: u64,
 ) -> Option<Parameters> {
-    let mut window = PageWindow::new(page);
-    let mut from = data.start;
-    while from < data.end {
-        window.load(memory, from, data.end);
-        let range = window.range().clone();
-        let mut at = range.start + 72;
-        while at + 64 <= range.end {
-            let found = [at, at + 4]
-                .into_iter()
-                .find_map(|at| of(&window, at, heap, page));
-            if found.is_some() {
-                return found;
-            }
-            at += 8;
-        }
-        // The fields lie within 160 bytes.
-        from = if range.end < data.end && range.end - 256 > from {
-            range.end - 256
-        } else {
-            range.end
-        };
-    }
-    None
+    window::search(memory, data, FIELDS_BYTES, page, |window| {
+        let range = window.range();
+        (range.start + 72..)
+            .step_by(8)
+            .take_while(|at| at + 64 <= range.end)
+            .flat_map(|at| [at, at + 4])
+            .find_map(|at| of(window, at, heap, page))
+    })
 }
 
 /// Returns the parameters if `n_mmaps` is at this address.

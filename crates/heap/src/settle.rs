@@ -8,6 +8,9 @@ use probe::Mappings;
 use crate::heap::{DOUBT, Heap, HeapError, read};
 use crate::memory::TargetMemory;
 
+/// Walks over a heap that changes.
+const WALKS: usize = 3;
+
 /// Reads the heap of a process; up to three times if it changes meanwhile, and returns the walk with live bytes that are
 /// the median. [`Heap::spread_bytes`] is by how much the walks differed. `again` returns the process's mappings as they
 /// are by then; `None` ends the repetition.
@@ -49,8 +52,6 @@ pub fn read_settled(
     Ok(heap)
 }
 
-/// Walks over a heap that changes.
-const WALKS: usize = 3;
 fn is_settled(heap: &Heap) -> bool {
     !heap.has_changed() && heap.uncertain_bytes() <= heap.system_bytes() / DOUBT
 }

@@ -12,7 +12,6 @@ use crate::memory::TargetMemory;
 #[derive(Debug)]
 pub(crate) struct PageWindow {
     range: Range<u64>,
-    words: Vec<u64>,
     bytes: Vec<u8>,
     states: Vec<PageState>,
     parts: Vec<Range<u64>>,
@@ -21,13 +20,12 @@ pub(crate) struct PageWindow {
 
 /// The largest window: the copy stays in the second-level cache until it is parsed, and a tear is as old as one copy.
 /// 256 KiB to 1 MiB were equally fast; copying 64 MiB first was 1.7 times slower.
-pub(crate) const WINDOW_BYTES: u64 = 512 << 10;
+const WINDOW_BYTES: u64 = 512 << 10;
 
 impl PageWindow {
     pub(crate) fn new(page_bytes: u64) -> Self {
         Self {
             range: 0..0,
-            words: Vec::new(),
             bytes: Vec::new(),
             states: Vec::new(),
             parts: Vec::new(),
@@ -60,10 +58,6 @@ impl PageWindow {
             address += page;
         }
         self.read_present(memory);
-        self.words.clear();
-        let words = self.bytes.chunks_exact(8);
-        self.words
-            .extend(words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or([0; 8]))));
     }
 
     /// Copies the present parts into their places.
@@ -86,8 +80,9 @@ impl PageWindow {
     /// The word at an address; `None` outside of the window.
     #[inline]
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
-        let index = address.wrapping_sub(self.range.start) / 8;
-        self.words.get(usize::try_from(index).ok()?).copied()
+        let offset = address.wrapping_sub(self.range.start) & !7;
+        let word = self.bytes.get(usize::try_from(offset).ok()?..)?;
+        Some(u64::from_le_bytes(*word.first_chunk()?))
     }
 
     /// The state of the page that contains an address.
@@ -96,4 +91,30 @@ impl PageWindow {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         self.states.get(index).copied().unwrap_or_default()
     }
+}
+
+/// Slides a window over a range, each overlapping the one before it, until `find` returns something.
+pub(crate) fn search<T>(
+    memory: &impl TargetMemory,
+    range: &Range<u64>,
+    overlap: u64,
+    page_bytes: u64,
+    mut find: impl FnMut(&PageWindow) -> Option<T>,
+) -> Option<T> {
+    let mut window = PageWindow::new(page_bytes);
+    let mut from = range.start;
+    while from < range.end {
+        window.load(memory, from, range.end);
+        let found = find(&window);
+        if found.is_some() {
+            return found;
+        }
+        let end = window.range().end;
+        from = if end < range.end {
+            end.saturating_sub(overlap).max(from + 1)
+        } else {
+            end
+        };
+    }
+    None
 }
