@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts one real program whose heap `memtide explain PID` is tried on: its files are in a private temporary directory, it listens
+# Starts one real program with a heap to be read from outside: its files are in a private temporary directory, it listens
 # on sockets there if at all, and it ends with this script: at the end of stdin, or on SIGTERM.
 # Usage: scripts/heap-services.sh NAME [--load]        such as MALLOC_ARENA_MAX=2 scripts/heap-services.sh ruby-jobs
 #        ruby-jobs     25 threads with JSON, 16 arenas on 2 CPUs; LD_PRELOAD=libjemalloc.so.2 replaces malloc

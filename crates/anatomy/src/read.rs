@@ -26,7 +26,7 @@ pub struct ReadOptions {
     pub page: PageSize,
     /// How far other processes are searched for the same files; `None`: not at all.
     pub sharers: Option<SharerBudget>,
-    /// Whether headers in the process's memory may be read, which marks these pages as accessed.
+    /// Whether headers in the process's memory may be read, which sets these pages' accessed bits.
     pub reads_memory: bool,
 }
 

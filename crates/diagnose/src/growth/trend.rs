@@ -2,7 +2,7 @@
 //! low quantiles of blocks. Neighbours that resemble each other count less, as they are fewer independent readings.
 
 use super::curve::GrowthCurve;
-use super::numbers::{autocorrelation, index_at, median, quantile_in, scatter};
+use super::numbers::{autocorrelation, index_at, median, scatter};
 
 /// Blocks of a trend: enough to test, few enough that noise within a block averages out.
 const BLOCKS: usize = 24;
@@ -52,7 +52,9 @@ impl Trend {
                 }
             }
         }
-        let slope = quantile_in(&mut slopes, 0.5);
+        slopes.sort_by(f64::total_cmp);
+        let at = |share: f64| slopes.get(index_at(share, slopes.len())).copied();
+        let slope = at(0.5).unwrap_or(0.0);
         let rest: Vec<f64> = blocks
             .points()
             .map(|(at, value)| value - slope * at)
@@ -60,14 +62,12 @@ impl Trend {
         let alike = autocorrelation(&rest);
         let n = count as f64;
         let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * (1.0 + alike) / (1.0 - alike);
-        slopes.sort_by(f64::total_cmp);
         let reach = 1.96 * variance.sqrt() / slopes.len().max(1) as f64 / 2.0;
         let all = scatter(&blocks.values);
-        let bound = |share: f64| slopes.get(index_at(share, slopes.len())).copied();
         Self {
             slope,
-            from: bound(0.5 - reach).unwrap_or(slope),
-            to: bound(0.5 + reach).unwrap_or(slope),
+            from: at(0.5 - reach).unwrap_or(slope),
+            to: at(0.5 + reach).unwrap_or(slope),
             z: (rising - f64::signum(rising)) / variance.sqrt(),
             r_squared: if all > 0.0 {
                 (1.0 - scatter(&rest) / all).max(0.0)

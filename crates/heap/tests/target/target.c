@@ -244,7 +244,7 @@ static const char *corrupt(void) {
     } else if (!strcmp(corrupt_kind, "top")) {
         *(char **)(bins - 16) += (size_t)1 << 40;
     } else if (!strcmp(corrupt_kind, "ring")) {
-        /* An arena whose every field is its own address: `next` never comes back, wherever this version has it. */
+        /* An arena with its own address in every field: the ring never closes at main_arena, wherever this version has it. */
         char *forged = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (forged == MAP_FAILED) return "unsupported";
         for (size_t i = 0; i < page_bytes / sizeof(char *); i++) ((char **)forged)[i] = forged;

@@ -184,16 +184,11 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     } else {
         0.0
     };
-    let cells = screen.width().saturating_sub(SIZE + 2).min(values.len());
-    let levels: Vec<Option<f64>> = (0..cells)
-        .map(|cell| {
-            values[cell * values.len() / cells..(cell + 1) * values.len() / cells]
-                .iter()
-                .flatten()
-                .copied()
-                .reduce(f64::max)
-        })
-        .collect();
+    let levels: Vec<Option<f64>> =
+        bar::largest_of_cells(values, screen.width().saturating_sub(SIZE + 2)).collect();
+    // Of a column, in eighths of a cell.
+    let height =
+        |value: f64| (value - floor) / (high - floor).max(f64::MIN_POSITIVE) * (PICTURE * 8) as f64;
     for row in (0..PICTURE).rev() {
         let axis = match row {
             0 => Bytes::from_f64(floor).to_string(),
@@ -202,28 +197,13 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
         };
         let blocks: String = levels
             .iter()
-            .map(|value| block(*value, floor, high, row))
+            .map(|value| value.map_or(' ', |value| bar::block(height(value) - (row * 8) as f64)))
             .collect();
         page.line(&[
             piece(Style::Faint, format!("{axis:>SIZE$} ")),
             piece(Style::Data(74), blocks),
         ]);
     }
-}
-
-/// Returns the block of a value in a row of the picture.
-fn block(value: Option<f64>, floor: f64, high: f64, row: usize) -> char {
-    const PARTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let Some(value) = value else {
-        return ' ';
-    };
-    let eighths = ((value - floor) / (high - floor).max(f64::MIN_POSITIVE) * (PICTURE * 8) as f64
-        - (row * 8) as f64)
-        .clamp(0.0, 8.0);
-    // From 0 to 8: the clamp makes the cast exact.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let part = eighths.ceil() as usize;
-    PARTS[part.min(8)]
 }
 
 /// Returns when the limit is reached, in words.
