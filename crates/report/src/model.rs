@@ -9,6 +9,7 @@ mod catalogue;
 mod check;
 mod compare;
 mod events;
+pub mod explain;
 pub mod growth;
 pub mod headroom;
 mod json;

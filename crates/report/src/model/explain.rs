@@ -1,0 +1,185 @@
+//! The answer of `explain`: where one process has its memory, and what its malloc heap is made of.
+//!
+//! Sizes are bytes. Names come from the process and are passed on as they are: whoever draws them escapes them. No
+//! content of memory and no value of an environment variable is part of it.
+
+mod heap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
+
+/// Name and version of the contract of `explain`.
+pub const EXPLAIN_SCHEMA: &str = "memtide-explain/1";
+
+/// The whole answer of `explain`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ExplainReport {
+    /// Name and version of this contract.
+    #[schemars(extend("const" = "memtide-explain/1"))]
+    pub schema: &'static str,
+    /// Which process it is.
+    pub process: ExplainedProcess,
+    /// What its memory is like: `fragmented`, `live`, `other-owner`, `small`, `unclear`, `not-read`.
+    pub verdict: &'static str,
+    /// The verdict in words.
+    pub verdict_text: &'static str,
+    /// The verdict in sentences.
+    pub headline: Vec<String>,
+    /// VSS, RSS, PSS, USS, and what makes the difference between them.
+    pub sizes: ProcessSizes,
+    /// Its memory by owner: leaves add up to RSS and to PSS.
+    pub memory: MemoryPart,
+    /// Its allocators.
+    pub allocators: Vec<FoundAllocator>,
+    /// Its malloc heap; null if it was not read.
+    pub heap: Option<HeapReport>,
+    /// Why the heap was not read; null if it was.
+    pub heap_not_read: Option<String>,
+    /// Mapped files, the largest in RAM first.
+    pub files: Vec<MappedFileEntry>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+    /// What the answer cost.
+    pub cost: ExplainCost,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ExplainedProcess {
+    /// Its PID, as this host counts.
+    pub pid: u32,
+    /// Its PID in its own namespace, if that differs.
+    pub namespace_pid: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// Its program; null if it may not be read.
+    pub program: Option<String>,
+    /// Whether the program was replaced since the process started.
+    pub is_program_deleted: bool,
+    /// Its service, container or pod.
+    pub service: Option<String>,
+    /// Its cgroup.
+    pub cgroup: Option<String>,
+    /// How long it has been running.
+    pub age_s: Option<f64>,
+    /// Number of threads.
+    pub threads: Option<u64>,
+    /// How likely the kernel kills it when memory is exhausted: 0 to 2000.
+    pub oom_score: Option<u64>,
+    /// What an administrator added to that score.
+    pub oom_score_adj: Option<i64>,
+    /// Whether it may have transparent huge pages.
+    pub thp_enabled: Option<bool>,
+    /// Names of the settings for allocators that it was started with; null if they may not be read.
+    pub memory_variables: Option<Vec<&'static str>>,
+    /// Its limits on memory, without those that are not limited; null if they could not be read.
+    pub limits: Option<Vec<LimitEntry>>,
+}
+
+/// A limit of a process (`/proc/PID/limits`).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LimitEntry {
+    /// `address-space`, `data`, `stack` or `locked`.
+    pub name: &'static str,
+    /// The soft limit, which binds.
+    pub bytes: u64,
+}
+
+/// Four sizes of a process.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ProcessSizes {
+    /// Address space that is mapped.
+    pub vss_bytes: u64,
+    /// Pages in RAM that it maps.
+    pub rss_bytes: u64,
+    /// The same, each page divided by its users.
+    pub pss_bytes: u64,
+    /// Pages that it alone maps: what its end would free.
+    pub uss_bytes: u64,
+    /// In swap.
+    pub swap_bytes: u64,
+    /// Address space that it may use but never touched.
+    pub never_touched_bytes: u64,
+    /// Address space without access: reserved for growth, and guards.
+    pub without_access_bytes: u64,
+    /// Pages in RAM that others map too.
+    pub shared_bytes: u64,
+    /// Pages of hugetlbfs, which are in none of these.
+    pub hugetlb_bytes: u64,
+    /// In transparent huge pages.
+    pub huge_bytes: u64,
+    /// Resident without a file: it can only go to swap.
+    pub anonymous_bytes: u64,
+}
+
+/// A part of a process's memory.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MemoryPart {
+    /// Its name.
+    pub label: String,
+    /// In RAM.
+    pub rss_bytes: u64,
+    /// In RAM, each page divided by its users.
+    pub pss_bytes: u64,
+    /// In RAM, mapped by this process alone.
+    pub uss_bytes: u64,
+    /// In swap.
+    pub swap_bytes: u64,
+    /// In transparent huge pages.
+    pub huge_bytes: u64,
+    /// In pages of hugetlbfs, which no RSS counts.
+    pub hugetlb_bytes: u64,
+    /// Whether its owner is certain.
+    pub is_certain: bool,
+    /// By what it was recognised.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub recognised_by: String,
+    /// Its parts, the largest first; empty for a leaf.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MemoryPart>,
+}
+
+/// An allocator.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FoundAllocator {
+    /// Its name.
+    pub name: String,
+    /// Its version, where a file shows it.
+    pub version: Option<String>,
+    /// The file that has it.
+    pub file: String,
+    /// By what it was recognised.
+    pub evidence: Vec<String>,
+}
+
+/// A mapped file.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MappedFileEntry {
+    /// Its path.
+    pub name: String,
+    /// Whether it was removed or replaced since it was mapped.
+    pub is_deleted: bool,
+    /// Of it, in RAM and mapped by this process.
+    pub rss_bytes: u64,
+    /// The same, each page divided by its users.
+    pub pss_bytes: u64,
+    /// Of the whole file, in the page cache; null if that is not known (it needs Linux 6.5).
+    pub cached_bytes: Option<u64>,
+    /// Its length.
+    pub length_bytes: Option<u64>,
+    /// Number of other processes that map it; null if they were not searched.
+    pub other_users: Option<u64>,
+}
+
+/// What an answer cost.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ExplainCost {
+    /// CPU time of memtide.
+    pub cpu_s: f64,
+    /// Elapsed time.
+    pub wall_s: f64,
+    /// Time for which the process was stopped; null if it was not.
+    pub stopped_s: Option<f64>,
+}

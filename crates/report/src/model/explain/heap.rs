@@ -1,0 +1,149 @@
+//! A malloc heap in the answer of `explain`: arenas, forecasts, sizes of chunks, and rows of cells for a picture.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A malloc heap (glibc).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HeapReport {
+    /// Sums over all arenas.
+    pub total: ArenaEntry,
+    /// Arenas, the main one first.
+    pub arenas: Vec<ArenaEntry>,
+    /// Large chunks with a mapping of their own.
+    pub mmapped_chunks: u64,
+    /// Their size.
+    pub mmapped_bytes: u64,
+    /// Of that, in RAM.
+    pub mmapped_resident_bytes: u64,
+    /// Whether malloc's own counters of large chunks agree; null if they were not found.
+    pub mmapped_is_verified: Option<bool>,
+    /// By how much the figures may be wrong.
+    pub uncertain_bytes: u64,
+    /// What could be given back.
+    pub forecast: HeapForecast,
+    /// Chunks by size.
+    pub sizes: Vec<ChunkSizes>,
+    /// Whether all arenas were found and their lists closed.
+    pub is_whole: bool,
+    /// Resident bytes by how much of their page is live or cached: none, less than a quarter, a half, three quarters,
+    /// all, and full pages.
+    pub resident_by_live_share_bytes: [u64; 6],
+    /// Size of a cell of the rows.
+    pub cell_bytes: u64,
+    /// The heap as rows of cells, for a picture: a row for each part of an arena. Absent unless they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<HeapRow>,
+}
+
+/// An arena, or all together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ArenaEntry {
+    /// Its number; 0 is the main arena. Null for the sum.
+    pub number: Option<u64>,
+    /// Number of its heaps.
+    pub heaps: u64,
+    /// Memory that it took from the kernel.
+    pub system_bytes: u64,
+    /// Allocated by the program.
+    pub live_bytes: u64,
+    /// Number of chunks that are allocated.
+    pub live_chunks: u64,
+    /// In thread caches.
+    pub cached_bytes: u64,
+    /// In fast bins.
+    pub fast_bytes: u64,
+    /// In other bins.
+    pub binned_bytes: u64,
+    /// Behind the last chunk.
+    pub top_bytes: u64,
+    /// Not understood: changed while it was read, damaged, or in swap.
+    pub unknown_bytes: u64,
+    /// malloc's own: headers of heaps, fenceposts.
+    pub overhead_bytes: u64,
+    /// In RAM.
+    pub resident_bytes: u64,
+    /// Of the live bytes, in RAM: less, where the program never touched what it allocated.
+    pub live_resident_bytes: u64,
+    /// In swap; not read.
+    pub swapped_bytes: u64,
+    /// Free, but in RAM.
+    pub free_resident_bytes: u64,
+    /// Free pages that malloc_trim returns now.
+    pub returnable_bytes: u64,
+    /// Free pages in tops of thread arenas, which malloc_trim does not return.
+    pub thread_top_bytes: u64,
+    /// Free, on pages that live chunks keep in RAM.
+    pub pinned_bytes: u64,
+}
+
+/// What a heap could give back.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HeapForecast {
+    /// What `malloc_trim(0)` returns now.
+    pub trim_bytes: u64,
+    /// What it cannot return: the tops of thread arenas.
+    pub thread_tops_bytes: u64,
+    /// What it cannot return: free chunks on pages with live neighbours.
+    pub pinned_bytes: u64,
+    /// What a restart with two arenas would save, from a model; null with two arenas or fewer.
+    pub fewer_arenas: Option<FewerArenas>,
+}
+
+/// What fewer arenas would save.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FewerArenas {
+    /// Arenas that have more than 1 % of the free bytes.
+    pub arenas: u64,
+    /// `MALLOC_ARENA_MAX` that the figures are for.
+    pub arenas_max: u64,
+    /// At least about this much.
+    pub low_bytes: u64,
+    /// At most about this much.
+    pub high_bytes: u64,
+}
+
+/// Chunks of one class of size.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ChunkSizes {
+    /// From this size on.
+    pub from_bytes: u64,
+    /// Number of live chunks.
+    pub live_chunks: u64,
+    /// Their size.
+    pub live_bytes: u64,
+    /// Number of free chunks, those in thread caches included.
+    pub free_chunks: u64,
+    /// Their size.
+    pub free_bytes: u64,
+}
+
+/// A part of an arena as a row of cells.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HeapRow {
+    /// Number of its arena.
+    pub arena: u64,
+    /// In RAM.
+    pub resident_bytes: u64,
+    /// Cells in order of address, from the part's start on.
+    pub cells: Vec<HeapCell>,
+}
+
+/// A group of neighbouring pages; all sizes but `swapped_bytes` are of resident pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct HeapCell {
+    /// In RAM.
+    pub resident_bytes: u64,
+    /// Allocated by the program.
+    pub live_bytes: u64,
+    /// In thread caches.
+    pub cached_bytes: u64,
+    /// Free.
+    pub free_bytes: u64,
+    /// Whole pages that malloc_trim returns.
+    pub returnable_bytes: u64,
+    /// Whole pages of a thread arena's top.
+    pub thread_top_bytes: u64,
+    /// In swap.
+    pub swapped_bytes: u64,
+}
