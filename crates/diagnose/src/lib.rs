@@ -20,6 +20,7 @@ mod judge;
 mod measures;
 mod oom;
 mod prelude;
+pub mod process_memory;
 mod remedy;
 mod rule;
 pub mod rules;

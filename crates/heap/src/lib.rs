@@ -28,6 +28,7 @@ mod arena;
 mod chunk;
 mod fast;
 mod find;
+mod forecast;
 mod heap;
 mod layout;
 mod memory;
@@ -39,6 +40,7 @@ mod tcache;
 mod walk;
 mod window;
 
+pub use forecast::ArenaForecast;
 pub use heap::{Arena, Heap, HeapError, HeapPart, read};
 pub use layout::{ArenaLayout, TcacheLayout};
 pub use memory::{LiveMemory, TargetMemory};

@@ -2,6 +2,7 @@
 
 mod answer_format;
 mod capture;
+mod catalogue;
 mod check;
 mod compare;
 mod convert;
@@ -22,11 +23,12 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use answer_format::{AnswerFormat, Format};
 pub(crate) use capture::CaptureArgs;
+pub(crate) use catalogue::{RulesArgs, SignalsArgs};
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use convert::ConvertArgs;
 pub(crate) use events::{EventsArgs, EventsFormat};
-pub(crate) use explain::{RulesArgs, SignalsArgs};
+pub(crate) use explain::ExplainArgs;
 pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
 pub(crate) use growth::GrowthArgs;
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
@@ -63,6 +65,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Check(CheckArgs),
     Where(WhereArgs),
+    Explain(ExplainArgs),
     Capture(CaptureArgs),
     Convert(ConvertArgs),
     Record(Box<RecordArgs>),

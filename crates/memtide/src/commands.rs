@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod growth;
 pub(crate) mod headroom;

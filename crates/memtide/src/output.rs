@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 
+use answers::ExplainError;
 use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
@@ -96,6 +97,12 @@ impl Output {
             .and_then(lab::LabError::help)
         {
             say(&format!("help: {help}"));
+        }
+        if let Some(help) = error
+            .downcast_ref::<ExplainError>()
+            .and_then(ExplainError::help)
+        {
+            say(&format!("help: {}", escape(&help)));
         }
         if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
             say(&format!("help: {help}"));

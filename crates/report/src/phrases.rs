@@ -3,6 +3,7 @@
 //! Both take their words from here, so they cannot differ.
 
 pub(crate) mod compare;
+pub(crate) mod explain;
 pub(crate) mod headroom;
 pub(crate) mod lab;
 pub(crate) mod occurrences;

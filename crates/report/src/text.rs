@@ -7,6 +7,7 @@ mod bar;
 mod check;
 mod compare;
 mod events;
+mod explain;
 mod finding;
 mod growth;
 mod headroom;
@@ -17,6 +18,7 @@ mod markdown;
 mod memory;
 mod page;
 mod status;
+mod tree;
 mod where_tree;
 mod wrap;
 
@@ -93,6 +95,11 @@ pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String 
 /// Returns the screen of `growth`.
 pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> String {
     growth::draw(report, screen)
+}
+
+/// Returns the screen of `explain`.
+pub fn explain(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
+    explain::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

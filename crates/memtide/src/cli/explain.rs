@@ -1,52 +1,53 @@
-//! Arguments of `memtide rules` and `memtide signals`.
-
-use std::ffi::OsStr;
+//! Arguments of `memtide explain`.
 
 use clap::Args;
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use super::AnswerFormat;
+use answers::ExplainTarget;
 
-/// Explain the rules: what each finding means and how it is recognised
+/// Show where one process has its memory, down to its malloc heap
+///
+/// Reads the running process from outside: no restart, no preload, no stop. Where glibc's malloc owns memory, the answer
+/// shows what is live, what is free but still in RAM, what malloc_trim would return and what fewer arenas would save.
+/// Needs the right to trace the process: root, or its own user.
 #[derive(Debug, Args)]
-pub(crate) struct RulesArgs {
-    /// Id of one rule; without it, all are listed
-    #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
-    pub(crate) id: Option<String>,
+#[command(after_long_help = "\
+Examples:
+  memtide explain 4711
+  memtide explain mariadbd --full              each arena, the sizes of chunks, all mapped files
+  memtide explain --service redis              the largest process of a unit, container or cgroup
+  memtide explain 4711 --format json | jq .heap.forecast
+
+What it reads sets the accessed bits of the heap's pages: working-set figures of the kernel are spoilt for a while.
+No content of memory and no value of an environment variable is shown or stored.
+docs/explain.schema.json describes the JSON.
+Exit codes: 0 done, whatever the verdict   3 an error")]
+pub(crate) struct ExplainArgs {
+    /// PID, or name of a process or of its program; of several with that name the largest
+    #[arg(value_name = "PID|NAME", required_unless_present = "service", value_parser = target)]
+    pub(crate) process: Option<ExplainTarget>,
+
+    /// The largest process of this service, container or cgroup
+    #[arg(long, value_name = "UNIT", conflicts_with = "process")]
+    pub(crate) service: Option<String>,
+
+    /// Show each arena, the sizes of chunks, and all parts and files
+    #[arg(long)]
+    pub(crate) full: bool,
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
 }
 
-/// Explain the signals: what is read, from which kernel file, and its name in other tools
-#[derive(Debug, Args)]
-pub(crate) struct SignalsArgs {
-    /// Part of a signal's name, of its kernel field or of its name in another tool; without it, all are listed
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) answer: AnswerFormat,
+impl ExplainArgs {
+    /// Returns the process that is meant.
+    pub(crate) fn target(&self) -> Option<ExplainTarget> {
+        let service = self.service.clone().map(ExplainTarget::Service);
+        service.or_else(|| self.process.clone())
+    }
 }
 
-/// Any text: `memtide rules` itself suggests similar ids; completions list the ids.
-#[derive(Debug, Clone)]
-struct RuleId;
-
-impl TypedValueParser for RuleId {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let ids = diagnose::rules::ALL.iter().map(|rule| rule.id);
-        Some(Box::new(ids.map(PossibleValue::new)))
-    }
+#[allow(clippy::unnecessary_wraps)] // clap asks for a result
+fn target(text: &str) -> Result<ExplainTarget, std::convert::Infallible> {
+    Ok(ExplainTarget::parse(text))
 }

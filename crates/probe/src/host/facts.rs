@@ -62,6 +62,12 @@ pub fn user_is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Returns the page size of the running kernel; `None` if it is none that Linux has.
+pub fn page_size() -> Option<PageSize> {
+    let bytes = u64::try_from(rustix::param::page_size());
+    bytes.ok().and_then(PageSize::from_bytes)
+}
+
 /// Reads all facts of the host below `root`; `at` is the time on the boot clock, for facts that changed.
 pub fn read(root: &Root, at: Span, facts: &mut Facts) {
     for path in files(root) {
@@ -75,9 +81,7 @@ pub fn read(root: &Root, at: Span, facts: &mut Facts) {
         }
     }
     if root.path("/") == std::path::Path::new("/") {
-        facts.page_size = u64::try_from(rustix::param::page_size())
-            .ok()
-            .and_then(PageSize::from_bytes);
+        facts.page_size = page_size();
         facts.ticks_per_second = Some(rustix::param::clock_ticks_per_second());
     }
     if facts.cpus.is_none()

@@ -5,8 +5,12 @@
 
 mod heap;
 
+use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::Bytes;
+
+use crate::phrases;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
 
@@ -14,7 +18,7 @@ pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, Heap
 pub const EXPLAIN_SCHEMA: &str = "memtide-explain/1";
 
 /// The whole answer of `explain`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainReport {
     /// Name and version of this contract.
     #[schemars(extend("const" = "memtide-explain/1"))]
@@ -33,9 +37,11 @@ pub struct ExplainReport {
     pub memory: MemoryPart,
     /// Its allocators.
     pub allocators: Vec<FoundAllocator>,
-    /// Its malloc heap; null if it was not read.
+    /// Whether glibc's malloc owns memory of it; null if that could not be read.
+    pub has_malloc: Option<bool>,
+    /// Its malloc heap; null if it was not read, or if it has none.
     pub heap: Option<HeapReport>,
-    /// Why the heap was not read; null if it was.
+    /// Why there is no heap; null if there is.
     pub heap_not_read: Option<String>,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
@@ -45,8 +51,34 @@ pub struct ExplainReport {
     pub cost: ExplainCost,
 }
 
+impl ExplainReport {
+    /// Fills in the verdict: what the sizes say, in a word and in sentences.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        let verdict = MemoryVerdict::of(&self.figures());
+        self.schema = EXPLAIN_SCHEMA;
+        self.verdict = verdict.name();
+        self.verdict_text = verdict.label();
+        self.headline = phrases::explain::headline(&self, verdict);
+        self
+    }
+
+    fn figures(&self) -> ProcessFigures {
+        let none = (self.has_malloc == Some(false)).then(HeapFigures::default);
+        let heap = self.heap.as_ref().map(|heap| HeapFigures {
+            resident: Bytes::new(heap.resident_bytes()),
+            free_resident: Bytes::new(heap.total.free_resident_bytes),
+            uncertain: Bytes::new(heap.uncertain_bytes),
+        });
+        ProcessFigures {
+            rss: Bytes::new(self.sizes.rss_bytes),
+            heap: heap.or(none),
+        }
+    }
+}
+
 /// A process.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedProcess {
     /// Its PID, as this host counts.
     pub pid: u32,
@@ -88,7 +120,7 @@ pub struct LimitEntry {
 }
 
 /// Four sizes of a process.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ProcessSizes {
     /// Address space that is mapped.
     pub vss_bytes: u64,
@@ -115,10 +147,12 @@ pub struct ProcessSizes {
 }
 
 /// A part of a process's memory.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryPart {
     /// Its name.
     pub label: String,
+    /// Whether it is what glibc's malloc owns, which `heap` divides by use.
+    pub is_malloc_heap: bool,
     /// In RAM.
     pub rss_bytes: u64,
     /// In RAM, each page divided by its users.
@@ -171,10 +205,13 @@ pub struct MappedFileEntry {
     pub length_bytes: Option<u64>,
     /// Number of other processes that map it; null if they were not searched.
     pub other_users: Option<u64>,
+    /// Names of some of them, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
 }
 
 /// What an answer cost.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainCost {
     /// CPU time of memtide.
     pub cpu_s: f64,

@@ -168,6 +168,19 @@ pub(super) fn largest_of_cells(
     })
 }
 
+/// Returns a bar as long as `value` is of the largest; what is not nothing is at least visible.
+pub(super) fn of(value: u64, largest: Option<u64>, cells: usize) -> String {
+    let share = value as f64 / largest.unwrap_or_default().max(1) as f64;
+    // At most `cells`: the minimum makes the cast exact.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let length = ((share * cells as f64).round() as usize).min(cells);
+    match (value, length) {
+        (0, _) => String::new(),
+        (_, 0) => "▏".to_owned(),
+        _ => "█".repeat(length),
+    }
+}
+
 /// Returns a cell that is filled from below by this many eighths, rounded up.
 pub(super) fn block(eighths: f64) -> char {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

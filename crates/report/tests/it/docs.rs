@@ -1,5 +1,6 @@
 //! What docs/ holds is what the code says: `BLESS=1 cargo test -p memtide-report` writes it, otherwise stale files fail.
 
+use report::model::explain::ExplainReport;
 use report::model::growth::GrowthReport;
 use report::model::headroom::HeadroomReport;
 use report::model::lab::{LabReport, ScoreReport};
@@ -33,6 +34,7 @@ fn fresh(name: &str, text: &str) {
 fn the_published_schemas_are_fresh() {
     for (name, schema) in [
         ("report", schema_of::<report::Report>()),
+        ("explain", schema_of::<ExplainReport>()),
         ("headroom", schema_of::<HeadroomReport>()),
         ("growth", schema_of::<GrowthReport>()),
         ("compare", schema_of::<CompareReport>()),

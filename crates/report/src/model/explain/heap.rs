@@ -36,6 +36,26 @@ pub struct HeapReport {
     pub rows: Vec<HeapRow>,
 }
 
+impl HeapReport {
+    /// Returns what is in RAM of it, large chunks included.
+    pub fn resident_bytes(&self) -> u64 {
+        self.total.resident_bytes + self.mmapped_resident_bytes
+    }
+
+    /// Returns the live bytes that are in RAM, large chunks included: those are live as a whole.
+    pub fn live_resident_bytes(&self) -> u64 {
+        self.total.live_resident_bytes + self.mmapped_resident_bytes
+    }
+
+    /// Returns what is in RAM and neither live nor free: thread caches, malloc's own, and what was not understood.
+    pub fn other_resident_bytes(&self) -> u64 {
+        let total = &self.total;
+        total
+            .resident_bytes
+            .saturating_sub(total.live_resident_bytes + total.free_resident_bytes)
+    }
+}
+
 /// An arena, or all together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ArenaEntry {

@@ -1,0 +1,165 @@
+//! What is one process's memory like at this moment: free heap that stays in RAM, live data, or not malloc's at all?
+//!
+//! One reading shows a state, not a course: whether live data leaks, or free memory will be used again, takes
+//! [`growth`](crate::growth). The verdict is given only if it is the same with all that is uncertain added and taken off.
+
+use units::{Bytes, Ratio};
+
+/// The sizes that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessFigures {
+    /// Resident memory of the whole process.
+    pub rss: Bytes,
+    /// Its malloc heap, nothing of it if the process has none; `None` if it was not read.
+    pub heap: Option<HeapFigures>,
+}
+
+/// The sizes of a malloc heap that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeapFigures {
+    /// In RAM, large chunks included.
+    pub resident: Bytes,
+    /// Free, but in RAM.
+    pub free_resident: Bytes,
+    /// By how much both may be wrong.
+    pub uncertain: Bytes,
+}
+
+/// What the memory of a process is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryVerdict {
+    /// Much of its malloc heap is free, but in RAM.
+    Fragmented,
+    /// Its malloc heap is mostly live data, and most of its memory.
+    Live,
+    /// Most of its memory is not malloc's.
+    OtherOwner,
+    /// It has hardly any memory.
+    Small,
+    /// Too much of its heap changed while it was read.
+    Unclear,
+    /// Its heap could not be read.
+    NotRead,
+}
+
+/// Free memory below this share of a heap is what every allocator needs to work.
+const FREE_SHARE_MIN: Ratio = Ratio::new(0.25);
+/// Free memory below this share of the process is not where its memory is.
+const FREE_OF_RSS_MIN: Ratio = Ratio::new(0.1);
+/// Free memory below this size is not worth an action.
+const FREE_MIN: Bytes = Bytes::from_mib(16);
+/// A process below this size has no memory worth a diagnosis.
+const RSS_MIN: Bytes = Bytes::from_mib(16);
+/// The owner of this share of a process decides what it is like.
+const OWNER_SHARE_MIN: Ratio = Ratio::new(0.5);
+
+impl MemoryVerdict {
+    /// Judges a process.
+    pub fn of(figures: &ProcessFigures) -> Self {
+        if figures.rss < RSS_MIN {
+            return Self::Small;
+        }
+        let Some(heap) = &figures.heap else {
+            return Self::NotRead;
+        };
+        let least = heap.free_resident.saturating_sub(heap.uncertain);
+        let most = heap.free_resident + heap.uncertain;
+        match (
+            heap.is_fragmented(least, figures.rss),
+            heap.is_fragmented(most, figures.rss),
+        ) {
+            (true, true) => Self::Fragmented,
+            (false, true) => Self::Unclear,
+            _ if heap.resident >= figures.rss.share(OWNER_SHARE_MIN) => Self::Live,
+            _ => Self::OtherOwner,
+        }
+    }
+
+    /// Returns the name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fragmented => "fragmented",
+            Self::Live => "live",
+            Self::OtherOwner => "other-owner",
+            Self::Small => "small",
+            Self::Unclear => "unclear",
+            Self::NotRead => "not-read",
+        }
+    }
+
+    /// Returns the name for people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Fragmented => "fragmented",
+            Self::Live => "live data",
+            Self::OtherOwner => "not malloc",
+            Self::Small => "small",
+            Self::Unclear => "unclear",
+            Self::NotRead => "heap not read",
+        }
+    }
+}
+
+impl HeapFigures {
+    fn is_fragmented(&self, free: Bytes, rss: Bytes) -> bool {
+        free >= FREE_MIN
+            && free >= self.resident.share(FREE_SHARE_MIN)
+            && free >= rss.share(FREE_OF_RSS_MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(rss: u64, heap: Option<(u64, u64, u64)>) -> MemoryVerdict {
+        let mib = Bytes::from_mib;
+        let heap = heap.map(|(resident, free, uncertain)| HeapFigures {
+            resident: mib(resident),
+            free_resident: mib(free),
+            uncertain: mib(uncertain),
+        });
+        MemoryVerdict::of(&ProcessFigures {
+            rss: mib(rss),
+            heap,
+        })
+    }
+
+    #[test]
+    fn free_memory_decides_where_it_is_a_large_part_of_heap_and_process() {
+        use MemoryVerdict as V;
+        assert_eq!(verdict(236, Some((225, 130, 1))), V::Fragmented);
+        assert_eq!(
+            verdict(227, Some((94, 86, 0))),
+            V::Fragmented,
+            "a buffer pool beside it"
+        );
+        assert_eq!(
+            verdict(2000, Some((94, 86, 0))),
+            V::OtherOwner,
+            "4 % of the process"
+        );
+        assert_eq!(verdict(400, Some((390, 12, 0))), V::Live);
+        assert_eq!(
+            verdict(40, Some((30, 12, 0))),
+            V::Live,
+            "12 MiB are worth no action"
+        );
+        assert_eq!(verdict(129, Some((12, 0, 0))), V::OtherOwner);
+        assert_eq!(
+            verdict(129, Some((0, 0, 0))),
+            V::OtherOwner,
+            "another allocator"
+        );
+    }
+
+    #[test]
+    fn what_is_uncertain_never_decides() {
+        use MemoryVerdict as V;
+        assert_eq!(verdict(400, Some((390, 100, 1))), V::Fragmented);
+        assert_eq!(verdict(400, Some((390, 100, 5))), V::Unclear);
+        assert_eq!(verdict(400, Some((390, 300, 5))), V::Fragmented);
+        assert_eq!(verdict(400, None), V::NotRead);
+        assert_eq!(verdict(4, None), V::Small);
+    }
+}

@@ -1,0 +1,52 @@
+//! Arguments of `memtide rules` and `memtide signals`.
+
+use std::ffi::OsStr;
+
+use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+
+use super::AnswerFormat;
+
+/// Explain the rules: what each finding means and how it is recognised
+#[derive(Debug, Args)]
+pub(crate) struct RulesArgs {
+    /// Id of one rule; without it, all are listed
+    #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
+    pub(crate) id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
+}
+
+/// Explain the signals: what is read, from which kernel file, and its name in other tools
+#[derive(Debug, Args)]
+pub(crate) struct SignalsArgs {
+    /// Part of a signal's name, of its kernel field or of its name in another tool; without it, all are listed
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
+}
+
+/// Any text: `memtide rules` itself suggests similar ids; completions list the ids.
+#[derive(Debug, Clone)]
+struct RuleId;
+
+impl TypedValueParser for RuleId {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let ids = diagnose::rules::ALL.iter().map(|rule| rule.id);
+        Some(Box::new(ids.map(PossibleValue::new)))
+    }
+}

@@ -1,0 +1,42 @@
+//! `memtide explain`: one process, down to its malloc heap.
+
+use answers::ExplainOptions;
+use anyhow::Context;
+use probe::{ProcessIdentity, Root};
+use units::Count;
+
+use crate::cli::{ExplainArgs, Format};
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
+    let root = Root::default();
+    let target = args.target().context("name a process")?;
+    let processes = target.select(&root)?;
+    let (first, others) = processes.split_first().context("no process")?;
+    if !others.is_empty() {
+        output.note(&others_note(first, others));
+    }
+    let options = ExplainOptions::default();
+    let report = output
+        .busy("reading the process")
+        .suspend(|| answers::explain(&root, first.pid, options))?;
+    output.print(&match args.answer.get() {
+        Format::Json => report::json(&report)? + "\n",
+        Format::Text => report::text::explain(&report, &output.screen_with(args.full)),
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Names the other processes that were meant too.
+fn others_note(first: &ProcessIdentity, others: &[ProcessIdentity]) -> String {
+    const NAMED: usize = 8;
+    let pids = others.iter().take(NAMED).map(|one| one.pid.to_string());
+    let more = if others.len() > NAMED { " …" } else { "" };
+    format!(
+        "PID {} is the largest of {}; the others: {}{more}",
+        first.pid,
+        Count::new(others.len() as u64 + 1).named("process", "processes"),
+        pids.collect::<Vec<_>>().join(", "),
+    )
+}

@@ -1,0 +1,179 @@
+//! A process's memory as a tree: by owner, and the malloc heap by what it is used for.
+
+use units::{Bytes, Count, Ratio};
+
+use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
+use crate::text::page::{Style, TextPage, piece};
+use crate::text::tree::{self, TreeNode};
+use crate::text::{Detail, Screen};
+
+/// In a brief answer, parts below this share of the process are counted together.
+const SHARE_MIN: f64 = 0.01;
+/// Parts below this level are named in a note: code and data of a library.
+const DEPTH: usize = 1;
+
+pub(super) fn draw(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
+    let sizes = &report.sizes;
+    let root = format!("RSS {}", Bytes::new(sizes.rss_bytes));
+    let pss = format!("  PSS {}", Bytes::new(sizes.pss_bytes));
+    page.line(&[piece(Style::Strong, root), piece(Style::Faint, pss)]);
+    let mut parts = parts(&report.memory, 0, report, screen.detail);
+    if sizes.swap_bytes > 0 {
+        parts.push(TreeNode {
+            label: "in swap".to_owned(),
+            size: Bytes::new(sizes.swap_bytes).to_string(),
+            note: "on top of RSS".to_owned(),
+            ..TreeNode::default()
+        });
+    }
+    tree::draw(page, &parts, screen);
+}
+
+/// Returns the parts of a part; in brief without their own, and small ones as one.
+fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail) -> Vec<TreeNode> {
+    let whole = report.sizes.rss_bytes.max(1) as f64;
+    let is_shown = |one: &&MemoryPart| {
+        detail == Detail::All || (one.rss_bytes + one.swap_bytes) as f64 >= whole * SHARE_MIN
+    };
+    let (shown, small): (Vec<&MemoryPart>, Vec<&MemoryPart>) =
+        part.parts.iter().partition(is_shown);
+    let mut nodes: Vec<TreeNode> = shown
+        .iter()
+        .map(|one| node(one, depth, report, detail))
+        .collect();
+    if !small.is_empty() {
+        let bytes = small.iter().map(|one| one.rss_bytes).sum();
+        let names = small.iter().take(3).map(|one| one.label.as_str());
+        nodes.push(TreeNode {
+            label: "smaller parts".to_owned(),
+            size: Bytes::new(bytes).to_string(),
+            share: share(bytes, report),
+            note: names.collect::<Vec<_>>().join(", "),
+            ..TreeNode::default()
+        });
+    }
+    nodes
+}
+
+fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail) -> TreeNode {
+    let heap = report.heap.as_ref().filter(|_| part.is_malloc_heap);
+    let is_divided = detail == Detail::All && depth < DEPTH;
+    let likely = if part.is_certain || part.recognised_by.is_empty() {
+        ""
+    } else {
+        "likely: "
+    };
+    let swapped = match part.swap_bytes {
+        0 => String::new(),
+        bytes => format!("; {} in swap", Bytes::new(bytes)),
+    };
+    TreeNode {
+        label: name_of(part),
+        size: Bytes::new(part.rss_bytes).to_string(),
+        share: share(part.rss_bytes, report),
+        note: match heap {
+            Some(heap) => summary(heap) + &swapped,
+            None if is_divided => format!("{likely}{}{swapped}", part.recognised_by),
+            None => note(part, likely) + &swapped,
+        },
+        parts: match heap {
+            Some(heap) => uses(part, heap),
+            None if is_divided => parts(part, depth + 1, report, detail),
+            None => Vec::new(),
+        },
+    }
+}
+
+/// Names the largest parts of a part.
+fn note(part: &MemoryPart, likely: &str) -> String {
+    if part.parts.is_empty() {
+        return format!("{likely}{}", part.recognised_by);
+    }
+    let largest = part
+        .parts
+        .iter()
+        .take(3)
+        .map(|one| format!("{} {}", name_of(one), Bytes::new(one.rss_bytes)));
+    largest.collect::<Vec<_>>().join(", ")
+}
+
+/// Of a path, the name of the file: the paths are in the list of files.
+fn name_of(part: &MemoryPart) -> String {
+    let name = part.label.rsplit('/').next().unwrap_or_default();
+    name.to_owned()
+}
+
+fn share(bytes: u64, report: &ExplainReport) -> String {
+    let whole = Bytes::new(report.sizes.rss_bytes);
+    let share: Option<Ratio> = Bytes::new(bytes).ratio_of(whole);
+    share.map_or_else(String::new, |share| share.to_string())
+}
+
+fn summary(heap: &HeapReport) -> String {
+    let arenas = Count::new(heap.arenas.len() as u64).named("arena", "arenas");
+    match heap.mmapped_chunks {
+        0 => arenas,
+        large => {
+            let large = Count::new(large).named("large chunk", "large chunks");
+            format!("{arenas}, {large} with a mapping each")
+        }
+    }
+}
+
+/// The resident heap by use: adds up to the part.
+fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
+    let total = &heap.total;
+    let live = heap.live_resident_bytes();
+    let chunks = Count::new(total.live_chunks + heap.mmapped_chunks).named("chunk", "chunks");
+    let free = total.free_resident_bytes;
+    let cached = total.cached_bytes.min(heap.other_resident_bytes());
+    let rest = part.rss_bytes.saturating_sub(live + free + cached);
+    let use_of = |label: &str, bytes: u64, note: String| TreeNode {
+        label: label.to_owned(),
+        size: Bytes::new(bytes).to_string(),
+        note,
+        ..TreeNode::default()
+    };
+    let free_parts = [
+        (
+            "returnable",
+            total.returnable_bytes,
+            "malloc_trim(0) returns it",
+        ),
+        (
+            "thread arenas' tops",
+            total.thread_top_bytes,
+            "malloc_trim does not return them",
+        ),
+        (
+            "pinned",
+            total.pinned_bytes,
+            "on pages with live neighbours",
+        ),
+    ];
+    let mut free = use_of("free", free, String::new());
+    let largest = free_parts.into_iter().filter(|(_, bytes, _)| *bytes > 0);
+    free.parts = largest
+        .map(|(label, bytes, note)| use_of(label, bytes, note.to_owned()))
+        .collect();
+    let uncertain = match heap.uncertain_bytes {
+        0 => String::new(),
+        bytes => format!(", ±{}", Bytes::new(bytes)),
+    };
+    let mut uses = vec![
+        use_of("live", live, chunks + &uncertain),
+        free,
+        use_of(
+            "thread caches",
+            cached,
+            "free, kept for the next allocation".to_owned(),
+        ),
+        use_of(
+            "malloc's own",
+            rest,
+            "headers, and what changed meanwhile".to_owned(),
+        ),
+    ];
+    uses.retain(|one| one.size != "0 B");
+    uses
+}
