@@ -29,7 +29,9 @@ mod malloc_ranges;
 mod part;
 mod pymalloc;
 mod read;
+mod ruby_pages;
 mod runtimes;
+mod sampled_pages;
 mod sizes;
 mod stacks;
 
@@ -42,4 +44,5 @@ pub use malloc_ranges::{MallocRange, MallocRanges};
 pub use part::{Certainty, PartKind, ProcessPart};
 pub use pymalloc::python_arenas;
 pub use read::{EXAMINED_MAX, ProcessAnatomy, ReadOptions};
+pub use ruby_pages::ruby_pages;
 pub use sizes::PartSizes;
