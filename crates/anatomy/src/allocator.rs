@@ -49,6 +49,23 @@ impl AllocatorKind {
         }
     }
 
+    /// Its name for programs.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Ptmalloc => "ptmalloc",
+            Self::Jemalloc => "jemalloc",
+            Self::Gperftools => "gperftools",
+            Self::GoogleTcmalloc => "tcmalloc",
+            Self::Mimalloc => "mimalloc",
+            Self::Musl => "musl",
+            Self::Go => "go",
+            Self::Jvm => "jvm",
+            Self::V8 => "v8",
+            Self::Python => "cpython",
+            Self::Ruby => "ruby",
+        }
+    }
+
     /// Whether it provides `malloc` itself. Of those, one serves the process; the others are a runtime's own heap.
     pub const fn is_malloc(self) -> bool {
         !matches!(

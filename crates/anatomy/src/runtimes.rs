@@ -121,12 +121,15 @@ impl<'a> RuntimeShapes<'a> {
             "it fits no runtime's shape; malloc's own structures were not read"
         };
         let is_glibcs = |one: &Allocator| one.kind == AllocatorKind::Ptmalloc;
+        if is_malloc_known && self.allocators.iter().all(is_glibcs) {
+            // Nobody else is there: a buffer pool or a cache of the program, or of one of its libraries.
+            let label = "mapped by the program itself";
+            let by = "malloc's own structures do not contain it, and no other allocator is there";
+            let leaf = PartStep::new(PartKind::OtherAnonymous, label).by(by);
+            return Place::likely([other(), leaf]);
+        }
         let label = match self.only_runtime() {
             Some(kind) => format!("owner unknown, perhaps {}", kind.name()),
-            // Nobody else is there: a buffer pool or a cache of the program, or of one of its libraries.
-            None if is_malloc_known && self.allocators.iter().all(is_glibcs) => {
-                "mapped by the program itself".to_owned()
-            }
             None => "owner unknown".to_owned(),
         };
         let leaf = PartStep::new(PartKind::OtherAnonymous, label).by(by);

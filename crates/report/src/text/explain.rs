@@ -13,6 +13,8 @@ use crate::phrases::ABSENT;
 
 /// Column of the text of a labelled line.
 const INDENT: usize = 13;
+/// Column of a file's name, behind its size.
+const FILE_INDENT: usize = 12;
 /// Files of a brief answer.
 const FILES: usize = 3;
 
@@ -44,7 +46,7 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
         if let Some(heap) = &report.heap {
             heap::draw(&mut page, heap, screen);
         }
-        files(&mut page, &report.files, screen);
+        files(&mut page, &report.files);
     } else if report.heap.is_some() {
         label(
             "More",
@@ -223,7 +225,7 @@ fn cost(report: &ExplainReport) -> String {
 }
 
 /// Lists the mapped files.
-fn files(page: &mut TextPage, files: &[MappedFileEntry], screen: &Screen) {
+fn files(page: &mut TextPage, files: &[MappedFileEntry]) {
     if files.is_empty() {
         return;
     }
@@ -241,8 +243,7 @@ fn files(page: &mut TextPage, files: &[MappedFileEntry], screen: &Screen) {
             Style::Plain,
             format!("{:>10}  ", Bytes::new(file.rss_bytes).to_string()),
         )];
-        let indent = if screen.width() < NARROW { 4 } else { 12 };
         let text = format!("{}: {cached}{deleted}{}", file.name, sharing(file));
-        page.hanging(&head, indent, Style::Plain, &text);
+        page.hanging(&head, FILE_INDENT, Style::Plain, &text);
     }
 }
