@@ -33,6 +33,7 @@ test-heap: ## prove the heap reader on the glibc of Debian 11, 12, 13 and sid; n
 	scripts/setup.sh heap
 	scripts/heap-versions.sh
 	$(CARGO) test --release --locked --package memtide-heap -- --include-ignored
+	$(CARGO) test --locked --package memtide --test it -- --include-ignored explain::
 
 # A few minutes under emulation; LAB= plays all scenarios, which takes half an hour.
 LAB ?= --scenario idle --scenario swap-cold --scenario cgroup-oom --scenario cgroup-high --scenario node-reclaim \

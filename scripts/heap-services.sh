@@ -34,7 +34,7 @@ stop() {
     rm -rf "$dir"
 }
 trap stop EXIT
-trap 'exit 0' HUP INT TERM
+trap 'exit 0' HUP INT PIPE TERM
 
 start() { # the service; its output is in the directory
     "$@" >"$dir/out" 2>&1 </dev/null 3<&- &

@@ -1,9 +1,9 @@
 //! Fewer arenas: what the model says against what a restart with `MALLOC_ARENA_MAX=2` really saves, of programs whose
 //! threads use the heap in different ways.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::target::{compile_source, memory_of};
 
@@ -20,6 +20,8 @@ const ARENAS_MAX: u64 = 2;
 struct Parked {
     child: Child,
     pid: u32,
+    /// Kept open: a service that prints more must not end by SIGPIPE.
+    _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Parked {
@@ -33,11 +35,15 @@ impl Parked {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let ready = lines.next().unwrap().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = output.next().unwrap().unwrap();
         assert!(ready.starts_with("ready "), "{ready}");
-        let pid = ready.split(' ').find_map(|word| word.parse().ok()).unwrap();
-        Self { child, pid }
+        let pid = ready.split(' ').find_map(|word| word.parse().ok());
+        Self {
+            pid: pid.unwrap(),
+            child,
+            _output: output,
+        }
     }
 
     fn anonymous_bytes(&self) -> f64 {

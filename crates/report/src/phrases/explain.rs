@@ -83,7 +83,7 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
 
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
-        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): the more, the less its threads need memory at the same time; they then wait for locks.",
+        "A restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} arenas): the more, the less its threads need memory at the same time; they then wait for locks.",
         fewer.arenas_max,
         Bytes::new(fewer.low_bytes),
         Bytes::new(fewer.high_bytes),
@@ -135,10 +135,11 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
             .collect(),
         None => vec![largest_few(report)],
     };
-    let owner = parts
-        .iter()
-        .find(|part| part.runtime.is_some() && !part.is_malloc_heap);
-    let owner = owner.filter(|part| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN));
+    let is_worth_it = |part: &&MemoryPart| {
+        let is_runtimes = part.runtime.is_some() && !part.is_malloc_heap;
+        is_runtimes && Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN)
+    };
+    let owner = parts.iter().find(is_worth_it);
     lines.extend(owner.and_then(|part| inside(part.runtime?, report.process.pid)));
     lines
 }
