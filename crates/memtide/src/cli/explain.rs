@@ -1,8 +1,10 @@
 //! Arguments of `memtide explain`.
 
 use clap::Args;
+use units::Span;
 
 use super::AnswerFormat;
+use super::typed::span;
 use answers::ExplainTarget;
 
 /// Show where one process has its memory, down to its malloc heap
@@ -15,6 +17,7 @@ use answers::ExplainTarget;
 Examples:
   memtide explain 4711
   memtide explain mariadbd --full              each arena, the sizes of chunks, all mapped files
+  memtide explain 4711 --watch 10m             leak, fragmentation or warm-up?
   memtide explain --service redis              the largest process of a unit, container or cgroup
   memtide explain 4711 --format json | jq .heap.forecast
 
@@ -30,6 +33,14 @@ pub(crate) struct ExplainArgs {
     /// The largest process of this service, container or cgroup
     #[arg(long, value_name = "UNIT", conflicts_with = "process")]
     pub(crate) service: Option<String>,
+
+    /// Watch it for this long: does it leak, fragment or warm up? Ctrl-C ends the watch early
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) watch: Option<Span>,
+
+    /// Stop the process while it is read, for exact figures of a busy heap; it goes on even if memtide is killed
+    #[arg(long)]
+    pub(crate) freeze: bool,
 
     /// Show each arena, the sizes of chunks, and all parts and files
     #[arg(long)]

@@ -17,10 +17,16 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     if !others.is_empty() {
         output.note(&others_note(first, others));
     }
-    let options = ExplainOptions::default();
-    let report = output
-        .busy("reading the process")
-        .suspend(|| answers::explain(&root, first.pid, options))?;
+    let options = ExplainOptions {
+        freeze: args.freeze,
+        ..ExplainOptions::default()
+    };
+    let report = match args.watch {
+        None => answers::explain(&root, first.pid, options),
+        Some(lasts) => output.watching("watching the process", lasts, |progress| {
+            answers::explain_watched(&root, first.pid, options, lasts, progress)
+        }),
+    }?;
     output.print(&match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::explain(&report, &output.screen_with(args.full)),

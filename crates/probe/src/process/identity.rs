@@ -33,6 +33,8 @@ pub struct ProcessIdentity {
     pub program: Option<Vec<u8>>,
     /// Whether the program file was removed or replaced since it was started.
     pub is_program_deleted: bool,
+    /// When it was started, in clock ticks since boot: with the PID it names a process for good.
+    pub start_ticks: Option<u64>,
     /// How long it has been running.
     pub age: Option<Span>,
     /// Its resident pages, as `stat` counts them: without what its threads have not yet summed up.
@@ -83,7 +85,8 @@ impl ProcessIdentity {
         let mut row = EntityRow::default();
         let (start, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
         identity.rss = row.row.get(PROC_RSS);
-        identity.age = start.and_then(|found| age(found.start?));
+        identity.start_ticks = start.and_then(|found| found.start);
+        identity.age = identity.start_ticks.and_then(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
         for (name, text) in [

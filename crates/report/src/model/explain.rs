@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::Bytes;
 
+use super::growth::GrowthEntry;
 use crate::phrases;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
@@ -43,6 +44,10 @@ pub struct ExplainReport {
     pub heap: Option<HeapReport>,
     /// Why there is no heap; null if there is.
     pub heap_not_read: Option<String>,
+    /// How it changes: while it was watched, else as this host's recording has it; null if neither is known.
+    pub growth: Option<GrowthEntry>,
+    /// Whether it was watched for that; else it is from the recording.
+    pub is_watched: bool,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
     /// What could not be read.

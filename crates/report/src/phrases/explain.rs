@@ -43,10 +43,10 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     ));
     lines.extend(not_returned(heap));
     lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
-    lines.push(format!(
-        "Whether the program needs the free memory again shows only over time: {}.",
-        watch(report)
-    ));
+    lines.push(over_time(report).unwrap_or_else(|| {
+        let watch = watch(report);
+        format!("Whether the program needs the free memory again shows only over time: {watch}.")
+    }));
     lines
 }
 
@@ -95,10 +95,10 @@ fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
             "{live} of its {all} malloc heap are live{}: allocated, and not freed.",
             share(live, all)
         ),
-        format!(
-            "Whether that is data in use, a cache that fills or a leak shows only over time: {}.",
-            watch(report)
-        ),
+        over_time(report).unwrap_or_else(|| {
+            let watch = watch(report);
+            format!("Whether that is data in use, a cache that fills or a leak shows only over time: {watch}.")
+        }),
     ]
 }
 
@@ -131,6 +131,19 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
         None => "glibc's malloc has no memory of it.".to_owned(),
     });
     lines
+}
+
+/// Says how it changed, where that is known.
+fn over_time(report: &ExplainReport) -> Option<String> {
+    let growth = report
+        .growth
+        .as_ref()
+        .filter(|growth| growth.needs_s.is_none())?;
+    let judged = Span::from_secs_f64(growth.judged_s);
+    Some(format!(
+        "Over {judged}: {} ({}). {}",
+        growth.class_text, growth.confidence_text, growth.meaning
+    ))
 }
 
 /// Names the largest part that is not malloc's.

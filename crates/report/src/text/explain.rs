@@ -7,8 +7,9 @@ use units::{Bytes, Count, Span};
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::pad;
-use super::{Detail, Screen};
+use super::{Detail, Screen, bar};
 use crate::model::explain::{ExplainReport, FoundAllocator, LimitEntry, MappedFileEntry};
+use crate::model::growth::GrowthEntry;
 use crate::phrases::ABSENT;
 
 /// Column of the text of a labelled line.
@@ -25,33 +26,46 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     memory::draw(&mut page, report, screen);
     page.gap();
     let is_full = screen.detail == Detail::All;
-    let mut label = |name: &str, text: &str| {
-        let head = [piece(Style::Faint, format!("{name}:"))];
-        page.hanging(&head, INDENT, Style::Plain, text);
-    };
-    label("Sizes", &sizes(report));
-    label("Allocators", &allocators(report, is_full));
-    if !is_full && !report.files.is_empty() {
-        let files = report.files.iter().take(FILES).map(file_in_brief);
-        label("Files", &files.collect::<Vec<_>>().join("; "));
+    for (label, text) in labelled(report, is_full) {
+        page.labelled(label, INDENT, &text);
     }
-    label("Settings", &settings(report));
-    for problem in &report.problems {
-        label("Not read", problem);
-    }
-    label("Cost", &cost(report));
     if is_full {
         if let Some(heap) = &report.heap {
             heap::draw(&mut page, heap, screen);
         }
         files(&mut page, &report.files, screen);
-    } else if report.heap.is_some() {
-        label(
-            "More",
-            "--full shows each arena, the sizes of chunks and all files",
-        );
+    }
+    if let Some(growth) = report.growth.as_ref().filter(|_| report.is_watched) {
+        page.gap();
+        super::growth::one(&mut page, growth, screen);
+    } else if !is_full && report.heap.is_some() {
+        let more = "--full shows each arena, the sizes of chunks and all files";
+        page.labelled("More", INDENT, more);
     }
     page.finish()
+}
+
+/// Returns what stands below the tree.
+fn labelled(report: &ExplainReport, is_full: bool) -> Vec<(&'static str, String)> {
+    let mut lines = vec![
+        ("Sizes", sizes(report)),
+        ("Allocators", allocators(report, is_full)),
+    ];
+    if !is_full && !report.files.is_empty() {
+        let files = report.files.iter().take(FILES).map(file_in_brief);
+        lines.push(("Files", files.collect::<Vec<_>>().join("; ")));
+    }
+    lines.push(("Settings", settings(report)));
+    if let Some(growth) = report.growth.as_ref().filter(|_| !report.is_watched) {
+        lines.push(("Recorded", recorded(growth)));
+    }
+    let problems = report
+        .problems
+        .iter()
+        .map(|text| ("Not read", text.clone()));
+    lines.extend(problems);
+    lines.push(("Cost", cost(report)));
+    lines
 }
 
 fn title(report: &ExplainReport) -> String {
@@ -200,6 +214,18 @@ fn settings(report: &ExplainReport) -> String {
         parts.push("transparent huge pages switched off".to_owned());
     }
     parts.join("; ")
+}
+
+/// How the recording has the process.
+fn recorded(growth: &GrowthEntry) -> String {
+    const CELLS: usize = 24;
+    format!(
+        "{} over {}: {} ({})",
+        bar::spark(&growth.course_bytes, CELLS),
+        Span::from_secs_f64(growth.judged_s),
+        growth.class_text,
+        growth.confidence_text,
+    )
 }
 
 fn cost(report: &ExplainReport) -> String {

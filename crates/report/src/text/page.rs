@@ -130,6 +130,12 @@ impl TextPage {
         self.hanging(&[], 0, Style::Strong, text);
     }
 
+    /// Adds `label:` and a text beside it, from the column `indent` on.
+    pub(super) fn labelled(&mut self, label: &str, indent: usize, text: &str) {
+        let head = [piece(Style::Faint, format!("{label}:"))];
+        self.hanging(&head, indent, Style::Plain, text);
+    }
+
     /// Adds text after `head`, wrapped, with further lines indented by `indent` cells.
     pub(super) fn hanging(&mut self, head: &[StyledText], indent: usize, style: Style, text: &str) {
         let lines = wrap::wrap(text, self.width.saturating_sub(indent));
