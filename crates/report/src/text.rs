@@ -10,6 +10,7 @@ mod events;
 mod finding;
 mod growth;
 mod headroom;
+mod heap_picture;
 mod input;
 mod lab;
 mod list;
@@ -93,6 +94,11 @@ pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String 
 /// Returns the screen of `growth`.
 pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> String {
     growth::draw(report, screen)
+}
+
+/// Returns a malloc heap as a picture of characters, at most 24 lines at 80 columns.
+pub fn heap_picture(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
+    heap_picture::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.
