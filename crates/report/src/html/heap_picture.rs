@@ -20,7 +20,7 @@ use crate::phrases::heap_lines::PictureBounds;
 const BOUNDS: PictureBounds = PictureBounds {
     columns_min: 32,
     columns_max: 256,
-    lines_max: 64,
+    lines_max: 48,
 };
 
 /// Draws a sample of a fill, 18 by 12, at `(0, 0)`.

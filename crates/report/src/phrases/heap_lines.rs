@@ -48,18 +48,17 @@ pub(crate) struct PartColumns {
 impl HeapLines {
     /// Places the parts of a heap within bounds.
     pub(crate) fn new(heap: &HeapReport, bounds: PictureBounds) -> Self {
-        let mut rows = in_order(&heap.rows);
-        let left_out = rows.len().saturating_sub(bounds.lines_max);
+        let all = in_order(&heap.rows);
+        let mut by_size: Vec<usize> = (0..all.len()).collect();
+        by_size.sort_by_key(|index| std::cmp::Reverse(all[*index].0.resident_bytes));
+        let (shown, rest) = by_size.split_at(all.len().min(bounds.lines_max));
         let mut left_out_sum = HeapCell::default();
-        if left_out > 0 {
-            let mut by_size = rows.clone();
-            by_size.sort_by_key(|(row, _)| std::cmp::Reverse(row.resident_bytes));
-            let out: Vec<_> = by_size.split_off(bounds.lines_max);
-            for (row, place) in out {
-                rows.retain(|(other, at)| (other.arena, *at) != (row.arena, place));
-                heap_cells::add(&mut left_out_sum, &sum(&row.cells));
-            }
+        for index in rest {
+            heap_cells::add(&mut left_out_sum, &sum(&all[*index].0.cells));
         }
+        let mut shown = shown.to_vec();
+        shown.sort_unstable();
+        let rows: Vec<_> = shown.into_iter().map(|index| all[index]).collect();
         let (columns, cells) = scale(&rows, bounds);
         let part = |(row, place): &(&HeapRow, _)| PartColumns {
             arena: row.arena,
@@ -71,7 +70,7 @@ impl HeapLines {
             columns,
             column_bytes: heap.cell_bytes.saturating_mul(cells as u64),
             parts: rows.iter().map(part).collect(),
-            left_out,
+            left_out: rest.len(),
             left_out_sum,
         }
     }
@@ -193,8 +192,8 @@ mod tests {
             (32, 65_536, 2)
         );
         let large = HeapLines::new(&heap(&[(0, 16_384), (1, 3)]), BOUNDS);
-        assert_eq!((large.columns, large.column_bytes), (256, 65_536 * 16));
-        assert_eq!(large.len(), 5);
+        assert_eq!((large.columns, large.column_bytes), (256, 65_536 * 11));
+        assert_eq!(large.len(), 7);
     }
 
     #[test]
