@@ -118,11 +118,12 @@ fn figures(html: &mut Html, report: &ExplainReport) {
             share if share.is_empty() => share,
             share => format!("{share} of RSS"),
         };
-        all.push((
-            "Live malloc chunks",
-            total.live_bytes,
-            of_rss(total.live_resident_bytes),
-        ));
+        let live = total.live_resident_bytes;
+        let about = match Bytes::new(live) {
+            in_ram if live < total.live_bytes => format!("{in_ram} of it in RAM"),
+            _ => of_rss(live),
+        };
+        all.push(("Live malloc chunks", total.live_bytes, about));
         let free = total.free_resident_bytes;
         all.push(("Free, but in RAM", free, of_rss(free)));
         let now = heap.forecast.trim_bytes;

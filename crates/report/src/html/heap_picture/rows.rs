@@ -63,7 +63,10 @@ fn key(html: &mut Html, inside: impl FnOnce(&mut Html)) {
 fn head(html: &mut Html, lines: &HeapLines) {
     html.within(Tag::of("div", "heap-row head"), |html| {
         html.raw("<span class=\"name\">part</span>");
-        let scale = format!("address →  a line is {}", Bytes::new(lines.line_bytes()));
+        let scale = format!(
+            "address →  a line is {}; higher is more of it in RAM",
+            Bytes::new(lines.line_bytes())
+        );
         html.tagged(Tag::of("span", "map"), &scale);
         html.raw("<span>live</span><span>free, in RAM</span><span>returnable</span>");
     });
