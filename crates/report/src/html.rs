@@ -11,11 +11,13 @@ mod compare;
 mod document;
 mod escape;
 mod events;
+mod explain;
 mod facts;
 mod figure;
 mod figures;
 mod finding;
 mod headroom;
+mod heap_picture;
 mod icon;
 mod lab;
 mod memory;
@@ -30,6 +32,8 @@ use timeline::Facts;
 
 pub use crate::picture::Picture;
 pub use compare::compare;
+pub(crate) use explain::alone as explain_alone;
+pub(crate) use heap_picture::alone as heap_picture_alone;
 pub use lab::{lab, lab_panel, lab_score};
 
 use self::escape::Tag;

@@ -16,6 +16,7 @@
 
 mod clock;
 pub mod docs;
+pub mod heap_picture;
 pub mod html;
 pub mod model;
 mod phrases;

@@ -11,6 +11,7 @@ mod explain;
 mod finding;
 mod growth;
 mod headroom;
+mod heap_picture;
 mod input;
 mod lab;
 mod list;
@@ -100,6 +101,11 @@ pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> S
 /// Returns the screen of `explain`.
 pub fn explain(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
     explain::draw(report, screen)
+}
+
+/// Returns a malloc heap as a picture of characters, at most 24 lines at 80 columns.
+pub fn heap_picture(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
+    heap_picture::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

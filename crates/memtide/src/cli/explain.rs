@@ -1,5 +1,7 @@
 //! Arguments of `memtide explain`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use units::Span;
 
@@ -19,6 +21,7 @@ Examples:
   memtide explain mariadbd --full              each arena, the sizes of chunks, all mapped files
   memtide explain 4711 --watch 10m             leak, fragmentation or warm-up?
   memtide explain --service redis              the largest process of a unit, container or cgroup
+  memtide explain 4711 --heap-picture h.html   each page of the heap: live, free, returnable
   memtide explain 4711 --format json | jq .heap.forecast
 
 What it reads sets the accessed bits of the heap's pages: working-set figures of the kernel are spoilt for a while.
@@ -42,6 +45,14 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) freeze: bool,
 
+    /// Also draw its malloc heap: to a file (.svg or .html), or with `-` on the terminal
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub(crate) heap_picture: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "heap_picture")]
+    pub(crate) force: bool,
+
     /// Show each arena, the sizes of chunks, and all parts and files
     #[arg(long)]
     pub(crate) full: bool,
@@ -55,6 +66,17 @@ impl ExplainArgs {
     pub(crate) fn target(&self) -> Option<ExplainTarget> {
         let service = self.service.clone().map(ExplainTarget::Service);
         service.or_else(|| self.process.clone())
+    }
+}
+
+/// The form of a picture is that of its file's name.
+fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let form = path.extension().and_then(|form| form.to_str());
+    match form {
+        _ if text == "-" => Ok(path),
+        Some("svg" | "html" | "htm") => Ok(path),
+        _ => Err("the name must end in .svg or .html, or be `-` for the terminal".to_owned()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `memtide explain`: one process, down to its malloc heap.
 
+mod picture;
+
 use answers::ExplainOptions;
 use anyhow::Context;
 use probe::{ProcessIdentity, Root};
@@ -19,7 +21,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     let options = ExplainOptions {
         freeze: args.freeze,
-        ..ExplainOptions::default()
+        with_rows: args.heap_picture.is_some() || args.full,
     };
     let report = match args.watch {
         None => answers::explain(&root, first.pid, options),
@@ -31,7 +33,9 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::explain(&report, &output.screen_with(args.full)),
     })?;
-    Ok(Exit::Ok)
+    args.heap_picture.as_ref().map_or(Ok(Exit::Ok), |file| {
+        picture::draw(&report, file, args.force, output)
+    })
 }
 
 /// Names the other processes that were meant too.

@@ -64,7 +64,7 @@ impl ExplainReport {
         self.schema = EXPLAIN_SCHEMA;
         self.verdict = verdict.name();
         self.verdict_text = verdict.label();
-        self.headline = phrases::explain::headline(&self, verdict);
+        self.headline = phrases::explain_verdict::headline(&self, verdict);
         self
     }
 

@@ -10,7 +10,8 @@ use super::wrap::pad;
 use super::{Detail, Screen, bar};
 use crate::model::explain::{ExplainReport, FoundAllocator, LimitEntry, MappedFileEntry};
 use crate::model::growth::GrowthEntry;
-use crate::phrases::ABSENT;
+use crate::phrases::explain::ExplainStanding;
+use crate::phrases::{self, ABSENT};
 
 /// Column of the text of a labelled line.
 const INDENT: usize = 13;
@@ -92,10 +93,10 @@ fn title(report: &ExplainReport) -> String {
 }
 
 fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
-    let style = match report.verdict {
-        "fragmented" => Style::Warning,
-        "unclear" | "not-read" => Style::Unknown,
-        _ => Style::Fine,
+    let style = match ExplainStanding::of(report) {
+        ExplainStanding::Wasted => Style::Warning,
+        ExplainStanding::Unknown => Style::Unknown,
+        ExplainStanding::Used | ExplainStanding::Fine => Style::Fine,
     };
     let word = report.verdict_text.to_uppercase();
     let is_narrow = screen.width() < NARROW;
@@ -229,23 +230,11 @@ fn recorded(growth: &GrowthEntry) -> String {
 }
 
 fn cost(report: &ExplainReport) -> String {
-    let cost = &report.cost;
-    let stopped = match cost.stopped_s {
-        Some(stopped) => format!(
-            "the process was stopped for {}",
-            Span::from_secs_f64(stopped)
-        ),
-        None => "the process was not stopped".to_owned(),
-    };
-    let read = if report.heap.is_some() {
-        ". Pages that were read count as accessed from now on"
-    } else {
-        ""
-    };
-    format!(
-        "{} of CPU; {stopped}{read}",
-        Span::from_secs_f64(cost.cpu_s)
-    )
+    let mut cost = phrases::explain::cost(report);
+    if report.heap.is_some() {
+        cost += " Pages that were read count as accessed from now on.";
+    }
+    cost
 }
 
 /// Lists the mapped files.

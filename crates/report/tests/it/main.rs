@@ -8,6 +8,7 @@ mod contract;
 mod docs;
 mod fixtures;
 mod headroom;
+mod heap_picture;
 mod hostile;
 mod html;
 mod screens;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A malloc heap (glibc).
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapReport {
     /// Sums over all arenas.
     pub total: ArenaEntry,
@@ -98,7 +98,7 @@ pub struct ArenaEntry {
 }
 
 /// What a heap could give back.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapForecast {
     /// What `malloc_trim(0)` returns now.
     pub trim_bytes: u64,

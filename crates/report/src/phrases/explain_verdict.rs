@@ -1,0 +1,173 @@
+//! What `explain` says of a process, in sentences: the verdict with its figures, and what to do.
+
+use diagnose::process_memory::MemoryVerdict;
+use units::{Bytes, Count, Ratio, Span};
+
+use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
+
+/// Less than this share of the free bytes is not worth a clause.
+const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
+
+/// Returns the verdict in sentences, the most important first.
+pub(crate) fn headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
+    let mut lines = match (verdict, &report.heap) {
+        (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap),
+        (MemoryVerdict::Live, Some(heap)) => live(report, heap),
+        (MemoryVerdict::Unclear, Some(heap)) => unclear(report, heap),
+        (MemoryVerdict::Small, _) => vec![format!(
+            "Its RSS is {}: there is little to explain.",
+            Bytes::new(report.sizes.rss_bytes)
+        )],
+        (MemoryVerdict::NotRead, _) => not_read(report),
+        _ => other_owner(report),
+    };
+    if report.sizes.swap_bytes > 0 {
+        lines.push(format!(
+            "{} of it is in swap, and was not read.",
+            Bytes::new(report.sizes.swap_bytes)
+        ));
+    }
+    lines
+}
+
+fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} of its {} malloc heap are free, but still in RAM; {} are live.",
+        Bytes::new(heap.total.free_resident_bytes),
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.live_resident_bytes()),
+    )];
+    lines.push(format!(
+        "malloc_trim(0) would return {} now.",
+        Bytes::new(heap.forecast.trim_bytes)
+    ));
+    lines.extend(not_returned(heap));
+    lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
+    lines.push(over_time(report).unwrap_or_else(|| {
+        let watch = watch(report);
+        format!("Whether the program needs the free memory again shows only over time: {watch}.")
+    }));
+    lines
+}
+
+/// Says where the free memory is that trimming leaves, the larger place first.
+fn not_returned(heap: &HeapReport) -> Option<String> {
+    let least = Bytes::new(heap.total.free_resident_bytes).share(CLAUSE_SHARE_MIN);
+    let tops = heap
+        .arenas
+        .iter()
+        .filter(|arena| arena.thread_top_bytes > 0);
+    let tops = Count::new(tops.count() as u64).named("thread arena", "thread arenas");
+    let mut places = [
+        (
+            Bytes::new(heap.forecast.pinned_bytes),
+            "on pages that live neighbours keep in RAM".to_owned(),
+        ),
+        (
+            Bytes::new(heap.forecast.thread_tops_bytes),
+            format!("in the tops of {tops}"),
+        ),
+    ];
+    places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let clauses: Vec<String> = places
+        .into_iter()
+        .filter(|(bytes, _)| *bytes > least)
+        .map(|(bytes, place)| format!("{bytes} {place}"))
+        .collect();
+    (!clauses.is_empty()).then(|| format!("It cannot return {}.", clauses.join(" and ")))
+}
+
+fn fewer_arenas(fewer: &FewerArenas) -> String {
+    format!(
+        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas; threads then wait for locks).",
+        fewer.arenas_max,
+        Bytes::new(fewer.low_bytes),
+        Bytes::new(fewer.high_bytes),
+        fewer.arenas,
+    )
+}
+
+fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    let live = Bytes::new(heap.live_resident_bytes());
+    let all = Bytes::new(heap.resident_bytes());
+    vec![
+        format!(
+            "{live} of its {all} malloc heap are live{}: allocated, and not freed.",
+            share(live, all)
+        ),
+        over_time(report).unwrap_or_else(|| {
+            let watch = watch(report);
+            format!("Whether that is data in use, a cache that fills or a leak shows only over time: {watch}.")
+        }),
+    ]
+}
+
+fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    let free = Bytes::new(heap.total.free_resident_bytes);
+    vec![format!(
+        "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.uncertain_bytes),
+        Span::from_secs_f64(report.cost.wall_s),
+        report.process.pid,
+    )]
+}
+
+fn not_read(report: &ExplainReport) -> Vec<String> {
+    let why = report.heap_not_read.as_deref().unwrap_or("unknown");
+    let mut lines = vec![format!("Its malloc heap was not read: {why}.")];
+    lines.extend(largest(report));
+    lines
+}
+
+fn other_owner(report: &ExplainReport) -> Vec<String> {
+    let mut lines: Vec<String> = largest(report).into_iter().collect();
+    lines.push(match &report.heap {
+        Some(heap) => format!(
+            "Its malloc heap has {}, of which {} are free.",
+            Bytes::new(heap.resident_bytes()),
+            Bytes::new(heap.total.free_resident_bytes)
+        ),
+        None => "glibc's malloc has no memory of it.".to_owned(),
+    });
+    lines
+}
+
+/// Says how it changed, where that is known.
+fn over_time(report: &ExplainReport) -> Option<String> {
+    let growth = report
+        .growth
+        .as_ref()
+        .filter(|growth| growth.needs_s.is_none())?;
+    let judged = Span::from_secs_f64(growth.judged_s);
+    Some(format!(
+        "Over {judged}: {} ({}). {}",
+        growth.class_text, growth.confidence_text, growth.meaning
+    ))
+}
+
+/// Names the largest part that is not malloc's.
+fn largest(report: &ExplainReport) -> Option<String> {
+    let parts = report.memory.parts.iter();
+    let part: &MemoryPart = parts
+        .filter(|part| !part.is_malloc_heap)
+        .max_by_key(|part| part.rss_bytes)?;
+    let (size, rss) = (
+        Bytes::new(part.rss_bytes),
+        Bytes::new(report.sizes.rss_bytes),
+    );
+    let owner = &part.label;
+    Some(format!(
+        "Its largest part is {owner}: {size} of an RSS of {rss}{}.",
+        share(size, rss)
+    ))
+}
+
+fn share(part: Bytes, whole: Bytes) -> String {
+    let share: Option<Ratio> = part.ratio_of(whole);
+    share.map_or_else(String::new, |share| format!(" ({share})"))
+}
+
+fn watch(report: &ExplainReport) -> String {
+    format!("memtide explain {} --watch 10m", report.process.pid)
+}
