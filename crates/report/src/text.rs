@@ -16,6 +16,7 @@ mod list;
 mod markdown;
 mod memory;
 mod page;
+mod runtime_stats;
 mod status;
 mod where_tree;
 mod wrap;
@@ -93,6 +94,14 @@ pub fn status(report: &StatusReport, screen: &Screen, now: Timestamp) -> String 
 /// Returns the screen of `growth`.
 pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> String {
     growth::draw(report, screen)
+}
+
+/// Returns the screen of a runtime's own report.
+pub fn runtime_stats(
+    report: &crate::model::runtime_stats::RuntimeStatsReport,
+    screen: &Screen,
+) -> String {
+    runtime_stats::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

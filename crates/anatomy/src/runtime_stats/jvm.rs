@@ -160,7 +160,7 @@ impl JvmStats {
         order
     }
 
-    /// Returns the category whose committed memory grew most since the baseline.
+    /// Returns the category with the largest growth of committed memory since the baseline.
     pub fn fastest_growing(&self) -> Option<&JvmCategory> {
         let change = |category: &&JvmCategory| category.size.committed_change;
         (self.categories.iter())

@@ -90,14 +90,14 @@ impl RubyStats {
         let missing = |field| RuntimeStatsError::Missing { kind, field };
         let start = start_of_object(text).ok_or_else(|| missing("a JSON object"))?;
         let object = text.get(start..).unwrap_or_default();
-        let report: Report = from_json(kind, text, object)?;
+        let report: RubyReport = from_json(kind, text, object)?;
         let stat = match report.stat {
             Some(stat) => stat,
             None => from_json(kind, text, object)?,
         };
         let constants = report.constants.unwrap_or_default();
         let heaps = report.heaps.unwrap_or_default();
-        let mut pools: Vec<RubyPool> = heaps.values().map(Pool::read).collect();
+        let mut pools: Vec<RubyPool> = heaps.values().map(GcPool::read).collect();
         let has_pools = !pools.is_empty();
         let live_slots = stat
             .heap_live_slots
@@ -180,17 +180,17 @@ impl RubyStats {
 
 /// The report as JSON; all else in it is skipped.
 #[derive(Deserialize)]
-struct Report {
+struct RubyReport {
     ruby: Option<String>,
     pid: Option<u64>,
-    stat: Option<Stat>,
-    constants: Option<Constants>,
+    stat: Option<GcStat>,
+    constants: Option<GcConstants>,
     /// A pool's number is below 256; a number that comes again replaces the one before.
-    heaps: Option<BTreeMap<u8, Pool>>,
+    heaps: Option<BTreeMap<u8, GcPool>>,
 }
 
 #[derive(Deserialize)]
-struct Stat {
+struct GcStat {
     count: Option<u64>,
     heap_live_slots: Option<u64>,
     heap_marked_slots: Option<u64>,
@@ -203,7 +203,7 @@ struct Stat {
 }
 
 #[derive(Deserialize, Default)]
-struct Constants {
+struct GcConstants {
     #[serde(rename = "HEAP_PAGE_OBJ_LIMIT")]
     objects: Option<u64>,
     #[serde(rename = "RVALUE_SIZE")]
@@ -212,7 +212,7 @@ struct Constants {
     page: Option<u64>,
 }
 
-impl Constants {
+impl GcConstants {
     /// The size of a page: named since Ruby 3.1; before, the power of two that its slots fill.
     fn page_size(&self) -> Option<Bytes> {
         let filled = || {
@@ -225,7 +225,7 @@ impl Constants {
 }
 
 #[derive(Deserialize)]
-struct Pool {
+struct GcPool {
     slot_size: u64,
     heap_eden_pages: u64,
     heap_eden_slots: u64,
@@ -234,7 +234,7 @@ struct Pool {
     total_freed_objects: Option<u64>,
 }
 
-impl Pool {
+impl GcPool {
     fn read(&self) -> RubyPool {
         let counted = || {
             self.total_allocated_objects?

@@ -111,6 +111,21 @@ fn ruby_up_to_3_1_has_slots_of_one_size() {
 }
 
 #[test]
+fn the_snippet_runs_in_the_ruby_of_this_host() {
+    // Nothing to run where there is no Ruby.
+    let Ok(output) = std::process::Command::new("ruby")
+        .args(["-e", ruby::SNIPPET])
+        .output()
+    else {
+        return;
+    };
+    let stats = ruby(&output.stdout);
+    assert!(stats.version.is_some() && stats.pid.is_some(), "{stats:?}");
+    let occupancy = stats.slot_occupancy().unwrap().get();
+    assert!((0.05..=1.0).contains(&occupancy), "{stats:?}");
+}
+
+#[test]
 fn ruby_since_3_2_has_pools_and_their_live_slots_add_up() {
     let only = ruby(RUBY_32);
     assert_eq!(only.pools.len(), 1);

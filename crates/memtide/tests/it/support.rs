@@ -62,13 +62,14 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 8] = [
+    const PUBLISHED: [&str; 9] = [
         "report",
         "headroom",
         "growth",
         "compare",
         "events",
         "recorder",
+        "runtime-stats",
         "lab",
         "lab-score",
     ];

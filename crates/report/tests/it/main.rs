@@ -10,4 +10,5 @@ mod fixtures;
 mod headroom;
 mod hostile;
 mod html;
+mod runtime_stats;
 mod screens;

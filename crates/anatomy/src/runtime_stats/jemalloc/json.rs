@@ -9,7 +9,7 @@ use units::{Bytes, Count};
 use super::super::{RuntimeStatsError, StatsKind, from_json};
 use super::{BINS_MAX, JemallocBin, JemallocStats};
 
-/// Reads the report whose key stands at `key`.
+/// Reads the report with its key at `key`.
 pub(super) fn read(text: &[u8], key: usize) -> Result<JemallocStats, RuntimeStatsError> {
     let kind = StatsKind::Jemalloc;
     let missing = |field| RuntimeStatsError::Missing { kind, field };
@@ -64,7 +64,7 @@ struct ArenaConstants {
     narenas: Option<u64>,
     page: Option<u64>,
     #[serde(default)]
-    bin: Bounded<BinSize>,
+    bin: BoundedBins<BinSize>,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ struct MergedArenas {
     pmuzzy: Option<u64>,
     tcache_bytes: Option<u64>,
     #[serde(default)]
-    bins: Bounded<BinCounts>,
+    bins: BoundedBins<BinCounts>,
 }
 
 #[derive(Deserialize)]
@@ -116,24 +116,24 @@ impl BinSize {
 }
 
 /// A list of at most [`BINS_MAX`] elements; what follows is skipped.
-struct Bounded<T>(Vec<T>);
+struct BoundedBins<T>(Vec<T>);
 
-impl<T> Default for Bounded<T> {
+impl<T> Default for BoundedBins<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for BoundedBins<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(BoundedVisitor(std::marker::PhantomData))
+        deserializer.deserialize_seq(BoundedBinsVisitor(std::marker::PhantomData))
     }
 }
 
-struct BoundedVisitor<T>(std::marker::PhantomData<T>);
+struct BoundedBinsVisitor<T>(std::marker::PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<T> {
-    type Value = Bounded<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedBinsVisitor<T> {
+    type Value = BoundedBins<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
@@ -144,10 +144,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<T> {
         while kept.len() < BINS_MAX {
             match list.next_element()? {
                 Some(element) => kept.push(element),
-                None => return Ok(Bounded(kept)),
+                None => return Ok(BoundedBins(kept)),
             }
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Bounded(kept))
+        Ok(BoundedBins(kept))
     }
 }

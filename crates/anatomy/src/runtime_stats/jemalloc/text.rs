@@ -39,7 +39,7 @@ pub(super) fn read(text: &[u8], start: usize) -> Result<JemallocStats, RuntimeSt
 
 /// The part of the text that is being read.
 #[derive(Default, PartialEq, Eq)]
-enum Part {
+enum StatsPart {
     #[default]
     Head,
     Merged,
@@ -50,7 +50,7 @@ enum Part {
 #[derive(Default)]
 struct TextReader {
     stats: JemallocStats,
-    part: Part,
+    part: StatsPart,
     page_size: Option<u64>,
     dirty_pages: Option<u64>,
     muzzy_pages: Option<u64>,
@@ -110,14 +110,14 @@ impl TextReader {
     fn read(&mut self, line: &[u8]) {
         let line_end = line.trim_ascii_end();
         if line.starts_with(b"Merged arenas stats:") {
-            self.part = Part::Merged;
+            self.part = StatsPart::Merged;
         } else if line.starts_with(b"arenas[") || line.starts_with(b"Destroyed arenas stats:") {
-            self.part = Part::Later;
+            self.part = StatsPart::Later;
         }
         match self.part {
-            Part::Head => self.read_head(line_end),
-            Part::Merged => self.read_merged(line_end),
-            Part::Later => {}
+            StatsPart::Head => self.read_head(line_end),
+            StatsPart::Merged => self.read_merged(line_end),
+            StatsPart::Later => {}
         }
     }
 
