@@ -22,8 +22,11 @@ const NMT_25_DIFF: &[u8] = include_bytes!("../../tests/runtime_stats/nmt-25-summ
 const JEMALLOC: &[u8] = include_bytes!("../../tests/runtime_stats/jemalloc-5.3.txt");
 const JEMALLOC_JSON: &[u8] = include_bytes!("../../tests/runtime_stats/jemalloc-5.3.json");
 
-const ALL: [&[u8]; 14] = [
+const RUBY_31_THREADS: &[u8] = include_bytes!("../../tests/runtime_stats/ruby-3.1-threads.json");
+
+const ALL: [&[u8]; 15] = [
     RUBY_31,
+    RUBY_31_THREADS,
     RUBY_31_HOLES,
     RUBY_32,
     RUBY_33,

@@ -187,6 +187,11 @@ fn evidence(stats: &JvmStats, process: &ProcessBeside) -> Vec<String> {
             size.committed
         ));
     }
+    if let Some(slack) = process.malloc_free {
+        lines.push(format!(
+            "malloc has {slack} free in its arenas, which the JVM does not count."
+        ));
+    }
     if process.rss.is_some() {
         lines.push(
             "RSS holds memory that the JVM does not count, and committed memory need not be in RAM: both differences are the \

@@ -54,26 +54,30 @@ fn judge(stats: &RubyStats, process: &ProcessBeside) -> Judged {
         return Judged::fine("usual", headline);
     };
     let free = stats.free();
-    let of_free = free.map_or_else(String::new, |free| format!(", {free} of it free slots"));
     let (class, state) = if occupancy >= FULL_MIN {
-        ("full", format!("Object space is {occupancy} full"))
+        ("full", format!("Object space ({size}) is {occupancy} full"))
     } else if occupancy >= SPARSE_MAX {
         (
             "usual",
-            format!("Object space is {occupancy} full, as Ruby's collector plans it"),
+            format!("Object space ({size}) is {occupancy} full, as Ruby's collector plans it"),
         )
     } else {
-        ("sparse", format!("Object space is only {occupancy} full"))
+        (
+            "sparse",
+            format!("Object space ({size}) is only {occupancy} full"),
+        )
     };
     // The contrast is what the report is for: where is the slack?
     let headline = match (process.malloc_free, free) {
         (Some(slack), Some(free)) if slack > free => {
-            format!("{state} ({size}): the {slack} of slack sit in malloc's arenas.")
+            format!("{state}: the {slack} of slack sit in malloc's arenas.")
         }
-        (Some(slack), _) => {
-            format!("{state}: it has {size}{of_free}. malloc has {slack} free.")
+        (Some(slack), Some(free)) => {
+            format!("{state}: {free} are free slots, and {slack} are free in malloc.")
         }
-        (None, _) => format!("{state}: it has {size}{of_free}."),
+        (Some(slack), None) => format!("{state}; {slack} are free in malloc."),
+        (None, Some(free)) => format!("{state}: {free} of it are free slots."),
+        (None, None) => format!("{state}."),
     };
     let is_lost = class == "sparse" && free.is_none_or(|free| free >= FREE_MIN);
     if is_lost {

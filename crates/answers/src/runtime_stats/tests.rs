@@ -14,6 +14,7 @@ macro_rules! recorded {
 }
 
 const RUBY: &[u8] = recorded!("ruby-3.1.json");
+const RUBY_THREADS: &[u8] = recorded!("ruby-3.1-threads.json");
 const RUBY_HOLES: &[u8] = recorded!("ruby-3.1-holes.json");
 const RUBY_34: &[u8] = recorded!("ruby-3.4.json");
 const NMT: &[u8] = recorded!("nmt-17-summary.txt");
@@ -42,22 +43,32 @@ fn screen(report: &RuntimeStatsReport, columns: usize) -> String {
     text
 }
 
+/// The report of a program of 16 threads that had built strings, with its RSS and what `malloc_stats()` called free.
 #[test]
-fn rubys_object_space_is_full_and_the_slack_is_mallocs() {
+fn the_slack_is_mallocs_and_not_rubys() {
     let process = ProcessBeside {
-        pid: Some(20_292),
-        rss: Some(Bytes::from_mib(340)),
+        pid: Some(10_676),
+        rss: Some(Bytes::from_kib(438_860)),
+        malloc_free: Some(Bytes::new(401_125_376 - 27_130_992)),
+    };
+    let report = runtime_stats(RUBY_THREADS, &process).unwrap();
+    assert_eq!((report.class, report.is_concern), ("usual", false));
+    assert!(report.remarks.is_empty());
+    insta::assert_snapshot!(screen(&report, 80));
+}
+
+#[test]
+fn a_full_object_space_has_nothing_to_gain() {
+    let process = ProcessBeside {
         malloc_free: Some(Bytes::from_mib(130)),
+        ..ProcessBeside::default()
     };
     let report = runtime_stats(RUBY, &process).unwrap();
     assert_eq!((report.class, report.is_concern), ("full", false));
-    assert!(
-        report
-            .headline
-            .contains("the 130 MiB of slack sit in malloc's arenas")
+    assert_eq!(
+        report.headline,
+        "Object space (848 KiB) is 95 % full: the 130 MiB of slack sit in malloc's arenas."
     );
-    assert!(report.remarks.is_empty());
-    insta::assert_snapshot!(screen(&report, 80));
 }
 
 #[test]
@@ -93,6 +104,16 @@ fn the_jvm_beside_its_rss() {
     let report = with_rss(NMT, Bytes::from_mib(400));
     assert_eq!((report.class, report.is_concern), ("beyond", true));
     assert_eq!(alone(NMT).class, "committed");
+    let process = ProcessBeside {
+        malloc_free: Some(Bytes::from_mib(60)),
+        ..ProcessBeside::default()
+    };
+    let report = runtime_stats(NMT, &process).unwrap();
+    let slack = "malloc has 60 MiB free in its arenas, which the JVM does not count.";
+    assert!(
+        report.evidence.iter().any(|line| line == slack),
+        "{report:?}"
+    );
 }
 
 #[test]
