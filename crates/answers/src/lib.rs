@@ -26,6 +26,7 @@ mod headroom;
 mod open;
 mod page;
 pub mod recording_directory;
+mod runtime_stats;
 mod status;
 pub mod this_host;
 pub mod time_expr;
@@ -40,5 +41,8 @@ pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
+pub use runtime_stats::{
+    ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
+};
 pub use status::{StatusError, status};
 pub use where_memory::{pss_not_read, where_memory};

@@ -18,6 +18,7 @@ mod list;
 mod markdown;
 mod memory;
 mod page;
+mod runtime_stats;
 mod status;
 mod tree;
 mod where_tree;
@@ -106,6 +107,14 @@ pub fn explain(report: &crate::model::explain::ExplainReport, screen: &Screen) -
 /// Returns a malloc heap as a picture of characters, at most 24 lines at 80 columns.
 pub fn heap_picture(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
     heap_picture::draw(report, screen)
+}
+
+/// Returns the screen of a runtime's own report.
+pub fn runtime_stats(
+    report: &crate::model::runtime_stats::RuntimeStatsReport,
+    screen: &Screen,
+) -> String {
+    runtime_stats::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

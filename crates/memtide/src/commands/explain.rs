@@ -1,6 +1,7 @@
 //! `memtide explain`: one process, down to its malloc heap.
 
 mod picture;
+mod runtime;
 
 use answers::ExplainOptions;
 use anyhow::Context;
@@ -13,7 +14,10 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     let root = Root::default();
-    let target = args.target().context("name a process")?;
+    let Some(target) = args.target() else {
+        let file = args.runtime_stats.as_ref().context("name a process")?;
+        return runtime::alone(file, args.answer.get(), output);
+    };
     let processes = target.select(&root)?;
     let (first, others) = processes.split_first().context("no process")?;
     if !others.is_empty() {
@@ -23,12 +27,15 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         freeze: args.freeze,
         with_rows: args.heap_picture.is_some() || args.full,
     };
-    let report = match args.watch {
+    let mut report = match args.watch {
         None => answers::explain(&root, first.pid, options),
         Some(lasts) => output.watching("watching the process", lasts, |progress| {
             answers::explain_watched(&root, first.pid, options, lasts, progress)
         }),
     }?;
+    if let Some(file) = &args.runtime_stats {
+        report.runtime = Some(runtime::beside(file, &report)?);
+    }
     output.print(&match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::explain(&report, &output.screen_with(args.full)),

@@ -11,6 +11,7 @@ use serde::Serialize;
 use units::Bytes;
 
 use super::growth::GrowthEntry;
+use super::runtime_stats::RuntimeStatsReport;
 use crate::phrases;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
@@ -48,6 +49,8 @@ pub struct ExplainReport {
     pub growth: Option<GrowthEntry>,
     /// Whether it was watched for that; else it is from the recording.
     pub is_watched: bool,
+    /// What its runtime reports of its own memory; null if no such report was given.
+    pub runtime: Option<RuntimeStatsReport>,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
     /// What could not be read.

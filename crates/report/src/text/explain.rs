@@ -36,6 +36,10 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
         }
         files(&mut page, &report.files, screen);
     }
+    if let Some(runtime) = &report.runtime {
+        page.gap();
+        super::runtime_stats::section(&mut page, runtime, screen);
+    }
     if let Some(growth) = report.growth.as_ref().filter(|_| report.is_watched) {
         page.gap();
         super::growth::one(&mut page, growth, screen);

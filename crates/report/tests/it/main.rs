@@ -11,4 +11,5 @@ mod headroom;
 mod heap_picture;
 mod hostile;
 mod html;
+mod runtime_stats;
 mod screens;
