@@ -114,14 +114,14 @@ mod tests {
 
     fn verdict(rss: u64, heap: Option<(u64, u64, u64)>) -> MemoryVerdict {
         let mib = Bytes::from_mib;
-        let heap = heap.map(|(resident, free, uncertain)| HeapFigures {
+        let figures = |(resident, free, uncertain)| HeapFigures {
             resident: mib(resident),
             free_resident: mib(free),
             uncertain: mib(uncertain),
-        });
+        };
         MemoryVerdict::of(&ProcessFigures {
             rss: mib(rss),
-            heap,
+            heap: heap.map(figures),
         })
     }
 

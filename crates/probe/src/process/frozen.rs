@@ -43,9 +43,9 @@ impl FrozenProcess {
         let failed = |error| ReadError::new(&root.path(&tasks), error);
         // Threads that run make new ones; the list is complete when it has no new one.
         loop {
-            let listed = root.numbers(&tasks)?;
-            let listed = listed.filter_map(|tid| i32::try_from(tid).ok());
-            let new: Vec<i32> = listed
+            let new: Vec<i32> = root
+                .numbers(&tasks)?
+                .filter_map(|tid| i32::try_from(tid).ok())
                 .filter(|tid| !frozen.threads.contains_key(tid))
                 .collect();
             let mut has_grown = false;
@@ -83,20 +83,20 @@ impl FrozenProcess {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match wait(tid) {
-                Waited::Stopped(signal) => {
+                ThreadStop::Stopped(signal) => {
                     self.threads.insert(tid, signal);
                     return Ok(true);
                 }
-                Waited::Ended => {
+                ThreadStop::Ended => {
                     self.threads.remove(&tid);
                     return Ok(false);
                 }
-                Waited::Running if Instant::now() > deadline => {
+                ThreadStop::Running if Instant::now() > deadline => {
                     let why =
                         format!("thread {tid} did not stop within 2 s: it waits for a device");
                     return Err(Error::other(why));
                 }
-                Waited::Running => std::thread::sleep(PAUSE),
+                ThreadStop::Running => std::thread::sleep(PAUSE),
             }
         }
     }
@@ -112,7 +112,7 @@ impl Drop for FrozenProcess {
 }
 
 /// What a thread does after it was asked to stop.
-enum Waited {
+enum ThreadStop {
     /// It is stopped; it gets this signal when it goes on, or none (0).
     Stopped(i32),
     Running,
@@ -120,16 +120,16 @@ enum Waited {
 }
 
 #[allow(unsafe_code)] // the one call of waitpid
-fn wait(tid: i32) -> Waited {
+fn wait(tid: i32) -> ThreadStop {
     let mut status = 0;
     // SAFETY: waitpid writes one int to `status`, which outlives the call.
     let got = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
     match got {
-        0 => Waited::Running,
-        _ if got != tid || !libc::WIFSTOPPED(status) => Waited::Ended,
+        0 => ThreadStop::Running,
+        _ if got != tid || !libc::WIFSTOPPED(status) => ThreadStop::Ended,
         // The stop that was asked for; anything else is a signal on its way to the thread.
-        _ if status >> 16 == libc::PTRACE_EVENT_STOP => Waited::Stopped(0),
-        _ => Waited::Stopped(libc::WSTOPSIG(status)),
+        _ if status >> 16 == libc::PTRACE_EVENT_STOP => ThreadStop::Stopped(0),
+        _ => ThreadStop::Stopped(libc::WSTOPSIG(status)),
     }
 }
 

@@ -211,8 +211,8 @@ fn settings(report: &ExplainReport) -> String {
         parts.push(format!("cgroup {cgroup}"));
     }
     if let Some(score) = process.oom_score {
-        let adjusted = process.oom_score_adj.filter(|adj| *adj != 0);
-        let adjusted = adjusted.map_or_else(String::new, |adj| format!(" (adjusted by {adj})"));
+        let adjustment = process.oom_score_adj.filter(|adj| *adj != 0);
+        let adjusted = adjustment.map_or_else(String::new, |adj| format!(" (adjusted by {adj})"));
         parts.push(format!("oom_score {score}{adjusted}"));
     }
     if process.thp_enabled == Some(false) {

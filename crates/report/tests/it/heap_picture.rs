@@ -169,6 +169,7 @@ fn heap() -> HeapReport {
 
 fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> MemoryPart {
     MemoryPart {
+        is_malloc_heap: false,
         label: label.to_owned(),
         rss_bytes: rss_mib * MIB,
         pss_bytes: rss_mib * MIB,
@@ -186,6 +187,10 @@ fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> 
 fn fragmented() -> ExplainReport {
     let heap = heap();
     ExplainReport {
+        growth: None,
+        has_malloc: Some(true),
+        is_watched: false,
+        runtime: None,
         schema: EXPLAIN_SCHEMA,
         process: ExplainedProcess {
             pid: 4711,
@@ -252,6 +257,7 @@ fn fragmented() -> ExplainReport {
         heap: Some(heap),
         heap_not_read: None,
         files: vec![MappedFileEntry {
+            other_names: Vec::new(),
             name: "/usr/lib/libruby.so.3.1".to_owned(),
             is_deleted: false,
             rss_bytes: 3 * MIB,
