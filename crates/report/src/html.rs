@@ -39,6 +39,7 @@ pub use lab::{lab, lab_panel, lab_score};
 use self::escape::Tag;
 use crate::Screen;
 use crate::clock::ReportClock;
+use crate::model::explain::ExplainReport;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
@@ -59,6 +60,8 @@ pub struct Page {
     pub part: Option<String>,
     /// A heading that replaces the host's name.
     pub title: Option<String>,
+    /// A process that was read when the page was written.
+    pub explain: Option<ExplainReport>,
 }
 
 /// Returns the page of a report as one file; `screen` has the readers' time zone.

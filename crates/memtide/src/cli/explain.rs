@@ -73,7 +73,7 @@ fn picture(text: &str) -> Result<PathBuf, String> {
 }
 
 #[allow(clippy::unnecessary_wraps)] // clap asks for a result
-fn target(text: &str) -> Result<ExplainTarget, std::convert::Infallible> {
+pub(super) fn target(text: &str) -> Result<ExplainTarget, std::convert::Infallible> {
     Ok(ExplainTarget::parse(text))
 }
 

@@ -2,11 +2,12 @@
 
 mod picture;
 mod runtime;
+mod selected;
 
-use answers::ExplainOptions;
+use answers::{ExplainOptions, ExplainTarget};
 use anyhow::Context;
-use probe::{ProcessIdentity, Root};
-use units::Count;
+use probe::Root;
+use report::model::explain::ExplainReport;
 
 use crate::cli::{ExplainArgs, Format};
 use crate::exit::Exit;
@@ -18,19 +19,15 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         let file = args.runtime_stats.as_ref().context("name a process")?;
         return runtime::alone(file, args.answer.get(), output);
     };
-    let processes = target.select(&root)?;
-    let (first, others) = processes.split_first().context("no process")?;
-    if !others.is_empty() {
-        output.note(&others_note(first, others));
-    }
+    let pid = selected::pid(&root, &target, output)?;
     let options = ExplainOptions {
         freeze: args.freeze,
         with_rows: args.heap_picture.is_some() || args.full,
     };
     let mut report = match args.watch {
-        None => answers::explain(&root, first.pid, options),
+        None => answers::explain(&root, pid, options),
         Some(lasts) => output.watching("watching the process", lasts, |progress| {
-            answers::explain_watched(&root, first.pid, options, lasts, progress)
+            answers::explain_watched(&root, pid, options, lasts, progress)
         }),
     }?;
     if let Some(file) = &args.runtime_stats {
@@ -45,15 +42,16 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     })
 }
 
-/// Names the other processes that were meant too.
-fn others_note(first: &ProcessIdentity, others: &[ProcessIdentity]) -> String {
-    const NAMED: usize = 8;
-    let pids = others.iter().take(NAMED).map(|one| one.pid.to_string());
-    let more = if others.len() > NAMED { " …" } else { "" };
-    format!(
-        "PID {} is the largest of {}; the others: {}{more}",
-        first.pid,
-        Count::new(others.len() as u64 + 1).named("process", "processes"),
-        pids.collect::<Vec<_>>().join(", "),
-    )
+/// Explains a process with what its picture needs, for a page.
+pub(super) fn with_picture(
+    target: &ExplainTarget,
+    output: &Output,
+) -> anyhow::Result<ExplainReport> {
+    let root = Root::default();
+    let pid = selected::pid(&root, target, output)?;
+    let options = ExplainOptions {
+        with_rows: true,
+        ..ExplainOptions::default()
+    };
+    Ok(answers::explain(&root, pid, options)?)
 }

@@ -46,6 +46,18 @@ pub(crate) fn alone(report: &ExplainReport) -> String {
     })
 }
 
+/// Draws a process on the page of its host.
+pub(crate) fn within_a_page(html: &mut Html, report: &ExplainReport) {
+    let of_process = Tag::of("div", "of-process").with("id", "of-process");
+    html.within(of_process, |html| {
+        html.tagged(tag("h2"), &format!("Process {}", phrases::process(report)));
+        let mut items = phrases::process_items(report);
+        items.push("read when this page was written".to_owned());
+        html.tagged(Tag::of("p", "help"), &items.join(" · "));
+        section(html, report, tag("h3"));
+    });
+}
+
 /// Draws everything that `explain` found; `headline` is the element of the verdict's first sentence.
 pub(crate) fn section(html: &mut Html, report: &ExplainReport, headline: Tag) {
     verdict(html, report, headline);
