@@ -99,6 +99,12 @@ impl Target {
         self.line()
     }
 
+    /// Ends the program.
+    pub(crate) fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Per arena from `malloc_info`, which counts each free chunk of a bin one byte too large.
     pub(crate) fn arenas(&mut self) -> Vec<ArenaInfo> {
         self.ask("info");
