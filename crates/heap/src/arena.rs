@@ -103,6 +103,17 @@ impl ArenaState {
         Some(arena)
     }
 
+    /// Leaves out the parts that are larger than what is left of a bound, which the others use up.
+    pub(crate) fn keep_parts_within(&mut self, left: &mut u64) {
+        let all = self.parts.len();
+        self.parts.retain(|part| {
+            let rest = left.checked_sub(part.range.end - part.range.start);
+            *left = rest.unwrap_or(*left);
+            rest.is_some()
+        });
+        self.is_whole &= self.parts.len() == all;
+    }
+
     /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.
     fn thread_parts(&mut self, memory: &impl TargetMemory, state: u64, layout: ArenaLayout) {
         let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {

@@ -96,6 +96,8 @@ pub struct Heap {
 const SPREADS: u64 = 2;
 /// A heap that changes during a walk is not known better than to one part in this many.
 pub(crate) const DOUBT: u64 = 1000;
+/// Address space of all parts: a process can forge heaps in memory that it never touched, 24 ns for each page.
+const PARTS_BYTES_MAX: u64 = 1 << 40;
 /// A picture has at most about this many cells.
 const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
@@ -168,6 +170,7 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
 
 impl<M: TargetMemory> HeapReader<'_, M> {
     fn states(&self) -> Vec<ArenaState> {
+        let mut left = PARTS_BYTES_MAX;
         let arenas = self.found.bins.iter().enumerate();
         arenas
             .filter_map(|(index, bins)| {
@@ -179,6 +182,10 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                     index == 0,
                     self.parameters,
                 )
+            })
+            .map(|mut arena| {
+                arena.keep_parts_within(&mut left);
+                arena
             })
             .collect()
     }
