@@ -14,7 +14,8 @@ use crate::mmapped::{self, MmappedChunk};
 use crate::pages::{CellRow, PageFold, PageTotals, TopOwner};
 use crate::parameters::{self, Parameters};
 use crate::tcache::{self, TcacheForm};
-use crate::walk::{Amount, ArenaContext, ChunkTotals, HeapWalk, size_class};
+use crate::totals::{Amount, ChunkCounts, ChunkTotals, size_class};
+use crate::walk::{ArenaContext, HeapWalk};
 use crate::window::PageWindow;
 
 /// Why a heap was not read.
@@ -293,6 +294,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             is_safe: self.form.is_some_and(|form| form.is_safe),
             may_be_foreign: part.may_be_foreign,
         };
+        self.fast.enter(span, &part.range);
         let walk = HeapWalk {
             memory: self.memory,
             window: &mut self.window,
@@ -307,6 +309,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                 owner,
             ),
             totals: ChunkTotals::default(),
+            counts: ChunkCounts::new(),
             caches: &mut self.caches,
             end: part.range.end,
             remote_reads: 0,

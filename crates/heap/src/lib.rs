@@ -36,6 +36,7 @@ mod pages;
 mod parameters;
 mod settle;
 mod tcache;
+mod totals;
 mod walk;
 mod window;
 
@@ -46,4 +47,4 @@ pub use mmapped::MmappedChunk;
 pub use pages::{Cell, CellRow, PageTotals};
 pub use parameters::Parameters;
 pub use settle::read_settled;
-pub use walk::{Amount, ChunkTotals, Histogram};
+pub use totals::{Amount, ChunkTotals, Histogram};
