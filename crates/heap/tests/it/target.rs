@@ -105,14 +105,15 @@ impl Target {
         self.child.wait().unwrap();
     }
 
-    /// Per arena from `malloc_info`, which counts each free chunk of a bin one byte too large.
-    pub(crate) fn arenas(&mut self) -> Vec<ArenaInfo> {
-        self.ask("info");
+    /// The line of `mallinfo2`, and per arena from `malloc_info`, which counts each free chunk of a bin one byte too
+    /// large.
+    pub(crate) fn info(&mut self) -> (String, Vec<ArenaInfo>) {
+        let all = self.ask("info");
         let mut arenas = Vec::new();
         loop {
             let line = self.line();
             if line.contains("malloc_info end") || line.is_empty() {
-                return arenas;
+                return (all, arenas);
             }
             let number = |key: &str| -> u64 {
                 let rest = line
