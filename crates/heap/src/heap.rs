@@ -149,7 +149,7 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
             "no arena has a part that begins as it should",
         ));
     }
-    let system: u64 = states.iter().map(|arena| arena.fields.system_bytes).sum();
+    let system = sum(states.iter().map(|arena| arena.fields.system_bytes));
     let cell = (system / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
     reader.cell_bytes = cell.next_power_of_two().max(page);
     reader.form = reader.tcache_form(&states);
@@ -385,6 +385,23 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     }
 }
 
+/// A sum that stays at the largest number: sizes that a damaged arena claims may be any.
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+impl Arena {
+    /// Returns by how much the arena's own count of its size differs from what the walk found in its parts: 0 unless
+    /// the heap is damaged or parts of it were not found. What something else took by `sbrk` is in that count, what lies
+    /// between blocks of a main arena that could not grow by `brk` is not.
+    pub fn unexplained_bytes(&self) -> u64 {
+        let found = self.chunks.arena_bytes();
+        let most = found.saturating_add(self.chunks.foreign_bytes);
+        self.system_bytes
+            .abs_diff(self.system_bytes.clamp(found, most))
+    }
+}
+
 impl Heap {
     /// Returns the sums over all arenas' chunks.
     pub fn chunks(&self) -> ChunkTotals {
@@ -413,19 +430,27 @@ impl Heap {
         sizes.sum()
     }
 
-    /// Returns by how much the figures may be wrong: what was not understood, what changed meanwhile, and by how much
-    /// repeated walks differed. [`crate::read_settled`] repeats them.
+    /// Returns by how much the figures may be wrong: what was not understood or not found, what changed meanwhile, and by
+    /// how much repeated walks differed. [`crate::read_settled`] repeats them.
     pub fn uncertain_bytes(&self) -> u64 {
         let of = |arena: &Arena| {
             let chunks = &arena.chunks;
-            chunks.unknown_bytes + chunks.swapped_bytes + arena.drift_bytes + arena.fast_doubt_bytes
+            sum([
+                chunks.unknown_bytes,
+                chunks.swapped_bytes,
+                arena.drift_bytes,
+                arena.fast_doubt_bytes,
+                arena.unexplained_bytes(),
+            ]
+            .into_iter())
         };
         let changed = if self.has_changed() {
             self.system_bytes() / DOUBT
         } else {
             0
         };
-        self.arenas.iter().map(of).sum::<u64>() + SPREADS * self.spread_bytes + changed
+        let repeated = SPREADS.saturating_mul(self.spread_bytes);
+        sum(self.arenas.iter().map(of).chain([repeated, changed]))
     }
 
     /// Returns whether free chunks came or went during the walk.
@@ -441,6 +466,6 @@ impl Heap {
     /// Returns the memory that the arenas took from the kernel, and that of chunks with a mapping of their own.
     pub fn system_bytes(&self) -> u64 {
         let arenas = self.arenas.iter().map(|arena| arena.system_bytes);
-        arenas.sum::<u64>() + self.mmapped_bytes()
+        sum(arenas).saturating_add(self.mmapped_bytes())
     }
 }

@@ -74,6 +74,12 @@ impl Default for ChunkTotals {
 }
 
 impl ChunkTotals {
+    /// Returns all bytes that are the arena's: those of all chunks, and malloc's own.
+    pub(crate) const fn arena_bytes(&self) -> u64 {
+        let chunks = self.live.bytes + self.cached.bytes + self.fast.bytes + self.binned.bytes;
+        chunks + self.top_bytes + self.overhead_bytes + self.unknown_bytes + self.swapped_bytes
+    }
+
     /// Adds chunks of one size.
     fn join(&mut self, kind: ChunkKind, amount: Amount, size: u64) {
         let class = size_class(size);

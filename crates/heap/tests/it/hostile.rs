@@ -106,6 +106,17 @@ fn the_image_is_a_heap() {
     assert_eq!(heap.mmapped.len(), 1);
 }
 
+#[test]
+fn sizes_that_arenas_forge_are_no_confidence() {
+    let (mut image, mappings) = Image::new();
+    image.claim_sizes(u64::MAX);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.chunks().unknown_bytes, 0);
+    assert_eq!(heap.system_bytes(), u64::MAX);
+    assert_eq!(heap.uncertain_bytes(), u64::MAX);
+    assert!(heap.live_bytes() < 1 << 20);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
@@ -117,6 +128,7 @@ proptest! {
             image.damage(place, how, value);
         }
         if let Ok(heap) = read(&image, &mappings, 4096) {
+            let _ = (heap.pages(), heap.system_bytes(), heap.uncertain_bytes());
             prop_assert!(heap.live_bytes() <= heap.arenas.iter().flat_map(|arena| &arena.parts)
                 .map(|part| part.range.end - part.range.start).sum::<u64>() + heap.mmapped_bytes());
         }

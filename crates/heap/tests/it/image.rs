@@ -189,6 +189,13 @@ impl Image {
         self.set(end - 16 + 8, 1);
     }
 
+    /// Lets both arenas claim a size.
+    pub(crate) fn claim_sizes(&mut self, bytes: u64) {
+        for state in [MAIN, ARENA + 48] {
+            self.set(state + 112 + 2072, bytes);
+        }
+    }
+
     /// Damages a word as four numbers say: where, how, and with what.
     pub(crate) fn damage(&mut self, place: u16, how: u8, value: u64) {
         let pages: Vec<u64> = self.pages.keys().copied().collect();
