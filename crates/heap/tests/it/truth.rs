@@ -37,6 +37,12 @@ impl Compared {
 /// Per arena and in all: what malloc counts as free and as used equals what the walk found; live chunks are those of the
 /// program and few of libc's.
 pub(crate) fn equals_its_own_count(target: &mut Target, arguments: &str) -> Compared {
+    let ready = target.ready.clone();
+    equals(target, &ready, arguments)
+}
+
+/// The same against the counts of an answer, for a target that churned and is idle again.
+pub(crate) fn equals(target: &mut Target, counts: &str, arguments: &str) -> Compared {
     let heap = target
         .heap()
         .unwrap_or_else(|error| panic!("{arguments}: {error}"));
@@ -46,15 +52,15 @@ pub(crate) fn equals_its_own_count(target: &mut Target, arguments: &str) -> Comp
         arena_equals(arena, info, &format!("{arguments}: arena {index}"));
     }
     all_equal(&heap, &all, arguments);
-    let (chunks, ready) = (heap.chunks(), target.ready.clone());
+    let chunks = heap.chunks();
     assert_eq!(chunks.cached, heap.cached_by_lists, "{arguments}");
     let mmapped = heap.mmapped.len() as u64;
-    assert_eq!(mmapped, figure(&ready, "mmapped"), "{arguments}");
-    let mmapped_bytes = figure(&ready, "mmapped_bytes");
+    assert_eq!(mmapped, figure(counts, "mmapped"), "{arguments}");
+    let mmapped_bytes = figure(counts, "mmapped_bytes");
     assert_eq!(heap.mmapped_bytes(), mmapped_bytes, "{arguments}");
     assert!(!heap.has_changed(), "{arguments}");
     assert_eq!(heap.uncertain_bytes(), 0, "{arguments}");
-    let (live, own) = (heap.live_bytes(), figure(&ready, "live"));
+    let (live, own) = (heap.live_bytes(), figure(counts, "live"));
     assert!(
         live >= own && live - own < own / 1000 + 64_000,
         "{arguments}: {live} of {own}"
