@@ -126,12 +126,22 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         }
     }
 
-    /// Reads the header at `at`, finishes the chunk before it, and moves on.
+    /// Reads the header at `at`, finishes the chunk before it, and moves on. A header that cannot be is no evidence of
+    /// whether the chunk before it is in use.
     #[inline]
     fn step(&mut self, at: &mut u64, pending: &mut Option<Pending>) -> WalkStep {
         let start = *at;
         let [before, word, link, key] = self.window.words(start);
         let header = SizeWord(word);
+        let is_top = start == self.arena.top;
+        let is_chunk = header.is_plausible(self.end - start);
+        if !is_top && !is_chunk && !self.is_post(start, header) {
+            if self.window.state_at(start + 8).is_swapped() {
+                *at = self.behind_swapped(start, pending.take());
+                return WalkStep::Next;
+            }
+            return WalkStep::Torn;
+        }
         if let Some(chunk) = *pending {
             if header.is_previous_in_use() {
                 self.in_use(chunk);
@@ -143,21 +153,21 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
             }
             *pending = None;
         }
-        if start == self.arena.top {
+        if is_top {
             return self.top(at, header);
         }
-        let size = header.size();
-        if header.is_plausible(self.end - start) {
-            *pending = Some(Pending {
-                start,
-                size,
-                link,
-                key,
-            });
-            *at = start + size;
-            return WalkStep::Next;
+        if !is_chunk {
+            return self.post(at);
         }
-        self.odd_header(at, header)
+        let size = header.size();
+        *pending = Some(Pending {
+            start,
+            size,
+            link,
+            key,
+        });
+        *at = start + size;
+        WalkStep::Next
     }
 
     #[inline]
@@ -220,32 +230,30 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         WalkStep::Done
     }
 
-    /// Decides what a header is that no chunk has: fenceposts, a page in swap, or a tear.
-    fn odd_header(&mut self, at: &mut u64, header: SizeWord) -> WalkStep {
-        let start = *at;
-        if self.window.state_at(start + 8).is_swapped() {
-            *at = self.behind_swapped(start);
-            return WalkStep::Next;
-        }
+    /// Whether a header is a fencepost: at the end of a part, or of a block behind which another one may follow.
+    fn is_post(&self, start: u64, header: SizeWord) -> bool {
         let is_post = header.size() == FENCEPOST_BYTES && !header.is_mmapped();
-        let room = self.end - start;
-        if (is_post || header.size() == 0) && room <= 3 * FENCEPOST_BYTES {
+        let is_end = self.end - start <= 3 * FENCEPOST_BYTES;
+        is_end && (is_post || header.size() == 0) || is_post && self.arena.may_be_foreign
+    }
+
+    /// Takes the fenceposts, and goes on behind them where further blocks may follow.
+    fn post(&mut self, at: &mut u64) -> WalkStep {
+        let start = *at;
+        if self.end - start <= 3 * FENCEPOST_BYTES {
             self.stretch(StretchKind::Overhead, start, self.end);
             return WalkStep::Done;
         }
-        if is_post && self.arena.may_be_foreign {
-            let mut end = start + FENCEPOST_BYTES;
-            for _ in 0..2 {
-                if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
-                    end += FENCEPOST_BYTES;
-                }
+        let mut end = start + FENCEPOST_BYTES;
+        for _ in 0..2 {
+            if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
+                end += FENCEPOST_BYTES;
             }
-            let end = end.min(self.end);
-            self.stretch(StretchKind::Overhead, start, end);
-            *at = self.behind_foreign(end);
-            return WalkStep::Next;
         }
-        WalkStep::Torn
+        let end = end.min(self.end);
+        self.stretch(StretchKind::Overhead, start, end);
+        *at = self.behind_foreign(end);
+        WalkStep::Next
     }
 
     fn stretch(&mut self, kind: StretchKind, from: u64, to: u64) {
@@ -267,9 +275,11 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         to
     }
 
-    /// Skips pages in swap, and goes on at the next agreeing headers behind them.
-    fn behind_swapped(&mut self, from: u64) -> u64 {
-        let mut at = from + ALIGNMENT;
+    /// Skips pages in swap, and goes on at the next agreeing headers behind them. Whether the chunk before them is in
+    /// use stands there too.
+    fn behind_swapped(&mut self, start: u64, pending: Option<Pending>) -> u64 {
+        let from = pending.map_or(start, |chunk| chunk.start);
+        let mut at = start + ALIGNMENT;
         while at < self.end && self.window.state_at(at + 8).is_swapped() {
             at += ALIGNMENT;
             if !self.covers(at) {

@@ -189,6 +189,17 @@ impl Image {
         self.set(end - 16 + 8, 1);
     }
 
+    /// Moves a page of the main heap to swap.
+    pub(crate) fn swap_out(&mut self, page: u64) {
+        self.absent
+            .insert(BRK / PAGE + page, PageState::new(1 << 62));
+    }
+
+    /// A bin amid a change: one of its links is written, the other one not yet.
+    pub(crate) fn half_link_a_bin(&mut self) {
+        self.set(BINS + 40 * 16, BRK + 0x290);
+    }
+
     /// Lets both arenas claim a size.
     pub(crate) fn claim_sizes(&mut self, bytes: u64) {
         for state in [MAIN, ARENA + 48] {
