@@ -37,6 +37,7 @@ mod pages;
 mod parameters;
 mod settle;
 mod tcache;
+mod totals;
 mod walk;
 mod window;
 
@@ -48,4 +49,4 @@ pub use mmapped::MmappedChunk;
 pub use pages::{Cell, CellRow, PageTotals};
 pub use parameters::Parameters;
 pub use settle::read_settled;
-pub use walk::{Amount, ChunkTotals, Histogram};
+pub use totals::{Amount, ChunkTotals, Histogram};

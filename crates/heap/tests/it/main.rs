@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::cast_precision_loss)]
 
 mod busy;
+mod hostile;
+mod image;
 mod target;
 mod truth;
 mod versions;
