@@ -49,6 +49,23 @@ impl AllocatorKind {
         }
     }
 
+    /// Its name for programs.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Ptmalloc => "ptmalloc",
+            Self::Jemalloc => "jemalloc",
+            Self::Gperftools => "gperftools",
+            Self::GoogleTcmalloc => "tcmalloc",
+            Self::Mimalloc => "mimalloc",
+            Self::Musl => "musl",
+            Self::Go => "go",
+            Self::Jvm => "jvm",
+            Self::V8 => "v8",
+            Self::Python => "cpython",
+            Self::Ruby => "ruby",
+        }
+    }
+
     /// Whether it provides `malloc` itself. Of those, one serves the process; the others are a runtime's own heap.
     pub const fn is_malloc(self) -> bool {
         !matches!(
@@ -155,7 +172,7 @@ pub(crate) fn by_symbol(name: &[u8]) -> Option<AllocatorKind> {
 
 /// Texts in constants. What must follow some of them stands in [`by_text`], so that the constants of this very program
 /// are no sign.
-pub(crate) const TEXTS: [&[u8]; 7] = [
+pub(crate) const TEXTS: [&[u8]; 8] = [
     b"GNU C Library",
     b"<jemalloc>",
     b"gperftools ",
@@ -164,6 +181,8 @@ pub(crate) const TEXTS: [&[u8]; 7] = [
     b"nodejs.org/download/release/v",
     // glibc's own message; a static program has it, but no banner.
     b"corrupted size vs. prev_",
+    // jemalloc's `JEMALLOC_VERSION`, as `git describe` prints it: `5.3.0-0-g54eaed1d`.
+    b"\x005.",
 ];
 
 /// What a text in the constants shows: an allocator, and perhaps its version.
@@ -193,6 +212,7 @@ pub(crate) fn by_text(number: usize, following: &[u8]) -> Option<(AllocatorKind,
             Some(format!("Node.js {}", version(following)?)),
         )),
         6 => (following.starts_with(b"size")).then_some((AllocatorKind::Ptmalloc, None)),
+        7 => Some((AllocatorKind::Jemalloc, Some(described(following)?))),
         _ => None,
     }
 }
@@ -207,6 +227,22 @@ pub(crate) fn number_after(text: &[u8], before: &[u8]) -> Option<String> {
     number
         .starts_with(|c: char| c.is_ascii_digit())
         .then(|| number.to_owned())
+}
+
+/// Returns jemalloc's version behind its `5.`: two numbers, then commits since and `-g` with the commit.
+fn described(following: &[u8]) -> Option<String> {
+    let minor = number_after(following, b"")?;
+    let rest = following.get(minor.len()..)?.strip_prefix(b"-")?;
+    let commits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+    let commit = rest.get(commits..)?.strip_prefix(b"-g")?;
+    let is_commit = commits > 0
+        && commit
+            .iter()
+            .take(8)
+            .filter(|c| c.is_ascii_hexdigit())
+            .count()
+            == 8;
+    (is_commit && minor.contains('.')).then(|| format!("5.{minor}"))
 }
 
 /// Returns Go's version in a `.go.buildinfo` section: since 1.18 the text itself stands there.
@@ -281,6 +317,10 @@ mod tests {
         );
         assert_eq!(by_text(3, java), Some(expected));
         assert_eq!(by_text(3, b"%s)"), None);
+        let jemalloc = b"3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c\0";
+        let expected = (AllocatorKind::Jemalloc, Some("5.3.0".to_owned()));
+        assert_eq!(by_text(7, jemalloc), Some(expected));
+        assert_eq!(by_text(7, b"3.0-0-glass\0"), None);
     }
 
     #[test]

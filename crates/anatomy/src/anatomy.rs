@@ -37,6 +37,8 @@ pub struct AnatomyInput<'a> {
     pub image_sizes: Option<&'a HashMap<FileKey, u64>>,
     /// First addresses of mappings that are pymalloc's; `None` if memory was not read.
     pub python_arenas: Option<&'a [u64]>,
+    /// First addresses of mappings that are Ruby's pages of objects; `None` if no memory was read.
+    pub ruby_pages: Option<&'a [u64]>,
     /// Costs and number of mappings that are not among the blocks.
     pub not_examined: (PartSizes, usize),
 }
@@ -99,7 +101,7 @@ impl<'a> Division<'a> {
         Self {
             stacks: StackRoles::find(input.blocks, input.stack_pointers, input.stack_limit),
             files: FileRoles::new(input.blocks, input.program, input.tmpfs, input.image_sizes),
-            shapes: RuntimeShapes::new(mappings, input.allocators, input.python_arenas),
+            shapes: RuntimeShapes::new(mappings, input),
             ranges: RangesInOrder::new(input.malloc.unwrap_or(&nothing)),
             input,
         }

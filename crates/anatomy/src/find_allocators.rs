@@ -159,7 +159,7 @@ impl AllocatorSigns {
                 // program. Other texts only date what is known: programs name nodejs.org or Java for many reasons.
                 let is_sign = match kind {
                     AllocatorKind::Ptmalloc => by_name == Some(kind) || image.interpreter.is_none(),
-                    AllocatorKind::Jemalloc => true,
+                    AllocatorKind::Jemalloc if version.is_none() => true,
                     _ => self.0.contains_key(&kind),
                 };
                 if is_own && is_sign {

@@ -29,8 +29,10 @@ mod malloc_ranges;
 mod part;
 mod pymalloc;
 mod read;
+mod ruby_pages;
 pub mod runtime_stats;
 mod runtimes;
+mod sampled_pages;
 mod sizes;
 mod stacks;
 
@@ -43,4 +45,5 @@ pub use malloc_ranges::{MallocRange, MallocRanges};
 pub use part::{Certainty, PartKind, ProcessPart};
 pub use pymalloc::python_arenas;
 pub use read::{EXAMINED_MAX, ProcessAnatomy, ReadOptions};
+pub use ruby_pages::ruby_pages;
 pub use sizes::PartSizes;

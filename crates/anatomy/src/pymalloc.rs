@@ -5,58 +5,33 @@
 //! size class (u32 each), next and last offset (u32 each). `struct pool_header` in CPython's `Objects/obmalloc.c`. Cost:
 //! 2 µs a pool; at most 256 pools of a mapping are read, which count as accessed then. Only present pages are read.
 
-use probe::{PageState, Pagemap, ProcessMemory, SmapsBlock, SmapsField};
-use units::Bytes;
+use probe::{Pagemap, ProcessMemory, SmapsBlock};
 
-/// Pools that are read of a mapping.
-const POOLS_MAX: u64 = 256;
-/// Mappings beyond this number are not read.
-const MAPPINGS_MAX: usize = 4096;
+use crate::sampled_pages::SampledPages;
+
 /// An arena of Python before 3.10; a smaller mapping has none.
 const ARENA_MIN: u64 = 256 << 10;
+const POOLS: [u64; 2] = [16 << 10, 4 << 10];
 const HEADER: usize = 48;
 
 /// Returns the first addresses of the mappings in which most pools have a valid header.
 pub fn python_arenas(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let is_candidate = |block: &&SmapsBlock| {
-        let mapping = &block.mapping;
-        mapping.is_anonymous()
-            && mapping.name.is_empty()
-            && mapping.is_private_writable()
-            && mapping.size_bytes() >= ARENA_MIN
-            && block.get(SmapsField::Rss) > Some(Bytes::ZERO)
-    };
-    let candidates = blocks.iter().filter(is_candidate).take(MAPPINGS_MAX);
-    let arenas = candidates.filter(|block| has_pools(memory, pagemap, block));
-    arenas.map(|block| block.mapping.range.start).collect()
-}
-
-fn has_pools(memory: &ProcessMemory, pagemap: &Pagemap, block: &SmapsBlock) -> bool {
-    [16 << 10, 4 << 10].into_iter().any(|pool_size: u64| {
-        let range = &block.mapping.range;
-        let first = range.start.next_multiple_of(pool_size);
-        let pools = range.end.saturating_sub(first) / pool_size;
-        let step = pools.div_ceil(POOLS_MAX).max(1) * pool_size;
-        let (mut valid, mut used) = (0, 0);
-        let mut at = first;
-        while at + pool_size <= range.end {
-            let mut header = [0; HEADER];
-            if is_present(pagemap, at) && memory.read_at(at, &mut header) == Ok(HEADER) {
-                // A pool that was never used is zeros.
-                used += u32::from(header != [0; HEADER]);
-                valid += u32::from(is_pool_header(&header, pool_size));
-            }
-            at += step;
-        }
-        valid >= 4 && valid * 2 > used
+    let sampled = SampledPages { pagemap, blocks };
+    sampled.mappings(ARENA_MIN, &|block| {
+        let has_pools = |pool_size: u64| {
+            let (mut valid, mut used) = (0, 0);
+            sampled.each(block, pool_size, &mut |pool| {
+                let mut header = [0; HEADER];
+                if memory.read_at(pool, &mut header) == Ok(HEADER) {
+                    // A pool that was never used is zeros.
+                    used += u32::from(header != [0; HEADER]);
+                    valid += u32::from(is_pool_header(&header, pool_size));
+                }
+            });
+            valid >= 4 && valid * 2 > used
+        };
+        POOLS.into_iter().any(has_pools)
     })
-}
-
-/// Reading an absent page would map one.
-fn is_present(pagemap: &Pagemap, address: u64) -> bool {
-    let mut states = Vec::with_capacity(1);
-    let read = pagemap.read(&(address..address + 1), &mut states);
-    read.is_ok() && states.first().copied().is_some_and(PageState::is_present)
 }
 
 /// Whether these bytes can be the header of a pool.

@@ -6,13 +6,14 @@ use probe::{
 };
 use units::PageSize;
 
-use crate::allocator::AllocatorKind;
+use crate::allocator::{Allocator, AllocatorKind};
 use crate::anatomy::{Anatomy, AnatomyInput};
 use crate::explained::FourSizes;
 use crate::file_rows::MappedFiles;
 use crate::find_allocators::AllocatorSearch;
 use crate::malloc_ranges::MallocRanges;
 use crate::pymalloc;
+use crate::ruby_pages;
 use crate::sizes::PartSizes;
 use crate::stacks;
 
@@ -95,11 +96,12 @@ impl ProcessAnatomy {
         let stacks = noted(StackPointers::read(root, pid), &mut problems);
         let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));
-        let has_python =
-            (allocators.allocators.iter()).any(|one| one.kind == AllocatorKind::Python);
-        let arenas = (options.reads_memory && has_python)
-            .then(|| read_python(root, pid, options.page, &smaps.blocks))
-            .flatten();
+        let headers = if options.reads_memory {
+            let found = &allocators.allocators;
+            RuntimeHeaders::read(root, pid, options.page, &smaps.blocks, found)
+        } else {
+            RuntimeHeaders::default()
+        };
         let input = AnatomyInput {
             blocks: &smaps.blocks,
             malloc,
@@ -109,7 +111,8 @@ impl ProcessAnatomy {
             program,
             tmpfs: tmpfs.as_deref().unwrap_or_default(),
             image_sizes: Some(&allocators.image_sizes),
-            python_arenas: arenas.as_deref(),
+            python_arenas: headers.python.as_deref(),
+            ruby_pages: headers.ruby.as_deref(),
             not_examined: (smaps.beyond, smaps.left_out),
         };
         let anatomy = Anatomy::new(&input);
@@ -163,10 +166,34 @@ fn noted<T>(read: Result<T, ReadError>, problems: &mut Vec<String>) -> Option<T>
     read.map_err(|error| problems.push(error.to_string())).ok()
 }
 
-/// Returns the mappings that are pymalloc's; `None` if memory may not be read.
-fn read_python(root: &Root, pid: u32, page: PageSize, blocks: &[SmapsBlock]) -> Option<Vec<u64>> {
-    let address = blocks.first()?.mapping.range.start;
-    let memory = ProcessMemory::open(root, pid, address).ok()?;
-    let pagemap = Pagemap::open(root, pid, page).ok()?;
-    Some(pymalloc::python_arenas(&memory, &pagemap, blocks))
+/// First addresses of mappings in which a runtime's own headers stand; `None` where memory may not be read, or without
+/// that runtime.
+#[derive(Default)]
+struct RuntimeHeaders {
+    python: Option<Vec<u64>>,
+    ruby: Option<Vec<u64>>,
+}
+
+impl RuntimeHeaders {
+    fn read(
+        root: &Root,
+        pid: u32,
+        page: PageSize,
+        blocks: &[SmapsBlock],
+        allocators: &[Allocator],
+    ) -> Self {
+        let has = |kind| allocators.iter().any(|one| one.kind == kind);
+        let address = blocks.first().map_or(0, |first| first.mapping.range.start);
+        let (Ok(memory), Ok(pages)) = (
+            ProcessMemory::open(root, pid, address),
+            Pagemap::open(root, pid, page),
+        ) else {
+            return Self::default();
+        };
+        Self {
+            python: has(AllocatorKind::Python)
+                .then(|| pymalloc::python_arenas(&memory, &pages, blocks)),
+            ruby: has(AllocatorKind::Ruby).then(|| ruby_pages::ruby_pages(&memory, &pages, blocks)),
+        }
+    }
 }

@@ -9,6 +9,7 @@
 use probe::Mapping;
 
 use crate::allocator::{Allocator, AllocatorKind};
+use crate::anatomy::AnatomyInput;
 use crate::part::{Certainty, PartKind, PartStep, Place};
 
 /// The runtimes and allocators of a process, and what their heaps look like.
@@ -16,6 +17,8 @@ pub(crate) struct RuntimeShapes<'a> {
     allocators: &'a [Allocator],
     /// Mappings that were read and are pymalloc's, by their first address; `None` if none were read.
     python_arenas: Option<&'a [u64]>,
+    /// The same of Ruby's pages of objects.
+    ruby_pages: Option<&'a [u64]>,
     /// Whether a mapping below 32 GiB can be the Java heap.
     java_heap: Option<std::ops::Range<u64>>,
 }
@@ -39,12 +42,12 @@ const NAMES: [(&[u8], AllocatorKind); 8] = [
 impl<'a> RuntimeShapes<'a> {
     pub(crate) fn new(
         mappings: impl Iterator<Item = &'a Mapping> + Clone,
-        allocators: &'a [Allocator],
-        python_arenas: Option<&'a [u64]>,
+        input: &AnatomyInput<'a>,
     ) -> Self {
         let mut shapes = Self {
-            allocators,
-            python_arenas,
+            allocators: input.allocators,
+            python_arenas: input.python_arenas,
+            ruby_pages: input.ruby_pages,
             java_heap: None,
         };
         if shapes.has(AllocatorKind::Jvm) {
@@ -117,6 +120,14 @@ impl<'a> RuntimeShapes<'a> {
         } else {
             "it fits no runtime's shape; malloc's own structures were not read"
         };
+        let is_glibcs = |one: &Allocator| one.kind == AllocatorKind::Ptmalloc;
+        if is_malloc_known && self.allocators.iter().all(is_glibcs) {
+            // Nobody else is there: a buffer pool or a cache of the program, or of one of its libraries.
+            let label = "mapped by the program itself";
+            let by = "malloc's own structures do not contain it, and no other allocator is there";
+            let leaf = PartStep::new(PartKind::OtherAnonymous, label).by(by);
+            return Place::likely([other(), leaf]);
+        }
         let label = match self.only_runtime() {
             Some(kind) => format!("owner unknown, perhaps {}", kind.name()),
             None => "owner unknown".to_owned(),
@@ -201,6 +212,12 @@ impl<'a> RuntimeShapes<'a> {
             let steps = heap_of(AllocatorKind::Ruby, "Ruby transient heap", by);
             return Some(Place::likely(steps));
         }
+        let steps = |by| heap_of(AllocatorKind::Ruby, "Ruby object pages", by);
+        if let Some(pages) = self.ruby_pages {
+            let by = "its pages and their descriptors in Ruby point at each other";
+            let is_rubys = pages.contains(&mapping.range.start);
+            return is_rubys.then(|| Place::certain(steps(by)));
+        }
         let page = if is_in((0, 0)..(3, 2)) {
             16 * KIB
         } else {
@@ -208,20 +225,22 @@ impl<'a> RuntimeShapes<'a> {
         };
         let fits = is_multiple(mapping.range.start, page) && is_multiple(size, page);
         let by = "Ruby's memory outside of malloc, whole pages of objects";
-        fits.then(|| Place::likely(heap_of(AllocatorKind::Ruby, "Ruby object pages", by)))
+        fits.then(|| Place::likely(steps(by)))
     }
 
     /// Memory of an allocator that replaces glibc's malloc, or of musl's.
     fn other_malloc(&self, mapping: &Mapping) -> Option<Place> {
         let (start, size) = (mapping.range.start, mapping.size_bytes());
-        let (kind, by) = if self.has(AllocatorKind::Jemalloc)
-            && size >= MIB
-            && is_multiple(start, 64 * KIB)
-            && is_multiple(size, 64 * KIB)
-        {
+        let has_runtime = self.allocators.iter().any(|one| !one.kind.is_malloc());
+        let (kind, by) = if self.has(AllocatorKind::Jemalloc) && size >= MIB && !has_runtime {
             (
                 AllocatorKind::Jemalloc,
-                "jemalloc's extents: 1 MiB or more, multiples of 64 KiB",
+                "1 MiB or more; jemalloc is this process's malloc, and no runtime is in it",
+            )
+        } else if self.has(AllocatorKind::Jemalloc) && size >= MIB && is_multiple(size, 64 * KIB) {
+            (
+                AllocatorKind::Jemalloc,
+                "jemalloc's extents: 1 MiB or more, a multiple of 64 KiB",
             )
         } else if self.has(AllocatorKind::Mimalloc) && is_multiple(start, 4 * MIB) {
             (

@@ -183,6 +183,49 @@ fn pythons_arenas_are_certain_once_their_pools_were_read() {
     assert!(part.sizes.rss > Bytes::from_mib(10));
 }
 
+#[test]
+fn rubys_pages_are_distinguished_from_jemallocs_extents_by_their_headers() {
+    let found = [
+        glibc(),
+        allocator(AllocatorKind::Jemalloc, "5.3.0"),
+        allocator(AllocatorKind::Ruby, "3.1.2"),
+    ];
+    let blocks = blocks(JEMALLOC);
+    let of = |pages: &[u64], kind| {
+        let anatomy = Anatomy::new(&AnatomyInput {
+            blocks: &blocks,
+            malloc: Some(&MallocRanges::default()),
+            allocators: &found,
+            ruby_pages: Some(pages),
+            ..AnatomyInput::default()
+        });
+        anatomy.resident_of(kind)
+    };
+    assert!(of(&[], AllocatorKind::Jemalloc) >= Bytes::from_mib(19));
+    assert_eq!(of(&[], AllocatorKind::Ruby), Bytes::ZERO);
+    let largest = blocks.iter().max_by_key(|block| PartSizes::of(block).rss);
+    let largest = largest.unwrap();
+    let ruby = of(&[largest.mapping.range.start], AllocatorKind::Ruby);
+    assert_eq!(ruby, PartSizes::of(largest).rss);
+}
+
+#[test]
+fn what_no_allocator_owns_was_mapped_by_the_program_itself_if_nobody_else_is_there() {
+    let label = |malloc: Option<&MallocRanges>, found: &[Allocator]| {
+        let anatomy = divide(JEMALLOC, malloc, found);
+        let unknown = anatomy.root.find(PartKind::OtherAnonymous).unwrap();
+        unknown.parts[0].label.clone()
+    };
+    let none = MallocRanges::default();
+    assert_eq!(
+        label(Some(&none), &[glibc()]),
+        "mapped by the program itself"
+    );
+    assert_eq!(label(None, &[glibc()]), "owner unknown");
+    let tcmalloc = allocator(AllocatorKind::Gperftools, "2.10");
+    assert_eq!(label(Some(&none), &[glibc(), tcmalloc]), "owner unknown");
+}
+
 /// A chunk of malloc's in the middle of a mapping that it shares, and the program break.
 const SHARED: &[u8] = b"\
 600000-700000 rw-p 00000000 00:00 0 [heap]\nRss: 512 kB\nPss: 256 kB\nPrivate_Dirty: 100 kB\nAnonymous: 512 kB\nSwap: 8 kB\n\

@@ -1,7 +1,8 @@
 //! A process and its memory, in the terms of the report.
 
 use anatomy::{
-    Allocator, Certainty, FileRow, PageCache, PartKind, PartSizes, ProcessAnatomy, ProcessPart,
+    Allocator, AllocatorKind, Certainty, FileRow, PageCache, PartKind, PartSizes, ProcessAnatomy,
+    ProcessPart,
 };
 use probe::{ProcessIdentity, ProcessLimits, Root, SoftHard};
 use report::model::explain::{
@@ -82,7 +83,18 @@ pub(super) fn part(part: &ProcessPart) -> MemoryPart {
         swap_bytes: part.sizes.swap.get(),
         huge_bytes: part.sizes.huge.get(),
         hugetlb_bytes: part.sizes.hugetlb.get(),
-        is_certain: part.certainty == Certainty::Certain,
+        virtual_bytes: part.sizes.virtual_size.get(),
+        mappings: part.mappings as u64,
+        runtime: match part.kind {
+            PartKind::RuntimeHeap(kind) => Some(kind.id()),
+            PartKind::MallocHeap => Some(AllocatorKind::Ptmalloc.id()),
+            _ => None,
+        },
+        certainty: match part.certainty {
+            Certainty::Certain => "certain",
+            Certainty::Likely => "likely",
+            Certainty::Unknown => "unknown",
+        },
         recognised_by: part.recognised_by.clone(),
         parts: parts.map(self::part).collect(),
     }

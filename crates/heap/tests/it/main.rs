@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::cast_precision_loss)]
 
 mod busy;
+mod forecast;
 mod hostile;
 mod image;
 mod target;

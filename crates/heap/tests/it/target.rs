@@ -18,17 +18,22 @@ pub(crate) fn program() -> &'static Path {
 
 /// Compiles the program.
 pub(crate) fn compile(compiler: &str, flags: &[&str], name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target/target.c");
+    compile_source(compiler, "target.c", flags, name)
+}
+
+/// Compiles another program of this folder.
+pub(crate) fn compile_source(compiler: &str, source: &str, flags: &[&str], name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let status = Command::new(compiler)
         .args(["-O1", "-pthread", "-o"])
         .arg(&program)
+        .arg(folder.join(source))
         .args(flags)
-        .arg(source)
         .status();
     assert!(
         status.is_ok_and(|status| status.success()),
-        "{compiler} cannot compile target.c: scripts/setup.sh test installs gcc and libc6-dev, and scripts/setup.sh heap \
+        "{compiler} cannot compile {source}: scripts/setup.sh test installs gcc and libc6-dev, and scripts/setup.sh heap \
          musl-tools"
     );
     program
@@ -158,14 +163,18 @@ impl Target {
     }
 
     pub(crate) fn memory(&self) -> (Mappings, LiveMemory) {
-        let (root, pid) = (Root::default(), self.pid());
-        let mappings = Mappings::read(&root, pid).unwrap();
-        let memory = LiveMemory {
-            bytes: ProcessMemory::open(&root, pid, mappings.all[0].range.start).unwrap(),
-            pages: Pagemap::open(&root, pid, PageSize::USUAL).unwrap(),
-        };
-        (mappings, memory)
+        memory_of(self.pid())
     }
+}
+
+pub(crate) fn memory_of(pid: u32) -> (Mappings, LiveMemory) {
+    let root = Root::default();
+    let mappings = Mappings::read(&root, pid).unwrap();
+    let memory = LiveMemory {
+        bytes: ProcessMemory::open(&root, pid, mappings.all[0].range.start).unwrap(),
+        pages: Pagemap::open(&root, pid, PageSize::USUAL).unwrap(),
+    };
+    (mappings, memory)
 }
 
 impl Drop for Target {

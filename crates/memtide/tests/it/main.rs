@@ -13,6 +13,7 @@ mod conventions;
 mod convert;
 mod corpus;
 mod events;
+mod explain;
 mod export;
 mod frame;
 mod growth;

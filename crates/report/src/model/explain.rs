@@ -173,8 +173,15 @@ pub struct MemoryPart {
     pub huge_bytes: u64,
     /// In pages of hugetlbfs, which no RSS counts.
     pub hugetlb_bytes: u64,
-    /// Whether its owner is certain.
-    pub is_certain: bool,
+    /// Its address space, also what is reserved or was never touched.
+    pub virtual_bytes: u64,
+    /// Number of its mappings.
+    pub mappings: u64,
+    /// The runtime or allocator that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
+    /// `go`, `jvm`, `v8`, `cpython`, `ruby`; null if none does.
+    pub runtime: Option<&'static str>,
+    /// How sure its owner is: `certain`, `likely`, `unknown`.
+    pub certainty: &'static str,
     /// By what it was recognised.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub recognised_by: String,

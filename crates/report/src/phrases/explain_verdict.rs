@@ -7,6 +7,10 @@ use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
 
 /// Less than this share of the free bytes is not worth a clause.
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
+/// A part of this share of a process is what its memory is like.
+const HALF: Ratio = Ratio::new(0.5);
+/// The inside of a smaller part is not worth a sentence.
+const OWNER_SHARE_MIN: Ratio = Ratio::new(0.2);
 
 /// Returns the verdict in sentences, the most important first.
 pub(crate) fn headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
@@ -79,7 +83,7 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
 
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
-        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas; threads then wait for locks).",
+        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): the more, the less its threads need memory at the same time; they then wait for locks.",
         fewer.arenas_max,
         Bytes::new(fewer.low_bytes),
         Bytes::new(fewer.high_bytes),
@@ -121,15 +125,21 @@ fn not_read(report: &ExplainReport) -> Vec<String> {
 }
 
 fn other_owner(report: &ExplainReport) -> Vec<String> {
-    let mut lines: Vec<String> = largest(report).into_iter().collect();
-    lines.push(match &report.heap {
-        Some(heap) => format!(
-            "Its malloc heap has {}, of which {} are free.",
-            Bytes::new(heap.resident_bytes()),
-            Bytes::new(heap.total.free_resident_bytes)
-        ),
-        None => "glibc's malloc has no memory of it.".to_owned(),
-    });
+    let rss = Bytes::new(report.sizes.rss_bytes);
+    let parts = &report.memory.parts;
+    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(HALF);
+    let mut lines: Vec<String> = match parts.iter().find(has_half) {
+        Some(_) => largest(report)
+            .into_iter()
+            .chain(malloc_part(report))
+            .collect(),
+        None => vec![largest_few(report)],
+    };
+    let owner = parts
+        .iter()
+        .find(|part| part.runtime.is_some() && !part.is_malloc_heap);
+    let owner = owner.filter(|part| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN));
+    lines.extend(owner.and_then(|part| inside(part.runtime?, report.process.pid)));
     lines
 }
 
@@ -146,6 +156,35 @@ fn over_time(report: &ExplainReport) -> Option<String> {
     ))
 }
 
+/// Says what glibc's malloc has beside the largest part.
+fn malloc_part(report: &ExplainReport) -> Option<String> {
+    let heap = report.heap.as_ref()?;
+    Some(format!(
+        "Its malloc heap has {}, of which {} are free.",
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.total.free_resident_bytes)
+    ))
+}
+
+/// Names the largest parts of a process in which none has half.
+fn largest_few(report: &ExplainReport) -> String {
+    const SHOWN: usize = 3;
+    let name = |part: &MemoryPart| {
+        let free = report.heap.as_ref().filter(|_| part.is_malloc_heap);
+        let free = free.map_or_else(String::new, |heap| {
+            let free = Bytes::new(heap.total.free_resident_bytes);
+            format!(" ({free} of it free)")
+        });
+        format!("{} {}{free}", owner_of(part), Bytes::new(part.rss_bytes))
+    };
+    let parts: Vec<String> = report.memory.parts.iter().take(SHOWN).map(name).collect();
+    format!(
+        "No part has half of its RSS of {}: {}.",
+        Bytes::new(report.sizes.rss_bytes),
+        parts.join(", ")
+    )
+}
+
 /// Names the largest part that is not malloc's.
 fn largest(report: &ExplainReport) -> Option<String> {
     let parts = report.memory.parts.iter();
@@ -156,11 +195,39 @@ fn largest(report: &ExplainReport) -> Option<String> {
         Bytes::new(part.rss_bytes),
         Bytes::new(report.sizes.rss_bytes),
     );
-    let owner = &part.label;
+    let reserved = match part.runtime {
+        // The Java heap's address space is as large as -Xmx lets it become.
+        Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
+        _ => String::new(),
+    };
     Some(format!(
-        "Its largest part is {owner}: {size} of an RSS of {rss}{}.",
-        share(size, rss)
+        "Its largest part is {}: {size} of an RSS of {rss}{}{reserved}.",
+        owner_of(part),
+        share(size, rss),
     ))
+}
+
+/// What a part is called in a sentence: a group of one is that one.
+fn owner_of(part: &MemoryPart) -> &str {
+    match part.parts.as_slice() {
+        [only] => &only.label,
+        _ => &part.label,
+    }
+}
+
+/// Where the inside of another owner's memory is shown.
+fn inside(runtime: &str, pid: u32) -> Option<String> {
+    Some(match runtime {
+        "jvm" => format!("`jcmd {pid} GC.heap_info` shows how much of the Java heap is in use."),
+        "go" => "GODEBUG=gctrace=1 at its next start, or /debug/pprof/heap where it serves that, shows how much of it is live; GOMEMLIMIT bounds it.".to_owned(),
+        "v8" => "In the program, process.memoryUsage() shows how much of the V8 heap is in use; --max-old-space-size bounds it.".to_owned(),
+        "cpython" => "Python's tracemalloc shows which code allocates in pymalloc; with PYTHONMALLOC=malloc at its next start, its objects are in the malloc heap.".to_owned(),
+        "ruby" => "In the program, GC.stat shows how many slots of its pages are live.".to_owned(),
+        "jemalloc" => "Only jemalloc's own statistics (malloc_stats_print) show how much of it is free.".to_owned(),
+        "gperftools" | "tcmalloc" => "Only tcmalloc's own statistics (MallocExtension's GetStats) show how much of it is free.".to_owned(),
+        "mimalloc" => "MIMALLOC_SHOW_STATS=1 at its next start prints at its end how much of it was in use.".to_owned(),
+        _ => return None,
+    })
 }
 
 fn share(part: Bytes, whole: Bytes) -> String {

@@ -15,6 +15,8 @@ use crate::phrases::{self, ABSENT};
 
 /// Column of the text of a labelled line.
 const INDENT: usize = 13;
+/// Column of a file's name, behind its size.
+const FILE_INDENT: usize = 12;
 /// Files of a brief answer.
 const FILES: usize = 3;
 
@@ -34,7 +36,7 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
         if let Some(heap) = &report.heap {
             heap::draw(&mut page, heap, screen);
         }
-        files(&mut page, &report.files, screen);
+        files(&mut page, &report.files);
     }
     if let Some(runtime) = &report.runtime {
         page.gap();
@@ -242,7 +244,7 @@ fn cost(report: &ExplainReport) -> String {
 }
 
 /// Lists the mapped files.
-fn files(page: &mut TextPage, files: &[MappedFileEntry], screen: &Screen) {
+fn files(page: &mut TextPage, files: &[MappedFileEntry]) {
     if files.is_empty() {
         return;
     }
@@ -260,8 +262,7 @@ fn files(page: &mut TextPage, files: &[MappedFileEntry], screen: &Screen) {
             Style::Plain,
             format!("{:>10}  ", Bytes::new(file.rss_bytes).to_string()),
         )];
-        let indent = if screen.width() < NARROW { 4 } else { 12 };
         let text = format!("{}: {cached}{deleted}{}", file.name, sharing(file));
-        page.hanging(&head, indent, Style::Plain, &text);
+        page.hanging(&head, FILE_INDENT, Style::Plain, &text);
     }
 }

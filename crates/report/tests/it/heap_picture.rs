@@ -169,17 +169,14 @@ fn heap() -> HeapReport {
 
 fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> MemoryPart {
     MemoryPart {
-        is_malloc_heap: false,
         label: label.to_owned(),
         rss_bytes: rss_mib * MIB,
         pss_bytes: rss_mib * MIB,
         uss_bytes: rss_mib * MIB,
-        swap_bytes: 0,
-        huge_bytes: 0,
-        hugetlb_bytes: 0,
-        is_certain,
+        certainty: if is_certain { "certain" } else { "likely" },
         recognised_by: "its shape".to_owned(),
         parts,
+        ..MemoryPart::default()
     }
 }
 

@@ -87,17 +87,12 @@ fn parts(html: &mut Html, part: &MemoryPart, place: TreePlace) {
                 .fold(0u64, |sum, part| sum.saturating_add(of(part)))
         };
         let others = MemoryPart {
-            is_malloc_heap: false,
             label: format!("{} more", Count::new(rest.len() as u64)),
             rss_bytes: sum(|part| part.rss_bytes),
             pss_bytes: sum(|part| part.pss_bytes),
-            uss_bytes: 0,
             swap_bytes: sum(|part| part.swap_bytes),
-            huge_bytes: 0,
-            hugetlb_bytes: 0,
-            is_certain: true,
-            recognised_by: String::new(),
-            parts: Vec::new(),
+            certainty: "certain",
+            ..MemoryPart::default()
         };
         row(html, &others, below(from));
     }
@@ -113,7 +108,7 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
         html.within(head, |html| {
             html.tagged(Tag::of("span", "name"), &part.label);
             // Of what is certain, the pointer shows why.
-            if !part.is_certain && !part.recognised_by.is_empty() {
+            if part.certainty != "certain" && !part.recognised_by.is_empty() {
                 let by = format!("probably: {}", part.recognised_by);
                 html.raw(" ").tagged(Tag::of("span", "aside by"), &by);
             }

@@ -113,7 +113,7 @@ pub struct HeapForecast {
 /// What fewer arenas would save.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FewerArenas {
-    /// Arenas that have more than 1 % of the free bytes.
+    /// Arenas that have more than 1 % of the resident heap.
     pub arenas: u64,
     /// `MALLOC_ARENA_MAX` that the figures are for.
     pub arenas_max: u64,

@@ -10,6 +10,9 @@ use crate::text::{Screen, bar};
 /// Cells of a column of sizes.
 const CELLS: usize = 9;
 
+/// Cells of an arena's name; the table fits 80 columns.
+const NAME_CELLS: usize = 4;
+
 /// A column of the table of arenas.
 type Column = (&'static str, fn(&ArenaEntry) -> u64);
 
@@ -42,9 +45,9 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
         .iter()
         .map(|(name, _)| name.len().max(CELLS - 1))
         .collect();
-    let mut head = pad("", 6);
+    let mut head = pad("", NAME_CELLS);
     for ((name, _), cells) in COLUMNS.iter().zip(&cells).take(shown) {
-        head += &format!("{name:>cells$} ");
+        head += &format!(" {name:>cells$}");
     }
     page.line(&[piece(Style::Faint, head)]);
     let all = heap.arenas.iter().chain([&heap.total]);
@@ -54,9 +57,9 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
             Some(number) => number.to_string(),
             None => "all".to_owned(),
         };
-        let mut line = pad(&name, 6);
+        let mut line = pad(&name, NAME_CELLS);
         for ((_, of), cells) in COLUMNS.iter().zip(&cells).take(shown) {
-            line += &format!("{:>cells$} ", Bytes::new(of(arena)).to_string());
+            line += &format!(" {:>cells$}", Bytes::new(of(arena)).to_string());
         }
         page.line(&[piece(Style::Plain, line)]);
     }
@@ -84,16 +87,27 @@ fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
         .iter()
         .map(|one| one.live_bytes.max(one.free_bytes))
         .max();
-    let cells = screen.width().saturating_sub(56) / 2;
+    let is_narrow = screen.width() < NARROW;
+    let cells = screen.width().saturating_sub(69) / 2;
+    let column = |chunks: u64, bytes: u64| {
+        let chunks = Count::new(chunks).to_string();
+        let chunks = if is_narrow {
+            String::new()
+        } else {
+            format!(" {chunks:>9}")
+        };
+        format!("{chunks} {:>9}", Bytes::new(bytes).to_string())
+    };
     for one in sizes {
-        let line = format!(
-            "from {:>9}  live {:>9} {:>9}  free {:>9} {:>9}  ",
-            Bytes::new(one.from_bytes).to_string(),
-            Count::new(one.live_chunks).to_string(),
-            Bytes::new(one.live_bytes).to_string(),
-            Count::new(one.free_chunks).to_string(),
-            Bytes::new(one.free_bytes).to_string(),
-        );
+        let from = Bytes::new(one.from_bytes).to_string();
+        let live = column(one.live_chunks, one.live_bytes);
+        let free = column(one.free_chunks, one.free_bytes);
+        if is_narrow {
+            let line = format!("{from:>9} live{live} free{free}");
+            page.line(&[piece(Style::Plain, line)]);
+            continue;
+        }
+        let line = format!("from {from:>9}  live{live}  free{free}  ");
         page.line(&[
             piece(Style::Plain, line),
             piece(Style::Data(32), bar::of(one.live_bytes, largest, cells)),

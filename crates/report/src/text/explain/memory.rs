@@ -58,10 +58,9 @@ fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail
 fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail) -> TreeNode {
     let heap = report.heap.as_ref().filter(|_| part.is_malloc_heap);
     let is_divided = detail == Detail::All && depth < DEPTH;
-    let likely = if part.is_certain || part.recognised_by.is_empty() {
-        ""
-    } else {
-        "likely: "
+    let likely = match part.certainty {
+        "likely" if !part.recognised_by.is_empty() => "likely: ",
+        _ => "",
     };
     let swapped = match part.swap_bytes {
         0 => String::new(),
@@ -88,6 +87,10 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
 fn note(part: &MemoryPart, likely: &str) -> String {
     if part.parts.is_empty() {
         return format!("{likely}{}", part.recognised_by);
+    }
+    if let [only] = part.parts.as_slice() {
+        let mappings = Count::new(only.mappings).named("mapping", "mappings");
+        return format!("{} ({mappings})", name_of(only));
     }
     let largest = part
         .parts
