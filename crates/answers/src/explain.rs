@@ -9,8 +9,8 @@ mod process_report;
 mod select;
 
 use anatomy::{MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
-use heap::{Heap, HeapError, LiveMemory};
-use probe::{FrozenProcess, Mappings, Pagemap, ProcessMemory, ReadError, Root};
+use heap::{Heap, HeapError, HeapNotRead};
+use probe::{FrozenProcess, ReadError, Root};
 use report::model::explain::{ExplainCost, ExplainReport};
 use rustix::time::{ClockId, clock_gettime};
 use sampler::Progress;
@@ -120,7 +120,7 @@ pub fn explain(
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
-    let heap = read_heap(root, pid, page);
+    let heap = heap::read_process(root, pid, page);
     let ranges = match &heap {
         Ok(heap) => Some(malloc_ranges(heap)),
         Err(HeapNotRead::None(HeapError::NoArena | HeapError::Unused)) => {
@@ -179,26 +179,6 @@ pub fn explain_watched(
     report.growth = over_time::judge(&report.process.name, pid, &series);
     report.is_watched = report.growth.is_some();
     Ok(report.judged())
-}
-
-/// Why a heap was not read.
-#[derive(Debug, thiserror::Error)]
-enum HeapNotRead {
-    #[error("{0}")]
-    None(HeapError),
-    #[error("{0}")]
-    Denied(ReadError),
-}
-
-fn read_heap(root: &Root, pid: u32, page: PageSize) -> Result<Heap, HeapNotRead> {
-    let mappings = Mappings::read(root, pid).map_err(HeapNotRead::Denied)?;
-    let first = mappings.all.first().map_or(0, |one| one.range.start);
-    let memory = LiveMemory {
-        bytes: ProcessMemory::open(root, pid, first).map_err(HeapNotRead::Denied)?,
-        pages: Pagemap::open(root, pid, page).map_err(HeapNotRead::Denied)?,
-    };
-    let again = || Mappings::read(root, pid).ok();
-    heap::read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::None)
 }
 
 fn refused(pid: u32, source: ReadError) -> ExplainError {

@@ -14,7 +14,6 @@ use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
 use timeline::{EntityRow, Sample, TimePoint, TimeRange};
 use units::{Bytes, PageSize, Span};
 
-use super::read_heap;
 use crate::recording_directory;
 
 /// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
@@ -58,7 +57,7 @@ pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) 
 
 /// Reads the size of a process and its heap; `None` if it has ended. Without a heap its size alone is judged.
 fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthPoint> {
-    let heap = read_heap(root, pid, page).ok();
+    let heap = heap::read_process(root, pid, page).ok();
     let status = root.read(&format!("/proc/{pid}/status")).ok()?;
     let mut row = EntityRow::default();
     // A malformed line is an absent reading.
