@@ -9,9 +9,10 @@ mod process_report;
 mod select;
 
 use anatomy::{MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
+use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use heap::{Heap, HeapError, HeapNotRead};
 use probe::{FrozenProcess, ReadError, Root};
-use report::model::explain::{ExplainCost, ExplainReport};
+use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::time::{ClockId, clock_gettime};
 use sampler::Progress;
 use units::{Bytes, PageSize, Span};
@@ -57,7 +58,7 @@ pub enum ExplainError {
     #[error("process {0} ended while it was read")]
     Ended(u32),
     /// This user may not read its memory.
-    #[error("the memory of process {pid} may not be read: {source}")]
+    #[error("the memory of process {pid} may not be read")]
     NotPermitted {
         /// Its PID.
         pid: u32,
@@ -65,7 +66,7 @@ pub enum ExplainError {
         source: ReadError,
     },
     /// A file could not be read.
-    #[error("{source}")]
+    #[error("process files cannot be read")]
     Read {
         /// The kernel's reason.
         source: ReadError,
@@ -123,7 +124,7 @@ pub fn explain(
     let heap = heap::read_process(root, pid, page);
     let ranges = match &heap {
         Ok(heap) => Some(malloc_ranges(heap)),
-        Err(HeapNotRead::None(HeapError::NoArena | HeapError::Unused)) => {
+        Err(HeapNotRead::NoHeap(HeapError::NoArena | HeapError::Unused)) => {
             Some(MallocRanges::default())
         }
         Err(_) => None,
@@ -153,7 +154,7 @@ pub fn explain(
         stopped_s: stopped.map(|stopped| stopped.as_secs_f64()),
     };
     report.growth = over_time::recorded(&anatomy.identity);
-    Ok(report.judged())
+    Ok(judged(report))
 }
 
 /// Explains a process after watching it for a while: with how it changes. `progress` may end the watch early.
@@ -178,7 +179,26 @@ pub fn explain_watched(
     };
     report.growth = over_time::judge(&report.process.name, pid, &series);
     report.is_watched = report.growth.is_some();
-    Ok(report.judged())
+    Ok(judged(report))
+}
+
+/// Fills in the verdict: what the sizes say, in a word and in sentences.
+fn judged(mut report: ExplainReport) -> ExplainReport {
+    let none = (report.has_malloc == Some(false)).then(HeapFigures::default);
+    let heap = report.heap.as_ref().map(|heap| HeapFigures {
+        resident: Bytes::new(heap.resident_bytes()),
+        free_resident: Bytes::new(heap.total.free_resident_bytes),
+        uncertain: Bytes::new(heap.uncertain_bytes),
+    });
+    let verdict = MemoryVerdict::of(&ProcessFigures {
+        rss: Bytes::new(report.sizes.rss_bytes),
+        heap: heap.or(none),
+    });
+    report.schema = EXPLAIN_SCHEMA;
+    report.verdict = verdict.name();
+    report.verdict_text = verdict.label();
+    report.headline = report::explain_headline(&report, verdict);
+    report
 }
 
 fn refused(pid: u32, source: ReadError) -> ExplainError {

@@ -42,16 +42,17 @@ pub enum MemoryVerdict {
     NotRead,
 }
 
-/// Free memory below this share of a heap is what every allocator needs to work.
+/// Free memory below this share of a heap is usual: of programs that only allocate, and of idle Python, Redis and Node
+/// processes, at most 10 % was free; of Ruby with 25 threads and of MariaDB after a burst 55 to 92 %.
 const FREE_SHARE_MIN: Ratio = Ratio::new(0.25);
-/// Free memory below this share of the process is not where its memory is.
+/// Free memory below this share of the process is not where its memory is: an engineering choice, as the sizes below.
 const FREE_OF_RSS_MIN: Ratio = Ratio::new(0.1);
 /// Free memory below this size is not worth an action.
 const FREE_MIN: Bytes = Bytes::from_mib(16);
 /// A process below this size has no memory worth a diagnosis.
 const RSS_MIN: Bytes = Bytes::from_mib(16);
 /// The owner of this share of a process decides what it is like.
-const OWNER_SHARE_MIN: Ratio = Ratio::new(0.5);
+pub const OWNER_SHARE_MIN: Ratio = Ratio::new(0.5);
 
 impl MemoryVerdict {
     /// Judges a process.
@@ -73,6 +74,19 @@ impl MemoryVerdict {
             _ if heap.resident >= figures.rss.share(OWNER_SHARE_MIN) => Self::Live,
             _ => Self::OtherOwner,
         }
+    }
+
+    /// Returns the verdict with this name in JSON.
+    pub fn named(name: &str) -> Option<Self> {
+        const ALL: [MemoryVerdict; 6] = [
+            MemoryVerdict::Fragmented,
+            MemoryVerdict::Live,
+            MemoryVerdict::OtherOwner,
+            MemoryVerdict::Small,
+            MemoryVerdict::Unclear,
+            MemoryVerdict::NotRead,
+        ];
+        ALL.into_iter().find(|verdict| verdict.name() == name)
     }
 
     /// Returns the name in JSON.

@@ -12,7 +12,7 @@ use crate::settle::read_settled;
 pub enum HeapNotRead {
     /// It has none that can be read.
     #[error("{0}")]
-    None(HeapError),
+    NoHeap(HeapError),
     /// This user may not read its memory, or it ended.
     #[error("{0}")]
     Denied(ReadError),
@@ -30,5 +30,5 @@ pub fn read_process(root: &Root, pid: u32, page: PageSize) -> Result<Heap, HeapN
         pages: Pagemap::open(root, pid, page).map_err(HeapNotRead::Denied)?,
     };
     let again = || Mappings::read(root, pid).ok();
-    read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::None)
+    read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::NoHeap)
 }

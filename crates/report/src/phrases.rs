@@ -2,6 +2,7 @@
 //!
 //! Both take their words from here, so they cannot differ.
 
+pub(crate) mod arena_columns;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod explain_verdict;

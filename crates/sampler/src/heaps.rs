@@ -125,7 +125,7 @@ fn is_meant(one: &ProcessIdentity, name: &str) -> bool {
 fn refusal(one: &ProcessIdentity, error: &HeapNotRead) -> Option<String> {
     use std::io::ErrorKind::{NotFound, PermissionDenied};
     let why = match error {
-        HeapNotRead::None(why) => why.to_string(),
+        HeapNotRead::NoHeap(why) => why.to_string(),
         HeapNotRead::Denied(why) => match why.source.kind() {
             NotFound => return None,
             PermissionDenied => format!(

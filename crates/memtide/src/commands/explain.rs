@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         }),
     }?;
     if let Some(file) = &args.runtime_stats {
-        report.runtime = Some(runtime::beside(file, &report)?);
+        report.runtime_stats = Some(runtime::beside(file, &report)?);
     }
     output.print(&match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",

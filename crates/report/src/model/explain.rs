@@ -5,14 +5,11 @@
 
 mod heap;
 
-use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Bytes;
 
 use super::growth::GrowthEntry;
 use super::runtime_stats::RuntimeStatsReport;
-use crate::phrases;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
 
@@ -50,39 +47,13 @@ pub struct ExplainReport {
     /// Whether it was watched for that; else it is from the recording.
     pub is_watched: bool,
     /// What its runtime reports of its own memory; null if no such report was given.
-    pub runtime: Option<RuntimeStatsReport>,
+    pub runtime_stats: Option<RuntimeStatsReport>,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
     /// What could not be read.
     pub problems: Vec<String>,
     /// What the answer cost.
     pub cost: ExplainCost,
-}
-
-impl ExplainReport {
-    /// Fills in the verdict: what the sizes say, in a word and in sentences.
-    #[must_use]
-    pub fn judged(mut self) -> Self {
-        let verdict = MemoryVerdict::of(&self.figures());
-        self.schema = EXPLAIN_SCHEMA;
-        self.verdict = verdict.name();
-        self.verdict_text = verdict.label();
-        self.headline = phrases::explain_verdict::headline(&self, verdict);
-        self
-    }
-
-    fn figures(&self) -> ProcessFigures {
-        let none = (self.has_malloc == Some(false)).then(HeapFigures::default);
-        let heap = self.heap.as_ref().map(|heap| HeapFigures {
-            resident: Bytes::new(heap.resident_bytes()),
-            free_resident: Bytes::new(heap.total.free_resident_bytes),
-            uncertain: Bytes::new(heap.uncertain_bytes),
-        });
-        ProcessFigures {
-            rss: Bytes::new(self.sizes.rss_bytes),
-            heap: heap.or(none),
-        }
-    }
 }
 
 /// A process.
@@ -177,9 +148,9 @@ pub struct MemoryPart {
     pub virtual_bytes: u64,
     /// Number of its mappings.
     pub mappings: u64,
-    /// The runtime or allocator that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
+    /// The allocator or runtime that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
     /// `go`, `jvm`, `v8`, `cpython`, `ruby`; null if none does.
-    pub runtime: Option<&'static str>,
+    pub owner: Option<&'static str>,
     /// How sure its owner is: `certain`, `likely`, `unknown`.
     pub certainty: &'static str,
     /// By what it was recognised.

@@ -1,5 +1,6 @@
 //! Words of `explain` that the picture, the page and the text share.
 
+use diagnose::process_memory::MemoryVerdict;
 use units::{Bytes, Count, Span};
 
 use crate::model::explain::{ExplainReport, HeapReport, ProcessSizes};
@@ -21,11 +22,12 @@ pub(crate) enum ExplainStanding {
 impl ExplainStanding {
     /// The standing of a report's verdict.
     pub(crate) fn of(report: &ExplainReport) -> Self {
-        match report.verdict {
-            "fragmented" => Self::Wasted,
-            "live" | "other-owner" => Self::Used,
-            "small" => Self::Fine,
-            _ => Self::Unknown,
+        use MemoryVerdict as V;
+        match MemoryVerdict::named(report.verdict) {
+            Some(V::Fragmented) => Self::Wasted,
+            Some(V::Live | V::OtherOwner) => Self::Used,
+            Some(V::Small) => Self::Fine,
+            Some(V::Unclear | V::NotRead) | None => Self::Unknown,
         }
     }
 }

@@ -1,19 +1,17 @@
 //! What `explain` says of a process, in sentences: the verdict with its figures, and what to do.
 
-use diagnose::process_memory::MemoryVerdict;
+use diagnose::process_memory::{MemoryVerdict, OWNER_SHARE_MIN};
 use units::{Bytes, Count, Ratio, Span};
 
 use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
 
 /// Less than this share of the free bytes is not worth a clause.
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
-/// A part of this share of a process is what its memory is like.
-const HALF: Ratio = Ratio::new(0.5);
-/// The inside of a smaller part is not worth a sentence.
-const OWNER_SHARE_MIN: Ratio = Ratio::new(0.2);
+/// The inside of a part below this share of a process is not worth a sentence.
+const INSIDE_SHARE_MIN: Ratio = Ratio::new(0.2);
 
 /// Returns the verdict in sentences, the most important first.
-pub(crate) fn headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
+pub fn explain_headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
     let mut lines = match (verdict, &report.heap) {
         (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap),
         (MemoryVerdict::Live, Some(heap)) => live(report, heap),
@@ -27,7 +25,7 @@ pub(crate) fn headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<St
     };
     if report.sizes.swap_bytes > 0 {
         lines.push(format!(
-            "{} of it is in swap, and was not read.",
+            "A further {} are in swap, and were not read.",
             Bytes::new(report.sizes.swap_bytes)
         ));
     }
@@ -83,7 +81,7 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
 
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
-        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): the more, the less its threads need memory at the same time; they then wait for locks.",
+        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): more, if its threads peak at different times. The cost is lock contention.",
         fewer.arenas_max,
         Bytes::new(fewer.low_bytes),
         Bytes::new(fewer.high_bytes),
@@ -127,7 +125,7 @@ fn not_read(report: &ExplainReport) -> Vec<String> {
 fn other_owner(report: &ExplainReport) -> Vec<String> {
     let rss = Bytes::new(report.sizes.rss_bytes);
     let parts = &report.memory.parts;
-    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(HALF);
+    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN);
     let mut lines: Vec<String> = match parts.iter().find(has_half) {
         Some(_) => largest(report)
             .into_iter()
@@ -137,9 +135,9 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
     };
     let owner = parts
         .iter()
-        .find(|part| part.runtime.is_some() && !part.is_malloc_heap);
-    let owner = owner.filter(|part| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN));
-    lines.extend(owner.and_then(|part| inside(part.runtime?, report.process.pid)));
+        .find(|part| part.owner.is_some() && !part.is_malloc_heap);
+    let owner = owner.filter(|part| Bytes::new(part.rss_bytes) >= rss.share(INSIDE_SHARE_MIN));
+    lines.extend(owner.and_then(|part| inside(part.owner?, report.process.pid)));
     lines
 }
 
@@ -195,7 +193,7 @@ fn largest(report: &ExplainReport) -> Option<String> {
         Bytes::new(part.rss_bytes),
         Bytes::new(report.sizes.rss_bytes),
     );
-    let reserved = match part.runtime {
+    let reserved = match part.owner {
         // The Java heap's address space is as large as -Xmx lets it become.
         Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
         _ => String::new(),

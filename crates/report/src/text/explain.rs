@@ -38,7 +38,7 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
         }
         files(&mut page, &report.files);
     }
-    if let Some(runtime) = &report.runtime {
+    if let Some(runtime) = &report.runtime_stats {
         page.gap();
         super::runtime_stats::section(&mut page, runtime, screen);
     }
@@ -98,12 +98,17 @@ fn title(report: &ExplainReport) -> String {
     parts.join(" · ")
 }
 
-fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
-    let style = match ExplainStanding::of(report) {
+/// How a verdict stands out, here and above the picture.
+pub(super) fn style(report: &ExplainReport) -> Style {
+    match ExplainStanding::of(report) {
         ExplainStanding::Wasted => Style::Warning,
         ExplainStanding::Unknown => Style::Unknown,
         ExplainStanding::Used | ExplainStanding::Fine => Style::Fine,
-    };
+    }
+}
+
+fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
+    let style = style(report);
     let word = report.verdict_text.to_uppercase();
     let is_narrow = screen.width() < NARROW;
     let (head, indent) = if is_narrow {
@@ -120,32 +125,37 @@ fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
 fn sizes(report: &ExplainReport) -> String {
     let sizes = &report.sizes;
     let size = |bytes: u64| Bytes::new(bytes).to_string();
-    let mut text = format!(
-        "VSS {} is address space: {} reserved without access, {} never touched",
+    let of = |parts: &[(u64, &str)]| {
+        let some = parts.iter().filter(|(bytes, _)| *bytes > 0);
+        let some: Vec<_> = some
+            .map(|(bytes, what)| format!("{} {what}", size(*bytes)))
+            .collect();
+        if some.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", some.join(", "))
+        }
+    };
+    let unused = of(&[
+        (sizes.without_access_bytes, "PROT_NONE"),
+        (sizes.never_touched_bytes, "never touched"),
+        (sizes.swap_bytes, "in swap"),
+    ]);
+    let resident = of(&[
+        (sizes.shared_bytes, "shared with others"),
+        (sizes.huge_bytes, "in transparent huge pages"),
+    ]);
+    let hugetlb = match sizes.hugetlb_bytes {
+        0 => String::new(),
+        bytes => format!("; hugetlbfs {}, which no RSS counts", size(bytes)),
+    };
+    format!(
+        "VSS {}{unused}; RSS {}{resident}; PSS {}; USS {}, freed when it exits{hugetlb}",
         size(sizes.vss_bytes),
-        size(sizes.without_access_bytes),
-        size(sizes.never_touched_bytes),
-    );
-    if sizes.swap_bytes > 0 {
-        text += &format!(", {} in swap", size(sizes.swap_bytes));
-    }
-    text += &format!(
-        ". RSS {} is in RAM; {} of it others map too, which counts in part in PSS, {}, and not in USS, {}: what the end of the process would free.",
         size(sizes.rss_bytes),
-        size(sizes.shared_bytes),
         size(sizes.pss_bytes),
         size(sizes.uss_bytes),
-    );
-    if sizes.huge_bytes > 0 {
-        text += &format!(" {} are in transparent huge pages.", size(sizes.huge_bytes));
-    }
-    if sizes.hugetlb_bytes > 0 {
-        text += &format!(
-            " {} of hugetlbfs come on top: no RSS counts them.",
-            size(sizes.hugetlb_bytes)
-        );
-    }
-    text
+    )
 }
 
 fn allocators(report: &ExplainReport, is_full: bool) -> String {

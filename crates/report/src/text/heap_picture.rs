@@ -9,7 +9,7 @@ use super::Screen;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width};
 use crate::model::explain::{ExplainReport, HeapCell, HeapReport};
-use crate::phrases::explain::{self as phrases, ExplainStanding};
+use crate::phrases::explain::{self as phrases};
 use crate::phrases::heap_cells::{
     CellFill, LIVE_CLASS_WORDS, LIVE_CLASSES, live_share_parts, share,
 };
@@ -47,11 +47,7 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     let mut head = vec![phrases::process(report)];
     head.extend(phrases::process_items(report).pop());
     page.hanging(&[], 0, Style::Strong, &head.join(" · "));
-    let style = match ExplainStanding::of(report) {
-        ExplainStanding::Wasted => Style::Warning,
-        ExplainStanding::Used | ExplainStanding::Unknown => Style::Unknown,
-        ExplainStanding::Fine => Style::Fine,
-    };
+    let style = super::explain::style(report);
     let word = report.verdict_text.to_uppercase();
     let text = report.headline.first().map_or("", String::as_str);
     let indent = width(&word) + 2;

@@ -187,7 +187,7 @@ fn fragmented() -> ExplainReport {
         growth: None,
         has_malloc: Some(true),
         is_watched: false,
-        runtime: None,
+        runtime_stats: None,
         schema: EXPLAIN_SCHEMA,
         process: ExplainedProcess {
             pid: 4711,

@@ -4,43 +4,17 @@ use units::{Bytes, Count};
 
 use crate::html::escape::{Html, Tag, tag};
 use crate::model::explain::{ArenaEntry, HeapReport};
+use crate::phrases::arena_columns::ARENA_COLUMNS;
 
 /// At most this many arenas; the rest is counted.
 const ARENAS_MAX: usize = 64;
-
-/// A column: its heading, what it means, its bytes.
-type ArenaColumn = (&'static str, &'static str, fn(&ArenaEntry) -> u64);
-
-const COLUMNS: [ArenaColumn; 11] = [
-    ("system", "taken from the kernel", |arena| {
-        arena.system_bytes
-    }),
-    ("live", "allocated by the program", |arena| arena.live_bytes),
-    ("cached", "in thread caches", |arena| arena.cached_bytes),
-    ("fast", "in fast bins", |arena| arena.fast_bytes),
-    ("binned", "in other bins", |arena| arena.binned_bytes),
-    ("top", "behind the last chunk", |arena| arena.top_bytes),
-    ("in RAM", "resident", |arena| arena.resident_bytes),
-    ("free, in RAM", "free, but resident", |arena| {
-        arena.free_resident_bytes
-    }),
-    ("returnable", "malloc_trim returns it", |arena| {
-        arena.returnable_bytes
-    }),
-    ("thread top", "malloc_trim keeps it", |arena| {
-        arena.thread_top_bytes
-    }),
-    ("pinned", "free, on pages that live chunks keep", |arena| {
-        arena.pinned_bytes
-    }),
-];
 
 pub(super) fn draw(html: &mut Html, heap: &HeapReport) {
     html.within(Tag::of("div", "wide"), |html| {
         html.within(Tag::of("table", "arenas"), |html| {
             html.within(tag("thead"), |html| {
                 html.raw("<tr><th scope=\"col\">arena</th><th scope=\"col\">heaps</th>");
-                for (name, meaning, _) in COLUMNS {
+                for (name, meaning, _) in ARENA_COLUMNS {
                     let head = tag("th").with("scope", "col").with("title", meaning);
                     html.tagged(head, name);
                 }
@@ -77,7 +51,7 @@ fn row(html: &mut Html, tag_of_row: Tag, name: &str, arena: &ArenaEntry) {
     html.within(tag_of_row, |html| {
         html.tagged(tag("th").with("scope", "row"), name);
         html.tagged(tag("td"), &Count::new(arena.heaps).to_string());
-        for (_, _, bytes) in COLUMNS {
+        for (_, _, bytes) in ARENA_COLUMNS {
             match bytes(arena) {
                 0 => html.tagged(Tag::of("td", "none"), "0"),
                 bytes => html.tagged(tag("td"), &Bytes::new(bytes).to_string()),

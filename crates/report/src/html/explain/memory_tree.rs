@@ -109,7 +109,7 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
             html.tagged(Tag::of("span", "name"), &part.label);
             // Of what is certain, the pointer shows why.
             if part.certainty != "certain" && !part.recognised_by.is_empty() {
-                let by = format!("probably: {}", part.recognised_by);
+                let by = format!("likely: {}", part.recognised_by);
                 html.raw(" ").tagged(Tag::of("span", "aside by"), &by);
             }
         });
