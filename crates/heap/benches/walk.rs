@@ -25,6 +25,9 @@ const MIB: u64 = 1 << 20;
 const BLOCK_BYTES: usize = 512 << 10;
 const AVAILABLE_MIN: u64 = 6 << 30;
 const RUNS: usize = 7;
+/// Windows with and without a walk.
+const PAIRS: usize = 12;
+const WINDOW: Duration = Duration::from_millis(500);
 
 /// Name, arguments, goal in seconds of processor time.
 const HEAPS: [(&str, &str, f64); 3] = [
@@ -117,36 +120,89 @@ fn row(name: &str, arguments: &str, goal: f64) {
     );
 }
 
-/// Calls in a second of a target with one busy thread: alone, beside a thread that only computes (two cores may share one
-/// budget), beside one that only copies the heap, and while it is read, each without a pause.
+/// What the machine does beside the target.
+#[derive(Debug, Clone, Copy)]
+enum Beside {
+    Nothing,
+    /// Two cores may share one budget, or one set of caches.
+    Computing,
+    Copying,
+    Reading,
+}
+
+/// What a target with one busy thread loses while its heap is read without a pause: windows with and without, in turns,
+/// so that what else the machine does slows both alike. Beside a thread that only computes or copies for comparison.
 fn throughput() {
-    const WINDOW: Duration = Duration::from_secs(1);
     let mut target = Target::start("1 frag 256 4");
     let (mappings, memory) = target.memory();
     let heap = read(&memory, &mappings, 4096).unwrap();
     let mut buffer = vec![0; BLOCK_BYTES];
     target.ask("churn SMALL 0");
-    let names = ["alone", "beside computing", "beside copying", "while read"];
-    let mut rates = names.map(|_| Vec::new());
-    for _ in 0..RUNS {
-        for (name, rates) in names.iter().zip(&mut rates) {
-            let before = figure(&target.ask("ops"), "ops");
-            let start = Instant::now();
-            while start.elapsed() < WINDOW {
-                match *name {
-                    "alone" => std::thread::sleep(WINDOW.saturating_sub(start.elapsed())),
-                    "beside computing" => std::hint::spin_loop(),
-                    "beside copying" => drop(copy(&memory, &heap, &mut buffer)),
-                    _ => drop(read(&memory, &mappings, 4096).unwrap()),
-                }
+    let mut rate = |beside: Beside| {
+        let before = figure(&target.ask("ops"), "ops");
+        let start = Instant::now();
+        while start.elapsed() < WINDOW {
+            match beside {
+                Beside::Nothing => std::thread::sleep(WINDOW.saturating_sub(start.elapsed())),
+                Beside::Computing => std::hint::spin_loop(),
+                Beside::Copying => drop(copy(&memory, &heap, &mut buffer)),
+                Beside::Reading => drop(read(&memory, &mappings, 4096).unwrap()),
             }
-            let seconds = start.elapsed().as_secs_f64();
-            rates.push((figure(&target.ask("ops"), "ops") - before) as f64 / seconds / 1e6);
         }
-    }
-    for (name, rates) in names.iter().zip(&mut rates) {
+        let seconds = start.elapsed().as_secs_f64();
+        (figure(&target.ask("ops"), "ops") - before) as f64 / seconds
+    };
+    println!(
+        "| target with one busy thread | pairs | M op/s | loss %: median | quarter | three quarters |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let pairs = [
+        (
+            "while read, against alone",
+            Beside::Nothing,
+            Beside::Reading,
+        ),
+        (
+            "while read, against beside computing",
+            Beside::Computing,
+            Beside::Reading,
+        ),
+        (
+            "while read, against beside copying",
+            Beside::Copying,
+            Beside::Reading,
+        ),
+        (
+            "beside computing, against alone",
+            Beside::Nothing,
+            Beside::Computing,
+        ),
+    ];
+    for (name, without, with) in pairs {
+        let mut rates = Vec::new();
+        let mut losses: Vec<f64> = (0..PAIRS)
+            .map(|index| {
+                // Each second pair the other way round: a trend favours neither.
+                let (before, with) = if index % 2 == 0 {
+                    let before = rate(without);
+                    (before, rate(with))
+                } else {
+                    let with = rate(with);
+                    (rate(without), with)
+                };
+                rates.push(before / 1e6);
+                (1.0 - with / before) * 100.0
+            })
+            .collect();
+        losses.sort_by(f64::total_cmp);
         rates.sort_by(f64::total_cmp);
-        println!("target {name}: {:.2} M op/s", rates[rates.len() / 2]);
+        println!(
+            "| {name} | {PAIRS} | {:.2} | {:.1} | {:.1} | {:.1} |",
+            rates[PAIRS / 2],
+            losses[PAIRS / 2],
+            losses[PAIRS / 4],
+            losses[PAIRS * 3 / 4],
+        );
     }
 }
 
