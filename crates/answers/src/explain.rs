@@ -8,7 +8,7 @@ mod over_time;
 mod process_report;
 mod select;
 
-use anatomy::{MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
+use anatomy::{AllocatorKind, MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use heap::{Heap, HeapError, HeapNotRead};
 use probe::{FrozenProcess, ReadError, Root};
@@ -122,15 +122,24 @@ pub fn explain(
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
     let heap = heap::read_process(root, pid, page);
-    let ranges = match &heap {
+    let mut ranges = match &heap {
         Ok(heap) => Some(malloc_ranges(heap)),
         Err(HeapNotRead::NoHeap(HeapError::NoArena | HeapError::Unused)) => {
             Some(MallocRanges::default())
         }
         Err(_) => None,
     };
-    let anatomy = ProcessAnatomy::read(root, pid, ranges.as_ref(), &ReadOptions::usual(page))
-        .map_err(|source| refused(pid, source))?;
+    let divide = |ranges: Option<&MallocRanges>| {
+        ProcessAnatomy::read(root, pid, ranges, &ReadOptions::usual(page))
+            .map_err(|source| refused(pid, source))
+    };
+    let mut anatomy = divide(ranges.as_ref())?;
+    let is_missing = matches!(&heap, Err(HeapNotRead::NoHeap(HeapError::NoArena)));
+    if is_missing && has_only_glibc(&anatomy) {
+        // Its arenas must be somewhere: damaged, or of a form that is not known.
+        ranges = None;
+        anatomy = divide(None)?;
+    }
     let stopped = frozen.as_ref().map(FrozenProcess::elapsed);
     drop(frozen);
     let files = anatomy.files.rows.iter();
@@ -182,13 +191,21 @@ pub fn explain_watched(
     Ok(judged(report))
 }
 
+/// Whether glibc's malloc is there, and no other that may serve the process instead.
+fn has_only_glibc(anatomy: &ProcessAnatomy) -> bool {
+    let kinds = anatomy.allocators.allocators.iter().map(|one| one.kind);
+    let mallocs: Vec<_> = kinds.filter(|kind| kind.is_malloc()).collect();
+    mallocs == [AllocatorKind::Ptmalloc]
+}
+
 /// Fills in the verdict: what the sizes say, in a word and in sentences.
 fn judged(mut report: ExplainReport) -> ExplainReport {
-    let none = (report.has_malloc == Some(false)).then(HeapFigures::default);
+    let none = (report.has_malloc == Some(false)).then_some(HeapFigures::NONE);
     let heap = report.heap.as_ref().map(|heap| HeapFigures {
         resident: Bytes::new(heap.resident_bytes()),
-        free_resident: Bytes::new(heap.total.free_resident_bytes),
+        free_resident: Bytes::new(heap.unused_resident_bytes()),
         uncertain: Bytes::new(heap.uncertain_bytes),
+        is_whole: heap.is_whole,
     });
     let verdict = MemoryVerdict::of(&ProcessFigures {
         rss: Bytes::new(report.sizes.rss_bytes),

@@ -30,22 +30,31 @@ pub fn runtime_stats(
     text: &[u8],
     process: &ProcessBeside,
 ) -> Result<RuntimeStatsReport, RuntimeStatsError> {
-    let mut report = match RuntimeStats::parse(text)? {
-        RuntimeStats::Ruby(stats) => ruby::answer(&stats, process),
-        RuntimeStats::Jvm(stats) => jvm::answer(&stats, process),
-        RuntimeStats::Jemalloc(stats) => jemalloc::answer(&stats, process),
+    let stats = RuntimeStats::parse(text)?;
+    let report = answer(&stats, process);
+    let (Some(reported), Some(read)) = (report.pid, process.pid) else {
+        return Ok(report);
+    };
+    if reported == u64::from(read) {
+        return Ok(report);
+    }
+    // What was read of another process must not decide what this report means.
+    let mut report = answer(&stats, &ProcessBeside::default());
+    report.remarks.push(format!(
+        "The report is of PID {reported}, the process that was read is {read}: they were not compared."
+    ));
+    Ok(report)
+}
+
+fn answer(stats: &RuntimeStats, process: &ProcessBeside) -> RuntimeStatsReport {
+    let mut report = match stats {
+        RuntimeStats::Ruby(stats) => ruby::answer(stats, process),
+        RuntimeStats::Jvm(stats) => jvm::answer(stats, process),
+        RuntimeStats::Jemalloc(stats) => jemalloc::answer(stats, process),
     };
     report.rss_bytes = process.rss.map(Bytes::get);
     report.malloc_free_bytes = process.malloc_free.map(Bytes::get);
-    if let (Some(reported), Some(read)) = (report.pid, process.pid)
-        && reported != u64::from(read)
-    {
-        // In a container the report has the PID of its namespace.
-        report.remarks.push(format!(
-            "The report is of PID {reported}, the process read is {read}: compare them only if {reported} is its PID in its container."
-        ));
-    }
-    Ok(report)
+    report
 }
 
 /// What a class means: the parts that all runtimes fill.

@@ -15,14 +15,16 @@ pub struct ProcessFigures {
 }
 
 /// The sizes of a malloc heap that decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapFigures {
     /// In RAM, large chunks included.
     pub resident: Bytes,
-    /// Free, but in RAM.
+    /// Free, but in RAM; thread caches included.
     pub free_resident: Bytes,
     /// By how much both may be wrong.
     pub uncertain: Bytes,
+    /// Whether all of it was found.
+    pub is_whole: bool,
 }
 
 /// What the memory of a process is like.
@@ -65,6 +67,9 @@ impl MemoryVerdict {
         };
         let least = heap.free_resident.saturating_sub(heap.uncertain);
         let most = heap.free_resident + heap.uncertain;
+        if !heap.is_whole {
+            return Self::Unclear;
+        }
         match (
             heap.is_fragmented(least, figures.rss),
             heap.is_fragmented(most, figures.rss),
@@ -115,6 +120,14 @@ impl MemoryVerdict {
 }
 
 impl HeapFigures {
+    /// Of a process that has no such heap.
+    pub const NONE: Self = Self {
+        resident: Bytes::ZERO,
+        free_resident: Bytes::ZERO,
+        uncertain: Bytes::ZERO,
+        is_whole: true,
+    };
+
     fn is_fragmented(&self, free: Bytes, rss: Bytes) -> bool {
         free >= FREE_MIN
             && free >= self.resident.share(FREE_SHARE_MIN)
@@ -132,6 +145,7 @@ mod tests {
             resident: mib(resident),
             free_resident: mib(free),
             uncertain: mib(uncertain),
+            is_whole: true,
         };
         MemoryVerdict::of(&ProcessFigures {
             rss: mib(rss),

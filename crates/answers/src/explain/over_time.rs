@@ -8,19 +8,19 @@ use diagnose::Evidence;
 use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
 use import::OpenOptions;
 use probe::{ProcessFiles, ProcessIdentity, Root};
+use report::model::explain::READING_SHARE;
 use report::model::growth::GrowthEntry;
 use sampler::Progress;
 use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
 use timeline::{EntityRow, Sample, TimePoint, TimeRange};
 use units::{Bytes, PageSize, Span};
 
+use super::cpu_time;
 use crate::recording_directory;
 
 /// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
 const READINGS: f64 = 120.0;
 const EVERY_MIN: Span = Span::from_secs(1);
-/// A reading of the heap takes at most this share of the time.
-const BUSY_SHARE: f64 = 0.05;
 /// How often a watch asks whether it should end.
 const TICK: Duration = Duration::from_millis(100);
 /// How far back the recording is read.
@@ -40,15 +40,15 @@ pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) 
             }
             sleep(TICK.min(next.saturating_sub(now()).as_duration()));
         }
-        let at = now();
+        let (at, cpu) = (now(), cpu_time());
         let Some(point) = read_point(root, pid, at, page) else {
             return series;
         };
         series.points.push(point);
         series.limit = available(root).map(|available| available + point.total);
-        let took = now().saturating_sub(at);
+        let took = cpu_time().saturating_sub(cpu);
         let every = lasts.times(1.0 / READINGS);
-        next = at.plus(every.max(EVERY_MIN).max(took.times(1.0 / BUSY_SHARE)));
+        next = at.plus(every.max(EVERY_MIN).max(took.times(1.0 / READING_SHARE)));
         if next > lasts || progress(now()) == ControlFlow::Break(()) {
             return series;
         }

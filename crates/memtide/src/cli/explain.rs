@@ -72,9 +72,13 @@ fn picture(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // clap asks for a result
-pub(super) fn target(text: &str) -> Result<ExplainTarget, std::convert::Infallible> {
-    Ok(ExplainTarget::parse(text))
+/// A number is a PID, anything else a name.
+pub(super) fn target(text: &str) -> Result<ExplainTarget, String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match ExplainTarget::parse(text) {
+        ExplainTarget::Name(_) if is_number => Err("no PID is that large".to_owned()),
+        target => Ok(target),
+    }
 }
 
 fn after_help() -> String {

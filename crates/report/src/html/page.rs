@@ -47,13 +47,13 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     }
     finding::draw_all(html, scene);
     note::draw_all(html, scene);
-    chart::draw_all(html, scene);
-    if let Some(report) = &scene.page.headroom {
-        headroom::draw(html, report, &scene.clock);
-    }
     if let Some(report) = &scene.page.explain {
         html.raw("\n");
         explain::within_a_page(html, report);
+    }
+    chart::draw_all(html, scene);
+    if let Some(report) = &scene.page.headroom {
+        headroom::draw(html, report, &scene.clock);
     }
     facts::draw(html, scene);
     events::draw(html, scene);

@@ -3,7 +3,7 @@
 use diagnose::process_memory::{MemoryVerdict, OWNER_SHARE_MIN};
 use units::{Bytes, Count, Ratio, Span};
 
-use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
+use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart, READING_SHARE};
 
 /// Less than this share of the free bytes is not worth a clause.
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
@@ -35,16 +35,16 @@ pub fn explain_headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<S
 fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of its {} malloc heap are free, but still in RAM; {} are live.",
-        Bytes::new(heap.total.free_resident_bytes),
+        Bytes::new(heap.unused_resident_bytes()),
         Bytes::new(heap.resident_bytes()),
         Bytes::new(heap.live_resident_bytes()),
     )];
+    lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
     lines.push(format!(
-        "malloc_trim(0) would return {} now.",
+        "For now, malloc_trim(0) would return {}, until the program needs them again.",
         Bytes::new(heap.forecast.trim_bytes)
     ));
     lines.extend(not_returned(heap));
-    lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
     lines.push(over_time(report).unwrap_or_else(|| {
         let watch = watch(report);
         format!("Whether the program needs the free memory again shows only over time: {watch}.")
@@ -54,7 +54,7 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
 
 /// Says where the free memory is that trimming leaves, the larger place first.
 fn not_returned(heap: &HeapReport) -> Option<String> {
-    let least = Bytes::new(heap.total.free_resident_bytes).share(CLAUSE_SHARE_MIN);
+    let least = Bytes::new(heap.unused_resident_bytes()).share(CLAUSE_SHARE_MIN);
     let tops = heap
         .arenas
         .iter()
@@ -69,6 +69,10 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
             Bytes::new(heap.forecast.thread_tops_bytes),
             format!("in the tops of {tops}"),
         ),
+        (
+            Bytes::new(heap.cached_resident_bytes()),
+            "in thread caches".to_owned(),
+        ),
     ];
     places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let clauses: Vec<String> = places
@@ -76,12 +80,12 @@ fn not_returned(heap: &HeapReport) -> Option<String> {
         .filter(|(bytes, _)| *bytes > least)
         .map(|(bytes, place)| format!("{bytes} {place}"))
         .collect();
-    (!clauses.is_empty()).then(|| format!("It cannot return {}.", clauses.join(" and ")))
+    (!clauses.is_empty()).then(|| format!("It cannot return {}.", clauses.join("; ")))
 }
 
 fn fewer_arenas(fewer: &FewerArenas) -> String {
     format!(
-        "A restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): more, if its threads peak at different times. The cost is lock contention.",
+        "For good, a restart with MALLOC_ARENA_MAX={} would save about {} to {} (a model of its {} arenas): more, if its threads peak at different times. The cost is lock contention.",
         fewer.arenas_max,
         Bytes::new(fewer.low_bytes),
         Bytes::new(fewer.high_bytes),
@@ -104,7 +108,21 @@ fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     ]
 }
 
+/// A heap that changes is another case than one that is damaged, or that memtide does not understand.
 fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    if !heap.is_whole {
+        return vec![format!(
+            "Not all arenas of its malloc heap could be followed: their list is damaged, or memtide does not know its form. The {} that were found are a lower bound.",
+            Bytes::new(heap.resident_bytes())
+        )];
+    }
+    if !heap.has_changed || report.cost.stopped_s.is_some() {
+        return vec![format!(
+            "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be read as chunks.",
+            Bytes::new(heap.uncertain_bytes),
+            Bytes::new(heap.resident_bytes())
+        )];
+    }
     let free = Bytes::new(heap.total.free_resident_bytes);
     vec![format!(
         "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
@@ -135,8 +153,8 @@ fn other_owner(report: &ExplainReport) -> Vec<String> {
     };
     let owner = parts
         .iter()
-        .find(|part| part.owner.is_some() && !part.is_malloc_heap);
-    let owner = owner.filter(|part| Bytes::new(part.rss_bytes) >= rss.share(INSIDE_SHARE_MIN));
+        .find(|part| part.owner.is_some() && !part.is_malloc_heap)
+        .filter(|part| Bytes::new(part.rss_bytes) >= rss.share(INSIDE_SHARE_MIN));
     lines.extend(owner.and_then(|part| inside(part.owner?, report.process.pid)));
     lines
 }
@@ -233,6 +251,10 @@ fn share(part: Bytes, whole: Bytes) -> String {
     share.map_or_else(String::new, |share| format!(" ({share})"))
 }
 
+/// The command that answers what one reading cannot. A large heap is read less often, so that it takes longer.
 fn watch(report: &ExplainReport) -> String {
-    format!("memtide explain {} --watch 10m", report.process.pid)
+    const READINGS: f64 = 80.0;
+    let every = Span::from_secs_f64(report.cost.cpu_s / READING_SHARE);
+    let minutes = every.times(READINGS / 60.0).as_secs_f64().max(10.0).ceil();
+    format!("memtide explain {} --watch {minutes}m", report.process.pid)
 }

@@ -1,4 +1,4 @@
-//! A malloc heap as a picture of characters: at most 24 lines at 80 columns.
+//! A malloc heap as a picture of characters: at most 34 lines at 80 columns.
 //!
 //! A line for each part of an arena, address from left to right. With colour each cell is two columns of the heap, the
 //! halves of `▌`; without colour it is one: a ramp of blocks for the live share, and letters for what is wholly free.
@@ -17,7 +17,7 @@ use crate::phrases::heap_lines::{HeapLines, PartColumns, PictureBounds};
 use crate::screen::ColourMode;
 
 /// At most this many lines of cells.
-const LINES_MAX: usize = 10;
+const LINES_MAX: usize = 20;
 /// Cells of a part's name and of a figure beside it.
 const NAME: usize = 9;
 const SIZE: usize = 10;
