@@ -21,10 +21,11 @@ docs: ## write docs/ and README's screens anew from the code
 	BLESS=1 $(CARGO) test --quiet --package memtide-report
 	BLESS=1 $(CARGO) test --quiet --package memtide --test it pages
 
-bench: ## the sampler against raw pread of the same files; a long log against one search of it; the page of a week
+bench: ## the sampler against raw pread of the same files; a long log against one search of it; the page of a week; a heap
 	$(CARGO) bench --package memtide-probe --bench host_sample
 	$(CARGO) bench --package memtide-import --bench big_log
 	$(CARGO) bench --package memtide --bench page
+	$(CARGO) bench --package memtide-heap --bench walk
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh

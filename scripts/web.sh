@@ -40,7 +40,7 @@ tool tsc --noEmit
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 MEMTIDE_ASSETS=$built tool vite build --logLevel warn
-for file in page.js page.css compare.css lab.css figure.css; do
+for file in page.js page.css compare.css lab.css figure.css explain.css heap_picture.css; do
     cmp -s "$built/$file" "$assets/$file" && continue
     echo "error: $assets/$file is not what web/ builds" >&2
     echo "help: make web" >&2

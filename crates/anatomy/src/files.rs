@@ -67,7 +67,7 @@ impl<'a> FileRoles<'a> {
             return Place::certain(steps);
         }
         let group = PartStep::new(PartKind::MappedFiles, "mapped files");
-        let file = PartStep::new(PartKind::MappedFile, name).by("the kernel names its file");
+        let file = PartStep::new(PartKind::MappedFile, name);
         Place::certain([group, file])
     }
 

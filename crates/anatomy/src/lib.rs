@@ -4,7 +4,7 @@
 //! to it; an **allocator** ([`Allocator`]) is what manages memory inside the process, with the signs by which it was
 //! recognised; **malloc's ranges** ([`MallocRanges`]) are what the reader of glibc's heap found, and are the only truth
 //! about what malloc owns. What nothing explains is shown as anonymous memory without an owner: an honest "unknown" is
-//! worth more than a wrong name.
+//! worth more than a wrong name. What a runtime reports about its own memory is read from a file: [`runtime_stats`].
 //!
 //! ```
 //! use anatomy::{Anatomy, AnatomyInput, PartKind};
@@ -30,6 +30,7 @@ mod part;
 mod pymalloc;
 mod read;
 mod ruby_pages;
+pub mod runtime_stats;
 mod runtimes;
 mod sampled_pages;
 mod sizes;

@@ -4,14 +4,17 @@
 //! by what the kernel and the runtimes name. Cost: 5 to 60 ms, and 0.3 s of CPU for a GiB of small chunks.
 
 mod heap_report;
+mod over_time;
 mod process_report;
 mod select;
 
-use anatomy::{MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
-use heap::{Heap, HeapError, LiveMemory};
-use probe::{Mappings, Pagemap, ProcessMemory, ReadError, Root};
-use report::model::explain::{ExplainCost, ExplainReport};
+use anatomy::{AllocatorKind, MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
+use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
+use heap::{Heap, HeapError, HeapNotRead};
+use probe::{FrozenProcess, ReadError, Root};
+use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::time::{ClockId, clock_gettime};
+use sampler::Progress;
 use units::{Bytes, PageSize, Span};
 
 pub use select::ExplainTarget;
@@ -55,7 +58,7 @@ pub enum ExplainError {
     #[error("process {0} ended while it was read")]
     Ended(u32),
     /// This user may not read its memory.
-    #[error("the memory of process {pid} may not be read: {source}")]
+    #[error("the memory of process {pid} may not be read")]
     NotPermitted {
         /// Its PID.
         pid: u32,
@@ -63,7 +66,7 @@ pub enum ExplainError {
         source: ReadError,
     },
     /// A file could not be read.
-    #[error("{source}")]
+    #[error("process files cannot be read")]
     Read {
         /// The kernel's reason.
         source: ReadError,
@@ -101,6 +104,8 @@ impl ExplainError {
 pub struct ExplainOptions {
     /// Whether the answer has the heap's rows of cells, for a picture.
     pub with_rows: bool,
+    /// Whether the process is stopped while it is read. It goes on even if this program is killed.
+    pub freeze: bool,
 }
 
 /// Explains the memory of a process.
@@ -114,16 +119,29 @@ pub fn explain(
 ) -> Result<ExplainReport, ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), cpu_time());
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
-    let heap = read_heap(root, pid, page);
-    let ranges = match &heap {
+    let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
+    let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
+    let heap = heap::read_process(root, pid, page);
+    let mut ranges = match &heap {
         Ok(heap) => Some(malloc_ranges(heap)),
-        Err(HeapNotRead::None(HeapError::NoArena | HeapError::Unused)) => {
+        Err(HeapNotRead::NoHeap(HeapError::NoArena | HeapError::Unused)) => {
             Some(MallocRanges::default())
         }
         Err(_) => None,
     };
-    let anatomy = ProcessAnatomy::read(root, pid, ranges.as_ref(), &ReadOptions::usual(page))
-        .map_err(|source| refused(pid, source))?;
+    let divide = |ranges: Option<&MallocRanges>| {
+        ProcessAnatomy::read(root, pid, ranges, &ReadOptions::usual(page))
+            .map_err(|source| refused(pid, source))
+    };
+    let mut anatomy = divide(ranges.as_ref())?;
+    let is_missing = matches!(&heap, Err(HeapNotRead::NoHeap(HeapError::NoArena)));
+    if is_missing && has_only_glibc(&anatomy) {
+        // Its arenas must be somewhere: damaged, or of a form that is not known.
+        ranges = None;
+        anatomy = divide(None)?;
+    }
+    let stopped = frozen.as_ref().map(FrozenProcess::elapsed);
+    drop(frozen);
     let files = anatomy.files.rows.iter();
     let mut report = ExplainReport {
         process: process_report::process(&anatomy),
@@ -136,35 +154,68 @@ pub fn explain(
         heap_not_read: heap.as_ref().err().map(HeapNotRead::to_string),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),
         files: files.map(|row| process_report::file(root, row)).collect(),
-        problems: anatomy.problems,
+        problems: anatomy.problems.clone(),
         ..ExplainReport::default()
     };
     report.cost = ExplainCost {
         cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
         wall_s: started.elapsed().as_secs_f64(),
-        stopped_s: None,
+        stopped_s: stopped.map(|stopped| stopped.as_secs_f64()),
     };
-    Ok(report.judged())
+    report.growth = over_time::recorded(&anatomy.identity);
+    Ok(judged(report))
 }
 
-/// Why a heap was not read.
-#[derive(Debug, thiserror::Error)]
-enum HeapNotRead {
-    #[error("{0}")]
-    None(HeapError),
-    #[error("{0}")]
-    Denied(ReadError),
+/// Explains a process after watching it for a while: with how it changes. `progress` may end the watch early.
+///
+/// # Errors
+/// As [`explain`]. A process that ends meanwhile is explained as it was at first.
+pub fn explain_watched(
+    root: &Root,
+    pid: u32,
+    options: ExplainOptions,
+    lasts: Span,
+    progress: Progress<'_>,
+) -> Result<ExplainReport, ExplainError> {
+    let first = explain(root, pid, options)?;
+    let series = over_time::watch(root, pid, lasts, progress);
+    let mut report = match explain(root, pid, options) {
+        Ok(report) => report,
+        Err(ended) => ExplainReport {
+            problems: vec![format!("{ended}; the sizes are those of the beginning")],
+            ..first
+        },
+    };
+    report.growth = over_time::judge(&report.process.name, pid, &series);
+    report.is_watched = report.growth.is_some();
+    Ok(judged(report))
 }
 
-fn read_heap(root: &Root, pid: u32, page: PageSize) -> Result<Heap, HeapNotRead> {
-    let mappings = Mappings::read(root, pid).map_err(HeapNotRead::Denied)?;
-    let first = mappings.all.first().map_or(0, |one| one.range.start);
-    let memory = LiveMemory {
-        bytes: ProcessMemory::open(root, pid, first).map_err(HeapNotRead::Denied)?,
-        pages: Pagemap::open(root, pid, page).map_err(HeapNotRead::Denied)?,
-    };
-    let again = || Mappings::read(root, pid).ok();
-    heap::read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::None)
+/// Whether glibc's malloc is there, and no other that may serve the process instead.
+fn has_only_glibc(anatomy: &ProcessAnatomy) -> bool {
+    let kinds = anatomy.allocators.allocators.iter().map(|one| one.kind);
+    let mallocs: Vec<_> = kinds.filter(|kind| kind.is_malloc()).collect();
+    mallocs == [AllocatorKind::Ptmalloc]
+}
+
+/// Fills in the verdict: what the sizes say, in a word and in sentences.
+fn judged(mut report: ExplainReport) -> ExplainReport {
+    let none = (report.has_malloc == Some(false)).then_some(HeapFigures::NONE);
+    let heap = report.heap.as_ref().map(|heap| HeapFigures {
+        resident: Bytes::new(heap.resident_bytes()),
+        free_resident: Bytes::new(heap.unused_resident_bytes()),
+        uncertain: Bytes::new(heap.uncertain_bytes),
+        is_whole: heap.is_whole,
+    });
+    let verdict = MemoryVerdict::of(&ProcessFigures {
+        rss: Bytes::new(report.sizes.rss_bytes),
+        heap: heap.or(none),
+    });
+    report.schema = EXPLAIN_SCHEMA;
+    report.verdict = verdict.name();
+    report.verdict_text = verdict.label();
+    report.headline = report::explain_headline(&report, verdict);
+    report
 }
 
 fn refused(pid: u32, source: ReadError) -> ExplainError {

@@ -26,6 +26,7 @@ mod headroom;
 mod open;
 mod page;
 pub mod recording_directory;
+mod runtime_stats;
 mod status;
 pub mod this_host;
 pub mod time_expr;
@@ -35,10 +36,13 @@ pub use add_to_recording::{add_to_recording, host_of};
 pub use check::{check, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::events;
-pub use explain::{ExplainError, ExplainOptions, ExplainTarget, explain};
+pub use explain::{ExplainError, ExplainOptions, ExplainTarget, explain, explain_watched};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
 pub use page::{PageSource, page};
+pub use runtime_stats::{
+    ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
+};
 pub use status::{StatusError, status};
 pub use where_memory::{pss_not_read, where_memory};

@@ -54,6 +54,7 @@ pub(crate) fn diagnosed_page(
         headroom,
         part: drawn.part,
         title: None,
+        explain: None,
     };
     (page, drawn.problems)
 }

@@ -40,10 +40,18 @@ impl ArenaFields {
         ))
     }
 
+    /// How much the arena's size changed since, or, if it did not, where its top begins.
+    pub(crate) fn drift_bytes(&self, before: &Self) -> u64 {
+        match self.system_bytes.abs_diff(before.system_bytes) {
+            0 => self.top.abs_diff(before.top).min(before.system_bytes),
+            drift => drift,
+        }
+    }
+
     fn of(memory: &impl TargetMemory, layout: ArenaLayout, bins: u64, words: &ArenaWords) -> Self {
         Self {
             top: words.top(),
-            system_bytes: words.word(layout.system_behind_bins),
+            system_bytes: words.word(layout.system_behind_bins).min(ADDRESSES),
             fast_heads: layout
                 .has_fast_bins()
                 .then(|| memory.words(bins - FAST_BEFORE_BINS))
@@ -64,6 +72,8 @@ pub(crate) struct ArenaState {
     pub(crate) is_whole: bool,
 }
 
+/// Addresses of a process. A damaged arena may claim any size; with this one as the most, no sum overflows.
+const ADDRESSES: u64 = 1 << 47;
 /// Heaps of one arena: more are a forged chain.
 const HEAPS_MAX: usize = 1 << 16;
 /// `NONCONTIGUOUS_BIT` of an arena's flags.
@@ -101,6 +111,17 @@ impl ArenaState {
             arena.thread_parts(memory, bins - layout.bins_offset, layout);
         }
         Some(arena)
+    }
+
+    /// Leaves out the parts that are larger than what is left of a bound, which the others use up.
+    pub(crate) fn keep_parts_within(&mut self, left: &mut u64) {
+        let all = self.parts.len();
+        self.parts.retain(|part| {
+            let rest = left.checked_sub(part.range.end - part.range.start);
+            *left = rest.unwrap_or(*left);
+            rest.is_some()
+        });
+        self.is_whole &= self.parts.len() == all;
     }
 
     /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.

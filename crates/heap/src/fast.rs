@@ -23,7 +23,16 @@ const SPAN_BYTES_MAX: u64 = 2 << 30;
 pub(crate) struct ArenaSpan {
     parts: Vec<(Range<u64>, u64)>,
     units: u64,
+    /// From the first part's start to the last one's end.
+    whole: Range<u64>,
+    /// For each stretch of `whole`, the first part that ends behind its start: all but few stretches have one part.
+    firsts: Vec<u32>,
+    /// Size of a stretch, as a power of two.
+    shift: u32,
 }
+
+/// Stretches of an arena's addresses, about.
+const STRETCHES: u64 = 1024;
 
 impl ArenaSpan {
     pub(crate) fn new(mut ranges: Vec<Range<u64>>) -> Self {
@@ -31,23 +40,35 @@ impl ArenaSpan {
         let mut span = Self::default();
         for range in ranges {
             let units = range.end.saturating_sub(range.start) / 16;
+            let start = span.parts.first().map_or(range.start, |_| span.whole.start);
+            span.whole = start..range.end.max(span.whole.end);
             span.parts.push((range, span.units));
             span.units = span.units.saturating_add(units);
         }
+        let bytes = span.whole.end - span.whole.start;
+        span.shift = (bytes / STRETCHES).checked_ilog2().unwrap_or(0) + 1;
+        span.firsts = (0..(bytes >> span.shift) + 2)
+            .map(|index| span.whole.start.saturating_add(index << span.shift))
+            .map(|start| span.parts.partition_point(|(range, _)| range.end <= start))
+            .map(|first| u32::try_from(first).unwrap_or(u32::MAX))
+            .collect();
         span
     }
 
     /// The number of an address; `None` outside of the arena.
     #[inline]
     fn unit(&self, address: u64) -> Option<u32> {
-        let part = match &self.parts[..] {
-            [only] => only,
-            parts => {
-                let index = parts.partition_point(|(range, _)| range.end <= address);
-                parts.get(index)?
-            }
-        };
-        let (range, before) = part;
+        if !self.whole.contains(&address) {
+            return None;
+        }
+        let stretch = usize::try_from((address - self.whole.start) >> self.shift).ok()?;
+        let (mut first, last) = (*self.firsts.get(stretch)?, *self.firsts.get(stretch + 1)?);
+        if first != last {
+            let parts = self.parts.get(first as usize..last as usize)?;
+            let behind = parts.partition_point(|(range, _)| range.end <= address);
+            first += u32::try_from(behind).ok()?;
+        }
+        let (range, before) = self.parts.get(first as usize)?;
         range
             .contains(&address)
             .then(|| u32::try_from(before + (address - range.start) / 16).ok())?
@@ -60,6 +81,8 @@ pub(crate) struct FastCandidates {
     chunks: Vec<FastCandidate>,
     sizes: Vec<u8>,
     left_out: u64,
+    /// Where the part begins that is walked, and its number.
+    here: (u64, u64),
     /// Sums over chunks minus sums over links; zero where they are the same set.
     balance: u64,
     ends: u64,
@@ -103,7 +126,7 @@ fn mixed(unit: u64) -> u64 {
 impl FastCandidate {
     /// A chunk with a link that decodes to a list's end or to a place in the arena; else `None`.
     #[inline]
-    fn of(span: &ArenaSpan, chunk: u64, link: u64) -> Option<Self> {
+    fn of(span: &ArenaSpan, unit: u32, link: u64) -> Option<Self> {
         let next = if link == 0 {
             END
         } else if link.is_multiple_of(16) {
@@ -111,7 +134,6 @@ impl FastCandidate {
         } else {
             return None;
         };
-        let unit = span.unit(chunk)?;
         Some(Self { unit, next })
     }
 }
@@ -124,10 +146,25 @@ impl FastCandidates {
         (self.left_out, self.balance, self.ends) = (0, 0, 0);
     }
 
+    /// Begins a part of the arena: the chunks that follow lie in it.
+    pub(crate) fn enter(&mut self, span: &ArenaSpan, part: &Range<u64>) {
+        let before = span.unit(part.start).unwrap_or(0);
+        self.here = (part.start, u64::from(before));
+    }
+
+    #[inline]
+    fn unit_here(&self, chunk: u64) -> Option<u32> {
+        let (start, before) = self.here;
+        u32::try_from(before + chunk.wrapping_sub(start) / 16).ok()
+    }
+
     /// Adds a chunk if its link, decoded, is a list's end or a place in the arena. Returns whether it was.
     #[inline]
     pub(crate) fn offer(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) -> bool {
-        let Some(FastCandidate { unit, next }) = FastCandidate::of(span, chunk, link) else {
+        let Some(unit) = self.unit_here(chunk) else {
+            return false;
+        };
+        let Some(FastCandidate { unit, next }) = FastCandidate::of(span, unit, link) else {
             return false;
         };
         self.balance = self.balance.wrapping_add(mixed(u64::from(unit)));
@@ -148,7 +185,8 @@ impl FastCandidates {
     /// Remembers a chunk with a thread cache's key, which a fast bin may hold.
     pub(crate) fn offer_keyed(&mut self, span: &ArenaSpan, chunk: u64, size: u64, link: u64) {
         if self.keyed.len() < KEYED_MAX
-            && let Some(candidate) = FastCandidate::of(span, chunk, link)
+            && let Some(unit) = self.unit_here(chunk)
+            && let Some(candidate) = FastCandidate::of(span, unit, link)
         {
             let size = u8::try_from(size / 16).unwrap_or(0) | KEYED;
             self.keyed.push((candidate, size));

@@ -28,6 +28,9 @@ pub(crate) struct FoundArenas {
 
 /// More arenas than this are a forged ring: malloc makes 8 for each CPU at most, unless a setting says otherwise.
 pub(crate) const ARENAS_MAX: usize = 16_384;
+/// Bins that are being emptied or filled, one link after the other: the arena's lock permits one at a time, and a
+/// process may be stopped right then.
+const HALF_LINKED_MAX: u64 = 2;
 /// No more of a file's data is searched: programs have few MiB.
 const DATA_BYTES_MAX: u64 = 256 << 20;
 
@@ -176,12 +179,14 @@ impl ArenaWords {
                     .at(address)
                     .is_some_and(|one| one.is_anonymous() && one.is_private_writable())
         };
+        let mut half_linked = 0;
         let pairs = (0..BIN_PAIRS).all(|index| {
             let own = self.bins + index * 16 - 16;
             let (forward, back) = (self.word(index * 16), self.word(index * 16 + 8));
-            (forward == own && back == own) || (is_chunk(forward) && is_chunk(back))
+            half_linked += u64::from((forward == own) != (back == own));
+            (forward == own || is_chunk(forward)) && (back == own || is_chunk(back))
         });
-        pairs && (self.is_unused() || is_chunk(self.top()))
+        pairs && half_linked <= HALF_LINKED_MAX && (self.is_unused() || is_chunk(self.top()))
     }
 }
 

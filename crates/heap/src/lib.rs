@@ -35,8 +35,10 @@ mod memory;
 mod mmapped;
 mod pages;
 mod parameters;
+mod process;
 mod settle;
 mod tcache;
+mod totals;
 mod walk;
 mod window;
 
@@ -47,5 +49,6 @@ pub use memory::{LiveMemory, TargetMemory};
 pub use mmapped::MmappedChunk;
 pub use pages::{Cell, CellRow, PageTotals};
 pub use parameters::Parameters;
+pub use process::{HeapNotRead, read_process};
 pub use settle::read_settled;
-pub use walk::{Amount, ChunkTotals, Histogram};
+pub use totals::{Amount, ChunkTotals, Histogram};

@@ -121,8 +121,11 @@ pub(crate) struct PageFold<'a, M> {
     states_from: u64,
     end: u64,
     page: u64,
+    page_end: u64,
     amounts: [u64; KINDS],
-    free_from: Option<u64>,
+    /// The kind of the last stretches, and where they begin.
+    run: StretchKind,
+    run_from: u64,
     top: TopOwner,
     top_from: u64,
     cell_bytes: u64,
@@ -148,8 +151,10 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
             states_from: page,
             end: range.end.max(range.start),
             page,
+            page_end: page + page_bytes,
             amounts: [0; KINDS],
-            free_from: None,
+            run: StretchKind::Overhead,
+            run_from: page,
             top,
             top_from: 0,
             cell_bytes,
@@ -164,29 +169,42 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
     /// Adds a stretch that begins where the previous one ended.
     #[inline]
     pub(crate) fn add(&mut self, kind: StretchKind, from: u64, to: u64) {
-        if kind == StretchKind::Free {
-            self.free_from.get_or_insert(from);
-        }
-        // The last page that a free stretch before this one fills is folded with that stretch still known.
-        if from >= self.page + self.page_bytes {
+        // A page that ended before is folded with the run that filled it still known.
+        if from >= self.page_end {
             self.finish_page();
         }
-        if kind == StretchKind::Top {
-            self.top_from = self.free_from.unwrap_or(from);
+        if kind != self.run {
+            if kind == StretchKind::Top {
+                let is_free = self.run == StretchKind::Free;
+                self.top_from = if is_free { self.run_from } else { from };
+            }
+            (self.run, self.run_from) = (kind, from);
         }
         let mut from = from;
-        while to > self.page + self.page_bytes {
-            let end = self.page + self.page_bytes;
-            self.amounts[kind as usize] += end.saturating_sub(from);
-            from = end;
-            if kind != StretchKind::Free && kind != StretchKind::Top {
-                self.free_from = None;
-            }
+        while to > self.page_end {
+            self.amounts[kind as usize] += self.page_end.saturating_sub(from);
+            from = self.page_end;
             self.finish_page();
         }
         self.amounts[kind as usize] += to.saturating_sub(from);
-        if kind != StretchKind::Free {
-            self.free_from = None;
+    }
+
+    /// Takes over the states of pages that the walk read, so that they are not read twice.
+    pub(crate) fn note_states(&mut self, range: &Range<u64>, states: &[PageState]) {
+        let passed = (self.page.saturating_sub(self.states_from)) / self.page_bytes;
+        let passed =
+            usize::try_from(passed).map_or(self.states.len(), |n| n.min(self.states.len()));
+        self.states.drain(..passed);
+        self.states_from += passed as u64 * self.page_bytes;
+        if self.states.is_empty() {
+            self.states_from = self.page;
+        }
+        let known = self.states_from + self.states.len() as u64 * self.page_bytes;
+        if range.contains(&known) {
+            let index =
+                usize::try_from((known - range.start) / self.page_bytes).unwrap_or(usize::MAX);
+            self.states
+                .extend_from_slice(states.get(index..).unwrap_or_default());
         }
     }
 
@@ -229,7 +247,8 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
             self.cell();
         }
         self.amounts = [0; KINDS];
-        self.page += self.page_bytes;
+        self.page = self.page_end;
+        self.page_end += self.page_bytes;
     }
 
     fn fold_present(&mut self) {
@@ -244,10 +263,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         let is_returnable = if is_whole_top {
             self.top == TopOwner::Main && begins_after(self.top_from, KEPT_OF_TOP)
         } else {
-            free == bytes
-                && self
-                    .free_from
-                    .is_some_and(|from| begins_after(from, KEPT_OF_FREE))
+            free == bytes && begins_after(self.run_from, KEPT_OF_FREE)
         };
         let is_thread_top = is_whole_top && self.top == TopOwner::Thread;
         let returnable = if is_returnable { bytes } else { 0 };
@@ -289,9 +305,6 @@ const CELLS_MAX: usize = 1 << 16;
 
 /// Returns the class of [`PageTotals::by_live_share`].
 fn share_class(used: u64, page: u64) -> usize {
-    match used * 4 / page.max(1) {
-        _ if used == 0 => 0,
-        quarters if used < page => usize::try_from(quarters.min(3)).unwrap_or(3) + 1,
-        _ => 5,
-    }
+    let bounds = [1, page / 4, page / 2, page / 4 * 3, page];
+    bounds.iter().filter(|bound| used >= **bound).count()
 }

@@ -107,17 +107,21 @@ fn follow(
         if entry == 0 {
             return Some(());
         }
-        let chunk = entry.is_multiple_of(16).then(|| entry.checked_sub(16))??;
-        let size = SizeWord(memory.word(chunk + 8)?).size();
-        if TcacheLayout::size_of_bin(bin).is_some_and(|expected| expected != size) {
-            return None;
-        }
+        let (chunk, size) = chunk_of(memory, entry, bin)?;
         cached.chunks.push((chunk, size));
         if cached.chunks.len() > ENTRIES_MAX {
             return None;
         }
         entry = decode_link(memory.word(entry)?, entry, is_safe);
     }
-    // A list that goes on behind its count is being changed, or is none.
-    (entry == 0).then_some(())
+    // A list that goes on behind its count with another chunk is being changed, or damaged; with anything else it is none.
+    (entry == 0 || chunk_of(memory, entry, bin).is_some()).then_some(())
+}
+
+/// Returns the address and the size of an entry's chunk; `None` if it is no chunk of the list's size.
+fn chunk_of(memory: &impl TargetMemory, entry: u64, bin: u64) -> Option<(u64, u64)> {
+    let chunk = entry.is_multiple_of(16).then(|| entry.checked_sub(16))??;
+    let size = SizeWord(memory.word(chunk + 8)?).size();
+    let is_expected = TcacheLayout::size_of_bin(bin).is_none_or(|expected| expected == size);
+    is_expected.then_some((chunk, size))
 }

@@ -11,6 +11,7 @@ use crate::fast::{ArenaSpan, FAST_BYTES_MAX, FastCandidates};
 use crate::layout::TcacheLayout;
 use crate::memory::TargetMemory;
 use crate::pages::{PageFold, StretchKind};
+use crate::totals::{ChunkCounts, ChunkKind, ChunkTotals};
 use crate::window::PageWindow;
 
 /// What the walk needs to know about the arena.
@@ -29,111 +30,6 @@ pub(crate) struct ArenaContext<'a> {
     /// Whether the part may hold what is not the heap's: blocks of a main arena that could not grow by `brk`, or
     /// memory that something else took by `sbrk`.
     pub(crate) may_be_foreign: bool,
-}
-
-/// Chunks and bytes of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amount {
-    /// Number of chunks.
-    pub chunks: u64,
-    /// Their size in bytes, headers included.
-    pub bytes: u64,
-}
-
-impl Amount {
-    fn add(&mut self, bytes: u64) {
-        self.chunks += 1;
-        self.bytes += bytes;
-    }
-
-    /// Adds another amount.
-    pub(crate) fn join(&mut self, other: Self) {
-        self.chunks += other.chunks;
-        self.bytes += other.bytes;
-    }
-
-    pub(crate) fn take(&mut self, other: Self) {
-        self.chunks = self.chunks.saturating_sub(other.chunks);
-        self.bytes = self.bytes.saturating_sub(other.bytes);
-    }
-}
-
-/// Chunks by size: class `n` has sizes from 2^n bytes to just below 2^(n+1).
-pub type Histogram = [Amount; 48];
-
-/// Sums over chunks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChunkTotals {
-    /// Allocated by the program.
-    pub live: Amount,
-    /// In thread caches.
-    pub cached: Amount,
-    /// In fast bins.
-    pub fast: Amount,
-    /// In other bins.
-    pub binned: Amount,
-    /// Behind the last chunk.
-    pub top_bytes: u64,
-    /// malloc's own.
-    pub overhead_bytes: u64,
-    /// Torn by writes during the walk, or corrupt.
-    pub unknown_bytes: u64,
-    /// Headers in swap: not read.
-    pub swapped_bytes: u64,
-    /// Not the heap's: between blocks of a main arena that could not grow by `brk`.
-    pub foreign_bytes: u64,
-    /// Times that the walk lost its place and found it again.
-    pub resyncs: u64,
-    /// Live chunks by size.
-    pub live_sizes: Histogram,
-    /// Free chunks by size, those in fast bins and thread caches included.
-    pub free_sizes: Histogram,
-}
-
-impl Default for ChunkTotals {
-    fn default() -> Self {
-        Self {
-            live: Amount::default(),
-            cached: Amount::default(),
-            fast: Amount::default(),
-            binned: Amount::default(),
-            top_bytes: 0,
-            overhead_bytes: 0,
-            unknown_bytes: 0,
-            swapped_bytes: 0,
-            foreign_bytes: 0,
-            resyncs: 0,
-            live_sizes: [Amount::default(); 48],
-            free_sizes: [Amount::default(); 48],
-        }
-    }
-}
-
-impl ChunkTotals {
-    /// Adds the totals of another part.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.live.join(other.live);
-        self.cached.join(other.cached);
-        self.fast.join(other.fast);
-        self.binned.join(other.binned);
-        self.top_bytes += other.top_bytes;
-        self.overhead_bytes += other.overhead_bytes;
-        self.unknown_bytes += other.unknown_bytes;
-        self.swapped_bytes += other.swapped_bytes;
-        self.foreign_bytes += other.foreign_bytes;
-        self.resyncs += other.resyncs;
-        for (to, from) in self.live_sizes.iter_mut().zip(other.live_sizes) {
-            to.join(from);
-        }
-        for (to, from) in self.free_sizes.iter_mut().zip(other.free_sizes) {
-            to.join(from);
-        }
-    }
-}
-
-/// The class of a size in a [`Histogram`].
-pub(crate) fn size_class(size: u64) -> usize {
-    size.checked_ilog2().unwrap_or(0).min(47) as usize
 }
 
 /// A chunk that was read; the next header decides whether it is in use.
@@ -161,6 +57,7 @@ pub(crate) struct HeapWalk<'a, M> {
     pub(crate) fast: &'a mut FastCandidates,
     pub(crate) pages: PageFold<'a, M>,
     pub(crate) totals: ChunkTotals,
+    pub(crate) counts: ChunkCounts,
     /// Chunks as large as a thread cache, to be checked afterwards; bounded.
     pub(crate) caches: &'a mut Vec<u64>,
     pub(crate) end: u64,
@@ -186,7 +83,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         let mut retries = 0;
         while at < self.end {
             if !self.covers(at) {
-                self.window.load(self.memory, at, self.end);
+                self.load(at);
             }
             match self.step(&mut at, &mut pending) {
                 WalkStep::Next => {}
@@ -196,7 +93,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
                     torn_at = Some(at);
                     if retries <= RETRIES {
                         at = pending.take().map_or(at, |chunk: Pending| chunk.start);
-                        self.window.load(self.memory, at, self.end);
+                        self.load(at);
                         self.reread_top();
                     } else {
                         at = self.behind_tear(at, pending.take());
@@ -208,6 +105,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         if let Some(chunk) = pending {
             self.in_use(chunk);
         }
+        self.counts.add_to(&mut self.totals);
         (self.totals, self.pages)
     }
 
@@ -216,50 +114,60 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         range.start <= at && at.saturating_add(32).min(self.end) <= range.end
     }
 
+    fn load(&mut self, at: u64) {
+        self.window.load(self.memory, at, self.end);
+        self.pages
+            .note_states(self.window.range(), self.window.states());
+    }
+
     fn reread_top(&mut self) {
         if let Some(top) = self.memory.word(self.arena.top_field) {
             self.arena.top = top;
         }
     }
 
-    #[inline]
-    fn word(&self, at: u64) -> u64 {
-        self.window.word(at).unwrap_or(0)
-    }
-
-    /// Reads the header at `at`, finishes the chunk before it, and moves on.
+    /// Reads the header at `at`, finishes the chunk before it, and moves on. A header that cannot be is no evidence of
+    /// whether the chunk before it is in use.
     #[inline]
     fn step(&mut self, at: &mut u64, pending: &mut Option<Pending>) -> WalkStep {
         let start = *at;
-        let header = SizeWord(self.word(start + 8));
+        let [before, word, link, key] = self.window.words(start);
+        let header = SizeWord(word);
+        let is_top = start == self.arena.top;
+        let is_chunk = header.is_plausible(self.end - start);
+        if !is_top && !is_chunk && !self.is_post(start, header) {
+            if self.window.state_at(start + 8).is_swapped() {
+                *at = self.behind_swapped(start, pending.take());
+                return WalkStep::Next;
+            }
+            return WalkStep::Torn;
+        }
         if let Some(chunk) = *pending {
             if header.is_previous_in_use() {
                 self.in_use(chunk);
-            } else if self.word(start) == chunk.size {
-                self.totals.binned.add(chunk.size);
-                let class = size_class(chunk.size);
-                self.totals.free_sizes[class].add(chunk.size);
+            } else if before == chunk.size {
+                self.counts.add(ChunkKind::Binned, chunk.size);
                 self.pages.add(StretchKind::Free, chunk.start, start);
             } else {
                 return WalkStep::Torn;
             }
             *pending = None;
         }
-        if start == self.arena.top {
+        if is_top {
             return self.top(at, header);
         }
-        let size = header.size();
-        if header.is_plausible(self.end - start) {
-            *pending = Some(Pending {
-                start,
-                size,
-                link: self.word(start + 16),
-                key: self.word(start + 24),
-            });
-            *at = start + size;
-            return WalkStep::Next;
+        if !is_chunk {
+            return self.post(at);
         }
-        self.odd_header(at, header)
+        let size = header.size();
+        *pending = Some(Pending {
+            start,
+            size,
+            link,
+            key,
+        });
+        *at = start + size;
+        WalkStep::Next
     }
 
     #[inline]
@@ -271,12 +179,10 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
             key,
         } = chunk;
         let end = start + size;
-        let class = size_class(size);
         let may_be_fast = size <= FAST_BYTES_MAX && self.arena.has_fast_bins;
         let link = decode_link(link, start + 16, self.arena.is_safe);
         if self.arena.key == Some(key) && size <= self.arena.cached_bytes_max {
-            self.totals.cached.add(size);
-            self.totals.free_sizes[class].add(size);
+            self.counts.add(ChunkKind::Cached, size);
             self.pages.add(StretchKind::Cached, start, end);
             if may_be_fast {
                 self.fast.offer_keyed(self.arena.span, start, size, link);
@@ -284,8 +190,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
             return;
         }
         if may_be_fast && self.fast.offer(self.arena.span, start, size, link) {
-            self.totals.fast.add(size);
-            self.totals.free_sizes[class].add(size);
+            self.counts.add(ChunkKind::Fast, size);
             // Without safe-linking a zero word is common in live chunks: they count as live until proven free.
             let kind = if self.arena.is_safe {
                 StretchKind::Free
@@ -300,8 +205,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         {
             self.caches.push(start);
         }
-        self.totals.live.add(size);
-        self.totals.live_sizes[class].add(size);
+        self.counts.add(ChunkKind::Live, size);
         self.pages.add(StretchKind::Live, start, end);
     }
 
@@ -326,32 +230,30 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         WalkStep::Done
     }
 
-    /// Decides what a header is that no chunk has: fenceposts, a page in swap, or a tear.
-    fn odd_header(&mut self, at: &mut u64, header: SizeWord) -> WalkStep {
-        let start = *at;
-        if self.window.state_at(start + 8).is_swapped() {
-            *at = self.behind_swapped(start);
-            return WalkStep::Next;
-        }
+    /// Whether a header is a fencepost: at the end of a part, or of a block behind which another one may follow.
+    fn is_post(&self, start: u64, header: SizeWord) -> bool {
         let is_post = header.size() == FENCEPOST_BYTES && !header.is_mmapped();
-        let room = self.end - start;
-        if (is_post || header.size() == 0) && room <= 3 * FENCEPOST_BYTES {
+        let is_end = self.end - start <= 3 * FENCEPOST_BYTES;
+        is_end && (is_post || header.size() == 0) || is_post && self.arena.may_be_foreign
+    }
+
+    /// Takes the fenceposts, and goes on behind them where further blocks may follow.
+    fn post(&mut self, at: &mut u64) -> WalkStep {
+        let start = *at;
+        if self.end - start <= 3 * FENCEPOST_BYTES {
             self.stretch(StretchKind::Overhead, start, self.end);
             return WalkStep::Done;
         }
-        if is_post && self.arena.may_be_foreign {
-            let mut end = start + FENCEPOST_BYTES;
-            for _ in 0..2 {
-                if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
-                    end += FENCEPOST_BYTES;
-                }
+        let mut end = start + FENCEPOST_BYTES;
+        for _ in 0..2 {
+            if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
+                end += FENCEPOST_BYTES;
             }
-            let end = end.min(self.end);
-            self.stretch(StretchKind::Overhead, start, end);
-            *at = self.behind_foreign(end);
-            return WalkStep::Next;
         }
-        WalkStep::Torn
+        let end = end.min(self.end);
+        self.stretch(StretchKind::Overhead, start, end);
+        *at = self.behind_foreign(end);
+        WalkStep::Next
     }
 
     fn stretch(&mut self, kind: StretchKind, from: u64, to: u64) {
@@ -373,13 +275,15 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         to
     }
 
-    /// Skips pages in swap, and goes on at the next agreeing headers behind them.
-    fn behind_swapped(&mut self, from: u64) -> u64 {
-        let mut at = from + ALIGNMENT;
+    /// Skips pages in swap, and goes on at the next agreeing headers behind them. Whether the chunk before them is in
+    /// use stands there too.
+    fn behind_swapped(&mut self, start: u64, pending: Option<Pending>) -> u64 {
+        let from = pending.map_or(start, |chunk| chunk.start);
+        let mut at = start + ALIGNMENT;
         while at < self.end && self.window.state_at(at + 8).is_swapped() {
             at += ALIGNMENT;
             if !self.covers(at) {
-                self.window.load(self.memory, at, self.end);
+                self.load(at);
             }
         }
         let to = self.agreeing_from(at.min(self.end));
@@ -402,7 +306,12 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         let mut at = from.next_multiple_of(ALIGNMENT);
         while at < self.end {
             if !self.covers(at) {
-                self.window.load(self.memory, at, self.end);
+                self.load(at);
+            }
+            if !self.window.state_at(at + 8).is_present() {
+                // No header is where nothing is: on to the next page.
+                at = self.window.page_end(at + 8).next_multiple_of(ALIGNMENT);
+                continue;
             }
             if self.agrees(at) {
                 return at;

@@ -14,7 +14,8 @@ pub(crate) struct PageWindow {
     range: Range<u64>,
     bytes: Vec<u8>,
     states: Vec<PageState>,
-    parts: Vec<Range<u64>>,
+    /// Stretches of pages, and whether they are in RAM.
+    parts: Vec<(Range<u64>, bool)>,
     page_bytes: u64,
 }
 
@@ -44,28 +45,32 @@ impl PageWindow {
         self.range = start..aligned_end;
         memory.page_states(&self.range, &mut self.states);
         let length = usize::try_from(aligned_end - start).unwrap_or(0);
-        self.bytes.clear();
+        // What is read is not cleared first: that would pass over it twice.
         self.bytes.resize(length, 0);
         self.parts.clear();
         let mut address = start;
-        for state in &self.states {
-            if state.is_present() {
-                match self.parts.last_mut() {
-                    Some(last) if last.end == address => last.end += page,
-                    _ => self.parts.push(address..address + page),
-                }
+        let mut states = self.states.iter();
+        while address < aligned_end {
+            let is_present = states.next().is_some_and(|state| state.is_present());
+            match self.parts.last_mut() {
+                Some((last, kind)) if *kind == is_present => last.end += page,
+                _ => self.parts.push((address..address + page, is_present)),
             }
             address += page;
         }
         self.read_present(memory);
     }
 
-    /// Copies the present parts into their places.
+    /// Copies the present parts into their places, and clears the others.
     fn read_present(&mut self, memory: &impl TargetMemory) {
         let at = |address: u64| usize::try_from(address - self.range.start).unwrap_or(usize::MAX);
-        for part in &self.parts {
+        for (part, is_present) in &self.parts {
             if let Some(buffer) = self.bytes.get_mut(at(part.start)..at(part.end)) {
-                let got = memory.read_at(part.start, buffer);
+                let got = if *is_present {
+                    memory.read_at(part.start, buffer)
+                } else {
+                    0
+                };
                 // What was unmapped meanwhile reads as absent.
                 buffer[got..].fill(0);
             }
@@ -77,12 +82,36 @@ impl PageWindow {
         &self.range
     }
 
+    /// The states of its pages.
+    pub(crate) fn states(&self) -> &[PageState] {
+        &self.states
+    }
+
     /// The word at an address; `None` outside of the window.
     #[inline]
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.range.start) & !7;
         let word = self.bytes.get(usize::try_from(offset).ok()?..)?;
         Some(u64::from_le_bytes(*word.first_chunk()?))
+    }
+
+    /// Neighbouring words at an aligned address; zeros outside of the window.
+    #[inline]
+    pub(crate) fn words<const N: usize>(&self, address: u64) -> [u64; N] {
+        let index = address.wrapping_sub(self.range.start) / 8;
+        let all = self.bytes.as_chunks::<8>().0;
+        let found = usize::try_from(index)
+            .ok()
+            .and_then(|index| all.get(index..)?.first_chunk::<N>());
+        found.map_or_else(
+            || std::array::from_fn(|index| self.word(address + index as u64 * 8).unwrap_or(0)),
+            |words| words.map(u64::from_le_bytes),
+        )
+    }
+
+    /// Where the page ends that contains an address.
+    pub(crate) const fn page_end(&self, address: u64) -> u64 {
+        (address / self.page_bytes + 1).saturating_mul(self.page_bytes)
     }
 
     /// The state of the page that contains an address.

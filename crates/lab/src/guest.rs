@@ -119,17 +119,21 @@ fn sample(port: File, every_s: f64, has_ended: &AtomicBool) -> Result<u64, Strin
         duration: DURATION_MAX,
         every: Span::from_secs_f64(every_s),
         secrets: Secrets::default(),
+        heaps: Vec::new(),
     };
     let _ = rustix::process::nice(-20);
     let port = BufWriter::with_capacity(1 << 20, port);
-    let sampled = sampler::capture(&Root::default(), options, port, &mut |_| {
+    let sampled = sampler::capture(&Root::default(), &options, port, &mut |_| {
         if has_ended.load(Ordering::Relaxed) {
             std::ops::ControlFlow::Break(())
         } else {
             std::ops::ControlFlow::Continue(())
         }
     });
-    sampled.map_err(|error| format!("the machine could not be sampled: {error}"))
+    match sampled {
+        Ok(captured) => Ok(captured.samples),
+        Err(error) => Err(format!("the machine could not be sampled: {error}")),
+    }
 }
 
 /// The machine, as a scenario uses it.

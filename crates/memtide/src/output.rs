@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 
-use answers::ExplainError;
+use answers::{ExplainError, RuntimeStatsError};
 use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
@@ -103,6 +103,12 @@ impl Output {
             .and_then(ExplainError::help)
         {
             say(&format!("help: {}", escape(&help)));
+        }
+        if let Some(help) = error
+            .downcast_ref::<RuntimeStatsError>()
+            .map(RuntimeStatsError::help)
+        {
+            say(&format!("help: {help}"));
         }
         if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
             say(&format!("help: {help}"));

@@ -52,6 +52,7 @@ pub use pressure::{Averages, Pressure};
 pub use process::command_line::{CommandLine, command_lines};
 pub use process::environ::memory_variables;
 pub use process::files::ProcessFiles;
+pub use process::frozen::FrozenProcess;
 pub use process::identity::ProcessIdentity;
 pub use process::limits::{ProcessLimits, SoftHard};
 pub use process::mapped_file::{CachedFile, MappedFile};

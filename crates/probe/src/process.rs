@@ -4,6 +4,7 @@ pub(crate) mod cells;
 pub(crate) mod command_line;
 pub(crate) mod environ;
 pub(crate) mod files;
+pub(crate) mod frozen;
 pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod mapped_file;

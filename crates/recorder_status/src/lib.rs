@@ -44,6 +44,8 @@ pub struct RecorderStatus {
     pub seen: RecorderScans,
     /// How processes are read, and why not in a better way; null if they are not read.
     pub tasks_source: Option<String>,
+    /// Malloc heaps that it reads; null if it reads none.
+    pub heaps: Option<RecorderHeaps>,
     /// Privileges it was granted and refused, in words.
     pub privileges: Vec<String>,
     /// Kernel files it cannot read.
@@ -71,6 +73,10 @@ pub struct RecorderSettings {
     pub keep_size_bytes: u64,
     /// From sync to sync: what a power failure may cost.
     pub sync_s: f64,
+    /// Names of the processes, services and cgroups with malloc heaps that are read.
+    pub heaps_of: Vec<String>,
+    /// From reading to reading of these heaps; null if none are read.
+    pub heaps_s: Option<f64>,
 }
 
 /// Samples of a recorder.
@@ -138,6 +144,25 @@ pub struct RecorderScans {
     pub shares_waiting: u64,
     /// Processes that are skipped because they did not answer in time.
     pub blocked: u64,
+}
+
+/// Malloc heaps that a recorder reads, by its last round.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(!default)]
+pub struct RecorderHeaps {
+    /// Processes that were read.
+    pub processes: u64,
+    /// Rounds since the start.
+    pub rounds: u64,
+    /// CPU time of the round.
+    pub cpu_s: f64,
+    /// From it to the next: longer than configured where reading would cost too much.
+    pub every_s: Option<f64>,
+    /// When it began.
+    pub last: Option<Timestamp>,
+    /// What was not read, and why, in words.
+    pub problems: Vec<String>,
 }
 
 /// A kernel file that cannot be read.

@@ -11,11 +11,13 @@ mod compare;
 mod document;
 mod escape;
 mod events;
+mod explain;
 mod facts;
 mod figure;
 mod figures;
 mod finding;
 mod headroom;
+mod heap_picture;
 mod icon;
 mod lab;
 mod memory;
@@ -30,11 +32,14 @@ use timeline::Facts;
 
 pub use crate::picture::Picture;
 pub use compare::compare;
+pub(crate) use explain::alone as explain_alone;
+pub(crate) use heap_picture::alone as heap_picture_alone;
 pub use lab::{lab, lab_panel, lab_score};
 
 use self::escape::Tag;
 use crate::Screen;
 use crate::clock::ReportClock;
+use crate::model::explain::ExplainReport;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
@@ -55,6 +60,8 @@ pub struct Page {
     pub part: Option<String>,
     /// A heading that replaces the host's name.
     pub title: Option<String>,
+    /// A process that was read when the page was written.
+    pub explain: Option<ExplainReport>,
 }
 
 /// Returns the page of a report as one file; `screen` has the readers' time zone.

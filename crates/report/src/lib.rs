@@ -16,6 +16,7 @@
 
 mod clock;
 pub mod docs;
+pub mod heap_picture;
 pub mod html;
 pub mod model;
 mod phrases;
@@ -25,4 +26,5 @@ mod screen;
 pub mod text;
 
 pub use model::{Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema};
+pub use phrases::explain_verdict::explain_headline;
 pub use screen::{ColourMode, Screen};

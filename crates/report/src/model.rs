@@ -17,6 +17,7 @@ pub mod lab;
 mod next;
 mod order;
 pub mod page;
+pub mod runtime_stats;
 mod source;
 pub mod status;
 mod time;

@@ -2,9 +2,13 @@
 //!
 //! Both take their words from here, so they cannot differ.
 
+pub(crate) mod arena_columns;
 pub(crate) mod compare;
 pub(crate) mod explain;
+pub(crate) mod explain_verdict;
 pub(crate) mod headroom;
+pub(crate) mod heap_cells;
+pub(crate) mod heap_lines;
 pub(crate) mod lab;
 pub(crate) mod occurrences;
 pub(crate) mod source;

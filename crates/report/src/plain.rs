@@ -106,7 +106,7 @@ fn steers(c: char) -> bool {
 }
 
 /// Unicode's `Default_Ignorable_Code_Point` (version 16), which has all bidirectional and zero-width marks, and the
-/// interlinear annotation marks.
+/// interlinear annotation marks; and the two characters that XML does not have.
 fn hides(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -124,6 +124,7 @@ fn hides(c: char) -> bool {
             | 0xfeff
             | 0xffa0
             | 0xfff0..=0xfffb
+            | 0xfffe..=0xffff
             | 0x1bca0..=0x1bca3
             | 0x1d173..=0x1d17a
             | 0xe0000..=0xe0fff
@@ -144,6 +145,7 @@ mod tests {
             ("\u{9b}2J", "\\u{9b}2J"),
             ("evil\u{202e}gpj.exe", "evil\\u{202e}gpj.exe"),
             ("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}"),
+            ("no\u{fffe}XML\u{ffff}", "no\\u{fffe}XML\\u{ffff}"),
             ("日本語", "日本語"),
             ("cafe\u{301}", "cafe\u{301}"),
             ("z\u{301}\u{301}\u{301}", "z\u{301}\u{301}\\u{301}"),

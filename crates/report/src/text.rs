@@ -11,12 +11,14 @@ mod explain;
 mod finding;
 mod growth;
 mod headroom;
+mod heap_picture;
 mod input;
 mod lab;
 mod list;
 mod markdown;
 mod memory;
 mod page;
+mod runtime_stats;
 mod status;
 mod tree;
 mod where_tree;
@@ -100,6 +102,19 @@ pub fn growth(report: &crate::model::growth::GrowthReport, screen: &Screen) -> S
 /// Returns the screen of `explain`.
 pub fn explain(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
     explain::draw(report, screen)
+}
+
+/// Returns a malloc heap as a picture of characters, at most 34 lines at 80 columns.
+pub fn heap_picture(report: &crate::model::explain::ExplainReport, screen: &Screen) -> String {
+    heap_picture::draw(report, screen)
+}
+
+/// Returns the screen of a runtime's own report.
+pub fn runtime_stats(
+    report: &crate::model::runtime_stats::RuntimeStatsReport,
+    screen: &Screen,
+) -> String {
+    runtime_stats::draw(report, screen)
 }
 
 /// Returns a graph of one line and at most `cells` cells, from zero to its peak, with gaps where nothing was measured.

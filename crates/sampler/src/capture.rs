@@ -5,14 +5,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use probe::{ProcessDetail, Root, TaskSource, Tasks, host_facts, text};
+use probe::{ProcessDetail, ProcessFiles, Root, TaskSource, Tasks, host_facts, text};
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter};
 use timeline::signals::{PROC_RSS, PROC_SWAP};
 use timeline::{Entity, EntityRow, Facts, Stamp, facts};
 use units::{Bytes, PageSize, Span};
 
+use crate::heaps::{HeapReading, HeapRound, read_heaps};
 use crate::sampler::{Progress, Rates, Sampler};
 
 /// What a capture may contain beyond the kernel's own numbers and names of programs.
@@ -24,8 +26,8 @@ pub struct Secrets {
     pub hostname: bool,
 }
 
-/// How long to capture, how often, and which secrets are included.
-#[derive(Debug, Clone, Copy)]
+/// How long to capture, how often, which secrets are included, and which malloc heaps.
+#[derive(Debug, Clone)]
 pub struct CaptureOptions {
     /// From the first sample to the last; zero takes one sample.
     pub duration: Span,
@@ -33,18 +35,29 @@ pub struct CaptureOptions {
     pub every: Span,
     /// The secrets that are included.
     pub secrets: Secrets,
+    /// Names of processes, services and cgroups with malloc heaps that are read; see [`read_heaps`].
+    pub heaps: Vec<String>,
 }
 
-/// Captures the host below `root` into `output`; returns the number of samples.
+/// A capture that is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// Samples in it.
+    pub samples: u64,
+    /// Heaps that were not read at first, and why, in words.
+    pub problems: Vec<String>,
+}
+
+/// Captures the host below `root` into `output`.
 ///
 /// # Errors
 /// Errors of the output; samples written before one are complete.
 pub fn capture(
     root: &Root,
-    options: CaptureOptions,
+    options: &CaptureOptions,
     output: impl Write,
     progress: Progress<'_>,
-) -> std::io::Result<u64> {
+) -> std::io::Result<Captured> {
     let mut facts = Facts::default();
     host_facts::read(root, Span::ZERO, &mut facts);
     if options.secrets.hostname {
@@ -63,7 +76,10 @@ pub fn capture(
         })?;
         let sampler = &collector.sampler;
         if sampler.due() > options.duration || sampler.wait_unless_ended(progress).is_break() {
-            return Ok(collector.taken);
+            return Ok(Captured {
+                samples: collector.taken,
+                problems: collector.problems,
+            });
         }
     }
 }
@@ -77,6 +93,42 @@ struct Collector {
     sampler: Sampler,
     tasks: Tasks,
     taken: u64,
+    heaps: Option<CaptureHeaps>,
+    /// Heaps that arrived and are not in a sample yet.
+    heaps_read: Vec<HeapReading>,
+    problems: Vec<String>,
+}
+
+/// Heaps that a thread reads, as a walk takes longer than a sample may. The thread ends with its receiver.
+#[derive(Debug)]
+struct CaptureHeaps(Receiver<HeapRound>);
+
+impl CaptureHeaps {
+    /// Starts reading the heaps of these names again and again; `None` without names, or without room for a thread.
+    fn start(root: &Root, options: &CaptureOptions) -> Option<Self> {
+        if options.heaps.is_empty() {
+            return None;
+        }
+        let (root, names, every) = (root.clone(), options.heaps.clone(), options.every);
+        let (sender, rounds) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("memtide-heaps".to_owned());
+        let read = move || {
+            // The capture's samples come first; a refusal does no harm.
+            let _ = rustix::process::setpriority_process(None, 19);
+            loop {
+                let begun = Instant::now();
+                let round = read_heaps(&root, &names);
+                let took = Span::from_secs_f64(begun.elapsed().as_secs_f64());
+                let pause = round.every(every).saturating_sub(took).as_secs_f64();
+                if sender.send(round).is_err() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_secs_f64(pause));
+            }
+        };
+        thread.spawn(read).ok()?;
+        Some(Self(rounds))
+    }
 }
 
 /// Proportional shares and slab caches are read with the first sample and every fifth: they cost more and change
@@ -97,8 +149,15 @@ const RECLAIM: [&str; 3] = ["kswapd", "kcompactd", "khugepaged"];
 
 impl Collector {
     /// Creates a collector for the host below `root` with these facts.
-    fn new(root: &Root, facts: &Facts, options: CaptureOptions) -> Self {
+    fn new(root: &Root, facts: &Facts, options: &CaptureOptions) -> Self {
+        let heaps = CaptureHeaps::start(root, options);
+        // The first round is waited for, so that the first sample has it and a wrong name shows at once.
+        let first = heaps.as_ref().and_then(|heaps| heaps.0.recv().ok());
+        let first = first.unwrap_or_default();
         Self {
+            heaps,
+            heaps_read: first.readings,
+            problems: first.problems,
             root: root.clone(),
             secrets: options.secrets,
             page_size: facts.page_size,
@@ -124,9 +183,27 @@ impl Collector {
             ..ProcessDetail::COMPLETE
         };
         self.tasks.rows(self.sampler.sample(), &mut keep);
+        self.add_heaps(&mut files);
         self.keep_large_processes(&mut files);
         self.taken += 1;
         (taken.stamp, files)
+    }
+
+    /// Adds the heaps that have arrived; of a process that has ended meanwhile nothing.
+    fn add_heaps(&mut self, files: &mut BTreeMap<String, String>) {
+        let newer = self
+            .heaps
+            .as_ref()
+            .and_then(|heaps| heaps.0.try_recv().ok());
+        self.heaps_read
+            .extend(newer.into_iter().flat_map(|round| round.readings));
+        for reading in self.heaps_read.drain(..) {
+            let pid = reading.pid;
+            if files.contains_key(&format!("/proc/{pid}/stat")) {
+                let path = format!("/proc/{pid}/{}", ProcessFiles::MALLOC_HEAP);
+                files.insert(path, reading.figures);
+            }
+        }
     }
 
     /// Reads what changes rarely.
@@ -193,6 +270,7 @@ mod tests {
     use import::open_bytes;
     use std::fs;
     use std::ops::ControlFlow;
+    use timeline::signals::PROC_HEAP_LIVE;
 
     fn collect(root: &Root, secrets: Secrets) -> BTreeMap<String, String> {
         let mut facts = Facts::default();
@@ -201,8 +279,9 @@ mod tests {
             duration: Span::ZERO,
             every: Span::from_secs(1),
             secrets,
+            heaps: Vec::new(),
         };
-        Collector::new(root, &facts, options).sample().1
+        Collector::new(root, &facts, &options).sample().1
     }
 
     #[test]
@@ -261,18 +340,20 @@ mod tests {
     }
 
     fn recorded(root: &Root, secrets: Secrets) -> timeline::Source {
+        recorded_with(root, secrets, &[])
+    }
+
+    fn recorded_with(root: &Root, secrets: Secrets, heaps: &[String]) -> timeline::Source {
         let mut bytes = Vec::new();
         let options = CaptureOptions {
             duration: Span::from_millis(40),
             every: Span::from_millis(20),
             secrets,
+            heaps: heaps.to_vec(),
         };
-        super::capture(
-            root,
-            options,
-            &mut bytes,
-            &mut |_| ControlFlow::Continue(()),
-        )
+        super::capture(root, &options, &mut bytes, &mut |_| {
+            ControlFlow::Continue(())
+        })
         .unwrap();
         open_bytes("capture", &bytes).unwrap()
     }
@@ -320,17 +401,44 @@ mod tests {
     }
 
     #[test]
+    fn a_heap_of_a_process_is_in_the_first_sample() {
+        let mut command = std::process::Command::new("sh");
+        let mut child = command
+            .args(["-c", "x=$(printf '%2000000s'); echo; read x"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let names = [child.id().to_string()];
+        let is_readable = !read_heaps(&Root::default(), &names).readings.is_empty();
+        let read = recorded_with(&Root::default(), Secrets::default(), &names);
+        let processes = read.timeline.entities(Entity::Process);
+        let key = format!("{}@", child.id());
+        let one = processes.into_iter().find(|one| one.key.starts_with(&key));
+        let live = one.and_then(|one| read.timeline.last_of(one, PROC_HEAP_LIVE));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(live.is_some(), is_readable, "{live:?}");
+    }
+
+    #[test]
     fn a_capture_that_is_ended_early_keeps_what_it_has() {
         let mut bytes = Vec::new();
         let options = CaptureOptions {
             duration: Span::from_hours(1),
             every: Span::from_secs(60),
             secrets: Secrets::default(),
+            heaps: Vec::new(),
         };
         let end = &mut |_| ControlFlow::Break(());
         assert_eq!(
-            super::capture(&Root::default(), options, &mut bytes, end).unwrap(),
-            1
+            super::capture(&Root::default(), &options, &mut bytes, end).unwrap(),
+            Captured {
+                samples: 1,
+                problems: Vec::new()
+            }
         );
         assert_eq!(open_bytes("capture", &bytes).unwrap().timeline.len(), 1);
     }

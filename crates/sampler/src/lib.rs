@@ -16,16 +16,18 @@
 //! ```
 
 mod capture;
+mod heaps;
 mod pace;
 mod record;
 mod sampler;
 mod watch;
 
-pub use capture::{CaptureOptions, Secrets, capture};
+pub use capture::{CaptureOptions, Captured, Secrets, capture};
+pub use heaps::{HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, read_heaps};
 pub use pace::{Beat, LastDone};
 pub use record::{
-    Control, Figures, Health, Housekeeper, INBOX, Message, Recorder, RecordingState, Settings,
-    privilege, status,
+    Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,
+    Recorder, RecordingState, Settings, privilege, status,
 };
 pub use sampler::{Progress, Rates, SampleTaken, Sampler};
 pub use watch::{RECENT, WatchOptions, Watcher, watch};

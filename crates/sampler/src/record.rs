@@ -9,6 +9,7 @@ mod allowance;
 mod control;
 mod facts_watch;
 mod health;
+mod heap_watch;
 mod housekeeper;
 mod kernel_log;
 mod own_cost;
@@ -35,7 +36,8 @@ use crate::record::own_cost::OwnCost;
 use crate::record::processes::Processes;
 use crate::sampler::Sampler;
 pub use control::{Control, INBOX, Message};
-pub use health::{Figures, Health};
+pub use health::{Figures, Health, HeapsRead};
+pub use heap_watch::{HeapPlan, HeapWatch};
 pub use housekeeper::{Housekeeper, RecordingState};
 pub use settings::Settings;
 
@@ -96,6 +98,15 @@ impl Recorder {
             events: Vec::new(),
             absent: Vec::new(),
         }
+    }
+
+    /// Adds what a watch reads of malloc heaps to the processes; without processes it has no effect.
+    #[must_use]
+    pub fn with_heaps(mut self, heaps: HeapWatch) -> Self {
+        if let Some(processes) = &mut self.processes {
+            processes.watch_heaps(heaps);
+        }
+        self
     }
 
     /// Samples until it is stopped, then ends the recording cleanly.

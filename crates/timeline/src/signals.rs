@@ -792,12 +792,12 @@ signals! {
             "Free chunks of the malloc heap, fast bins and tops included.";
         PROC_HEAP_RESIDENT: Gauge<Bytes> = "proc.heap_resident", HEAP, "resident", 1, "", "", "", "",
             "Resident memory of the malloc heap.";
-        PROC_HEAP_FREE_RESIDENT: Gauge<Bytes> = "proc.heap_free_resident", HEAP, "free and resident", 1, "", "", "", "",
+        PROC_HEAP_FREE_RESIDENT: Gauge<Bytes> = "proc.heap_free_resident", HEAP, "free_resident", 1, "", "", "", "",
             "Free memory of the malloc heap that is still resident.";
         PROC_HEAP_RETURNABLE: Gauge<Bytes> = "proc.heap_returnable", HEAP, "returnable", 1, "", "", "", "",
             "Resident memory that malloc_trim would return to the kernel.";
         PROC_HEAP_UNKNOWN: Gauge<Bytes> = "proc.heap_unknown", HEAP, "unknown", 1, "", "", "", "",
-            "Memory of the malloc heap that could not be read or understood.";
+            "By how much the heap's figures may be wrong: what could not be read or understood, or changed meanwhile.";
         PROC_HEAP_ARENAS: Gauge<Count> = "proc.heap_arenas", HEAP, "arenas", 1, "", "", "", "",
             "Arenas of malloc: glibc gives threads their own.";
     }

@@ -14,6 +14,11 @@ impl SignedBytes {
         Self(bytes)
     }
 
+    /// The plain number.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
     /// The change from `before` to `after`.
     pub const fn between(before: i64, after: i64) -> Self {
         Self(after.saturating_sub(before))

@@ -85,7 +85,7 @@ pub(super) fn part(part: &ProcessPart) -> MemoryPart {
         hugetlb_bytes: part.sizes.hugetlb.get(),
         virtual_bytes: part.sizes.virtual_size.get(),
         mappings: part.mappings as u64,
-        runtime: match part.kind {
+        owner: match part.kind {
             PartKind::RuntimeHeap(kind) => Some(kind.id()),
             PartKind::MallocHeap => Some(AllocatorKind::Ptmalloc.id()),
             _ => None,

@@ -15,9 +15,6 @@ pub enum ExplainTarget {
     Service(String),
 }
 
-/// Length of the names that the kernel keeps; longer ones are cut.
-const COMM_LEN: usize = 15;
-
 impl ExplainTarget {
     /// A number is a PID, anything else a name.
     pub fn parse(text: &str) -> Self {
@@ -35,8 +32,8 @@ impl ExplainTarget {
                 Ok(one) => vec![one],
                 Err(_) => return Err(no_such(root, *pid)),
             },
-            Self::Name(name) => find(root, |one| is_named(one, name.as_bytes()))?,
-            Self::Service(name) => find(root, |one| belongs_to(one, name))?,
+            Self::Name(name) => find(root, |one| one.is_named(name.as_bytes()))?,
+            Self::Service(name) => find(root, |one| one.belongs_to(name))?,
         };
         let (living, without): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|one| memoryless(one).is_none());
@@ -59,22 +56,6 @@ fn find(
     let mut found = found.map_err(|source: ReadError| ExplainError::Read { source })?;
     found.retain(|one| one.pid != own);
     Ok(found)
-}
-
-fn is_named(one: &ProcessIdentity, name: &[u8]) -> bool {
-    let is_cut = one.name.len() == COMM_LEN && name.starts_with(&one.name);
-    let program = one.program.as_deref().unwrap_or_default();
-    one.name == name || is_cut || program.rsplit(|byte| *byte == b'/').next() == Some(name)
-}
-
-fn belongs_to(one: &ProcessIdentity, name: &str) -> bool {
-    let is_service =
-        |service: &str| service == name || service.strip_suffix(".service") == Some(name);
-    let is_cgroup = |cgroup: &str| {
-        let leaf = cgroup.rsplit('/').next().unwrap_or_default();
-        cgroup == name || is_service(leaf)
-    };
-    one.service.as_deref().is_some_and(is_service) || one.cgroup.as_deref().is_some_and(is_cgroup)
 }
 
 /// Returns why a process has no memory to explain; `None` if it has.
@@ -113,26 +94,6 @@ fn no_such(root: &Root, pid: u32) -> ExplainError {
 mod tests {
     use super::*;
 
-    fn process(name: &str, program: &str, service: &str) -> ProcessIdentity {
-        ProcessIdentity {
-            name: name.as_bytes().to_vec(),
-            program: Some(program.as_bytes().to_vec()),
-            service: Some(service.to_owned()),
-            cgroup: Some("/system.slice/ruby.service".to_owned()),
-            ..ProcessIdentity::default()
-        }
-    }
-
-    #[test]
-    fn a_process_has_several_names() {
-        let one = process("puma: cluster w", "/usr/bin/ruby3.1", "jobs.service");
-        assert!(is_named(&one, b"ruby3.1") && is_named(&one, b"puma: cluster worker 1"));
-        assert!(!is_named(&one, b"ruby") && !is_named(&one, b"puma"));
-        assert!(belongs_to(&one, "jobs") && belongs_to(&one, "jobs.service"));
-        assert!(belongs_to(&one, "/system.slice/ruby.service") && belongs_to(&one, "ruby"));
-        assert!(!belongs_to(&one, "job"));
-    }
-
     #[test]
     fn what_has_no_memory_is_refused_with_the_reason() {
         let root = Root::default();
@@ -140,7 +101,7 @@ mod tests {
         assert_eq!(ExplainTarget::Pid(own).select(&root).unwrap()[0].pid, own);
         let gone = ExplainTarget::Pid(0x3fff_ffff).select(&root).unwrap_err();
         assert!(matches!(gone, ExplainError::NoPid { here: None, .. }));
-        let mut zombie = process("x", "", "");
+        let mut zombie = ProcessIdentity::default();
         zombie.facts.state = Some('Z');
         assert!(matches!(
             memoryless(&zombie),

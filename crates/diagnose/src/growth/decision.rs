@@ -165,22 +165,9 @@ fn rises(shape: &CurveShape) -> RiseShape {
         return RiseShape::Unclear;
     }
     if after < 0.3 && shape.slope_ratio < 0.75 && !goes_on {
-        return if lies_on_line(shape, floor) {
-            RiseShape::Straight(0.6)
-        } else {
-            RiseShape::Unclear
-        };
+        return RiseShape::Unclear;
     }
     RiseShape::Straight(sure_of_line(shape, floor, after))
-}
-
-/// Returns whether a line below a curve that levels off explains much more than the curve alone.
-fn lies_on_line(shape: &CurveShape, floor: f64) -> bool {
-    let both = shape.beyond_noise(shape.saturating_on_line.rest);
-    let [_, start, slope, ..] = shape.saturating_on_line.terms;
-    both < 0.4 * shape.beyond_noise(shape.saturating_after.rest)
-        && start > 0.0
-        && slope * shape.trend.length > floor.max(0.3 * shape.trend.growth())
 }
 
 /// Returns whether the last part still rises, as straight as its own first half.

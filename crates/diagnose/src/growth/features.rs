@@ -37,7 +37,6 @@ pub(super) struct CurveShape {
     /// Fits of what remains after the start.
     pub(super) line_after: Fit,
     pub(super) saturating_after: Fit,
-    pub(super) saturating_on_line: Fit,
     pub(super) sine: Fit,
     pub(super) levels: CurveLevels,
     /// The squared differences that noise alone makes in the coarse curve.
@@ -84,7 +83,6 @@ impl CurveShape {
             logarithm: Fit::logarithm(&coarse),
             line_after: Fit::line(&coarse_after),
             saturating_after: Fit::saturating(&coarse_after),
-            saturating_on_line: Fit::saturating_on_line(&coarse_after),
             sine: Fit::best(sines),
             levels: CurveLevels::of(&coarse),
             noise_rest: noise(&coarse.values).powi(2) * coarse.len() as f64,

@@ -39,17 +39,6 @@ impl Fit {
         }))
     }
 
-    /// Fits `a + b·(1 − e^(−t/τ)) + c·t`: a start that levels off, and a line below it.
-    pub(super) fn saturating_on_line(curve: &GrowthCurve) -> Self {
-        let from = curve.at.first().copied().unwrap_or(0.0);
-        // With a longer constant, the curve and the line cannot be separated.
-        Self::best(TIME_CONSTANTS[..9].iter().map(|tau| {
-            Self::of(curve, 3, *tau, |t| {
-                [1.0, 1.0 - (-(t - from) / tau).exp(), t, 0.0, 0.0, 0.0]
-            })
-        }))
-    }
-
     /// Fits `a + b·ln(1 + t/τ)`, with the best τ of a list.
     pub(super) fn logarithm(curve: &GrowthCurve) -> Self {
         let from = curve.at.first().copied().unwrap_or(0.0);

@@ -3,7 +3,7 @@
 use diagnose::growth::{Growth, GrowthClass, GrowthPoint, GrowthSeries};
 use units::{Bytes, Quantity, Span};
 
-use crate::generator::{KINDS, Random, series};
+use crate::generator::{KINDS, NOISE, Random, series};
 
 /// Ten series of each kind that are long enough to be cut.
 fn samples(mut each: impl FnMut(&str, GrowthClass, &GrowthSeries)) {
@@ -12,7 +12,7 @@ fn samples(mut each: impl FnMut(&str, GrowthClass, &GrowthSeries)) {
         for n in 0.. {
             let mut random = Random::new(91_000 + 500 * k as u64 + n);
             let model = model(&mut random);
-            let series = series(&mut random, &model);
+            let series = series(&mut random, &model, &NOISE);
             if series.points.len() >= 1500 {
                 each(kind, *class, &series);
                 found += 1;

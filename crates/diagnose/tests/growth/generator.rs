@@ -2,6 +2,8 @@
 //! follows its highest value so far, as glibc returns memory at its top only; total is what of it was touched, and a
 //! constant of libraries. Live includes thread caches, as mallinfo2's does.
 
+use std::ops::RangeInclusive;
+
 use diagnose::growth::{GrowthClass, GrowthPoint, GrowthSeries};
 use units::{Bytes, Quantity, Span};
 
@@ -264,8 +266,15 @@ fn flat(random: &mut Random) -> Model {
     model
 }
 
-/// Draws the size, the clock and the noise, and samples a model.
-pub(crate) fn series(random: &mut Random, model: &Model) -> GrowthSeries {
+/// The usual noise of half the series: a share of the size.
+pub(crate) const NOISE: RangeInclusive<f64> = 0.0005..=0.01;
+
+/// Draws the size, the clock and the noise of half the series, and samples a model.
+pub(crate) fn series(
+    random: &mut Random,
+    model: &Model,
+    noise: &RangeInclusive<f64>,
+) -> GrowthSeries {
     let size = random.magnitude(5e6, 1e11);
     let count = random.magnitude(model.samples_min, 5000.0).round();
     let step = random.magnitude(1.0, 3600.0);
@@ -277,7 +286,7 @@ pub(crate) fn series(random: &mut Random, model: &Model) -> GrowthSeries {
     let noise = if random.chance(0.5) {
         0.0
     } else {
-        random.magnitude(0.0005, 0.01)
+        random.magnitude(*noise.start(), *noise.end())
     };
     // Allocated memory that was never touched, and libraries.
     let touched = random.between(0.8, 1.0);

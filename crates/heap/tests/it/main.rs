@@ -4,6 +4,8 @@
 
 mod busy;
 mod forecast;
+mod hostile;
+mod image;
 mod target;
 mod truth;
 mod versions;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
-use heap::{Heap, HeapError, LiveMemory};
+use heap::{Heap, HeapError, LiveMemory, TargetMemory};
 use probe::{Mappings, Pagemap, ProcessMemory, Root};
 use units::PageSize;
 
@@ -104,14 +104,34 @@ impl Target {
         self.line()
     }
 
-    /// Per arena from `malloc_info`, which counts each free chunk of a bin one byte too large.
-    pub(crate) fn arenas(&mut self) -> Vec<ArenaInfo> {
-        self.ask("info");
+    /// Ends the program.
+    pub(crate) fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// The threads' own counts of live bytes as they are in memory: of a running target, or of one that a signal stopped.
+    pub(crate) fn live_now(&self, memory: &LiveMemory) -> u64 {
+        let [at, stride, threads] =
+            ["counters", "stride", "threads"].map(|key| figure(&self.ready, key));
+        let parts: Vec<_> = (0..threads)
+            .map(|index| at + index * stride..at + index * stride + 8)
+            .collect();
+        let mut words = vec![0; parts.len() * 8];
+        assert_eq!(memory.read_parts(&parts, &mut words), words.len());
+        let words = words.as_chunks::<8>().0;
+        words.iter().map(|word| u64::from_le_bytes(*word)).sum()
+    }
+
+    /// The line of `mallinfo2`, and per arena from `malloc_info`, which counts each free chunk of a bin one byte too
+    /// large.
+    pub(crate) fn info(&mut self) -> (String, Vec<ArenaInfo>) {
+        let all = self.ask("info");
         let mut arenas = Vec::new();
         loop {
             let line = self.line();
             if line.contains("malloc_info end") || line.is_empty() {
-                return arenas;
+                return (all, arenas);
             }
             let number = |key: &str| -> u64 {
                 let rest = line

@@ -39,12 +39,13 @@ enum shape { FULL, FRAG, TINY, MIX, BIG, FAST };
 static const char *const shape_names[] = {"full", "frag", "tiny", "mix", "big", "fast"};
 enum job { NO_JOB, BUILD, FREE_SHARE, CROSS_FREE, EXIT_THREAD, JOIN_EXITED, CHURN, CORRUPT };
 
-/* The counters are written by one thread at a time and may be read by the serving thread meanwhile. */
+/* The counters are written by one thread at a time and may be read meanwhile, by the serving thread or from outside: `live` is first. */
 struct worker {
-    _Alignas(64) void **table; /* live chunks, dense */
+    _Alignas(64) atomic_size_t live;
+    atomic_size_t chunks, mmapped, mmapped_bytes, ops;
+    void **table; /* live chunks, dense */
     size_t capacity;
     uint64_t random;
-    atomic_size_t live, chunks, mmapped, mmapped_bytes, ops;
     enum job job;
     int exited;
     pthread_t thread;
@@ -107,11 +108,13 @@ static void add(atomic_size_t *counter, size_t value) {
 }
 
 static void count(struct worker *w, void *chunk, size_t sign) {
-    add(&w->live, sign * (malloc_usable_size(chunk) + 8));
     add(&w->chunks, sign);
     if (is_mmapped(chunk)) {
+        add(&w->live, sign * mapping_bytes(chunk));
         add(&w->mmapped, sign);
         add(&w->mmapped_bytes, sign * mapping_bytes(chunk));
+    } else {
+        add(&w->live, sign * (malloc_usable_size(chunk) + 8));
     }
 }
 
@@ -233,9 +236,60 @@ static char *free_between_live(char **live) {
     return NULL;
 }
 
-static const char *corrupt(void) {
-    char *live, *chunk = is_glibc_malloc ? free_between_live(&live) : NULL;
-    if (!chunk) return "unsupported";
+static size_t *words(void *at) { return at; }
+
+/* Links of thread caches and fast bins are XORed with their own address since glibc 2.32; `known` is a link to `to`. */
+static size_t link_like(void *known, void *to, void *from, void *target) {
+    return *words(known) == (size_t)to ? (size_t)target : (size_t)from >> 12 ^ (size_t)target;
+}
+
+/* The two chunks that were freed last link to each other; `before` others go elsewhere first. */
+static int loop_of_two(size_t size, int before, size_t header_bytes) {
+    enum { MOST = 16 };
+    char *chunks[MOST];
+    int n = before + 2;
+    for (int i = 0; i < n; i++) chunks[i] = malloc(size);
+    for (int i = 0; i < n; i++) free(chunks[i]);
+    char *a = chunks[n - 2], *b = chunks[n - 1];
+    size_t link = link_like(b, a - header_bytes, a, b - header_bytes);
+    *words(a) = link;
+    return 1;
+}
+
+/* The heap before the last one of the second thread's arena is itself. */
+static int loop_of_heaps(void) {
+    if (n_workers < 2) return 0;
+    size_t alignment = (size_t)64 << 20;
+    size_t *heap = words((void *)((size_t)workers[1].table[0] & ~(alignment - 1)));
+    size_t *bins = words((void *)(heap[0] + 112)), *last = words((void *)(bins[-2] & ~(alignment - 1)));
+    if (last[0] != heap[0]) return 0;
+    last[1] = (size_t)last;
+    return 1;
+}
+
+/* Pages among live chunks of the second thread go away and come back, with their content only in the end, until `stop`. */
+static int remap(void) {
+    enum { BYTES = 1 << 20 };
+    if (n_workers < 2 || workers[1].chunks < 4) return 0;
+    char *at = (char *)((size_t)workers[1].table[workers[1].chunks / 2] & ~((size_t)BYTES - 1));
+    if (((size_t)at & (((size_t)64 << 20) - 1)) == 0) at += BYTES;
+    char *aside = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (aside == MAP_FAILED) return 0;
+    while (!stopping) {
+        if (mremap(at, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, aside) == MAP_FAILED) return 0;
+        for (int i = 0; i < 3; i++) {
+            int access = i == 1 ? PROT_NONE : PROT_READ | PROT_WRITE;
+            if (mmap(at, BYTES, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at) return 0;
+            if (i == 2) memset(at, 0xa5, BYTES);
+        }
+        if (mremap(aside, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) return 0;
+    }
+    return 1;
+}
+
+static int corrupt_arena(void) {
+    char *live, *chunk = free_between_live(&live);
+    if (!chunk) return 0;
     char *bins = ((char **)chunk)[1] + 16;
     if (!strcmp(corrupt_kind, "loop")) {
         ((char **)chunk)[0] = ((char **)chunk)[1] = chunk - 16;
@@ -246,13 +300,24 @@ static const char *corrupt(void) {
     } else if (!strcmp(corrupt_kind, "ring")) {
         /* An arena with its own address in every field: the ring never closes at main_arena, wherever this version has it. */
         char *forged = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (forged == MAP_FAILED) return "unsupported";
+        if (forged == MAP_FAILED) return 0;
         for (size_t i = 0; i < page_bytes / sizeof(char *); i++) ((char **)forged)[i] = forged;
         *(char **)(bins + 2048) = forged;
     } else {
-        return "unsupported";
+        return 0;
     }
-    return corrupt_kind;
+    return 1;
+}
+
+static const char *corrupt(void) {
+    int done = 0;
+    if (!is_glibc_malloc) return "unsupported";
+    if (!strcmp(corrupt_kind, "cache")) done = loop_of_two(1000, 0, 0);
+    else if (!strcmp(corrupt_kind, "fast")) done = loop_of_two(56, 7, 16);
+    else if (!strcmp(corrupt_kind, "heaps")) done = loop_of_heaps();
+    else if (!strcmp(corrupt_kind, "remap")) done = remap();
+    else done = corrupt_arena();
+    return done ? corrupt_kind : "unsupported";
 }
 
 static void join_exited(void) {
@@ -399,13 +464,19 @@ static void serve_stop(void) {
 static void serve_corrupt(const char *kind) {
     static char kept[16];
     if (churning || !kind) {
-        printf("error corrupt loop|size|top|ring, not while churning\n");
+        printf("error corrupt loop|size|top|ring|cache|fast|heaps|remap, not while churning\n");
         return;
     }
     snprintf(kept, sizeof kept, "%s", kind);
     corrupt_kind = kept;
-    run(&workers[0], CORRUPT);
-    printf("corrupted %s\n", corrupt_result);
+    stopping = 0;
+    post(&workers[0], CORRUPT);
+    if (strcmp(kept, "remap")) {
+        await(&workers[0]);
+        printf("corrupted %s\n", corrupt_result);
+    } else {
+        printf("corrupted remap\n");
+    }
 }
 
 static void serve_line(char *line) {
@@ -435,7 +506,7 @@ static void *serve(void *unused) {
     static char ready[32], input[4096];
     snprintf(ready, sizeof ready, "ready %d", (int)getpid());
     print_live(ready);
-    printf("\n");
+    printf(" counters=%zu stride=%zu threads=%d\n", (size_t)workers, sizeof *workers, n_workers);
     fflush(stdout);
     size_t n = 0;
     for (;;) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use units::Span;
 
-use super::typed::span;
+use super::typed::{explained, span};
 
 /// Save this host's kernel files over time, to diagnose it elsewhere
 ///
@@ -16,6 +16,7 @@ use super::typed::span;
 Examples:
   memtide capture -o sick.jsonl.zst
   memtide capture --for 10m --every 5s -o sick.jsonl.gz
+  sudo memtide capture --for 10m --explain redis -o redis.jsonl.zst
   memtide capture --for 30s -o - | ssh HOME memtide check -")]
 pub(crate) struct CaptureArgs {
     /// Where to write: .jsonl.zst, .jsonl.gz or .jsonl; `-` is standard output
@@ -29,6 +30,10 @@ pub(crate) struct CaptureArgs {
     /// Interval between samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
+
+    /// Include figures of the malloc heaps of the largest processes of this service, cgroup or name; repeatable
+    #[arg(long, value_name = "NAME", value_parser = explained)]
+    pub(crate) explain: Vec<String>,
 
     /// Include command lines of processes and of the kernel, which may hold secrets
     #[arg(long)]

@@ -1,9 +1,13 @@
 //! Arguments of `memtide explain`.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use units::Span;
 
 use super::AnswerFormat;
-use answers::ExplainTarget;
+use super::typed::span;
+use answers::{ExplainTarget, StatsKind};
 
 /// Show where one process has its memory, down to its malloc heap
 ///
@@ -11,25 +15,35 @@ use answers::ExplainTarget;
 /// shows what is live, what is free but still in RAM, what malloc_trim would return and what fewer arenas would save.
 /// Needs the right to trace the process: root, or its own user.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  memtide explain 4711
-  memtide explain mariadbd --full              each arena, the sizes of chunks, all mapped files
-  memtide explain --service redis              the largest process of a unit, container or cgroup
-  memtide explain 4711 --format json | jq .heap.forecast
-
-What it reads sets the accessed bits of the heap's pages: working-set figures of the kernel are spoilt for a while.
-No content of memory and no value of an environment variable is shown or stored.
-docs/explain.schema.json describes the JSON.
-Exit codes: 0 done, whatever the verdict   3 an error")]
+#[command(after_long_help = after_help())]
 pub(crate) struct ExplainArgs {
     /// PID, or name of a process or of its program; of several with that name the largest
-    #[arg(value_name = "PID|NAME", required_unless_present = "service", value_parser = target)]
+    #[arg(value_name = "PID|NAME", required_unless_present_any = ["service", "runtime_stats"], value_parser = target)]
     pub(crate) process: Option<ExplainTarget>,
 
     /// The largest process of this service, container or cgroup
     #[arg(long, value_name = "UNIT", conflicts_with = "process")]
     pub(crate) service: Option<String>,
+
+    /// Watch it for this long: does it leak, fragment or warm up? Ctrl-C ends the watch early
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) watch: Option<Span>,
+
+    /// Stop the process while it is read, for exact figures of a busy heap; it goes on even if memtide is killed
+    #[arg(long)]
+    pub(crate) freeze: bool,
+
+    /// Also draw its malloc heap: to a file (.svg or .html), or with `-` on the terminal
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub(crate) heap_picture: Option<PathBuf>,
+
+    /// What Ruby, a JVM or jemalloc reports of its own memory (`-`: standard input), alone or beside the process
+    #[arg(long, value_name = "FILE", visible_alias = "ruby-stats")]
+    pub(crate) runtime_stats: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "heap_picture")]
+    pub(crate) force: bool,
 
     /// Show each arena, the sizes of chunks, and all parts and files
     #[arg(long)]
@@ -47,7 +61,47 @@ impl ExplainArgs {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // clap asks for a result
-fn target(text: &str) -> Result<ExplainTarget, std::convert::Infallible> {
-    Ok(ExplainTarget::parse(text))
+/// The form of a picture is that of its file's name.
+fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let form = path.extension().and_then(|form| form.to_str());
+    match form {
+        _ if text == "-" => Ok(path),
+        Some("svg" | "html" | "htm") => Ok(path),
+        _ => Err("the name must end in .svg or .html, or be `-` for the terminal".to_owned()),
+    }
+}
+
+/// A number is a PID, anything else a name.
+pub(super) fn target(text: &str) -> Result<ExplainTarget, String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match ExplainTarget::parse(text) {
+        ExplainTarget::Name(_) if is_number => Err("no PID is that large".to_owned()),
+        target => Ok(target),
+    }
+}
+
+fn after_help() -> String {
+    let kinds = [StatsKind::Ruby, StatsKind::Jvm, StatsKind::Jemalloc];
+    let commands = kinds.map(|kind| format!("  {}: {}", kind.place(), kind.command()));
+    let commands = commands.join("\n");
+    format!(
+        "\
+Examples:
+  memtide explain 4711
+  memtide explain mariadbd --full              each arena, the sizes of chunks, all mapped files
+  memtide explain 4711 --watch 10m             leak, fragmentation or warm-up?
+  memtide explain --service redis              the largest process of a unit, container or cgroup
+  memtide explain 4711 --heap-picture h.html   each page of the heap: live, free, returnable
+  memtide explain 4711 --format json | jq .heap.forecast
+  memtide explain --runtime-stats gc.json      what Ruby, a JVM or jemalloc reports of itself
+
+A report for --runtime-stats is made by one of these:
+{commands}
+
+What it reads sets the accessed bits of the heap's pages: working-set figures of the kernel are spoilt for a while.
+No content of memory and no value of an environment variable is shown or stored.
+docs/explain.schema.json describes the JSON.
+Exit codes: 0 done, whatever the verdict   3 an error"
+    )
 }

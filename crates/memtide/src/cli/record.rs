@@ -7,10 +7,12 @@ use clap::{Args, ValueEnum};
 use units::{Bytes, Span};
 
 use super::AnswerFormat;
-use super::typed::{every, keep, keep_size, sync};
+use super::typed::{every, explain_every, explained, keep, keep_size, sync};
 
 /// The default interval of processes, and the least of cgroups.
 const INTERVAL_SLOW: Span = Span::from_secs(10);
+/// How often malloc heaps are read unless that is typed: a leak of hours has enough readings.
+pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 
 /// Record this host's memory all the time: a flight recorder that every other command can read
 ///
@@ -26,12 +28,17 @@ Examples:
   memtide record --install --dry-run   see its unit first
   memtide record --status              is it running, what does it cost, what can it not read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
+  sudo memtide record --explain redis --explain web.service       and their malloc heaps, every ten minutes
   memtide record --from sick.jsonl.zst --to DIR
 
 TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
 SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
 
 Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
+
+--explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one
+at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then
+distinguish a leak from fragmentation.
 
 Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
 pub(crate) struct RecordArgs {
@@ -55,6 +62,14 @@ pub(crate) struct RecordArgs {
     /// Do not record cgroups
     #[arg(long)]
     pub(crate) no_cgroups: bool,
+
+    /// Also read the malloc heaps of the largest processes of this service, cgroup or name; repeatable
+    #[arg(long, value_name = "NAME", value_parser = explained, conflicts_with = "no_processes")]
+    pub(crate) explain: Vec<String>,
+
+    /// Interval between readings of these heaps [default: 10m]
+    #[arg(long, value_name = "TIME", requires = "explain", value_parser = explain_every)]
+    pub(crate) explain_every: Option<Span>,
 
     /// How to read processes, to measure the cost of each way
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
@@ -104,6 +119,10 @@ pub(crate) struct RecordMode {
     #[arg(long, value_name = "SOURCE", requires = "to")]
     pub(crate) from: Option<PathBuf>,
 
+    /// Read the malloc heaps of --explain once, and print them; the recorder starts this by itself
+    #[arg(long, hide = true, requires = "explain")]
+    pub(crate) read_heaps: bool,
+
     /// Make full head files of DIR segments; the recorder starts this by itself
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) seal: Option<PathBuf>,
@@ -134,6 +153,29 @@ impl RecordArgs {
             Some(processes) => Ok(Some(processes)),
             None => Ok(Some(INTERVAL_SLOW.max(self.every))),
         }
+    }
+
+    /// The interval of malloc heaps.
+    ///
+    /// # Errors
+    /// Where it is shorter than that of processes, or too many names are given.
+    pub(crate) fn heaps_every(&self, processes: Option<Span>) -> anyhow::Result<Span> {
+        let every = self.explain_every.unwrap_or(EXPLAIN_EVERY);
+        let processes = processes.unwrap_or(Span::ZERO);
+        if self.explain_every.is_some() && every < processes {
+            bail!(
+                "`--explain-every {every}` is shorter than the interval of processes, {processes}, with which heaps are stored; \
+                 add `--processes {every}`"
+            );
+        }
+        let most = sampler::HEAP_NAMES_MAX;
+        if self.explain.len() > most {
+            bail!(
+                "`--explain` names {}; {most} are the most",
+                self.explain.len()
+            );
+        }
+        Ok(every.max(processes))
     }
 
     /// The interval of cgroups, each of which costs more than a process; `None`: they are not sampled.

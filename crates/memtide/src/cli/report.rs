@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use answers::ExplainTarget;
+
+use super::explain::target;
 use super::{AroundArgs, DemandArgs};
 
 /// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
@@ -20,6 +23,7 @@ Examples:
   memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
   memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
   memtide report --add 500M -o fits.html        also whether 500 MB more fit, as memtide headroom says it
+  memtide report --explain mariadbd -o db.html  also one process, down to its malloc heap
   dmesg | memtide report - -o kill.html
 
 WHEN is as for `memtide check`.
@@ -43,6 +47,10 @@ pub(crate) struct ReportArgs {
     /// A heading instead of the host's name
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+
+    /// Also show where a process of this host has its memory now, with a picture of its malloc heap, as `memtide explain`
+    #[arg(long, value_name = "PID|NAME", value_parser = target)]
+    pub(crate) explain: Option<ExplainTarget>,
 
     #[command(flatten)]
     pub(crate) demand: DemandArgs,

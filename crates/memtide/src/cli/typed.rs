@@ -64,6 +64,23 @@ pub(super) fn every(text: &str) -> Result<Span, String> {
     )
 }
 
+/// How often a recorder reads malloc heaps: each time a child is started, and a GiB of small chunks takes 0.3 s of CPU.
+pub(super) fn explain_every(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (Span::from_secs(1), "1s is the least"),
+        (Span::from_hours(24), "1d is the most"),
+    )
+}
+
+/// The name of what has malloc heaps to read.
+pub(super) fn explained(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is empty; write that of a service, a cgroup or a process".to_owned()),
+        name => Ok(name.to_owned()),
+    }
+}
+
 /// A recorder's retention. Elsewhere a plain number is seconds, as for `sleep`; here that is refused as a likely mistake.
 pub(super) fn keep(text: &str) -> Result<Span, String> {
     let typed = text.trim();

@@ -5,7 +5,7 @@ use std::path::Path;
 use ::export::Packed;
 use anyhow::Context;
 use probe::Root;
-use sampler::{CaptureOptions, Secrets};
+use sampler::{CaptureOptions, Captured, Secrets};
 
 use crate::cli::CaptureArgs;
 use crate::exit::Exit;
@@ -19,21 +19,28 @@ pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
             command_lines: args.cmdlines,
             hostname: args.hostname,
         },
+        heaps: args.explain.clone(),
     };
     let name = args.output.display();
-    let samples =
-        write(&args.output, options, output).with_context(|| format!("cannot write {name}"))?;
+    let captured =
+        write(&args.output, &options, output).with_context(|| format!("cannot write {name}"))?;
+    for problem in &captured.problems {
+        output.warn(&format!("malloc heaps: {problem}"));
+    }
     if args.output != Path::new("-") {
-        output.note(&format!("{name}: {samples} samples; memtide check {name}"));
+        output.note(&format!(
+            "{name}: {} samples; memtide check {name}",
+            captured.samples
+        ));
     }
     Ok(Exit::Ok)
 }
 
-fn write(path: &Path, options: CaptureOptions, output: &Output) -> anyhow::Result<u64> {
+fn write(path: &Path, options: &CaptureOptions, output: &Output) -> anyhow::Result<Captured> {
     let mut packed = Packed::create(path)?;
-    let samples = output.watching("capturing this host", options.duration, |progress| {
+    let captured = output.watching("capturing this host", options.duration, |progress| {
         sampler::capture(&Root::default(), options, &mut packed, progress)
     })?;
     packed.finish()?;
-    Ok(samples)
+    Ok(captured)
 }

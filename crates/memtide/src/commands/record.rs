@@ -1,6 +1,7 @@
 //! `memtide record`: the flight recorder, its status, and its service.
 
 mod foreground;
+mod heaps;
 mod seal;
 mod service;
 mod status;
@@ -24,6 +25,9 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
     if let Some(from) = &mode.from {
         return record_from::run(from, &directory(args)?, output);
     }
+    if mode.read_heaps {
+        return heaps::run(&args.explain, output);
+    }
     if args.dry_run && !mode.install && !mode.uninstall {
         bail!("`--dry-run` shows what --install or --uninstall would do; give one of them");
     }
@@ -34,6 +38,7 @@ pub(crate) fn run(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit> {
         return service::uninstall(args.dry_run, output);
     }
     let processes = args.processes_every()?;
+    args.heaps_every(processes)?;
     if mode.install {
         return service::install(args, output);
     }

@@ -10,7 +10,7 @@ use super::export::OutputTarget;
 use super::headroom::question;
 use super::page::{checked, write};
 use crate::cli::ReportArgs;
-use crate::commands::source;
+use crate::commands::{explain, source};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -39,6 +39,9 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
     };
     let mut page = checked(answers::page(of, &question), output);
     page.title.clone_from(&args.title);
+    if let Some(target) = &args.explain {
+        page.explain = Some(explain::with_picture(target, output)?);
+    }
     write(
         &report::html::report(&page, &output.screen()),
         &target,

@@ -671,3 +671,61 @@ fn a_kill_is_kept_with_the_kernels_report() {
         "{found:?}"
     );
 }
+
+#[test]
+fn heaps_are_read_while_it_records_and_what_is_not_there_is_told() {
+    let mut child = Command::new("sh")
+        .args(["-c", "x=$(printf '%900000s'); echo; read x"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("rec");
+    let pid = child.id().to_string();
+    let names = ["--explain", &pid, "--explain", "no-such-name"];
+    let options = ["--processes", "1s", "--explain-every", "1s"];
+    let running = Running::started(&directory, &[options, names].concat());
+    until("the second round", || {
+        status(&directory)["recorder"]["heaps"]["rounds"].as_u64() >= Some(2)
+    });
+    let heaps = status(&directory)["recorder"]["heaps"].clone();
+    let problems = heaps["problems"].to_string();
+    let ended = running.end();
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(
+        stderr(&ended).contains("`no-such-name`"),
+        "{}",
+        stderr(&ended)
+    );
+    assert!(problems.contains("`no-such-name`"), "{problems}");
+    if heaps["processes"] == 0 {
+        assert!(problems.contains("may not be read"), "{problems}");
+        return;
+    }
+    let copy = place.path().join("copy");
+    let [directory, copy] = [&directory, &copy].map(|path| path.to_str().unwrap());
+    assert!(
+        memtide(&["record", "--from", directory, "--to", copy])
+            .status
+            .success()
+    );
+    for recording in [directory, copy] {
+        let arguments = ["--format", "csv", "--table", "process", "--signal"];
+        let arguments = [&["export", recording][..], &arguments, &["proc.heap_live"]].concat();
+        let rows = stdout(&memtide(&arguments));
+        let live = rows.lines().filter(|row| row.contains(&format!("{pid}@")));
+        assert!(
+            live.clone().any(|row| !row.ends_with(',')),
+            "{recording}: {rows}"
+        );
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 9] = [
+    const PUBLISHED: [&str; 10] = [
         "report",
         "explain",
         "headroom",
@@ -70,6 +70,7 @@ fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
         "compare",
         "events",
         "recorder",
+        "runtime-stats",
         "lab",
         "lab-score",
     ];

@@ -9,12 +9,13 @@
 //! | `oom_score_adj` | who dies first | −1000 to 1000 | 3 µs |
 //! | `smaps_rollup` | proportional shares | KiB | milliseconds, holds the mmap lock |
 //! | `cgroup` | its cgroups | paths | 4 µs; where its service comes from |
+//! | `malloc_heap` | figures of its malloc heap | bytes | no file of the kernel: memtide writes it into captures |
 //!
 //! In a capture they come in any order: a row is found by its PID, and `stat` completes its key with the start time.
 
 use std::collections::HashMap;
 
-use timeline::signals::{PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP};
+use timeline::signals::{HEAP, PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP};
 use timeline::{EntityRow, EntityTable, Row};
 use units::{Count, Pages};
 
@@ -34,6 +35,7 @@ pub struct ProcessFiles {
     status: Fields,
     io: Fields,
     rollup: Fields,
+    heap: Fields,
 }
 
 impl Default for ProcessFiles {
@@ -42,13 +44,14 @@ impl Default for ProcessFiles {
             status: Fields::for_file(PROCESS_STATUS),
             io: Fields::for_file(PROCESS_IO),
             rollup: Fields::for_file(SMAPS_ROLLUP),
+            heap: Fields::for_file(HEAP),
         }
     }
 }
 
 impl ProcessFiles {
     /// The files that have a parser.
-    pub const NAMES: [&str; 7] = [
+    pub const NAMES: [&str; 8] = [
         "stat",
         "statm",
         "status",
@@ -56,7 +59,10 @@ impl ProcessFiles {
         "oom_score_adj",
         "smaps_rollup",
         "cgroup",
+        Self::MALLOC_HEAP,
     ];
+    /// The figures of a malloc heap in a capture, a line each: a signal's field and its value.
+    pub const MALLOC_HEAP: &str = "malloc_heap";
 
     /// Reads the text of the file `name` of process `pid` into its row. `Ok(false)`: this file has no parser.
     ///
@@ -76,6 +82,7 @@ impl ProcessFiles {
             "io" => self.io.parse(text, &mut process.row, |_, _| {}),
             "oom_score_adj" => oom_score_adj(text, &mut process.row),
             "smaps_rollup" => smaps_rollup::parse(&mut self.rollup, text, &mut process.row),
+            Self::MALLOC_HEAP => self.heap.parse(text, &mut process.row, |_, _| {}),
             "cgroup" => {
                 process.group.clear();
                 service::push_name(text, &mut process.group);

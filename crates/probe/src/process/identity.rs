@@ -33,6 +33,8 @@ pub struct ProcessIdentity {
     pub program: Option<Vec<u8>>,
     /// Whether the program file was removed or replaced since it was started.
     pub is_program_deleted: bool,
+    /// When it was started, in clock ticks since boot: with the PID it names a process for good.
+    pub start_ticks: Option<u64>,
     /// How long it has been running.
     pub age: Option<Span>,
     /// Its resident pages, as `stat` counts them: without what its threads have not yet summed up.
@@ -51,6 +53,8 @@ pub struct ProcessIdentity {
 
 /// Arguments beyond this number are left out.
 const ARGUMENTS_MAX: usize = 64;
+/// Length of the names that the kernel keeps; longer ones are cut.
+const COMM_LEN: usize = 15;
 
 impl ProcessIdentity {
     /// Reads the identity of a process.
@@ -83,7 +87,8 @@ impl ProcessIdentity {
         let mut row = EntityRow::default();
         let (start, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
         identity.rss = row.row.get(PROC_RSS);
-        identity.age = start.and_then(|found| age(found.start?));
+        identity.start_ticks = start.and_then(|found| found.start);
+        identity.age = identity.start_ticks.and_then(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
         for (name, text) in [
@@ -113,6 +118,25 @@ impl ProcessIdentity {
         let mut found: Vec<Self> = read.filter(|one| is_wanted(one)).collect();
         found.sort_by_key(|one| std::cmp::Reverse(one.rss));
         Ok(found)
+    }
+
+    /// Returns whether this is its name, or that of its program.
+    pub fn is_named(&self, name: &[u8]) -> bool {
+        let is_cut = self.name.len() == COMM_LEN && name.starts_with(&self.name);
+        let program = self.program.as_deref().unwrap_or_default();
+        self.name == name || is_cut || program.rsplit(|byte| *byte == b'/').next() == Some(name)
+    }
+
+    /// Returns whether it belongs to the service, container, pod or cgroup of this name.
+    pub fn belongs_to(&self, name: &str) -> bool {
+        let is_service =
+            |service: &str| service == name || service.strip_suffix(".service") == Some(name);
+        let is_cgroup = |cgroup: &str| {
+            let leaf = cgroup.rsplit('/').next().unwrap_or_default();
+            cgroup == name || is_service(leaf)
+        };
+        self.service.as_deref().is_some_and(is_service)
+            || self.cgroup.as_deref().is_some_and(is_cgroup)
     }
 
     fn set_program(&mut self, mut link: Vec<u8>) {
@@ -182,5 +206,25 @@ mod tests {
         assert_eq!((identity.oom_score, identity.cgroup), (None, None));
         assert!(identity.command.is_empty());
         assert!(ProcessIdentity::read(&root, 8).is_err());
+    }
+
+    fn process(name: &str, program: &str, service: &str) -> ProcessIdentity {
+        ProcessIdentity {
+            name: name.as_bytes().to_vec(),
+            program: Some(program.as_bytes().to_vec()),
+            service: Some(service.to_owned()),
+            cgroup: Some("/system.slice/ruby.service".to_owned()),
+            ..ProcessIdentity::default()
+        }
+    }
+
+    #[test]
+    fn a_process_has_several_names() {
+        let one = process("puma: cluster w", "/usr/bin/ruby3.1", "jobs.service");
+        assert!(one.is_named(b"ruby3.1") && one.is_named(b"puma: cluster worker 1"));
+        assert!(!one.is_named(b"ruby") && !one.is_named(b"puma"));
+        assert!(one.belongs_to("jobs") && one.belongs_to("jobs.service"));
+        assert!(one.belongs_to("/system.slice/ruby.service") && one.belongs_to("ruby"));
+        assert!(!one.belongs_to("job"));
     }
 }

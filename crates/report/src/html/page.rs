@@ -2,7 +2,8 @@
 
 use super::escape::{Html, Tag};
 use super::{
-    Scene, chart, clear, document, events, facts, finding, headroom, note, recorded, verdict,
+    Scene, chart, clear, document, events, explain, facts, finding, headroom, note, recorded,
+    verdict,
 };
 use crate::model::page::PageMeta;
 use crate::phrases::source::{hardware_items, source_items};
@@ -19,7 +20,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> String {
     );
     let head = document::DocumentHead {
         title: &title,
-        style: "",
+        style: scene.page.explain.as_ref().map_or("", |_| explain::STYLE),
         script: Some(SCRIPT),
     };
     document::draw(&head, |html| body(html, scene))
@@ -46,6 +47,10 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     }
     finding::draw_all(html, scene);
     note::draw_all(html, scene);
+    if let Some(report) = &scene.page.explain {
+        html.raw("\n");
+        explain::within_a_page(html, report);
+    }
     chart::draw_all(html, scene);
     if let Some(report) = &scene.page.headroom {
         headroom::draw(html, report, &scene.clock);

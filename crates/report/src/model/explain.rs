@@ -5,17 +5,19 @@
 
 mod heap;
 
-use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Bytes;
 
-use crate::phrases;
+use super::growth::GrowthEntry;
+use super::runtime_stats::RuntimeStatsReport;
 
 pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow};
 
 /// Name and version of the contract of `explain`.
 pub const EXPLAIN_SCHEMA: &str = "memtide-explain/1";
+
+/// While a process is watched, reading its heap takes at most this share of a CPU.
+pub const READING_SHARE: f64 = 0.05;
 
 /// The whole answer of `explain`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -43,38 +45,18 @@ pub struct ExplainReport {
     pub heap: Option<HeapReport>,
     /// Why there is no heap; null if there is.
     pub heap_not_read: Option<String>,
+    /// How it changes: while it was watched, else as this host's recording has it; null if neither is known.
+    pub growth: Option<GrowthEntry>,
+    /// Whether it was watched for that; else it is from the recording.
+    pub is_watched: bool,
+    /// What its runtime reports of its own memory; null if no such report was given.
+    pub runtime_stats: Option<RuntimeStatsReport>,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
     /// What could not be read.
     pub problems: Vec<String>,
     /// What the answer cost.
     pub cost: ExplainCost,
-}
-
-impl ExplainReport {
-    /// Fills in the verdict: what the sizes say, in a word and in sentences.
-    #[must_use]
-    pub fn judged(mut self) -> Self {
-        let verdict = MemoryVerdict::of(&self.figures());
-        self.schema = EXPLAIN_SCHEMA;
-        self.verdict = verdict.name();
-        self.verdict_text = verdict.label();
-        self.headline = phrases::explain::headline(&self, verdict);
-        self
-    }
-
-    fn figures(&self) -> ProcessFigures {
-        let none = (self.has_malloc == Some(false)).then(HeapFigures::default);
-        let heap = self.heap.as_ref().map(|heap| HeapFigures {
-            resident: Bytes::new(heap.resident_bytes()),
-            free_resident: Bytes::new(heap.total.free_resident_bytes),
-            uncertain: Bytes::new(heap.uncertain_bytes),
-        });
-        ProcessFigures {
-            rss: Bytes::new(self.sizes.rss_bytes),
-            heap: heap.or(none),
-        }
-    }
 }
 
 /// A process.
@@ -169,9 +151,9 @@ pub struct MemoryPart {
     pub virtual_bytes: u64,
     /// Number of its mappings.
     pub mappings: u64,
-    /// The runtime or allocator that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
+    /// The allocator or runtime that owns it: `ptmalloc`, `jemalloc`, `gperftools`, `tcmalloc`, `mimalloc`, `musl`,
     /// `go`, `jvm`, `v8`, `cpython`, `ruby`; null if none does.
-    pub runtime: Option<&'static str>,
+    pub owner: Option<&'static str>,
     /// How sure its owner is: `certain`, `likely`, `unknown`.
     pub certainty: &'static str,
     /// By what it was recognised.

@@ -1,6 +1,8 @@
 //! The answer of `growth`: what each process and service does, the most urgent first.
 
-use diagnose::growth::{Growth, GrowthClass, GrowthOwner};
+use diagnose::growth::{
+    Growth, GrowthClass, GrowthOwner, GrowthOwnerKind, GrowthPoint, GrowthSeries,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Bytes, Quantity, Span};
@@ -76,6 +78,9 @@ pub struct GrowthEntry {
     pub advice: &'static str,
     /// Its memory over time: at most 80 means of equal times; null where nothing was read.
     pub course_bytes: Vec<Option<f64>>,
+    /// What the program had allocated, at the same times; empty where that was not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub live_course_bytes: Vec<Option<f64>>,
 }
 
 impl GrowthReport {
@@ -108,11 +113,20 @@ impl GrowthReport {
 }
 
 impl GrowthEntry {
-    fn new(owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
+    /// From an owner of memory in a source, and its growth.
+    pub fn new(owner: &GrowthOwner<'_>, growth: &Growth) -> Self {
         Self {
-            kind: owner.kind.name(),
-            name: owner.name().to_owned(),
             pid: owner.pid(),
+            ..Self::of(owner.kind, owner.name(), &owner.series, growth)
+        }
+    }
+
+    /// From the series of an owner with this name, and its growth.
+    pub fn of(kind: GrowthOwnerKind, name: &str, series: &GrowthSeries, growth: &Growth) -> Self {
+        Self {
+            kind: kind.name(),
+            name: name.to_owned(),
+            pid: None,
             class: growth.class.name(),
             class_text: growth.class.to_string(),
             meaning: growth.class.meaning(),
@@ -126,12 +140,13 @@ impl GrowthEntry {
             rate_from_bytes_per_s: growth.rate.map(|rate| rate.from.get()),
             rate_to_bytes_per_s: growth.rate.map(|rate| rate.to.get()),
             levels_off_at_bytes: growth.levels_off_at.map(Bytes::get),
-            limit_bytes: owner.series.limit.map(Bytes::get),
+            limit_bytes: series.limit.map(Bytes::get),
             limit_in_s: growth.limit_in.map(Span::as_secs_f64),
             needs_s: growth.needs.map(Span::as_secs_f64),
             evidence: growth.evidence.clone(),
             advice: growth.class.advice(),
-            course_bytes: course(owner),
+            course_bytes: course(series, |point| Some(point.total)),
+            live_course_bytes: course(series, |point| point.live),
         }
     }
 
@@ -142,12 +157,18 @@ impl GrowthEntry {
     }
 }
 
-/// Returns means of equal times.
-fn course(owner: &GrowthOwner<'_>) -> Vec<Option<f64>> {
-    let points = &owner.series.points;
+/// Returns means of equal times; nothing where no point has the value.
+fn course(
+    series: &GrowthSeries,
+    value: impl Fn(&GrowthPoint) -> Option<Bytes>,
+) -> Vec<Option<f64>> {
+    let points = &series.points;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
     };
+    if points.iter().all(|point| value(point).is_none()) {
+        return Vec::new();
+    }
     let count = COURSE_MAX.min(points.len());
     let width = ((last.at - first.at).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
     let mut from = points.iter().peekable();
@@ -158,7 +179,8 @@ fn course(owner: &GrowthOwner<'_>) -> Vec<Option<f64>> {
         while let Some(point) =
             from.next_if(|point| cell == count || (point.at - first.at).as_secs_f64() < end)
         {
-            sum += point.total.as_f64();
+            let Some(value) = value(point) else { continue };
+            sum += value.as_f64();
             n += 1;
         }
         course.push((n > 0).then(|| sum / f64::from(n)));

@@ -1,228 +1,264 @@
-//! What `explain` says of a process, in sentences: the verdict with its figures, and what to do.
+//! Words of `explain` that the picture, the page and the text share.
 
 use diagnose::process_memory::MemoryVerdict;
-use units::{Bytes, Count, Ratio, Span};
+use units::{Bytes, Count, Span};
 
-use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
+use crate::model::explain::{ExplainReport, HeapReport, ProcessSizes};
+use crate::phrases::heap_cells::share;
 
-/// Less than this share of the free bytes is not worth a clause.
-const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
-/// A part of this share of a process is what its memory is like.
-const HALF: Ratio = Ratio::new(0.5);
-/// The inside of a smaller part is not worth a sentence.
-const OWNER_SHARE_MIN: Ratio = Ratio::new(0.2);
+/// How a verdict of `explain` stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExplainStanding {
+    /// Memory is wasted, and something can be done.
+    Wasted,
+    /// Memory is in use, or another part of the report names its owner.
+    Used,
+    /// Nothing to do.
+    Fine,
+    /// Not known.
+    Unknown,
+}
 
-/// Returns the verdict in sentences, the most important first.
-pub(crate) fn headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
-    let mut lines = match (verdict, &report.heap) {
-        (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap),
-        (MemoryVerdict::Live, Some(heap)) => live(report, heap),
-        (MemoryVerdict::Unclear, Some(heap)) => unclear(report, heap),
-        (MemoryVerdict::Small, _) => vec![format!(
-            "Its RSS is {}: there is little to explain.",
-            Bytes::new(report.sizes.rss_bytes)
-        )],
-        (MemoryVerdict::NotRead, _) => not_read(report),
-        _ => other_owner(report),
-    };
-    if report.sizes.swap_bytes > 0 {
-        lines.push(format!(
-            "{} of it is in swap, and was not read.",
-            Bytes::new(report.sizes.swap_bytes)
-        ));
+impl ExplainStanding {
+    /// The standing of a report's verdict.
+    pub(crate) fn of(report: &ExplainReport) -> Self {
+        use MemoryVerdict as V;
+        match MemoryVerdict::named(report.verdict) {
+            Some(V::Fragmented) => Self::Wasted,
+            Some(V::Live | V::OtherOwner) => Self::Used,
+            Some(V::Small) => Self::Fine,
+            Some(V::Unclear | V::NotRead) | None => Self::Unknown,
+        }
     }
-    lines
 }
 
-fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
-    let mut lines = vec![format!(
-        "{} of its {} malloc heap are free, but still in RAM; {} are live.",
-        Bytes::new(heap.total.free_resident_bytes),
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.live_resident_bytes()),
-    )];
-    lines.push(format!(
-        "malloc_trim(0) would return {} now.",
-        Bytes::new(heap.forecast.trim_bytes)
-    ));
-    lines.extend(not_returned(heap));
-    lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
-    lines.push(format!(
-        "Whether the program needs the free memory again shows only over time: {}.",
-        watch(report)
-    ));
-    lines
+/// `mariadbd · PID 4711`.
+pub(crate) fn process(report: &ExplainReport) -> String {
+    format!("{} · PID {}", report.process.name, report.process.pid)
 }
 
-/// Says where the free memory is that trimming leaves, the larger place first.
-fn not_returned(heap: &HeapReport) -> Option<String> {
-    let least = Bytes::new(heap.total.free_resident_bytes).share(CLAUSE_SHARE_MIN);
-    let tops = heap
-        .arenas
-        .iter()
-        .filter(|arena| arena.thread_top_bytes > 0);
-    let tops = Count::new(tops.count() as u64).named("thread arena", "thread arenas");
-    let mut places = [
-        (
-            Bytes::new(heap.forecast.pinned_bytes),
-            "on pages that live neighbours keep in RAM".to_owned(),
-        ),
-        (
-            Bytes::new(heap.forecast.thread_tops_bytes),
-            format!("in the tops of {tops}"),
-        ),
+/// Returns what is known of the process in a line: service, threads, age, RSS.
+pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
+    let process = &report.process;
+    let items = [
+        process.service.clone(),
+        process
+            .threads
+            .map(|threads| Count::new(threads).named("thread", "threads")),
+        process
+            .age_s
+            .map(|seconds| format!("up {}", Span::from_secs_f64(seconds))),
+        Some(format!("RSS {}", Bytes::new(report.sizes.rss_bytes))),
     ];
-    places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-    let clauses: Vec<String> = places
-        .into_iter()
-        .filter(|(bytes, _)| *bytes > least)
-        .map(|(bytes, place)| format!("{bytes} {place}"))
-        .collect();
-    (!clauses.is_empty()).then(|| format!("It cannot return {}.", clauses.join(" and ")))
+    items.into_iter().flatten().collect()
 }
 
-fn fewer_arenas(fewer: &FewerArenas) -> String {
+/// Why there is no picture of the heap; `None` if there is one.
+pub(crate) fn no_picture(report: &ExplainReport) -> Option<String> {
+    match &report.heap {
+        None => {
+            let why = report.heap_not_read.as_deref();
+            let why = why.unwrap_or("the process has no malloc heap that can be read");
+            Some(format!("The malloc heap was not read: {why}."))
+        }
+        Some(heap) if heap.rows.iter().all(|row| row.cells.is_empty()) => {
+            Some("The heap's pages are not part of this report.".to_owned())
+        }
+        Some(_) => None,
+    }
+}
+
+/// `63 MiB in RAM in 16 arenas: 5.9 MiB live, 57 MiB free; malloc_trim returns 14 MiB, leaves 41 MiB in tops of thread
+/// arenas`.
+pub(crate) fn heap_summary(heap: &HeapReport) -> String {
+    let (total, forecast) = (&heap.total, &heap.forecast);
+    let arenas = Count::new(heap.arenas.len() as u64).named("arena", "arenas");
+    let tops = match forecast.thread_tops_bytes {
+        0 => String::new(),
+        bytes => format!(", leaves {} in tops of thread arenas", Bytes::new(bytes)),
+    };
     format!(
-        "A restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} arenas): the more, the less its threads need memory at the same time; they then wait for locks.",
-        fewer.arenas_max,
-        Bytes::new(fewer.low_bytes),
-        Bytes::new(fewer.high_bytes),
-        fewer.arenas,
+        "{} in RAM in {arenas}: {} live, {} free; malloc_trim returns {}{tops}",
+        Bytes::new(total.resident_bytes),
+        Bytes::new(total.live_resident_bytes),
+        Bytes::new(total.free_resident_bytes),
+        Bytes::new(forecast.trim_bytes),
     )
 }
 
-fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
-    let live = Bytes::new(heap.live_resident_bytes());
-    let all = Bytes::new(heap.resident_bytes());
-    vec![
-        format!(
-            "{live} of its {all} malloc heap are live{}: allocated, and not freed.",
-            share(live, all)
+/// What could be given back, a name, a size and a sentence each.
+pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(&'static str, String, &'static str)> {
+    let forecast = &heap.forecast;
+    let size = |bytes: u64| Bytes::new(bytes).to_string();
+    let mut all = vec![
+        (
+            "malloc_trim now",
+            size(forecast.trim_bytes),
+            "Whole free pages: malloc_trim(0) returns them at once.",
         ),
-        format!(
-            "Whether that is data in use, a cache that fills or a leak shows only over time: {}.",
-            watch(report)
+        (
+            "tops of thread arenas",
+            size(forecast.thread_tops_bytes),
+            "Free, behind the last chunk of each thread arena: malloc_trim keeps them.",
         ),
+        (
+            "pinned by live chunks",
+            size(forecast.pinned_bytes),
+            "Free chunks on pages that a live chunk keeps in RAM: only freeing that returns them.",
+        ),
+    ];
+    if let Some(fewer) = &forecast.fewer_arenas {
+        let range = format!("{} to {}", size(fewer.low_bytes), size(fewer.high_bytes));
+        all.push((
+            "two arenas after a restart",
+            format!("about {range}"),
+            "A model: MALLOC_ARENA_MAX=2 makes threads share arenas, at the price of waits for their locks.",
+        ));
+    }
+    all
+}
+
+/// A size of the process, with what makes the difference to the one before it.
+pub(crate) struct SizeLine {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) difference: Vec<String>,
+}
+
+/// Returns VSS, RSS, PSS and USS.
+pub(crate) fn size_lines(sizes: &ProcessSizes) -> [SizeLine; 4] {
+    let less = |parts: &[(u64, &str)]| -> Vec<String> {
+        let some = parts.iter().filter(|(bytes, _)| *bytes > 0);
+        some.map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)))
+            .collect()
+    };
+    [
+        SizeLine {
+            name: "VSS",
+            meaning: "address space that is mapped",
+            bytes: sizes.vss_bytes,
+            difference: Vec::new(),
+        },
+        SizeLine {
+            name: "RSS",
+            meaning: "pages in RAM that it maps",
+            bytes: sizes.rss_bytes,
+            difference: less(&[
+                (sizes.never_touched_bytes, "never touched"),
+                (
+                    sizes.without_access_bytes,
+                    "without access: reserved, guards",
+                ),
+                (sizes.swap_bytes, "in swap"),
+                (
+                    sizes.hugetlb_bytes,
+                    "in hugetlbfs, which RSS does not count",
+                ),
+            ]),
+        },
+        SizeLine {
+            name: "PSS",
+            meaning: "each page divided by its users: the size that adds up over processes",
+            bytes: sizes.pss_bytes,
+            difference: less(&[(
+                sizes.rss_bytes.saturating_sub(sizes.pss_bytes),
+                "counted for other users of the same pages",
+            )]),
+        },
+        SizeLine {
+            name: "USS",
+            meaning: "pages that it alone maps: its end frees them",
+            bytes: sizes.uss_bytes,
+            difference: less(&[(sizes.shared_bytes, "in RAM that others map too")]),
+        },
     ]
 }
 
-fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
-    let free = Bytes::new(heap.total.free_resident_bytes);
-    vec![format!(
-        "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.uncertain_bytes),
-        Span::from_secs_f64(report.cost.wall_s),
-        report.process.pid,
-    )]
+/// Returns what the process is and may use, a name and a value each.
+pub(crate) fn process_facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
+    let process = &report.process;
+    let program = process.program.as_ref().map(|path| {
+        let gone = if process.is_program_deleted {
+            " (replaced since it was started: a restart runs the new one)"
+        } else {
+            ""
+        };
+        format!("{path}{gone}")
+    });
+    let thp = |enabled| if enabled { "allowed" } else { "not allowed" };
+    let limits = process.limits.as_ref().map(|limits| {
+        let each = limits
+            .iter()
+            .map(|limit| format!("{} {}", limit.name, Bytes::new(limit.bytes)));
+        match each.collect::<Vec<_>>() {
+            all if all.is_empty() => "none".to_owned(),
+            all => all.join(", "),
+        }
+    });
+    let variables = process.memory_variables.as_ref().map(|names| {
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
+    });
+    let all = [
+        ("program", program),
+        ("service", process.service.clone()),
+        ("cgroup", process.cgroup.clone()),
+        (
+            "PID in its namespace",
+            process.namespace_pid.map(|pid| pid.to_string()),
+        ),
+        (
+            "threads",
+            process.threads.map(|n| Count::new(n).to_string()),
+        ),
+        (
+            "running for",
+            process.age_s.map(|s| Span::from_secs_f64(s).to_string()),
+        ),
+        ("OOM score", oom_score(report)),
+        ("limits", limits),
+        ("allocator settings in its environment", variables),
+        (
+            "transparent huge pages",
+            process.thp_enabled.map(|it| thp(it).to_owned()),
+        ),
+    ];
+    let known = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    known.collect()
 }
 
-fn not_read(report: &ExplainReport) -> Vec<String> {
-    let why = report.heap_not_read.as_deref().unwrap_or("unknown");
-    let mut lines = vec![format!("Its malloc heap was not read: {why}.")];
-    lines.extend(largest(report));
-    lines
-}
-
-fn other_owner(report: &ExplainReport) -> Vec<String> {
-    let rss = Bytes::new(report.sizes.rss_bytes);
-    let parts = &report.memory.parts;
-    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(HALF);
-    let mut lines: Vec<String> = match parts.iter().find(has_half) {
-        Some(_) => largest(report)
-            .into_iter()
-            .chain(malloc_part(report))
-            .collect(),
-        None => vec![largest_few(report)],
-    };
-    let is_worth_it = |part: &&MemoryPart| {
-        let is_runtimes = part.runtime.is_some() && !part.is_malloc_heap;
-        is_runtimes && Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN)
-    };
-    let owner = parts.iter().find(is_worth_it);
-    lines.extend(owner.and_then(|part| inside(part.runtime?, report.process.pid)));
-    lines
-}
-
-/// Says what glibc's malloc has beside the largest part.
-fn malloc_part(report: &ExplainReport) -> Option<String> {
-    let heap = report.heap.as_ref()?;
-    Some(format!(
-        "Its malloc heap has {}, of which {} are free.",
-        Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.total.free_resident_bytes)
+fn oom_score(report: &ExplainReport) -> Option<String> {
+    let score = report.process.oom_score?;
+    let adjusted = report.process.oom_score_adj.filter(|by| *by != 0);
+    Some(adjusted.map_or_else(
+        || score.to_string(),
+        |by| format!("{score}, adjusted by {by}"),
     ))
 }
 
-/// Names the largest parts of a process in which none has half.
-fn largest_few(report: &ExplainReport) -> String {
-    const SHOWN: usize = 3;
-    let name = |part: &MemoryPart| {
-        let free = report.heap.as_ref().filter(|_| part.is_malloc_heap);
-        let free = free.map_or_else(String::new, |heap| {
-            let free = Bytes::new(heap.total.free_resident_bytes);
-            format!(" ({free} of it free)")
-        });
-        format!("{} {}{free}", owner_of(part), Bytes::new(part.rss_bytes))
-    };
-    let parts: Vec<String> = report.memory.parts.iter().take(SHOWN).map(name).collect();
-    format!(
-        "No part has half of its RSS of {}: {}.",
-        Bytes::new(report.sizes.rss_bytes),
-        parts.join(", ")
-    )
-}
-
-/// Names the largest part that is not malloc's.
-fn largest(report: &ExplainReport) -> Option<String> {
-    let parts = report.memory.parts.iter();
-    let part: &MemoryPart = parts
-        .filter(|part| !part.is_malloc_heap)
-        .max_by_key(|part| part.rss_bytes)?;
-    let (size, rss) = (
-        Bytes::new(part.rss_bytes),
-        Bytes::new(report.sizes.rss_bytes),
+/// Returns what an answer cost, in words.
+pub(crate) fn cost(report: &ExplainReport) -> String {
+    let cost = &report.cost;
+    let stopped = cost.stopped_s.map_or_else(
+        || "the process was not stopped".to_owned(),
+        |seconds| {
+            format!(
+                "the process was stopped for {}",
+                Span::from_secs_f64(seconds)
+            )
+        },
     );
-    let reserved = match part.runtime {
-        // The Java heap's address space is as large as -Xmx lets it become.
-        Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
-        _ => String::new(),
-    };
-    Some(format!(
-        "Its largest part is {}: {size} of an RSS of {rss}{}{reserved}.",
-        owner_of(part),
-        share(size, rss),
-    ))
+    let cpu = Span::from_secs_f64(cost.cpu_s);
+    format!("This answer took {cpu} of CPU time; {stopped}.")
 }
 
-/// What a part is called in a sentence: a group of one is that one.
-fn owner_of(part: &MemoryPart) -> &str {
-    match part.parts.as_slice() {
-        [only] => &only.label,
-        _ => &part.label,
-    }
-}
-
-/// Where the inside of another owner's memory is shown.
-fn inside(runtime: &str, pid: u32) -> Option<String> {
-    Some(match runtime {
-        "jvm" => format!("`jcmd {pid} GC.heap_info` shows how much of the Java heap is in use."),
-        "go" => "GODEBUG=gctrace=1 at its next start, or /debug/pprof/heap where it serves that, shows how much of it is live; GOMEMLIMIT bounds it.".to_owned(),
-        "v8" => "In the program, process.memoryUsage() shows how much of the V8 heap is in use; --max-old-space-size bounds it.".to_owned(),
-        "cpython" => "Python's tracemalloc shows which code allocates in pymalloc; with PYTHONMALLOC=malloc at its next start, its objects are in the malloc heap.".to_owned(),
-        "ruby" => "In the program, GC.stat shows how many slots of its pages are live.".to_owned(),
-        "jemalloc" => "Only jemalloc's own statistics (malloc_stats_print) show how much of it is free.".to_owned(),
-        "gperftools" | "tcmalloc" => "Only tcmalloc's own statistics (MallocExtension's GetStats) show how much of it is free.".to_owned(),
-        "mimalloc" => "MIMALLOC_SHOW_STATS=1 at its next start prints at its end how much of it was in use.".to_owned(),
-        _ => return None,
-    })
-}
-
-fn share(part: Bytes, whole: Bytes) -> String {
-    let share: Option<Ratio> = part.ratio_of(whole);
-    share.map_or_else(String::new, |share| format!(" ({share})"))
-}
-
-fn watch(report: &ExplainReport) -> String {
-    format!("memtide explain {} --watch 10m", report.process.pid)
+/// `12 MiB  5 %`: a part of RSS.
+pub(crate) fn of_rss(bytes: u64, report: &ExplainReport) -> String {
+    share(bytes, report.sizes.rss_bytes)
 }

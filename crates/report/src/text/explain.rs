@@ -7,9 +7,11 @@ use units::{Bytes, Count, Span};
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::pad;
-use super::{Detail, Screen};
+use super::{Detail, Screen, bar};
 use crate::model::explain::{ExplainReport, FoundAllocator, LimitEntry, MappedFileEntry};
-use crate::phrases::ABSENT;
+use crate::model::growth::GrowthEntry;
+use crate::phrases::explain::ExplainStanding;
+use crate::phrases::{self, ABSENT};
 
 /// Column of the text of a labelled line.
 const INDENT: usize = 13;
@@ -27,33 +29,50 @@ pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     memory::draw(&mut page, report, screen);
     page.gap();
     let is_full = screen.detail == Detail::All;
-    let mut label = |name: &str, text: &str| {
-        let head = [piece(Style::Faint, format!("{name}:"))];
-        page.hanging(&head, INDENT, Style::Plain, text);
-    };
-    label("Sizes", &sizes(report));
-    label("Allocators", &allocators(report, is_full));
-    if !is_full && !report.files.is_empty() {
-        let files = report.files.iter().take(FILES).map(file_in_brief);
-        label("Files", &files.collect::<Vec<_>>().join("; "));
+    for (label, text) in labelled(report, is_full) {
+        page.labelled(label, INDENT, &text);
     }
-    label("Settings", &settings(report));
-    for problem in &report.problems {
-        label("Not read", problem);
-    }
-    label("Cost", &cost(report));
     if is_full {
         if let Some(heap) = &report.heap {
             heap::draw(&mut page, heap, screen);
         }
         files(&mut page, &report.files);
-    } else if report.heap.is_some() {
-        label(
-            "More",
-            "--full shows each arena, the sizes of chunks and all files",
-        );
+    }
+    if let Some(runtime) = &report.runtime_stats {
+        page.gap();
+        super::runtime_stats::section(&mut page, runtime, screen);
+    }
+    if let Some(growth) = report.growth.as_ref().filter(|_| report.is_watched) {
+        page.gap();
+        super::growth::one(&mut page, growth, screen);
+    } else if !is_full && report.heap.is_some() {
+        let more = "--full shows each arena, the sizes of chunks and all files";
+        page.labelled("More", INDENT, more);
     }
     page.finish()
+}
+
+/// Returns what stands below the tree.
+fn labelled(report: &ExplainReport, is_full: bool) -> Vec<(&'static str, String)> {
+    let mut lines = vec![
+        ("Sizes", sizes(report)),
+        ("Allocators", allocators(report, is_full)),
+    ];
+    if !is_full && !report.files.is_empty() {
+        let files = report.files.iter().take(FILES).map(file_in_brief);
+        lines.push(("Files", files.collect::<Vec<_>>().join("; ")));
+    }
+    lines.push(("Settings", settings(report)));
+    if let Some(growth) = report.growth.as_ref().filter(|_| !report.is_watched) {
+        lines.push(("Recorded", recorded(growth)));
+    }
+    let problems = report
+        .problems
+        .iter()
+        .map(|text| ("Not read", text.clone()));
+    lines.extend(problems);
+    lines.push(("Cost", cost(report)));
+    lines
 }
 
 fn title(report: &ExplainReport) -> String {
@@ -79,12 +98,17 @@ fn title(report: &ExplainReport) -> String {
     parts.join(" · ")
 }
 
+/// How a verdict stands out, here and above the picture.
+pub(super) fn style(report: &ExplainReport) -> Style {
+    match ExplainStanding::of(report) {
+        ExplainStanding::Wasted => Style::Warning,
+        ExplainStanding::Unknown => Style::Unknown,
+        ExplainStanding::Used | ExplainStanding::Fine => Style::Fine,
+    }
+}
+
 fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
-    let style = match report.verdict {
-        "fragmented" => Style::Warning,
-        "unclear" | "not-read" => Style::Unknown,
-        _ => Style::Fine,
-    };
+    let style = style(report);
     let word = report.verdict_text.to_uppercase();
     let is_narrow = screen.width() < NARROW;
     let (head, indent) = if is_narrow {
@@ -101,32 +125,37 @@ fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
 fn sizes(report: &ExplainReport) -> String {
     let sizes = &report.sizes;
     let size = |bytes: u64| Bytes::new(bytes).to_string();
-    let mut text = format!(
-        "VSS {} is address space: {} reserved without access, {} never touched",
+    let of = |parts: &[(u64, &str)]| {
+        let some = parts.iter().filter(|(bytes, _)| *bytes > 0);
+        let some: Vec<_> = some
+            .map(|(bytes, what)| format!("{} {what}", size(*bytes)))
+            .collect();
+        if some.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", some.join(", "))
+        }
+    };
+    let unused = of(&[
+        (sizes.without_access_bytes, "PROT_NONE"),
+        (sizes.never_touched_bytes, "never touched"),
+        (sizes.swap_bytes, "in swap"),
+    ]);
+    let resident = of(&[
+        (sizes.shared_bytes, "shared with others"),
+        (sizes.huge_bytes, "in transparent huge pages"),
+    ]);
+    let hugetlb = match sizes.hugetlb_bytes {
+        0 => String::new(),
+        bytes => format!("; hugetlbfs {}, which no RSS counts", size(bytes)),
+    };
+    format!(
+        "VSS {}{unused}; RSS {}{resident}; PSS {}; USS {}, freed when it exits{hugetlb}",
         size(sizes.vss_bytes),
-        size(sizes.without_access_bytes),
-        size(sizes.never_touched_bytes),
-    );
-    if sizes.swap_bytes > 0 {
-        text += &format!(", {} in swap", size(sizes.swap_bytes));
-    }
-    text += &format!(
-        ". RSS {} is in RAM; {} of it others map too, which counts in part in PSS, {}, and not in USS, {}: what the end of the process would free.",
         size(sizes.rss_bytes),
-        size(sizes.shared_bytes),
         size(sizes.pss_bytes),
         size(sizes.uss_bytes),
-    );
-    if sizes.huge_bytes > 0 {
-        text += &format!(" {} are in transparent huge pages.", size(sizes.huge_bytes));
-    }
-    if sizes.hugetlb_bytes > 0 {
-        text += &format!(
-            " {} of hugetlbfs come on top: no RSS counts them.",
-            size(sizes.hugetlb_bytes)
-        );
-    }
-    text
+    )
 }
 
 fn allocators(report: &ExplainReport, is_full: bool) -> String {
@@ -194,8 +223,8 @@ fn settings(report: &ExplainReport) -> String {
         parts.push(format!("cgroup {cgroup}"));
     }
     if let Some(score) = process.oom_score {
-        let adjusted = process.oom_score_adj.filter(|adj| *adj != 0);
-        let adjusted = adjusted.map_or_else(String::new, |adj| format!(" (adjusted by {adj})"));
+        let adjustment = process.oom_score_adj.filter(|adj| *adj != 0);
+        let adjusted = adjustment.map_or_else(String::new, |adj| format!(" (adjusted by {adj})"));
         parts.push(format!("oom_score {score}{adjusted}"));
     }
     if process.thp_enabled == Some(false) {
@@ -204,24 +233,24 @@ fn settings(report: &ExplainReport) -> String {
     parts.join("; ")
 }
 
-fn cost(report: &ExplainReport) -> String {
-    let cost = &report.cost;
-    let stopped = match cost.stopped_s {
-        Some(stopped) => format!(
-            "the process was stopped for {}",
-            Span::from_secs_f64(stopped)
-        ),
-        None => "the process was not stopped".to_owned(),
-    };
-    let read = if report.heap.is_some() {
-        ". Pages that were read count as accessed from now on"
-    } else {
-        ""
-    };
+/// How the recording has the process.
+fn recorded(growth: &GrowthEntry) -> String {
+    const CELLS: usize = 24;
     format!(
-        "{} of CPU; {stopped}{read}",
-        Span::from_secs_f64(cost.cpu_s)
+        "{} over {}: {} ({})",
+        bar::spark(&growth.course_bytes, CELLS),
+        Span::from_secs_f64(growth.judged_s),
+        growth.class_text,
+        growth.confidence_text,
     )
+}
+
+fn cost(report: &ExplainReport) -> String {
+    let mut cost = phrases::explain::cost(report);
+    if report.heap.is_some() {
+        cost += " Pages that were read count as accessed from now on.";
+    }
+    cost
 }
 
 /// Lists the mapped files.

@@ -103,7 +103,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
 }
 
 /// Draws one owner in detail.
-fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
+pub(super) fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     let sure = format!(
         "{}, {}",
         entry.confidence_text,
@@ -118,11 +118,12 @@ fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     page.gap();
     picture(page, entry, screen);
     page.gap();
-    let mut label = |label: &str, text: &str| {
-        let head = [piece(Style::Faint, format!("{label}:"))];
-        page.hanging(&head, INDENT, Style::Plain, text);
-    };
+    let mut label = |label: &str, text: &str| page.labelled(label, INDENT, text);
     label("Now", &Bytes::new(entry.now_bytes).to_string());
+    if !entry.live_course_bytes.is_empty() {
+        let cells = screen.width().saturating_sub(INDENT);
+        label("Live data", &bar::spark(&entry.live_course_bytes, cells));
+    }
     if let (Some(rate), Some(from), Some(to)) = (
         entry.rate_bytes_per_s,
         entry.rate_from_bytes_per_s,

@@ -25,6 +25,8 @@ pub(super) enum Style {
     Unknown,
     /// Data, in a colour of the 256-colour palette that no severity has.
     Data(u8),
+    /// Data in the halves of `▌`: the left one's colour and the right one's.
+    Halves(u8, u8),
 }
 
 impl From<Level> for Style {
@@ -111,6 +113,7 @@ impl TextPage {
             (_, Style::Fine) => Some("1;32".to_owned()),
             (_, Style::Unknown) => Some("1;34".to_owned()),
             (_, Style::Data(colour)) => Some(format!("38;5;{colour}")),
+            (_, Style::Halves(left, right)) => Some(format!("38;5;{left};48;5;{right}")),
         };
         match code {
             Some(code) if !text.is_empty() => {
@@ -128,6 +131,12 @@ impl TextPage {
     pub(super) fn heading(&mut self, text: &str) {
         self.gap();
         self.hanging(&[], 0, Style::Strong, text);
+    }
+
+    /// Adds `label:` and a text beside it, from the column `indent` on.
+    pub(super) fn labelled(&mut self, label: &str, indent: usize, text: &str) {
+        let head = [piece(Style::Faint, format!("{label}:"))];
+        self.hanging(&head, indent, Style::Plain, text);
     }
 
     /// Adds text after `head`, wrapped, with further lines indented by `indent` cells.

@@ -1,7 +1,7 @@
 //! The screen of `record --status`: one sentence on the recorder's health, then rows by subject.
 
 use jiff::Timestamp;
-use recorder_status::{RecorderScans, RecorderStatus};
+use recorder_status::{RecorderHeaps, RecorderScans, RecorderSettings, RecorderStatus};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::page::{Style, TextPage, piece};
@@ -37,6 +37,7 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         rows.add("cost", &cost(status));
         rows.add_all("processes", &processes(status));
         rows.add("cgroups", &cgroups(&status.seen));
+        rows.add_all("heaps", &heaps(&status.settings, status.heaps.as_ref()));
     }
     if let Some(recording) = &report.recording {
         rows.add("stored", &stored(recording, screen));
@@ -214,6 +215,26 @@ fn cgroups(seen: &RecorderScans) -> String {
         None if seen.services == 0 => "not recorded".to_owned(),
         None => format!("not recorded; {services}"),
     }
+}
+
+/// Returns the malloc heaps that are read, what that costs, and which are not read.
+fn heaps(settings: &RecorderSettings, heaps: Option<&RecorderHeaps>) -> Vec<String> {
+    let Some(every) = settings.heaps_s else {
+        return Vec::new();
+    };
+    let every = heaps.and_then(|heaps| heaps.every_s).unwrap_or(every);
+    let plan = format!("{} every {}", settings.heaps_of.join(", "), span(every));
+    let Some(heaps) = heaps else {
+        return vec![format!("of {plan}; none read yet")];
+    };
+    let processes = Count::new(heaps.processes).named("process", "processes");
+    let rounds = Count::new(heaps.rounds).named("reading", "readings");
+    let mut lines = vec![format!(
+        "{processes} of {plan}; {rounds} so far, the last took {} of CPU",
+        span(heaps.cpu_s)
+    )];
+    lines.extend(heaps.problems.iter().cloned());
+    lines
 }
 
 fn left_out(n: u64) -> String {
@@ -413,6 +434,7 @@ mod tests {
                     keep_s: 14.0 * 86_400.0,
                     keep_size_bytes: 2 << 30,
                     sync_s: 5.0,
+                    ..RecorderSettings::default()
                 },
                 samples: RecorderSamples {
                     taken: 7_195,
@@ -466,6 +488,28 @@ mod tests {
     fn words(report: &StatusReport) -> String {
         let text = drawn(report);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn heaps_are_listed_with_their_cost_and_what_is_not_read() {
+        let settings = RecorderSettings {
+            heaps_of: vec!["redis".to_owned(), "web".to_owned()],
+            heaps_s: Some(600.0),
+            ..RecorderSettings::default()
+        };
+        assert_eq!(heaps(&RecorderSettings::default(), None), [""; 0]);
+        let before = heaps(&settings, None);
+        assert_eq!(before, ["of redis, web every 10 min; none read yet"]);
+        let read = RecorderHeaps {
+            processes: 2,
+            rounds: 7,
+            cpu_s: 0.3,
+            problems: vec!["web (pid 7): no data".to_owned()],
+            ..RecorderHeaps::default()
+        };
+        let lines = heaps(&settings, Some(&read));
+        let first = "2 processes of redis, web every 10 min; 7 readings so far, the last took 300 ms of CPU";
+        assert_eq!(lines, [first, "web (pid 7): no data"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use report::model::explain::ExplainReport;
 use report::model::growth::GrowthReport;
 use report::model::headroom::HeadroomReport;
 use report::model::lab::{LabReport, ScoreReport};
+use report::model::runtime_stats::RuntimeStatsReport;
 use report::model::status::StatusReport;
 use report::model::{CompareReport, EventsReport, RuleEntry, SignalEntry, schema_of};
 
@@ -40,6 +41,7 @@ fn the_published_schemas_are_fresh() {
         ("compare", schema_of::<CompareReport>()),
         ("events", schema_of::<EventsReport>()),
         ("recorder", schema_of::<StatusReport>()),
+        ("runtime-stats", schema_of::<RuntimeStatsReport>()),
         ("lab", schema_of::<LabReport>()),
         ("lab-score", schema_of::<ScoreReport>()),
     ] {

@@ -139,7 +139,7 @@ fn any_branch() -> impl Strategy<Value = Branch> {
 }
 
 /// Removes this crate's own colours.
-fn without_colour(text: &str) -> String {
+pub(crate) fn without_colour(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {

@@ -23,6 +23,7 @@ fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<
         headroom: None,
         part: None,
         title: title.map(str::to_owned),
+        explain: None,
     };
     html::report(&page, &Screen::default())
 }

@@ -8,6 +8,8 @@ mod contract;
 mod docs;
 mod fixtures;
 mod headroom;
+mod heap_picture;
 mod hostile;
 mod html;
+mod runtime_stats;
 mod screens;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use timeline::Absence;
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
+use crate::heaps::HeapRound;
 use crate::pace::Beat;
 use crate::record::processes::ProcessScan;
 
@@ -38,6 +39,25 @@ pub struct Health {
     tasks_source: OnceLock<String>,
     privileges: OnceLock<Vec<String>>,
     absent: Mutex<Vec<(&'static str, Absence)>>,
+    /// Only for threads that may wait: the sampler never touches it.
+    heaps: Mutex<HeapsRead>,
+}
+
+/// What was read of malloc heaps.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HeapsRead {
+    /// Processes of the last round.
+    pub processes: usize,
+    /// Rounds so far.
+    pub rounds: u64,
+    /// CPU time of the last round, in seconds.
+    pub cpu_s: f64,
+    /// When the last round began, on the boot clock.
+    pub last: Span,
+    /// From that one to the next: longer than planned where reading would cost too much.
+    pub every: Span,
+    /// What was not read in the last round, and why, in words.
+    pub problems: Vec<String>,
 }
 
 /// The figures of one moment.
@@ -156,6 +176,23 @@ impl Health {
     pub fn absent(&self) -> Vec<(&'static str, Absence)> {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent.clone()
+    }
+
+    /// Returns what was read of malloc heaps; `None` before the first round.
+    pub fn heaps(&self) -> Option<HeapsRead> {
+        let heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        (heaps.rounds > 0).then(|| heaps.clone())
+    }
+
+    /// Stores the result of a round of reading heaps.
+    pub(crate) fn heaps_read(&self, began: Span, every: Span, round: &HeapRound) {
+        let mut heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        heaps.processes = round.readings.len();
+        heaps.rounds += 1;
+        heaps.cpu_s = round.cpu_s;
+        heaps.last = began;
+        heaps.every = every;
+        heaps.problems.clone_from(&round.problems);
     }
 
     /// Stores what the recorder was allowed and refused.

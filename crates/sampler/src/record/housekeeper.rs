@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use probe::kmsg::KMSG;
 use probe::{ProcessFiles, Root, now};
 use recorder_status::{
-    AbsentFile, RecorderCost, RecorderDisk, RecorderKernelLog, RecorderSamples, RecorderScans,
-    RecorderSettings, RecorderStatus,
+    AbsentFile, RecorderCost, RecorderDisk, RecorderHeaps, RecorderKernelLog, RecorderSamples,
+    RecorderScans, RecorderSettings, RecorderStatus,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{DiskState, Monitor};
@@ -25,6 +25,7 @@ use timeline::{Absence, EntityRow, Facts, Stamp};
 use units::{Bytes, Micros, Ratio, Span, WallClock};
 
 use crate::record::facts_watch::FactsWatch;
+use crate::record::health::HeapsRead;
 use crate::record::kernel_log::Watch;
 use crate::record::status;
 use crate::{Figures, Health, Message};
@@ -312,6 +313,7 @@ impl Work {
             cost: cost(&figures, self.pss),
             seen: seen(&figures),
             tasks_source: self.health.tasks_source().map(str::to_owned),
+            heaps: self.health.heaps().map(|read| heaps(read, now)),
             privileges: self.health.privileges().to_vec(),
             absent: self.absent(),
             disk: disk(&self.recording.monitor),
@@ -425,6 +427,17 @@ fn seen(figures: &Figures) -> RecorderScans {
         shares_read: figures.shares_read,
         shares_waiting: figures.shares_waiting,
         blocked: figures.blocked,
+    }
+}
+
+fn heaps(read: HeapsRead, now: Stamp) -> RecorderHeaps {
+    RecorderHeaps {
+        processes: u64::try_from(read.processes).unwrap_or(u64::MAX),
+        rounds: read.rounds,
+        cpu_s: read.cpu_s,
+        every_s: Some(read.every.as_secs_f64()),
+        last: on_wall(read.last, now),
+        problems: read.problems,
     }
 }
 

@@ -12,6 +12,7 @@ use timeline::{Event, EventKind, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
 
 use crate::Settings;
+use crate::record::heap_watch::{HeapAnswer, HeapWatch};
 use crate::record::pss::{ProcessKey, PssAnswer, Schedule, Shares};
 use crate::record::services::{ServiceId, Services, Share};
 
@@ -36,6 +37,7 @@ pub(crate) struct Processes {
     known: Vec<Process>,
     visits: Visits,
     shares: Option<Shares>,
+    heaps: Option<HeapWatch>,
     /// Processes ranked by how much their share matters.
     ranks: Vec<(u64, usize)>,
 }
@@ -49,6 +51,8 @@ struct Visits {
     services: Services,
     /// Shares received since the last scan, by PID.
     answers: Vec<PssAnswer>,
+    /// Heaps received since the last scan, by PID.
+    heaps: Vec<HeapAnswer>,
     /// Scans per rotation, in which the service of every process is read again.
     rotation: u64,
     /// Number of scans so far, including this one.
@@ -65,11 +69,12 @@ struct Visits {
     cells: ProcessCells,
 }
 
-/// The position of a scan: the next known process, the next answer, and the last PID.
+/// The position of a scan: the next known process, the next answers, and the last PID.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScanCursor {
     process: usize,
     answer: usize,
+    heap: usize,
     pid: Option<u32>,
 }
 
@@ -108,8 +113,14 @@ impl Processes {
             known: Vec::with_capacity(1024),
             visits: Visits::new(root, settings.most_services, rotation),
             shares: share.map(|share| Shares::new(root, share)),
+            heaps: None,
             ranks: Vec::new(),
         }
+    }
+
+    /// Adds the figures of malloc heaps that this watch reads.
+    pub(crate) fn watch_heaps(&mut self, heaps: HeapWatch) {
+        self.heaps = Some(heaps);
     }
 
     /// Returns how processes are read, in words.
@@ -186,6 +197,12 @@ impl Processes {
     }
 
     fn take_answers(&mut self, now: Span) {
+        let heaps = &mut self.visits.heaps;
+        heaps.clear();
+        if let Some(watch) = &self.heaps {
+            heaps.extend(std::iter::from_fn(|| watch.take()).take(HeapWatch::WAITING_MAX));
+            heaps.sort_unstable_by_key(|answer| answer.of.pid);
+        }
         let answers = &mut self.visits.answers;
         answers.clear();
         let Some(shares) = &mut self.shares else {
@@ -238,6 +255,7 @@ impl Visits {
             fresh: Vec::with_capacity(Self::SPARE),
             services: Services::new(most_services),
             answers: Vec::with_capacity(Shares::REQUESTED_MAX),
+            heaps: Vec::with_capacity(HeapWatch::WAITING_MAX),
             rotation: rotation.max(1),
             scans: 0,
             now: Stamp::default(),
@@ -283,7 +301,7 @@ impl Visits {
         let of = ProcessKey::from_task(task);
         match known.get_mut(cursor.process) {
             Some(process) if process.of == of => self.update_known(process, cursor, task, writer),
-            _ => self.add_new(task, writer),
+            _ => self.add_new(cursor, task, writer),
         }
     }
 
@@ -297,17 +315,17 @@ impl Visits {
         let before = process.service;
         process.last = self.scans;
         self.renew(process, task, writer);
-        let cells = match self.answer_for(cursor, process.of) {
-            Some(at) => {
-                let answer = &self.answers[at];
-                self.cells = *task.cells;
-                merge(&mut self.cells, &answer.cells);
-                let resident = process.share.resident();
-                process.schedule.answered(answer, resident, self.now.boot);
-                &self.cells
-            }
-            None => task.cells,
-        };
+        let share = self.answer_for(cursor, process.of);
+        if let Some(answer) = share.and_then(|at| self.answers.get(at)) {
+            let resident = process.share.resident();
+            process.schedule.answered(answer, resident, self.now.boot);
+        }
+        let heap = self.heap_for(cursor, process.of);
+        let answers = [
+            share.and_then(|at| Some(&self.answers.get(at)?.cells)),
+            heap.and_then(|at| Some(&self.heaps.get(at)?.cells)),
+        ];
+        let cells = joined(&mut self.cells, task.cells, answers);
         let increases = process.share.update(cells, false);
         if let Some(service) = process.service {
             let stayed = before == process.service;
@@ -320,7 +338,7 @@ impl Visits {
         }
     }
 
-    fn add_new(&mut self, task: &Task<'_>, writer: &mut Writer) {
+    fn add_new(&mut self, cursor: &mut ScanCursor, task: &Task<'_>, writer: &mut Writer) {
         let (service, is_program) = self.read_service(task);
         let mut share = Share::default();
         let is_born = self.scans > 1 && task.start_ticks >= self.before_ticks;
@@ -331,7 +349,9 @@ impl Visits {
         let of = ProcessKey::from_task(task);
         let unit = unit(&self.services, service, is_program);
         let slot = writer.declare(of.pid, of.start_ticks, task.name, unit);
-        writer.process(slot, task.cells);
+        let heap = self.heap_for(cursor, of);
+        let answer = heap.and_then(|at| Some(&self.heaps.get(at)?.cells));
+        writer.process(slot, joined(&mut self.cells, task.cells, [None, answer]));
         self.fresh.push(Process {
             of,
             slot,
@@ -401,6 +421,16 @@ impl Visits {
         (answer.of == of).then_some(cursor.answer)
     }
 
+    /// Returns the index of the figures of this process's heap.
+    fn heap_for(&self, cursor: &mut ScanCursor, of: ProcessKey) -> Option<usize> {
+        let pid = |at: usize| self.heaps.get(at).map(|answer| answer.of.pid);
+        while pid(cursor.heap).is_some_and(|pid| pid < of.pid) {
+            cursor.heap += 1;
+        }
+        let answer = self.heaps.get(cursor.heap)?;
+        (answer.of == of).then_some(cursor.heap)
+    }
+
     /// Forgets the processes that this scan did not find, and adds the new ones.
     fn end(&mut self, known: &mut Vec<Process>, report: &mut dyn FnMut(Event)) {
         let scans = self.scans;
@@ -465,6 +495,22 @@ fn is_kernel_thread(task: &Task<'_>) -> bool {
     const KTHREADD: Count = Count::new(2);
     let of_kthreadd = task.pid == 2 || task.cells.get(PROC_PARENT) == Some(KTHREADD);
     of_kthreadd && task.cells.get(PROC_SIZE).unwrap_or_default() == Bytes::ZERO
+}
+
+/// Returns the readings of a process with the answers that have arrived for it; `buffer` is where they are joined.
+fn joined<'a>(
+    buffer: &'a mut ProcessCells,
+    cells: &'a ProcessCells,
+    answers: [Option<&ProcessCells>; 2],
+) -> &'a ProcessCells {
+    if answers.iter().all(Option::is_none) {
+        return cells;
+    }
+    *buffer = *cells;
+    for answer in answers.into_iter().flatten() {
+        merge(buffer, answer);
+    }
+    buffer
 }
 
 /// Adds readings that a scan lacks; those that it has are newer.

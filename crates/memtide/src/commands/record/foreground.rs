@@ -11,7 +11,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
 use recorder_status::RecorderSettings;
-use sampler::{Control, Health, Housekeeper, INBOX, Recorder, RecordingState, Settings, privilege};
+use sampler::{
+    Control, Health, HeapPlan, HeapWatch, Housekeeper, INBOX, Recorder, RecordingState, Settings,
+    privilege,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::{Cut, HostIdentity, Writer, WriterOptions};
@@ -42,13 +45,17 @@ pub(super) fn run(
     }
     let recording = RecordingState {
         directory: directory.to_owned(),
-        settings: recorder_settings(args, processes),
+        settings: recorder_settings(args, processes)?,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         monitor: writer.monitor(),
     };
     let (outbox, inbox) = sync_channel(INBOX);
     let settings = settings(args, processes);
-    let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    if let Some(plan) = heap_plan(args, processes)? {
+        let heaps = HeapWatch::start(plan, Arc::clone(&health));
+        recorder = recorder.with_heaps(heaps.context("cannot start a thread")?);
+    }
     // Memory is locked when all is open: locked pages stay, and what opening used for a moment must not.
     privileges.insert(0, privilege::lock_memory());
     health.set_privileges(privileges);
@@ -113,13 +120,7 @@ fn host(root: &Root) -> (HostIdentity, Facts) {
 }
 
 fn options(args: &RecordArgs) -> WriterOptions {
-    // A program that is replaced while it runs keeps its path, and the new program can seal the old head.
-    let sealer = std::env::current_exe().ok().map(|program| {
-        let options = ["record", "--seal"].map(OsString::from);
-        std::iter::once(program.into_os_string())
-            .chain(options)
-            .collect()
-    });
+    let sealer = own_command(&["record", "--seal"]);
     WriterOptions {
         keep: args.keep,
         keep_size: args.keep_size,
@@ -130,12 +131,39 @@ fn options(args: &RecordArgs) -> WriterOptions {
     }
 }
 
-fn recorder_settings(args: &RecordArgs, processes: Option<Span>) -> RecorderSettings {
-    RecorderSettings {
+/// Returns a command of this program. One that is replaced while it runs keeps its path, and the new program can do the
+/// old one's work.
+fn own_command(arguments: &[&str]) -> Option<Vec<OsString>> {
+    let program = std::env::current_exe().ok()?.into_os_string();
+    let arguments = arguments.iter().map(OsString::from);
+    Some(std::iter::once(program).chain(arguments).collect())
+}
+
+/// Returns which malloc heaps are read, and how; `None` if none are.
+fn heap_plan(args: &RecordArgs, processes: Option<Span>) -> anyhow::Result<Option<HeapPlan>> {
+    if args.explain.is_empty() {
+        return Ok(None);
+    }
+    let mut command =
+        own_command(&["record", "--read-heaps"]).context("cannot find the path of this program")?;
+    let names = args.explain.iter();
+    command.extend(names.map(|name| format!("--explain={name}").into()));
+    let every = args.heaps_every(processes)?;
+    Ok(Some(HeapPlan { command, every }))
+}
+
+fn recorder_settings(
+    args: &RecordArgs,
+    processes: Option<Span>,
+) -> anyhow::Result<RecorderSettings> {
+    let heaps_every = args.heaps_every(processes)?;
+    Ok(RecorderSettings {
         every_s: args.every.as_f64(),
         processes_s: processes.map(Span::as_secs_f64),
         keep_s: args.keep.as_f64(),
         keep_size_bytes: args.keep_size.get(),
         sync_s: args.sync.as_f64(),
-    }
+        heaps_of: args.explain.clone(),
+        heaps_s: (!args.explain.is_empty()).then(|| heaps_every.as_secs_f64()),
+    })
 }

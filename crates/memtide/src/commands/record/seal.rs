@@ -19,9 +19,9 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
     })
 }
 
-/// Gives up the recorder's priority and its protection from the OOM killer: sealing can be repeated, so this process is
-/// the first to wait and to be killed. Both calls are always allowed; if one fails, sealing goes on.
-fn give_way() {
+/// Gives up the recorder's priority and its protection from the OOM killer: what a child does can be repeated, so it is
+/// the first to wait and to be killed. Both calls are always allowed; if one fails, the work goes on.
+pub(super) fn give_way() {
     let _ = rustix::process::setpriority_process(None, 19);
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

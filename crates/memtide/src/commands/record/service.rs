@@ -238,6 +238,12 @@ fn options(args: &RecordArgs) -> Vec<String> {
     if args.sync != Span::from_secs(5) {
         push("--sync", span(args.sync));
     }
+    for name in &args.explain {
+        push("--explain", super::unit::word(name));
+    }
+    if let Some(every) = args.explain_every {
+        push("--explain-every", span(every));
+    }
     if args.no_processes {
         options.push("--no-processes".to_owned());
     }

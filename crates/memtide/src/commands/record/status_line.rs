@@ -96,6 +96,7 @@ impl View {
         let bar = self.is_terminal.then(line);
         let mut notified = Notified::default();
         let mut disk = DiskState::Ok;
+        let mut heaps = Vec::new();
         let mut size = RecordingSize::default();
         loop {
             let tick = self.tick(supervisor.as_ref(), &notified);
@@ -103,6 +104,7 @@ impl View {
                 break;
             }
             self.tell_disk(&mut disk, bar.as_ref());
+            self.tell_heaps(&mut heaps, bar.as_ref());
             if let Some(bar) = &bar {
                 bar.set_message(self.line(size.of(&self.directory)));
                 // The terminal was closed: no user can end the recorder, and SIGHUP only seals.
@@ -152,10 +154,19 @@ impl View {
             ),
         };
         *before = state.disk;
-        let text = report::plain::escape(&text).into_owned();
-        match bar {
-            Some(bar) => bar.suspend(|| output::say(&text)),
-            None => output::say(&text),
+        say(&text, bar);
+    }
+
+    /// Warns once of each heap that is not read.
+    fn tell_heaps(&self, known: &mut Vec<String>, bar: Option<&ProgressBar>) {
+        /// A pool of workers that come and go must not fill the journal.
+        const PROBLEMS_MAX: usize = 64;
+        let problems = self.health.heaps().unwrap_or_default().problems;
+        for problem in problems {
+            if known.len() < PROBLEMS_MAX && !known.contains(&problem) {
+                say(&format!("warning: malloc heaps: {problem}"), bar);
+                known.push(problem);
+            }
         }
     }
 
@@ -201,6 +212,14 @@ impl View {
             self.samples(),
             Span::from_secs(Span::from_nanos(lasted).as_nanos() / 1_000_000_000),
         )
+    }
+}
+
+fn say(text: &str, bar: Option<&ProgressBar>) {
+    let text = report::plain::escape(text).into_owned();
+    match bar {
+        Some(bar) => bar.suspend(|| output::say(&text)),
+        None => output::say(&text),
     }
 }
 

@@ -120,8 +120,8 @@ MemoryDenyWriteExecute=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
-# bpf and perf_event_open: the BPF task iterator.
-SystemCallFilter=@system-service bpf perf_event_open
+# bpf and perf_event_open: the BPF task iterator. process_vm_readv: malloc heaps, with --explain.
+SystemCallFilter=@system-service bpf perf_event_open process_vm_readv
 SystemCallErrorNumber=EPERM
 # systemd itself; nothing goes to a network.
 RestrictAddressFamilies=AF_UNIX
@@ -154,7 +154,7 @@ KeyringMode=private
 /// The capabilities that it retains.
 const RIGHTS: &str = "
 # Capabilities that it retains:
-#   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes
+#   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes; with --explain their malloc heaps
 #   CAP_DAC_READ_SEARCH  cgroups and recordings that belong to other users
 #   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
 #   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc)
@@ -164,7 +164,12 @@ CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SYSLOG CAP_BPF CAP_
 
 /// A path as systemd reads it in a list of words.
 fn quoted(path: &Path) -> String {
-    let text = escaped(&path.to_string_lossy());
+    word(&path.to_string_lossy())
+}
+
+/// A word as systemd reads it in a list of words.
+pub(super) fn word(text: &str) -> String {
+    let text = escaped(text);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%$".contains(c);
     if text.chars().all(is_plain) {
         text

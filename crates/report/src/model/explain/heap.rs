@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A malloc heap (glibc).
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapReport {
     /// Sums over all arenas.
     pub total: ArenaEntry,
@@ -26,6 +26,8 @@ pub struct HeapReport {
     pub sizes: Vec<ChunkSizes>,
     /// Whether all arenas were found and their lists closed.
     pub is_whole: bool,
+    /// Whether it changed while it was read.
+    pub has_changed: bool,
     /// Resident bytes by how much of their page is live or cached: none, less than a quarter, a half, three quarters,
     /// all, and full pages.
     pub resident_by_live_share_bytes: [u64; 6],
@@ -45,6 +47,16 @@ impl HeapReport {
     /// Returns the live bytes that are in RAM, large chunks included: those are live as a whole.
     pub fn live_resident_bytes(&self) -> u64 {
         self.total.live_resident_bytes + self.mmapped_resident_bytes
+    }
+
+    /// Returns what of the thread caches is in RAM, at most.
+    pub fn cached_resident_bytes(&self) -> u64 {
+        self.total.cached_bytes.min(self.other_resident_bytes())
+    }
+
+    /// Returns what the program does not use: what is free in RAM, with its thread caches.
+    pub fn unused_resident_bytes(&self) -> u64 {
+        self.total.free_resident_bytes + self.cached_resident_bytes()
     }
 
     /// Returns what is in RAM and neither live nor free: thread caches, malloc's own, and what was not understood.
@@ -98,7 +110,7 @@ pub struct ArenaEntry {
 }
 
 /// What a heap could give back.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HeapForecast {
     /// What `malloc_trim(0)` returns now.
     pub trim_bytes: u64,

@@ -2,31 +2,20 @@
 
 use units::{Bytes, Count};
 
-use crate::model::explain::{ArenaEntry, ChunkSizes, HeapReport};
+use crate::model::explain::{ChunkSizes, HeapReport};
+use crate::phrases::arena_columns::ARENA_COLUMNS;
+use crate::phrases::heap_cells::LIVE_CLASS_WORDS;
 use crate::text::page::{NARROW, Style, TextPage, piece};
 use crate::text::wrap::pad;
 use crate::text::{Screen, bar};
 
 /// Cells of a column of sizes.
 const CELLS: usize = 9;
+/// Columns of the table of arenas: as many as 80 cells hold.
+const SHOWN: usize = 8;
 
 /// Cells of an arena's name; the table fits 80 columns.
 const NAME_CELLS: usize = 4;
-
-/// A column of the table of arenas.
-type Column = (&'static str, fn(&ArenaEntry) -> u64);
-
-/// From the left; a narrow screen has only the first ones.
-const COLUMNS: [Column; 8] = [
-    ("system", |arena| arena.system_bytes),
-    ("resident", |arena| arena.resident_bytes),
-    ("live", |arena| arena.live_bytes),
-    ("free in RAM", |arena| arena.free_resident_bytes),
-    ("trimmable", |arena| arena.returnable_bytes),
-    ("top", |arena| arena.thread_top_bytes),
-    ("pinned", |arena| arena.pinned_bytes),
-    ("cached", |arena| arena.cached_bytes),
-];
 
 pub(super) fn draw(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     arenas(page, heap, screen);
@@ -36,17 +25,13 @@ pub(super) fn draw(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
 
 fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     page.heading("Arenas");
-    let shown = if screen.width() < NARROW {
-        3
-    } else {
-        COLUMNS.len()
-    };
-    let cells: Vec<usize> = COLUMNS
+    let shown = if screen.width() < NARROW { 3 } else { SHOWN };
+    let cells: Vec<usize> = ARENA_COLUMNS
         .iter()
-        .map(|(name, _)| name.len().max(CELLS - 1))
+        .map(|(name, ..)| name.len().max(CELLS - 1))
         .collect();
     let mut head = pad("", NAME_CELLS);
-    for ((name, _), cells) in COLUMNS.iter().zip(&cells).take(shown) {
+    for ((name, ..), cells) in ARENA_COLUMNS.iter().zip(&cells).take(shown) {
         head += &format!(" {name:>cells$}");
     }
     page.line(&[piece(Style::Faint, head)]);
@@ -58,27 +43,33 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
             None => "all".to_owned(),
         };
         let mut line = pad(&name, NAME_CELLS);
-        for ((_, of), cells) in COLUMNS.iter().zip(&cells).take(shown) {
+        for ((.., of), cells) in ARENA_COLUMNS.iter().zip(&cells).take(shown) {
             line += &format!(" {:>cells$}", Bytes::new(of(arena)).to_string());
         }
         page.line(&[piece(Style::Plain, line)]);
     }
-    let large = Count::new(heap.mmapped_chunks).named("large chunk", "large chunks");
-    let verified = match heap.mmapped_is_verified {
-        Some(true) => ", as many as malloc counts",
-        Some(false) => ", which is not what malloc counts",
-        None => "",
-    };
-    let text = format!(
-        "Besides them {large} with a mapping each: {}, {} in RAM{verified}.",
-        Bytes::new(heap.mmapped_bytes),
-        Bytes::new(heap.mmapped_resident_bytes)
-    );
-    page.hanging(&[], 0, Style::Plain, &text);
+    if heap.mmapped_chunks > 0 {
+        large_chunks(page, heap);
+    }
     if !heap.is_whole {
         let text = "Not all arenas were found: the figures are too low.";
         page.hanging(&[], 0, Style::Warning, text);
     }
+}
+
+fn large_chunks(page: &mut TextPage, heap: &HeapReport) {
+    let chunks = Count::new(heap.mmapped_chunks).named("mmapped chunk", "mmapped chunks");
+    let verified = match heap.mmapped_is_verified {
+        Some(true) => "; malloc counts as many",
+        Some(false) => "; malloc counts another number",
+        None => "",
+    };
+    let text = format!(
+        "Plus {chunks}: {}, {} in RAM{verified}.",
+        Bytes::new(heap.mmapped_bytes),
+        Bytes::new(heap.mmapped_resident_bytes)
+    );
+    page.hanging(&[], 0, Style::Plain, &text);
 }
 
 fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
@@ -116,21 +107,11 @@ fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {
     }
 }
 
-/// Names of the classes of pages.
-const SHARES: [&str; 6] = [
-    "none",
-    "below 25 %",
-    "below 50 %",
-    "below 75 %",
-    "below 100 %",
-    "all",
-];
-
 fn shares(page: &mut TextPage, bytes: &[u64; 6], screen: &Screen) {
     page.heading("Resident pages by how much of them is live");
     let largest = bytes.iter().max().copied();
     let cells = screen.width().saturating_sub(26);
-    for (name, bytes) in SHARES.iter().zip(bytes) {
+    for (name, bytes) in LIVE_CLASS_WORDS.iter().zip(bytes) {
         page.line(&[
             piece(
                 Style::Plain,

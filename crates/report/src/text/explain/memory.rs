@@ -129,7 +129,7 @@ fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
     let live = heap.live_resident_bytes();
     let chunks = Count::new(total.live_chunks + heap.mmapped_chunks).named("chunk", "chunks");
     let free = total.free_resident_bytes;
-    let cached = total.cached_bytes.min(heap.other_resident_bytes());
+    let cached = heap.cached_resident_bytes();
     let rest = part.rss_bytes.saturating_sub(live + free + cached);
     let use_of = |label: &str, bytes: u64, note: String| TreeNode {
         label: label.to_owned(),

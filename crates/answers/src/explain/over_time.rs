@@ -1,0 +1,107 @@
+//! How the memory of a process changes: watched for a while, or as this host's recording has it.
+
+use std::ops::ControlFlow;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use diagnose::Evidence;
+use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
+use import::OpenOptions;
+use probe::{ProcessFiles, ProcessIdentity, Root};
+use report::model::explain::READING_SHARE;
+use report::model::growth::GrowthEntry;
+use sampler::Progress;
+use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
+use timeline::{EntityRow, Sample, TimePoint, TimeRange};
+use units::{Bytes, PageSize, Span};
+
+use super::cpu_time;
+use crate::recording_directory;
+
+/// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
+const READINGS: f64 = 120.0;
+const EVERY_MIN: Span = Span::from_secs(1);
+/// How often a watch asks whether it should end.
+const TICK: Duration = Duration::from_millis(100);
+/// How far back the recording is read.
+const RECORDED: Span = Span::from_hours(6);
+
+/// Reads size and heap of a process again and again. Ends early where `progress` says so, or the process ends.
+pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) -> GrowthSeries {
+    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+    let started = Instant::now();
+    let now = || Span::from_secs_f64(started.elapsed().as_secs_f64());
+    let mut series = GrowthSeries::default();
+    let mut next = Span::ZERO;
+    loop {
+        while now() < next {
+            if progress(now()).is_break() {
+                return series;
+            }
+            sleep(TICK.min(next.saturating_sub(now()).as_duration()));
+        }
+        let (at, cpu) = (now(), cpu_time());
+        let Some(point) = read_point(root, pid, at, page) else {
+            return series;
+        };
+        series.points.push(point);
+        series.limit = available(root).map(|available| available + point.total);
+        let took = cpu_time().saturating_sub(cpu);
+        let every = lasts.times(1.0 / READINGS);
+        next = at.plus(every.max(EVERY_MIN).max(took.times(1.0 / READING_SHARE)));
+        if next > lasts || progress(now()) == ControlFlow::Break(()) {
+            return series;
+        }
+    }
+}
+
+/// Reads the size of a process and its heap; `None` if it has ended. Without a heap its size alone is judged.
+fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthPoint> {
+    let heap = heap::read_process(root, pid, page).ok();
+    let status = root.read(&format!("/proc/{pid}/status")).ok()?;
+    let mut row = EntityRow::default();
+    // A malformed line is an absent reading.
+    let _ = ProcessFiles::default().parse(pid, "status", &status, &mut row);
+    Some(GrowthPoint {
+        at,
+        total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
+        live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
+        free: heap.map(|heap| Bytes::new(heap.pages().free_resident)),
+    })
+}
+
+/// What the host could still give.
+fn available(root: &Root) -> Option<Bytes> {
+    let mut sample = Sample::default();
+    let text = root.read("/proc/meminfo").ok()?;
+    let _ = probe::Meminfo::default().parse(&text, &mut sample);
+    sample.host.get(MEM_AVAILABLE)
+}
+
+/// Judges what was watched; `None` if nothing was.
+pub(super) fn judge(name: &str, pid: u32, series: &GrowthSeries) -> Option<GrowthEntry> {
+    (!series.points.is_empty()).then(|| GrowthEntry {
+        pid: Some(pid.into()),
+        ..GrowthEntry::of(GrowthOwnerKind::Process, name, series, &Growth::of(series))
+    })
+}
+
+/// Judges the last hours of a process in this host's recording; `None` without a recording that has it.
+pub(super) fn recorded(process: &ProcessIdentity) -> Option<GrowthEntry> {
+    let key = format!("{}@{}", process.pid, process.start_ticks?);
+    let directory = recording_directory::to_read()?;
+    let options = OpenOptions {
+        range: TimeRange {
+            since: Some(TimePoint::BeforeEnd(RECORDED)),
+            until: None,
+        },
+        ..OpenOptions::default()
+    };
+    let source = import::open_part(&directory, options, &mut |_| ()).ok()?;
+    let evidence = Evidence::new(&source.timeline, &source.facts);
+    let owner = owners(&evidence)
+        .into_iter()
+        .find(|one| one.kind == GrowthOwnerKind::Process && one.entity.key == key)?;
+    let growth = Growth::of(&owner.series);
+    Some(GrowthEntry::new(&owner, &growth))
+}

@@ -1,0 +1,220 @@
+//! Damaged and vanishing heaps: the reader ends soon, with an error or with figures that show the damage.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use heap::{Heap, HeapError, read};
+use probe::{Mappings, Root};
+use proptest::prelude::*;
+
+use crate::image::Image;
+use crate::target::{Target, figure};
+
+/// Reading any heap of this size takes far less.
+const SOON: Duration = Duration::from_secs(10);
+
+fn corrupted(kind: &str) -> (Result<Heap, HeapError>, u64) {
+    corrupted_of("4 frag 48 5", kind)
+}
+
+fn corrupted_of(arguments: &str, kind: &str) -> (Result<Heap, HeapError>, u64) {
+    let mut target = Target::start(arguments);
+    assert_eq!(
+        target.ask(&format!("corrupt {kind}")).trim(),
+        format!("corrupted {kind}")
+    );
+    let start = Instant::now();
+    let heap = target.heap();
+    assert!(start.elapsed() < SOON, "{kind}");
+    (heap, figure(&target.ready, "live"))
+}
+
+#[test]
+fn a_looped_bin_changes_nothing_as_bins_are_not_followed() {
+    let (heap, own) = corrupted("loop");
+    let heap = heap.unwrap();
+    assert_eq!(heap.chunks().unknown_bytes, 0);
+    assert!(heap.live_bytes().abs_diff(own) < own / 1000 + 192_000);
+}
+
+#[test]
+fn a_chunk_with_a_forged_size_is_unknown_and_the_others_are_counted() {
+    let (heap, own) = corrupted("size");
+    let heap = heap.unwrap();
+    let unknown = heap.chunks().unknown_bytes;
+    assert!((1..64_000).contains(&unknown), "{unknown}");
+    assert!(heap.uncertain_bytes() >= unknown);
+    assert!(heap.live_bytes().abs_diff(own) < own / 1000 + 192_000);
+}
+
+#[test]
+fn a_top_outside_of_memory_is_an_error() {
+    let (heap, _) = corrupted("top");
+    assert!(
+        matches!(heap, Err(HeapError::NoArena | HeapError::UnknownLayout(_))),
+        "{heap:?}"
+    );
+}
+
+#[test]
+fn a_ring_that_never_comes_back_leaves_the_main_arena() {
+    let (heap, _) = corrupted("ring");
+    let heap = heap.unwrap();
+    assert!(!heap.is_ring_whole);
+    assert_eq!(heap.arenas.len(), 1);
+    assert_eq!(heap.chunks().unknown_bytes, 0);
+}
+
+#[test]
+fn a_looped_thread_cache_is_counted_once() {
+    for threads in [1, 4] {
+        let (heap, own) = corrupted_of(&format!("{threads} frag 48 5"), "cache");
+        let heap = heap.unwrap();
+        assert_eq!(heap.is_safe_linking, Some(true));
+        let cached = heap.chunks().cached;
+        assert_eq!(cached, heap.cached_by_lists);
+        assert!(heap.live_bytes().abs_diff(own) < own / 1000 + 64_000);
+    }
+}
+
+#[test]
+fn a_looped_fast_bin_is_counted_once() {
+    let (heap, own) = corrupted("fast");
+    let heap = heap.unwrap();
+    let error = heap.live_bytes().abs_diff(own);
+    assert!(error < own / 1000 + 64_000, "{error}");
+    assert!(heap.chunks().fast.bytes < own);
+}
+
+#[test]
+fn a_looped_chain_of_heaps_leaves_uncertain_what_it_hides() {
+    // Each thread's arena has more than one heap.
+    let (heap, own) = corrupted_of("2 full 300 5", "heaps");
+    let heap = heap.unwrap();
+    assert!(!heap.is_whole());
+    assert!(heap.live_bytes() < own / 10 * 9, "the heaps are not found");
+    assert!(heap.uncertain_bytes() >= own - heap.live_bytes());
+}
+
+#[test]
+fn memory_that_is_remapped_while_it_is_read_is_uncertain_and_right_again_afterwards() {
+    const READINGS: usize = if cfg!(debug_assertions) { 10 } else { 100 };
+    let mut target = Target::start("4 frag 48 5");
+    let own = target.heap().unwrap().live_bytes();
+    assert_eq!(target.ask("corrupt remap").trim(), "corrupted remap");
+    let mut damaged = 0;
+    for _ in 0..READINGS {
+        let start = Instant::now();
+        let heap = target.heap();
+        assert!(start.elapsed() < SOON);
+        let Ok(heap) = heap else { continue };
+        let (live, uncertain) = (heap.live_bytes(), heap.uncertain_bytes());
+        damaged += usize::from(live != own);
+        assert!(
+            live.abs_diff(own) <= uncertain,
+            "{live} of {own}, {uncertain}"
+        );
+    }
+    eprintln!("remapped: {damaged} of {READINGS} readings differ");
+    assert!(damaged > 0);
+    target.ask("stop");
+    let heap = target.heap().unwrap();
+    assert_eq!((heap.live_bytes(), heap.uncertain_bytes()), (own, 0));
+}
+
+#[test]
+fn a_process_that_exits_meanwhile_ends_the_walk() {
+    let mut target = Target::start("4 frag 64 6");
+    let (mappings, memory) = target.memory();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let start = Instant::now();
+            while read(&memory, &mappings, 4096).is_ok() {
+                assert!(start.elapsed() < SOON);
+            }
+        });
+        target.end();
+        reader.join().unwrap();
+    });
+    assert_eq!(read(&memory, &mappings, 4096), Err(HeapError::NoArena));
+}
+
+#[test]
+fn a_zombie_has_no_heap() {
+    let mut child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
+    let stat = format!("/proc/{}/stat", child.id());
+    let start = Instant::now();
+    while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+        assert!(start.elapsed() < SOON);
+        std::thread::yield_now();
+    }
+    // Its maps are empty, or cannot be read, by version of the kernel; a kernel thread's are as empty.
+    let mappings = Mappings::read(&Root::default(), child.id()).unwrap_or_default();
+    let (image, _) = Image::new();
+    assert_eq!(read(&image, &mappings, 4096), Err(HeapError::NoArena));
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_image_is_a_heap() {
+    let (image, mappings) = Image::new();
+    let heap = read(&image, &mappings, 4096).unwrap();
+    let chunks = heap.chunks();
+    assert_eq!((heap.arenas.len(), heap.arenas[1].parts.len()), (2, 2));
+    assert_eq!((chunks.cached.chunks, chunks.fast.chunks), (1, 2));
+    assert_eq!((chunks.unknown_bytes, chunks.resyncs), (0, 0));
+    assert!(chunks.binned.chunks > 50, "{chunks:?}");
+    assert_eq!(heap.mmapped.len(), 1);
+}
+
+#[test]
+fn a_process_stopped_while_it_changes_a_bin_has_a_heap() {
+    let (mut image, mappings) = Image::new();
+    image.half_link_a_bin();
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!((heap.arenas.len(), heap.chunks().unknown_bytes), (2, 0));
+}
+
+#[test]
+fn a_page_in_swap_is_not_read_and_its_chunks_are_no_guess() {
+    let (mut image, mappings) = Image::new();
+    let whole = read(&image, &mappings, 4096).unwrap();
+    image.swap_out(5);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    let chunks = heap.chunks();
+    assert_eq!((chunks.unknown_bytes, chunks.resyncs), (0, 0));
+    assert!((4096..8192).contains(&chunks.swapped_bytes), "{chunks:?}");
+    assert_eq!(heap.pages().swapped, 4096);
+    let missing = whole.live_bytes() - heap.live_bytes();
+    assert!(missing > 0 && missing <= heap.uncertain_bytes());
+}
+
+#[test]
+fn sizes_that_arenas_forge_are_no_confidence() {
+    let (mut image, mappings) = Image::new();
+    image.claim_sizes(u64::MAX);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.chunks().unknown_bytes, 0);
+    assert!(heap.system_bytes() >= 1 << 40);
+    assert!(heap.uncertain_bytes() >= 1 << 40);
+    assert!(heap.live_bytes() < 1 << 20);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn a_damaged_heap_is_read_in_bounded_time(
+        damages in prop::collection::vec(any::<(u16, u8, u64)>(), 0..12)
+    ) {
+        let (mut image, mappings) = Image::new();
+        for (place, how, value) in damages {
+            image.damage(place, how, value);
+        }
+        if let Ok(heap) = read(&image, &mappings, 4096) {
+            let _ = (heap.pages(), heap.system_bytes(), heap.uncertain_bytes());
+            prop_assert!(heap.live_bytes() <= heap.arenas.iter().flat_map(|arena| &arena.parts)
+                .map(|part| part.range.end - part.range.start).sum::<u64>() + heap.mmapped_bytes());
+        }
+        prop_assert!(image.cost.get() < 1 << 30, "{}", image.cost.get());
+    }
+}

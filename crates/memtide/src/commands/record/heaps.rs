@@ -1,0 +1,14 @@
+//! `memtide record --read-heaps`: the recorder's child that reads malloc heaps once, at the lowest priority.
+
+use probe::Root;
+
+use super::seal::give_way;
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(super) fn run(names: &[String], output: &Output) -> anyhow::Result<Exit> {
+    give_way();
+    let round = sampler::read_heaps(&Root::default(), names);
+    output.print(&round.json())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,135 @@
+//! The malloc heap: its picture, what could be given back, its arenas, and its chunks by size.
+
+use units::{Bytes, Count};
+
+use super::{arenas, panel};
+use crate::html::escape::{Html, Tag, tag};
+use crate::html::heap_picture;
+use crate::model::explain::{ChunkSizes, ExplainReport, HeapReport};
+use crate::phrases::explain as phrases;
+
+/// Draws the picture, and what could be given back.
+pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
+    let heading = "The malloc heap, page by page";
+    let Some(heap) = &report.heap else {
+        let why = phrases::no_picture(report).unwrap_or_default();
+        return panel(html, "explain-heap", heading, &why, |_| {});
+    };
+    let summary = format!("{}.", phrases::heap_summary(heap));
+    panel(html, "explain-heap", heading, &summary, |html| {
+        if let Some(why) = phrases::no_picture(report) {
+            html.tagged(Tag::of("p", "help"), &why);
+        }
+        heap_picture::rows(html, heap);
+        heap_picture::live_shares(html, heap);
+        doubts(html, heap);
+    });
+    let help = "The program can call malloc_trim(0) itself; so can a debugger, which stops the program meanwhile.";
+    panel(
+        html,
+        "explain-forecast",
+        "What could be given back",
+        help,
+        |html| {
+            forecast(html, heap);
+        },
+    );
+}
+
+/// Draws the arenas, and the chunks by size.
+pub(super) fn details(html: &mut Html, report: &ExplainReport) {
+    let Some(heap) = &report.heap else {
+        return;
+    };
+    panel(html, "explain-arenas", "Arenas", "", |html| {
+        arenas::draw(html, heap)
+    });
+    if !heap.sizes.is_empty() {
+        let help = "Chunks by size, headers included; each bar's length is a share of the largest class. \
+                    Chunks in thread caches count as free.";
+        panel(html, "explain-chunks", "Chunks by size", help, |html| {
+            chunks(html, &heap.sizes);
+        });
+    }
+}
+
+/// What limits the figures.
+fn doubts(html: &mut Html, heap: &HeapReport) {
+    let mut all = Vec::new();
+    if heap.uncertain_bytes > 0 {
+        let bytes = Bytes::new(heap.uncertain_bytes);
+        all.push(format!(
+            "These figures may be wrong by {bytes}: the heap changed meanwhile."
+        ));
+    }
+    if !heap.is_whole {
+        all.push("Not all arenas were found; there may be more.".to_owned());
+    }
+    for doubt in all {
+        html.tagged(Tag::of("p", "help"), &doubt);
+    }
+}
+
+fn forecast(html: &mut Html, heap: &HeapReport) {
+    html.within(Tag::of("table", "forecast"), |html| {
+        html.raw("<tbody>");
+        for (name, size, meaning) in phrases::forecasts(heap) {
+            html.within(tag("tr"), |html| {
+                html.tagged(tag("th").with("scope", "row"), name);
+                html.tagged(Tag::of("td", "size"), &size);
+                html.tagged(Tag::of("td", "meaning"), meaning);
+            });
+        }
+        html.raw("</tbody>");
+    });
+    if heap.mmapped_chunks > 0 {
+        let text = format!(
+            "{} with a mapping each are outside of the arenas: {}, {} in RAM. free() returns them at once.",
+            Count::new(heap.mmapped_chunks).named("large chunk", "large chunks"),
+            Bytes::new(heap.mmapped_bytes),
+            Bytes::new(heap.mmapped_resident_bytes),
+        );
+        html.tagged(Tag::of("p", "help"), &text);
+        if heap.mmapped_is_verified == Some(false) {
+            let text = "malloc's own counter of large chunks differs: some were not found.";
+            html.tagged(Tag::of("p", "help"), text);
+        }
+    }
+}
+
+/// Draws live chunks to the left, free ones to the right, a line for each class of size.
+fn chunks(html: &mut Html, sizes: &[ChunkSizes]) {
+    let each = sizes
+        .iter()
+        .flat_map(|one| [one.live_bytes, one.free_bytes]);
+    let most = each.max().unwrap_or_default();
+    html.within(Tag::of("table", "chunks"), |html| {
+        html.raw(
+            "<thead><tr><th scope=\"col\">chunks</th><th scope=\"col\">live</th><th scope=\"col\"></th>\
+             <th scope=\"col\">from size</th><th scope=\"col\"></th><th scope=\"col\">free</th>\
+             <th scope=\"col\">chunks</th></tr></thead>",
+        );
+        html.within(tag("tbody"), |html| {
+            for one in sizes {
+                let live = super::thousandths(one.live_bytes, most);
+                let free = super::thousandths(one.free_bytes, most);
+                html.within(tag("tr"), |html| {
+                    html.tagged(Tag::of("td", "count"), &Count::new(one.live_chunks).to_string());
+                    html.tagged(Tag::of("td", "size"), &Bytes::new(one.live_bytes).to_string());
+                    html.within(Tag::of("td", "of-bar"), |html| {
+                        super::bar(html, &[("live-5", 1000 - live, live)]);
+                    });
+                    html.tagged(
+                        tag("th").with("scope", "row"),
+                        &Bytes::new(one.from_bytes).to_string(),
+                    );
+                    html.within(Tag::of("td", "of-bar"), |html| {
+                        super::bar(html, &[("live-0", 0, free)]);
+                    });
+                    html.tagged(Tag::of("td", "size"), &Bytes::new(one.free_bytes).to_string());
+                    html.tagged(Tag::of("td", "count"), &Count::new(one.free_chunks).to_string());
+                });
+            }
+        });
+    });
+}

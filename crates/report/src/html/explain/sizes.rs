@@ -1,0 +1,55 @@
+//! VSS, RSS, PSS and USS, and what makes the difference between them.
+
+use units::Bytes;
+
+use super::{bar, panel, thousandths};
+use crate::html::escape::{Html, Tag, tag};
+use crate::model::explain::ExplainReport;
+use crate::phrases::explain::size_lines;
+
+pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
+    let sizes = &report.sizes;
+    panel(html, "explain-sizes", "How large is it?", "", |html| {
+        html.within(Tag::of("table", "sizes"), |html| {
+            html.raw("<tbody>");
+            for line in size_lines(sizes) {
+                html.within(tag("tr"), |html| {
+                    html.tagged(tag("th").with("scope", "row"), line.name);
+                    html.tagged(Tag::of("td", "size"), &Bytes::new(line.bytes).to_string());
+                    html.within(Tag::of("td", "of-bar"), |html| {
+                        if line.name != "VSS" {
+                            let length = thousandths(line.bytes, sizes.rss_bytes);
+                            bar(html, &[("ground", 0, 1000), ("bar-part", 0, length)]);
+                        }
+                    });
+                    html.within(Tag::of("td", "meaning"), |html| {
+                        html.text(line.meaning);
+                        if !line.difference.is_empty() {
+                            let less = format!("less: {}", line.difference.join("; "));
+                            html.raw(" ").tagged(Tag::of("span", "less"), &less);
+                        }
+                    });
+                });
+            }
+            html.raw("</tbody>");
+        });
+        html.tagged(Tag::of("p", "help"), &kinds(report));
+    });
+}
+
+/// What kinds of pages RSS has.
+fn kinds(report: &ExplainReport) -> String {
+    let sizes = &report.sizes;
+    let mut all = vec![format!(
+        "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or written back",
+        Bytes::new(sizes.anonymous_bytes),
+        Bytes::new(sizes.rss_bytes.saturating_sub(sizes.anonymous_bytes))
+    )];
+    if sizes.huge_bytes > 0 {
+        all.push(format!(
+            "{} are in transparent huge pages",
+            Bytes::new(sizes.huge_bytes)
+        ));
+    }
+    format!("{}.", all.join("; "))
+}

@@ -1,0 +1,186 @@
+//! The answer about a runtime's own report: Ruby's object space, the JVM's native memory, or jemalloc's heap.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Name and version of the contract of a runtime's statistics.
+pub const RUNTIME_STATS_SCHEMA: &str = "memtide-runtime-stats/1";
+
+/// The whole answer. Exactly one of `ruby`, `jvm` and `jemalloc` is not null.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RuntimeStatsReport {
+    /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-runtime-stats/1"))]
+    pub schema: &'static str,
+    /// `ruby`, `jvm` or `jemalloc`.
+    pub runtime: &'static str,
+    /// Its version, where the report has it.
+    pub version: Option<String>,
+    /// The process that the report is of, where it says so.
+    pub pid: Option<u64>,
+    /// What the figures mean. Of Ruby: `full`, `usual`, `sparse`; of the JVM: `grows`, `level`, `beyond`, `within`,
+    /// `committed`; of jemalloc: `packed`, `fragmented`, `unpurged`.
+    pub class: &'static str,
+    /// Whether memory is lost here, or grows.
+    pub is_concern: bool,
+    /// The class in one sentence with its numbers.
+    pub headline: String,
+    /// What does not fit: the report of another process, figures that are rounded.
+    pub remarks: Vec<String>,
+    /// What the class rests on, a sentence each.
+    pub evidence: Vec<String>,
+    /// What the report does not count, a sentence each.
+    pub not_counted: Vec<String>,
+    /// What to do, a sentence each; empty if nothing.
+    pub advice: Vec<String>,
+    /// The process's RSS; null if it was not read.
+    pub rss_bytes: Option<u64>,
+    /// Free memory in malloc's heap that is resident; null if the heap was not read.
+    pub malloc_free_bytes: Option<u64>,
+    /// Ruby's object space.
+    pub ruby: Option<ObjectSpaceEntry>,
+    /// The JVM's native memory.
+    pub jvm: Option<NativeMemoryEntry>,
+    /// jemalloc's heap.
+    pub jemalloc: Option<JemallocEntry>,
+}
+
+/// Ruby's object space: slots in pages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ObjectSpaceEntry {
+    /// All pages.
+    pub size_bytes: u64,
+    /// Free slots in pages with a live object; null if live objects of a pool are unknown (Ruby 3.2).
+    pub free_bytes: Option<u64>,
+    /// Slots that were not swept.
+    pub live_slots: u64,
+    /// Slots that survived the last collection.
+    pub survived_slots: Option<u64>,
+    /// Slots of pages with a live object.
+    pub eden_slots: Option<u64>,
+    /// `live_slots` / `eden_slots`.
+    pub slot_occupancy_ratio: Option<f64>,
+    /// Slots of a page, where all slots have one size (up to Ruby 3.1).
+    pub slots_per_page: Option<u64>,
+    /// The size of a page.
+    pub page_size_bytes: u64,
+    /// Pages with a live object.
+    pub eden_pages: u64,
+    /// Pages without one, which are kept.
+    pub empty_pages: Option<u64>,
+    /// Places in the list of pages (up to Ruby 3.3).
+    pub page_list_places: Option<u64>,
+    /// `eden_pages` / `page_list_places`.
+    pub page_list_occupancy_ratio: Option<f64>,
+    /// Garbage collections since the start.
+    pub collections: Option<u64>,
+    /// Slots by size. One entry up to Ruby 3.1.
+    pub pools: Vec<ObjectPoolEntry>,
+}
+
+/// Slots of one size.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ObjectPoolEntry {
+    /// The size of a slot; null if the report does not say it.
+    pub slot_size_bytes: Option<u64>,
+    /// Pages with a live object.
+    pub eden_pages: u64,
+    /// Their slots.
+    pub eden_slots: u64,
+    /// Live slots; null in Ruby 3.2.
+    pub live_slots: Option<u64>,
+    /// `live_slots` / `eden_slots`.
+    pub slot_occupancy_ratio: Option<f64>,
+    /// Free slots.
+    pub free_bytes: Option<u64>,
+}
+
+/// The JVM's native memory by category.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct NativeMemoryEntry {
+    /// Address space.
+    pub reserved_bytes: u64,
+    /// Memory that may be used; pages that were never touched are not resident.
+    pub committed_bytes: u64,
+    /// Its change since the baseline; null without one.
+    pub committed_change_bytes: Option<i64>,
+    /// What came from malloc: part of `committed_bytes`.
+    pub malloc_bytes: u64,
+    /// RSS beyond what is committed: the least that the JVM does not count. Null without RSS.
+    pub beyond_committed_bytes: Option<u64>,
+    /// Committed memory beyond RSS: the least that is not resident. Null without RSS.
+    pub not_resident_bytes: Option<u64>,
+    /// Sizes are rounded to this.
+    pub scale_bytes: u64,
+    /// The category that grew most since the baseline; null if none grew.
+    pub fastest_growing: Option<String>,
+    /// Categories, the most committed memory first.
+    pub categories: Vec<NativeCategoryEntry>,
+}
+
+/// A category of the JVM's native memory.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NativeCategoryEntry {
+    /// Its name: `Java Heap`, `Thread`, `Other`.
+    pub name: String,
+    /// What it is for, in a few words; null for names that memtide does not know.
+    pub meaning: Option<&'static str>,
+    /// Address space.
+    pub reserved_bytes: u64,
+    /// Memory that may be used.
+    pub committed_bytes: u64,
+    /// Its share of all committed memory.
+    pub committed_ratio: Option<f64>,
+    /// Its change since the baseline; null without one.
+    pub committed_change_bytes: Option<i64>,
+}
+
+/// jemalloc's heap.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct JemallocEntry {
+    /// What the program has allocated.
+    pub allocated_bytes: u64,
+    /// Of that, in caches of threads; null before 5.0.
+    pub thread_caches_bytes: Option<u64>,
+    /// Pages with something allocated.
+    pub active_bytes: u64,
+    /// Free parts of active pages: `active − allocated`.
+    pub active_unused_bytes: u64,
+    /// `(active − allocated) / active`.
+    pub active_unused_ratio: Option<f64>,
+    /// Free pages that were not purged yet.
+    pub unpurged_bytes: u64,
+    /// Whether `unpurged_bytes` was counted; else it is `resident − active − metadata`.
+    pub unpurged_is_counted: bool,
+    /// jemalloc's own data.
+    pub metadata_bytes: u64,
+    /// The most that can be in RAM.
+    pub resident_bytes: u64,
+    /// RSS beyond that: not jemalloc's. Null without RSS.
+    pub beyond_resident_bytes: Option<u64>,
+    /// Address space that is kept without memory; null before 5.0.
+    pub retained_bytes: Option<u64>,
+    /// Arenas.
+    pub arenas: Option<u64>,
+    /// Whether a thread of jemalloc purges pages.
+    pub background_thread: Option<bool>,
+    /// Sizes with free regions in their slabs, the most free memory first.
+    pub bins: Vec<JemallocBinEntry>,
+}
+
+/// Slabs of regions of one size.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JemallocBinEntry {
+    /// The size of a region.
+    pub region_size_bytes: u64,
+    /// Slabs.
+    pub slabs: u64,
+    /// Regions of all slabs.
+    pub regions: u64,
+    /// Regions that are allocated.
+    pub used_regions: u64,
+    /// `used_regions` / `regions`.
+    pub occupancy_ratio: Option<f64>,
+    /// Free regions.
+    pub unused_bytes: u64,
+}

@@ -1,0 +1,260 @@
+//! What `explain` says of a process, in sentences: the verdict with its figures, and what to do.
+
+use diagnose::process_memory::{MemoryVerdict, OWNER_SHARE_MIN};
+use units::{Bytes, Count, Ratio, Span};
+
+use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart, READING_SHARE};
+
+/// Less than this share of the free bytes is not worth a clause.
+const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
+/// The inside of a part below this share of a process is not worth a sentence.
+const INSIDE_SHARE_MIN: Ratio = Ratio::new(0.2);
+
+/// Returns the verdict in sentences, the most important first.
+pub fn explain_headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
+    let mut lines = match (verdict, &report.heap) {
+        (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap),
+        (MemoryVerdict::Live, Some(heap)) => live(report, heap),
+        (MemoryVerdict::Unclear, Some(heap)) => unclear(report, heap),
+        (MemoryVerdict::Small, _) => vec![format!(
+            "Its RSS is {}: there is little to explain.",
+            Bytes::new(report.sizes.rss_bytes)
+        )],
+        (MemoryVerdict::NotRead, _) => not_read(report),
+        _ => other_owner(report),
+    };
+    if report.sizes.swap_bytes > 0 {
+        lines.push(format!(
+            "A further {} are in swap, and were not read.",
+            Bytes::new(report.sizes.swap_bytes)
+        ));
+    }
+    lines
+}
+
+fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} of its {} malloc heap are free, but still in RAM; {} are live.",
+        Bytes::new(heap.unused_resident_bytes()),
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.live_resident_bytes()),
+    )];
+    lines.extend(heap.forecast.fewer_arenas.as_ref().map(fewer_arenas));
+    lines.push(format!(
+        "For now, malloc_trim(0) would return {}, until the program needs them again.",
+        Bytes::new(heap.forecast.trim_bytes)
+    ));
+    lines.extend(not_returned(heap));
+    lines.push(over_time(report).unwrap_or_else(|| {
+        let watch = watch(report);
+        format!("Whether the program needs the free memory again shows only over time: {watch}.")
+    }));
+    lines
+}
+
+/// Says where the free memory is that trimming leaves, the larger place first.
+fn not_returned(heap: &HeapReport) -> Option<String> {
+    let least = Bytes::new(heap.unused_resident_bytes()).share(CLAUSE_SHARE_MIN);
+    let tops = heap
+        .arenas
+        .iter()
+        .filter(|arena| arena.thread_top_bytes > 0);
+    let tops = Count::new(tops.count() as u64).named("thread arena", "thread arenas");
+    let mut places = [
+        (
+            Bytes::new(heap.forecast.pinned_bytes),
+            "on pages that live neighbours keep in RAM".to_owned(),
+        ),
+        (
+            Bytes::new(heap.forecast.thread_tops_bytes),
+            format!("in the tops of {tops}"),
+        ),
+        (
+            Bytes::new(heap.cached_resident_bytes()),
+            "in thread caches".to_owned(),
+        ),
+    ];
+    places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let clauses: Vec<String> = places
+        .into_iter()
+        .filter(|(bytes, _)| *bytes > least)
+        .map(|(bytes, place)| format!("{bytes} {place}"))
+        .collect();
+    (!clauses.is_empty()).then(|| format!("It cannot return {}.", clauses.join("; ")))
+}
+
+fn fewer_arenas(fewer: &FewerArenas) -> String {
+    format!(
+        "For good, a restart with MALLOC_ARENA_MAX={} may save about {} to {} (a model of its {} arenas): more, if its threads peak at different times. The cost is lock contention.",
+        fewer.arenas_max,
+        Bytes::new(fewer.low_bytes),
+        Bytes::new(fewer.high_bytes),
+        fewer.arenas,
+    )
+}
+
+fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    let live = Bytes::new(heap.live_resident_bytes());
+    let all = Bytes::new(heap.resident_bytes());
+    vec![
+        format!(
+            "{live} of its {all} malloc heap are live{}: allocated, and not freed.",
+            share(live, all)
+        ),
+        over_time(report).unwrap_or_else(|| {
+            let watch = watch(report);
+            format!("Whether that is data in use, a cache that fills or a leak shows only over time: {watch}.")
+        }),
+    ]
+}
+
+/// A heap that changes is another case than one that is damaged, or that memtide does not understand.
+fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+    if !heap.is_whole {
+        return vec![format!(
+            "Not all arenas of its malloc heap could be followed: their list is damaged, or memtide does not know its form. The {} that were found are a lower bound.",
+            Bytes::new(heap.resident_bytes())
+        )];
+    }
+    if !heap.has_changed || report.cost.stopped_s.is_some() {
+        return vec![format!(
+            "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be read as chunks.",
+            Bytes::new(heap.uncertain_bytes),
+            Bytes::new(heap.resident_bytes())
+        )];
+    }
+    let free = Bytes::new(heap.total.free_resident_bytes);
+    vec![format!(
+        "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.uncertain_bytes),
+        Span::from_secs_f64(report.cost.wall_s),
+        report.process.pid,
+    )]
+}
+
+fn not_read(report: &ExplainReport) -> Vec<String> {
+    let why = report.heap_not_read.as_deref().unwrap_or("unknown");
+    let mut lines = vec![format!("Its malloc heap was not read: {why}.")];
+    lines.extend(largest(report));
+    lines
+}
+
+fn other_owner(report: &ExplainReport) -> Vec<String> {
+    let rss = Bytes::new(report.sizes.rss_bytes);
+    let parts = &report.memory.parts;
+    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN);
+    let mut lines: Vec<String> = match parts.iter().find(has_half) {
+        Some(_) => largest(report)
+            .into_iter()
+            .chain(malloc_part(report))
+            .collect(),
+        None => vec![largest_few(report)],
+    };
+    let owner = parts
+        .iter()
+        .find(|part| part.owner.is_some() && !part.is_malloc_heap)
+        .filter(|part| Bytes::new(part.rss_bytes) >= rss.share(INSIDE_SHARE_MIN));
+    lines.extend(owner.and_then(|part| inside(part.owner?, report.process.pid)));
+    lines
+}
+
+/// Says how it changed, where that is known.
+fn over_time(report: &ExplainReport) -> Option<String> {
+    let growth = report
+        .growth
+        .as_ref()
+        .filter(|growth| growth.needs_s.is_none())?;
+    let judged = Span::from_secs_f64(growth.judged_s);
+    Some(format!(
+        "Over {judged}: {} ({}). {}",
+        growth.class_text, growth.confidence_text, growth.meaning
+    ))
+}
+
+/// Says what glibc's malloc has beside the largest part.
+fn malloc_part(report: &ExplainReport) -> Option<String> {
+    let heap = report.heap.as_ref()?;
+    Some(format!(
+        "Its malloc heap has {}, of which {} are free.",
+        Bytes::new(heap.resident_bytes()),
+        Bytes::new(heap.total.free_resident_bytes)
+    ))
+}
+
+/// Names the largest parts of a process in which none has half.
+fn largest_few(report: &ExplainReport) -> String {
+    const SHOWN: usize = 3;
+    let name = |part: &MemoryPart| {
+        let free = report.heap.as_ref().filter(|_| part.is_malloc_heap);
+        let free = free.map_or_else(String::new, |heap| {
+            let free = Bytes::new(heap.total.free_resident_bytes);
+            format!(" ({free} of it free)")
+        });
+        format!("{} {}{free}", owner_of(part), Bytes::new(part.rss_bytes))
+    };
+    let parts: Vec<String> = report.memory.parts.iter().take(SHOWN).map(name).collect();
+    format!(
+        "No part has half of its RSS of {}: {}.",
+        Bytes::new(report.sizes.rss_bytes),
+        parts.join(", ")
+    )
+}
+
+/// Names the largest part that is not malloc's.
+fn largest(report: &ExplainReport) -> Option<String> {
+    let parts = report.memory.parts.iter();
+    let part: &MemoryPart = parts
+        .filter(|part| !part.is_malloc_heap)
+        .max_by_key(|part| part.rss_bytes)?;
+    let (size, rss) = (
+        Bytes::new(part.rss_bytes),
+        Bytes::new(report.sizes.rss_bytes),
+    );
+    let reserved = match part.owner {
+        // The Java heap's address space is as large as -Xmx lets it become.
+        Some("jvm") => format!("; {} are reserved for it", Bytes::new(part.virtual_bytes)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "Its largest part is {}: {size} of an RSS of {rss}{}{reserved}.",
+        owner_of(part),
+        share(size, rss),
+    ))
+}
+
+/// What a part is called in a sentence: a group of one is that one.
+fn owner_of(part: &MemoryPart) -> &str {
+    match part.parts.as_slice() {
+        [only] => &only.label,
+        _ => &part.label,
+    }
+}
+
+/// Where the inside of another owner's memory is shown.
+fn inside(runtime: &str, pid: u32) -> Option<String> {
+    Some(match runtime {
+        "jvm" => format!("`jcmd {pid} GC.heap_info` shows how much of the Java heap is in use."),
+        "go" => "GODEBUG=gctrace=1 at its next start, or /debug/pprof/heap where it serves that, shows how much of it is live; GOMEMLIMIT bounds it.".to_owned(),
+        "v8" => "In the program, process.memoryUsage() shows how much of the V8 heap is in use; --max-old-space-size bounds it.".to_owned(),
+        "cpython" => "Python's tracemalloc shows which code allocates in pymalloc; with PYTHONMALLOC=malloc at its next start, its objects are in the malloc heap.".to_owned(),
+        "ruby" => "In the program, GC.stat shows how many slots of its pages are live.".to_owned(),
+        "jemalloc" => "Only jemalloc's own statistics (malloc_stats_print) show how much of it is free.".to_owned(),
+        "gperftools" | "tcmalloc" => "Only tcmalloc's own statistics (MallocExtension's GetStats) show how much of it is free.".to_owned(),
+        "mimalloc" => "MIMALLOC_SHOW_STATS=1 at its next start prints at its end how much of it was in use.".to_owned(),
+        _ => return None,
+    })
+}
+
+fn share(part: Bytes, whole: Bytes) -> String {
+    let share: Option<Ratio> = part.ratio_of(whole);
+    share.map_or_else(String::new, |share| format!(" ({share})"))
+}
+
+/// The command that answers what one reading cannot. A large heap is read less often, so that it takes longer.
+fn watch(report: &ExplainReport) -> String {
+    const READINGS: f64 = 80.0;
+    let every = Span::from_secs_f64(report.cost.cpu_s / READING_SHARE);
+    let minutes = every.times(READINGS / 60.0).as_secs_f64().max(10.0).ceil();
+    format!("memtide explain {} --watch {minutes}m", report.process.pid)
+}

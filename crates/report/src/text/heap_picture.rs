@@ -1,0 +1,274 @@
+//! A malloc heap as a picture of characters: at most 34 lines at 80 columns.
+//!
+//! A line for each part of an arena, address from left to right. With colour each cell is two columns of the heap, the
+//! halves of `▌`; without colour it is one: a ramp of blocks for the live share, and letters for what is wholly free.
+
+use units::{Bytes, Count};
+
+use super::Screen;
+use super::page::{NARROW, Style, StyledText, TextPage, piece};
+use super::wrap::{cut, pad, width};
+use crate::model::explain::{ExplainReport, HeapCell, HeapReport};
+use crate::phrases::explain::{self as phrases};
+use crate::phrases::heap_cells::{
+    CellFill, LIVE_CLASS_WORDS, LIVE_CLASSES, live_share_parts, share,
+};
+use crate::phrases::heap_lines::{HeapLines, PartColumns, PictureBounds};
+use crate::screen::ColourMode;
+
+/// At most this many lines of cells.
+const LINES_MAX: usize = 20;
+/// Cells of a part's name and of a figure beside it.
+const NAME: usize = 9;
+const SIZE: usize = 10;
+/// Cells of the names of live shares.
+const CLASS: usize = 8;
+
+/// The looks in the order of the legend: letter, colour (256-colour palette), short words.
+const LOOKS: [(CellFill, char, u8, &str); 4] = [
+    (CellFill::Returnable, 'r', 214, "malloc_trim returns"),
+    (CellFill::ThreadTop, 't', 130, "thread top, stays"),
+    (CellFill::Swapped, 's', 204, "in swap"),
+    (CellFill::Unknown, '?', 245, "other"),
+];
+
+/// The live share from none to all: letter and colour.
+const RAMP: [(char, u8); LIVE_CLASSES] = [
+    ('·', 179),
+    ('░', 144),
+    ('▒', 102),
+    ('▒', 67),
+    ('▓', 32),
+    ('█', 25),
+];
+
+pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
+    let mut page = TextPage::new(screen);
+    let mut head = vec![phrases::process(report)];
+    head.extend(phrases::process_items(report).pop());
+    page.hanging(&[], 0, Style::Strong, &head.join(" · "));
+    let style = super::explain::style(report);
+    let word = report.verdict_text.to_uppercase();
+    let text = report.headline.first().map_or("", String::as_str);
+    let indent = width(&word) + 2;
+    page.hanging(&[piece(style, word)], indent, Style::Plain, text);
+    match (&report.heap, phrases::no_picture(report)) {
+        (Some(heap), None) => {
+            page.gap();
+            picture(&mut page, heap, screen);
+            live_shares(&mut page, heap, screen);
+        }
+        (_, why) => page.hanging(&[], 0, Style::Plain, &why.unwrap_or_default()),
+    }
+    page.finish()
+}
+
+fn picture(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
+    let is_narrow = screen.width() < NARROW;
+    let figures = if is_narrow { 0 } else { 3 * SIZE };
+    let cells = screen.width().saturating_sub(NAME + 1 + figures).max(1);
+    let columns = match screen.colour {
+        ColourMode::Plain => cells,
+        ColourMode::Ansi => cells * 2,
+    };
+    let lines = HeapLines::new(
+        heap,
+        PictureBounds {
+            columns_min: columns,
+            columns_max: columns,
+            lines_max: LINES_MAX,
+        },
+    );
+    let scale = format!("address →  a line: {}", Bytes::new(lines.line_bytes()));
+    let mut head = pad(&cut(&scale, cells), cells);
+    if !is_narrow {
+        for name in ["live", "free", "trim"] {
+            head.push_str(&format!("{name:>SIZE$}"));
+        }
+    }
+    let head = format!("{}{head}", pad("arena", NAME + 1));
+    page.line(&[piece(Style::Faint, head)]);
+    for part in &lines.parts {
+        draw_part(page, &lines, part, cells, is_narrow);
+    }
+    if lines.left_out > 0 {
+        let more = Count::new(lines.left_out as u64).named("smaller part", "smaller parts");
+        let mut line = vec![piece(
+            Style::Faint,
+            pad(&format!("{more} not drawn"), NAME + 1 + cells),
+        )];
+        if !is_narrow {
+            line.push(piece(Style::Plain, figures_of(&lines.left_out_sum)));
+        }
+        page.line(&line);
+    }
+    legend(page, screen);
+}
+
+fn draw_part(
+    page: &mut TextPage,
+    lines: &HeapLines,
+    part: &PartColumns,
+    cells: usize,
+    is_narrow: bool,
+) {
+    for (line, (_, columns)) in lines.lines_of(part).enumerate() {
+        let name = match line {
+            0 => name(part),
+            _ => String::new(),
+        };
+        let mut pieces = vec![piece(Style::Faint, pad(&name, NAME + 1))];
+        let per_cell = lines.columns.div_ceil(cells).max(1);
+        let drawn = columns.chunks(per_cell).map(|pair| cell(pair, per_cell));
+        let mut used = 0;
+        for (style, c) in drawn {
+            used += 1;
+            push(&mut pieces, style, c);
+        }
+        if line == 0 && !is_narrow {
+            pieces.push(piece(Style::Plain, " ".repeat(cells.saturating_sub(used))));
+            pieces.push(piece(Style::Plain, figures_of(&part.sum)));
+        }
+        page.line(&pieces);
+    }
+}
+
+/// `main`, `12`, `12 2/3`: an arena's number, and which of its parts.
+fn name(part: &PartColumns) -> String {
+    let arena = match part.arena {
+        0 => "main".to_owned(),
+        number => format!("{number}"),
+    };
+    let name = match part.place {
+        (_, 0 | 1) => arena,
+        (place, of) => format!("{arena} {place}/{of}"),
+    };
+    cut(&name, NAME)
+}
+
+fn figures_of(sum: &HeapCell) -> String {
+    let sizes = [sum.live_bytes, sum.free_bytes, sum.returnable_bytes];
+    let all = sizes.map(|bytes| format!("{:>SIZE$}", Bytes::new(bytes).to_string()));
+    all.concat()
+}
+
+/// Draws one column without colour, two as the halves of a cell.
+fn cell(columns: &[HeapCell], per_cell: usize) -> (Style, char) {
+    let mut fills = columns.iter().map(CellFill::of);
+    if per_cell == 1 {
+        let fill = fills.next().unwrap_or(CellFill::Absent);
+        return (Style::Plain, glyph(fill));
+    }
+    let mut colours = fills.map(colour);
+    let (left, right) = (colours.next().flatten(), colours.next().flatten());
+    match (left, right) {
+        (None, None) => (Style::Plain, ' '),
+        (Some(left), None) => (Style::Data(left), '▌'),
+        (None, Some(right)) => (Style::Data(right), '▐'),
+        (Some(left), Some(right)) if left == right => (Style::Data(left), '█'),
+        (Some(left), Some(right)) => (Style::Halves(left, right), '▌'),
+    }
+}
+
+fn glyph(fill: CellFill) -> char {
+    if let CellFill::Live(class) = fill {
+        return RAMP[class.min(LIVE_CLASSES - 1)].0;
+    }
+    let look = LOOKS.iter().find(|(other, ..)| *other == fill);
+    look.map_or(' ', |(_, glyph, ..)| *glyph)
+}
+
+fn colour(fill: CellFill) -> Option<u8> {
+    if let CellFill::Live(class) = fill {
+        return Some(RAMP[class.min(LIVE_CLASSES - 1)].1);
+    }
+    let look = LOOKS.iter().find(|(other, ..)| *other == fill);
+    look.map(|(_, _, colour, _)| *colour)
+}
+
+/// Adds a character to the last piece, or begins another.
+fn push(pieces: &mut Vec<StyledText>, style: Style, c: char) {
+    match pieces.last_mut() {
+        Some((last, text)) if *last == style => text.push(c),
+        _ => pieces.push(piece(style, c.to_string())),
+    }
+}
+
+/// Writes what the cells mean, wrapped between its items.
+fn legend(page: &mut TextPage, screen: &Screen) {
+    let is_plain = screen.colour == ColourMode::Plain;
+    let mut ramp = vec![piece(Style::Faint, "live: none ")];
+    for (glyph, colour) in RAMP {
+        let glyph = if is_plain { glyph } else { '█' };
+        ramp.push(piece(Style::Data(colour), glyph.to_string()));
+    }
+    ramp.push(piece(Style::Faint, " all"));
+    let mut items = vec![ramp];
+    for (_, glyph, colour, words) in LOOKS {
+        let glyph = if is_plain { glyph } else { '█' };
+        items.push(vec![
+            piece(Style::Data(colour), glyph.to_string()),
+            piece(Style::Faint, format!(" {words}")),
+        ]);
+    }
+    items.push(vec![piece(Style::Faint, "blank: not in RAM")]);
+    let mut line: Vec<StyledText> = Vec::new();
+    let cells = |line: &[StyledText]| line.iter().map(|(_, text)| width(text)).sum::<usize>();
+    for item in items {
+        if !line.is_empty() && cells(&line) + 2 + cells(&item) > screen.width() {
+            page.line(&std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(piece(Style::Plain, "  "));
+        }
+        line.extend(item);
+    }
+    page.line(&line);
+}
+
+/// Draws a bar for each class of live share; the first is divided by who may return its pages.
+fn live_shares(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
+    let all = heap.resident_by_live_share_bytes;
+    let whole = all
+        .iter()
+        .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    let most = all.iter().copied().max().unwrap_or_default();
+    page.hanging(&[], 0, Style::Faint, "Resident pages by live share");
+    let cells = screen.width().saturating_sub(CLASS + 2 * SIZE);
+    for (class, bytes) in all.into_iter().enumerate() {
+        let mut line = vec![piece(Style::Faint, pad(LIVE_CLASS_WORDS[class], CLASS))];
+        let long = length(bytes, most, cells);
+        let long = if bytes > 0 { long.max(1) } else { 0 };
+        let mut used = 0;
+        let mut sum = 0u64;
+        for (fill, part) in live_share_parts(heap, class) {
+            sum = sum.saturating_add(part);
+            // Ends of parts, rounded together, so that the bar is as long as its bytes.
+            let end = if sum >= bytes {
+                long
+            } else {
+                length(sum, most, cells).min(long)
+            };
+            let drawn = match screen.colour {
+                ColourMode::Ansi => '█',
+                ColourMode::Plain => glyph(fill),
+            };
+            let style = colour(fill).map_or(Style::Plain, Style::Data);
+            line.push(piece(
+                style,
+                drawn.to_string().repeat(end.saturating_sub(used)),
+            ));
+            used = end.max(used);
+        }
+        line.push(piece(Style::Plain, " ".repeat(cells.saturating_sub(used))));
+        let (size, share) = (Bytes::new(bytes).to_string(), share(bytes, whole));
+        line.push(piece(Style::Plain, format!("{size:>SIZE$}{share:>SIZE$}")));
+        page.line(&line);
+    }
+}
+
+/// Returns how many of `cells` a bar has.
+fn length(bytes: u64, most: u64, cells: usize) -> usize {
+    let long = u128::from(bytes) * cells as u128 / u128::from(most.max(1));
+    usize::try_from(long).unwrap_or(cells).min(cells)
+}

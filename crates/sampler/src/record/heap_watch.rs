@@ -1,0 +1,290 @@
+//! Malloc heaps of chosen processes while the recorder runs: a child reads them at the lowest priority, a thread waits
+//! for it, and the sampler takes what has arrived with its next process scan.
+//!
+//! A child, because a walk takes up to 100 MiB, which the recorder would keep locked in memory, and because one that
+//! waits for a lock of the process can be killed. One child at a time, and reading heaps takes 5 % of a CPU at most.
+//! Starting the child takes some 10 ms of CPU.
+
+use std::ffi::OsString;
+use std::io::{PipeReader, PipeWriter, Read as _};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use probe::{ProcessFiles, now};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use timeline::{EntityRow, ProcessCells};
+use units::Span;
+
+use crate::Health;
+use crate::heaps::{HeapReading, HeapRound};
+use crate::record::pss::ProcessKey;
+
+/// When the first round begins: the scan before it has seen the processes.
+const FIRST: Span = Span::from_secs(1);
+/// A round that takes longer waits for a lock, or the host has no CPU left for it.
+const DEADLINE: Span = Span::from_mins(5);
+/// The longest answer of a child.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
+/// Bytes of stack; the deepest call parses an answer.
+const STACK: usize = 256 << 10;
+
+/// Which heaps are read, and how.
+#[derive(Debug, Clone)]
+pub struct HeapPlan {
+    /// The command of a child that reads them once, and writes a [`HeapRound`] as JSON.
+    pub command: Vec<OsString>,
+    /// From the start of one round to the next.
+    pub every: Span,
+}
+
+/// A heap's figures for the process that has it.
+#[derive(Debug)]
+pub(crate) struct HeapAnswer {
+    pub(crate) of: ProcessKey,
+    pub(crate) cells: ProcessCells,
+}
+
+/// Reads heaps until it is dropped.
+#[derive(Debug)]
+pub struct HeapWatch {
+    answers: Receiver<HeapAnswer>,
+    /// Closing it wakes the thread, which ends the child and itself. Nobody waits for it.
+    _alive: PipeWriter,
+}
+
+/// How a round ended.
+enum Ended {
+    Read(HeapRound),
+    /// The recorder ends.
+    Stopped,
+}
+
+impl HeapWatch {
+    /// Answers that wait for a scan.
+    pub(crate) const WAITING_MAX: usize = 64;
+
+    /// Starts reading heaps.
+    ///
+    /// # Errors
+    /// The operating system's, if it cannot create a thread.
+    pub fn start(plan: HeapPlan, health: Arc<Health>) -> std::io::Result<Self> {
+        let (ending, alive) = std::io::pipe()?;
+        let (sender, answers) = sync_channel(Self::WAITING_MAX);
+        let rounds = HeapRounds {
+            plan,
+            health,
+            sender,
+            ending,
+        };
+        std::thread::Builder::new()
+            .name("memtide-heaps".to_owned())
+            .stack_size(STACK)
+            .spawn(move || rounds.run())?;
+        Ok(Self {
+            answers,
+            _alive: alive,
+        })
+    }
+
+    /// Returns the next answer, if one has arrived; never waits.
+    pub(crate) fn take(&self) -> Option<HeapAnswer> {
+        self.answers.try_recv().ok()
+    }
+}
+
+/// The thread's side.
+struct HeapRounds {
+    plan: HeapPlan,
+    health: Arc<Health>,
+    sender: SyncSender<HeapAnswer>,
+    ending: PipeReader,
+}
+
+impl HeapRounds {
+    fn run(self) {
+        let mut pause = FIRST;
+        while !self.ends_within(pause) {
+            let began = now().boot;
+            let Ended::Read(round) = self.round() else {
+                return;
+            };
+            let every = round.every(self.plan.every);
+            self.health.heaps_read(began, every, &round);
+            for reading in &round.readings {
+                // While the sampler takes none, the next round has newer ones.
+                let _ = self.sender.try_send(answer(reading));
+            }
+            pause = every.saturating_sub(now().boot.saturating_sub(began));
+        }
+    }
+
+    /// Has a child read the heaps once.
+    fn round(&self) -> Ended {
+        let Some((program, arguments)) = self.plan.command.split_first() else {
+            return Ended::Stopped;
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        match command.spawn() {
+            Ok(child) => self.answer_of(child),
+            Err(error) => failed(format!(
+                "cannot start `{}` to read heaps: {error}",
+                program.to_string_lossy()
+            )),
+        }
+    }
+
+    /// Reads what the child writes, until it ends.
+    fn answer_of(&self, mut child: Child) -> Ended {
+        let until = now().boot.plus(DEADLINE);
+        let mut text = Vec::new();
+        let mut buffer = [0; 4096];
+        while let Some(output) = &mut child.stdout {
+            let left = until.saturating_sub(now().boot);
+            let [is_ending, is_ready] = ready([self.ending.as_fd(), output.as_fd()], left);
+            if is_ending || left == Span::ZERO || text.len() > ANSWER_BYTES_MAX {
+                // One that waits in the kernel may take a while to end: it is not waited for.
+                let _ = child.kill();
+                return if is_ending {
+                    Ended::Stopped
+                } else {
+                    failed(format!(
+                        "reading the heaps took longer than {DEADLINE} and was ended"
+                    ))
+                };
+            }
+            if is_ready {
+                match output.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(length) => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+                }
+            }
+        }
+        let status = child.wait();
+        match HeapRound::from_json(&text) {
+            Some(round) => Ended::Read(round),
+            None => failed(match status {
+                Ok(status) => format!("the child that reads heaps gave no answer ({status})"),
+                Err(error) => format!("the child that reads heaps gave no answer: {error}"),
+            }),
+        }
+    }
+
+    /// Waits for as long; returns whether the recorder ends meanwhile.
+    fn ends_within(&self, pause: Span) -> bool {
+        let until = now().boot.plus(pause);
+        loop {
+            let left = until.saturating_sub(now().boot);
+            let [is_ending] = ready([self.ending.as_fd()], left);
+            if is_ending || left == Span::ZERO {
+                return is_ending;
+            }
+        }
+    }
+}
+
+fn failed(why: String) -> Ended {
+    Ended::Read(HeapRound {
+        problems: vec![why],
+        ..HeapRound::default()
+    })
+}
+
+/// Waits until one of the files can be read or has ended, at most for a time.
+fn ready<const N: usize>(files: [std::os::fd::BorrowedFd<'_>; N], at_most: Span) -> [bool; N] {
+    let mut sources = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+    let nanos = at_most.as_nanos();
+    let timeout = Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+    };
+    // Interrupted by a signal, nothing is ready.
+    let _ = poll(&mut sources, Some(&timeout));
+    sources.map(|source| !source.revents().is_empty())
+}
+
+/// Reads the figures that a child wrote.
+fn answer(reading: &HeapReading) -> HeapAnswer {
+    let (mut files, mut row) = (ProcessFiles::default(), EntityRow::default());
+    let text = reading.figures.as_bytes();
+    // A line that is no figure is an absent reading.
+    let _ = files.parse(reading.pid, ProcessFiles::MALLOC_HEAP, text, &mut row);
+    let mut cells = ProcessCells::default();
+    for (signal, raw) in row.row.iter() {
+        cells.set_raw(signal, raw);
+    }
+    HeapAnswer {
+        of: ProcessKey {
+            pid: reading.pid,
+            start_ticks: reading.start_ticks,
+        },
+        cells,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::PROC_HEAP_LIVE;
+    use units::Bytes;
+
+    fn plan(script: &str) -> HeapPlan {
+        HeapPlan {
+            command: ["sh", "-c", script].map(OsString::from).to_vec(),
+            every: Span::from_secs(1),
+        }
+    }
+
+    /// Plays one round of a child.
+    fn round_of(script: &str) -> HeapRound {
+        let (ending, _alive) = std::io::pipe().unwrap();
+        let rounds = HeapRounds {
+            plan: plan(script),
+            health: Arc::default(),
+            sender: sync_channel(1).0,
+            ending,
+        };
+        match rounds.round() {
+            Ended::Read(round) => round,
+            Ended::Stopped => panic!("it was not stopped"),
+        }
+    }
+
+    #[test]
+    fn what_a_child_writes_becomes_the_readings_of_its_process() {
+        let round = round_of(
+            r#"printf '%s' '{"readings":[{"pid":7,"start_ticks":9,"figures":"live 4096\nnew 1\n"}],"problems":["x"],"cpu_s":0.5}'"#,
+        );
+        assert_eq!(round.problems, ["x"]);
+        let answer = answer(&round.readings[0]);
+        assert_eq!((answer.of.pid, answer.of.start_ticks), (7, 9));
+        assert_eq!(answer.cells.get(PROC_HEAP_LIVE), Some(Bytes::new(4096)));
+        assert_eq!(answer.cells.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_child_that_fails_is_a_problem_and_no_end() {
+        for script in ["exit 7", "echo no JSON", "kill -9 $$"] {
+            let round = round_of(script);
+            assert_eq!(round.problems.len(), 1, "{script}");
+            assert!(round.problems[0].contains("no answer"), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_recorder_that_ends_does_not_wait_for_the_child() {
+        let (ending, alive) = std::io::pipe().unwrap();
+        drop(alive);
+        let rounds = HeapRounds {
+            plan: plan("exec sleep 600"),
+            health: Arc::default(),
+            sender: sync_channel(1).0,
+            ending,
+        };
+        assert!(matches!(rounds.round(), Ended::Stopped));
+        assert!(rounds.ends_within(Span::from_hours(1)));
+    }
+}
