@@ -354,11 +354,8 @@ fn real_programs_are_explained_by_their_owners() {
         let is_two = one.variable == Some(("MALLOC_ARENA_MAX", "2"));
         assert!(report["verdict"] == one.verdict || is_two, "{name}");
         let parts = report["memory"]["parts"].as_array().unwrap();
-        let owned = parts
-            .iter()
-            .find(|part| !part["runtime"].is_null())
-            .unwrap();
-        assert_eq!(owned["runtime"], one.owner, "{name}");
+        let owned = parts.iter().find(|part| !part["owner"].is_null()).unwrap();
+        assert_eq!(owned["owner"], one.owner, "{name}");
         let unknown = parts.iter().filter(|part| part["certainty"] == "unknown");
         let unknown: f64 = unknown
             .map(|part| part["rss_bytes"].as_f64().unwrap())
