@@ -200,6 +200,18 @@ fn sizes_that_arenas_forge_are_no_confidence() {
     assert!(heap.live_bytes() < 1 << 20);
 }
 
+#[test]
+fn forged_bins_cost_no_more_than_their_bytes() {
+    const BYTES: u64 = 1 << 20;
+    let (mut image, mut mappings) = Image::new();
+    mappings.all.splice(0..0, image.forge_bins(BYTES).all);
+    mappings.all.sort_by_key(|one| one.range.start);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.arenas.len(), 2);
+    let cost = image.cost.get();
+    assert!(cost < 3 * BYTES, "{cost}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]

@@ -19,6 +19,7 @@ const HEAP_BYTES: u64 = 64 << 20;
 const THREAD_BYTES: u64 = 0x1_0000;
 const MMAPPED: u64 = 0x7d00_0000_0000;
 const MMAPPED_BYTES: u64 = 0x2_1000;
+const FORGED: u64 = 0x7c00_0000_0000;
 const KEY: u64 = 0x1234_5678_9abc_def1;
 
 /// Memory by page; what is not in it is not mapped.
@@ -205,6 +206,22 @@ impl Image {
         for state in [MAIN, ARENA + 48] {
             self.set(state + 112 + 2072, bytes);
         }
+    }
+
+    /// Puts a library's data before the C library's: pairs of words that each look like an empty bin.
+    pub(crate) fn forge_bins(&mut self, bytes: u64) -> Mappings {
+        self.map(FORGED, bytes);
+        for at in (FORGED..FORGED + bytes).step_by(16) {
+            self.set(at, at - 16);
+            self.set(at + 8, at - 16);
+        }
+        Mappings::parse(
+            format!(
+                "{FORGED:x}-{:x} rw-p 00000000 08:01 78 /tmp/libc.so.6\n",
+                FORGED + bytes
+            )
+            .as_bytes(),
+        )
     }
 
     /// Damages a word as four numbers say: where, how, and with what.
