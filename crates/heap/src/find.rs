@@ -166,10 +166,7 @@ impl<M: TargetMemory> ArenaSearch<'_, M> {
     /// The main arena and those in its ring.
     fn found(&self, area: &ArenaWords, data: &Range<u64>) -> FoundArenas {
         let ring = BINS_OFFSETS.into_iter().find_map(|offset| {
-            Some((
-                offset,
-                ring(self.memory, self.mappings, area.bins, offset)?,
-            ))
+            Some((offset, ring(self.memory, self.mappings, area.bins, offset)?))
         });
         let is_ring_whole = ring.is_some();
         // A damaged ring leaves the main arena: its own fields do not depend on the layout.

@@ -152,8 +152,10 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
             "no arena has a part that begins as it should",
         ));
     }
-    let system: u64 = states.iter().map(|arena| arena.fields.system_bytes).sum();
-    let cell = (system / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
+    // What an arena claims to have may be forged; its parts are address space of the process.
+    let parts = states.iter().flat_map(|arena| &arena.parts);
+    let addresses: u64 = parts.map(|part| part.range.end - part.range.start).sum();
+    let cell = (addresses / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
     reader.cell_bytes = cell.next_power_of_two().max(page);
     reader.form = reader.tcache_form(&states);
     let mut heap = reader.walk(states);

@@ -212,6 +212,34 @@ fn forged_bins_cost_no_more_than_their_bytes() {
     assert!(cost < 3 * BYTES, "{cost}");
 }
 
+#[test]
+fn address_space_that_is_reserved_costs_nothing() {
+    let (mut image, mut mappings) = Image::new();
+    let whole = read(&image, &mappings, 4096).unwrap();
+    let cost = image.cost.replace(0);
+    // One chunk more than there is: the search does not end by itself.
+    image.claim_mmapped(2);
+    let text = b"1000000000-8000000000 rw-p 00000000 00:00 0\n";
+    mappings.all.splice(0..0, Mappings::parse(text).all);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.mmapped, whole.mmapped);
+    assert!(image.cost.get() < cost + 1_000_000, "{}", image.cost.get());
+}
+
+#[test]
+fn a_picture_of_a_heap_with_a_forged_size_is_small() {
+    const BYTES: u64 = 4 << 30;
+    let (mut image, mut mappings) = Image::new();
+    image.claim_sizes(4096);
+    let heap = mappings.all.iter_mut().find(|one| one.name == b"[heap]");
+    heap.unwrap().range.end += BYTES;
+    image.enlarge_top(BYTES);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    let rows = heap.arenas.iter().flat_map(|arena| &arena.parts);
+    let cells: usize = rows.map(|part| part.row.cells.len()).sum();
+    assert!((1024..=32_768).contains(&cells), "{cells}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]

@@ -64,6 +64,14 @@ impl TargetMemory for Image {
         }
         self.cost.set(self.cost.get() + states.len() as u64);
     }
+
+    fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
+        let pages = range.start / PAGE..range.end / PAGE;
+        let present = self.pages.range(pages.clone()).next().map(|(page, _)| page);
+        let other = self.absent.range(pages).next().map(|(page, _)| page);
+        let first = present.into_iter().chain(other).min();
+        Some(first.map_or(range.end, |page| (page * PAGE).max(range.start)))
+    }
 }
 
 impl Image {
@@ -222,6 +230,21 @@ impl Image {
             )
             .as_bytes(),
         )
+    }
+
+    /// Lets malloc count this many chunks with a mapping of their own.
+    pub(crate) fn claim_mmapped(&mut self, chunks: u64) {
+        self.set(DATA + 0x238, chunks << 32);
+        self.set(DATA + 0x240, 65_536 | chunks << 32);
+        self.set(DATA + 0x250, chunks * MMAPPED_BYTES);
+    }
+
+    /// Enlarges the top of the main arena by memory that was never touched.
+    pub(crate) fn enlarge_top(&mut self, bytes: u64) {
+        let mut words = [0; 16];
+        self.read_parts(&[BINS - 16..BINS], &mut words);
+        let top = u64::from_le_bytes(*words.first_chunk().unwrap());
+        self.set(top + 8, (BRK + BRK_BYTES - top + bytes) | 1);
     }
 
     /// Damages a word as four numbers say: where, how, and with what.
