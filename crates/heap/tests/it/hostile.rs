@@ -240,6 +240,16 @@ fn a_picture_of_a_heap_with_a_forged_size_is_small() {
     assert!((1024..=32_768).contains(&cells), "{cells}");
 }
 
+#[test]
+fn looped_caches_of_all_threads_have_one_bound() {
+    let (mut image, mappings) = Image::new();
+    let caches = image.forge_caches();
+    assert!(caches > 150);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert!(heap.cached_by_lists.chunks > 65_535 * 8, "they are followed");
+    assert!(image.cost.get() < 32 << 20, "{}", image.cost.get());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]

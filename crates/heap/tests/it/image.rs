@@ -247,6 +247,27 @@ impl Image {
         self.set(top + 8, (BRK + BRK_BYTES - top + bytes) | 1);
     }
 
+    /// Fills the main heap with caches of one list that leads to itself 65,535 times. Returns how many they are.
+    pub(crate) fn forge_caches(&mut self) -> u64 {
+        let end = BRK + BRK_BYTES;
+        let entry = BRK + 0x290 + 96;
+        self.set(entry + 8, 0x21);
+        self.set(entry + 16, (entry + 16) ^ ((entry + 16) >> 12));
+        let (mut at, mut caches) = (entry + 32, 0);
+        while at + 0x290 + 4096 < end {
+            for offset in (8..0x290).step_by(8) {
+                self.set(at + offset, 0);
+            }
+            self.set(at + 8, 0x291);
+            self.set(at + 16, 0xffff);
+            self.set(at + 16 + 128, entry + 16);
+            (at, caches) = (at + 0x290, caches + 1);
+        }
+        self.set(at + 8, (end - at) | 1);
+        self.set(BINS - 16, at);
+        caches
+    }
+
     /// Damages a word as four numbers say: where, how, and with what.
     pub(crate) fn damage(&mut self, place: u16, how: u8, value: u64) {
         let pages: Vec<u64> = self.pages.keys().copied().collect();
