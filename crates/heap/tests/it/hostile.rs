@@ -246,7 +246,10 @@ fn looped_caches_of_all_threads_have_one_bound() {
     let caches = image.forge_caches();
     assert!(caches > 150);
     let heap = read(&image, &mappings, 4096).unwrap();
-    assert!(heap.cached_by_lists.chunks > 65_535 * 8, "they are followed");
+    assert!(
+        heap.cached_by_lists.chunks > 65_535 * 8,
+        "they are followed"
+    );
     assert!(image.cost.get() < 32 << 20, "{}", image.cost.get());
 }
 

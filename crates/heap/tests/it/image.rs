@@ -241,8 +241,8 @@ impl Image {
 
     /// Enlarges the top of the main arena by memory that was never touched.
     pub(crate) fn enlarge_top(&mut self, bytes: u64) {
-        let mut words = [0; 16];
-        self.read_parts(&[BINS - 16..BINS], &mut words);
+        let mut words = [0; 8];
+        self.read_at(BINS - 16, &mut words);
         let top = u64::from_le_bytes(*words.first_chunk().unwrap());
         self.set(top + 8, (BRK + BRK_BYTES - top + bytes) | 1);
     }
