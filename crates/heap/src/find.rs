@@ -33,6 +33,10 @@ pub(crate) const ARENAS_MAX: usize = 16_384;
 const HALF_LINKED_MAX: u64 = 2;
 /// No more of a file's data is searched: programs have few MiB.
 const DATA_BYTES_MAX: u64 = 256 << 20;
+/// No more of all files' data together.
+const SEARCHED_BYTES_MAX: u64 = 1 << 30;
+/// Candidates that are read: a program has one main arena; more are forged.
+const CANDIDATES_MAX: u32 = 4096;
 
 /// Returns the arenas of a process; `None` if no data has their form.
 pub(crate) fn arenas(
@@ -40,14 +44,20 @@ pub(crate) fn arenas(
     mappings: &Mappings,
     page: u64,
 ) -> Option<FoundArenas> {
-    candidates(mappings)
+    let mut search = ArenaSearch {
+        memory,
+        mappings,
+        page,
+        left: CANDIDATES_MAX,
+    };
+    ranges(mappings)
         .into_iter()
-        .find_map(|data| in_data(memory, mappings, &data, page))
+        .find_map(|data| search.in_data(&data))
 }
 
 /// Returns ranges of static data in the order in which they are searched: the C library's, then others'. A file's
 /// zero-initialised data is anonymous memory directly behind it.
-fn candidates(mappings: &Mappings) -> Vec<Range<u64>> {
+fn ranges(mappings: &Mappings) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     for (index, mapping) in mappings.all.iter().enumerate() {
         if mapping.path().is_none() || !mapping.is_private_writable() {
@@ -68,7 +78,13 @@ fn candidates(mappings: &Mappings) -> Vec<Range<u64>> {
         found.push((!is_c_library(mapping), mapping.range.start..end));
     }
     found.sort_by_key(|(is_other, _)| *is_other);
-    found.into_iter().map(|(_, range)| range).collect()
+    let mut left = SEARCHED_BYTES_MAX;
+    let ranges = found.into_iter().map_while(|(_, range)| {
+        let bytes = (range.end - range.start).min(left);
+        left -= bytes;
+        (bytes > 0).then_some(range.start..range.start + bytes)
+    });
+    ranges.collect()
 }
 
 fn is_c_library(mapping: &Mapping) -> bool {
@@ -77,22 +93,94 @@ fn is_c_library(mapping: &Mapping) -> bool {
     name == b"libc.so.6" || name.starts_with(b"libc-2.")
 }
 
-/// Searches one range of data for an arena's bins.
-fn in_data(
-    memory: &impl TargetMemory,
-    mappings: &Mappings,
-    data: &Range<u64>,
+/// A search for the main arena.
+struct ArenaSearch<'a, M> {
+    memory: &'a M,
+    mappings: &'a Mappings,
     page: u64,
-) -> Option<FoundArenas> {
-    let overlap = BIN_PAIRS * 16;
-    window::search(memory, data, overlap, page, |window| {
-        let range = window.range();
-        (range.start..)
-            .step_by(8)
-            .take_while(|at| at + 16 <= range.end)
-            .filter(|at| is_empty_bin(window, *at))
-            .find_map(|at| bins_around(memory, mappings, data, at))
-    })
+    /// Candidates that may still be checked.
+    left: u32,
+}
+
+impl<M: TargetMemory> ArenaSearch<'_, M> {
+    /// Searches one range of data for an arena's bins. Each arena lies within one of the overlapping windows.
+    fn in_data(&mut self, data: &Range<u64>) -> Option<FoundArenas> {
+        window::search(self.memory, data, ARENA_BYTES, self.page, |window| {
+            let range = window.range();
+            (range.start..)
+                .step_by(8)
+                .take_while(|at| at + 16 <= range.end)
+                .filter(|at| is_empty_bin(window, *at))
+                .find_map(|at| self.bins_around(window, data, at))
+        })
+    }
+
+    /// Returns the arenas if `at` is one of the bins of the main arena, and the first empty one.
+    fn bins_around(
+        &mut self,
+        window: &PageWindow,
+        data: &Range<u64>,
+        at: u64,
+    ) -> Option<FoundArenas> {
+        let first = data.start.max(window.range().start);
+        for index in 0..BIN_PAIRS {
+            let bins = at.checked_sub(index * 16)?;
+            // What begins before another empty bin was checked with that one.
+            let is_checked = index > 0 && is_empty_bin(window, bins);
+            if is_checked || bins.checked_sub(TOP_BEFORE_BINS)? < first {
+                return None;
+            }
+            if let Some(area) = self.candidate(window, bins) {
+                return Some(self.found(&area, data));
+            }
+        }
+        None
+    }
+
+    /// Returns the words of an arena if one has its bins here.
+    fn candidate(&mut self, window: &PageWindow, bins: u64) -> Option<ArenaWords> {
+        let top_field = bins - TOP_BEFORE_BINS;
+        let end = top_field + ARENA_BYTES;
+        if end > window.range().end {
+            return None;
+        }
+        let is_present = |at: u64| window.state_at(at).is_present();
+        if is_present(top_field) {
+            let top = window.word(top_field)?;
+            if top != top_field && !is_chunk(self.mappings, top) {
+                return None;
+            }
+        }
+        self.left = self.left.checked_sub(1)?;
+        let area = if is_present(top_field) && is_present(end - 8) {
+            ArenaWords {
+                bins,
+                words: window.words(top_field),
+            }
+        } else {
+            ArenaWords::read(self.memory, bins)?
+        };
+        area.is_arena(self.mappings).then_some(area)
+    }
+
+    /// The main arena and those in its ring.
+    fn found(&self, area: &ArenaWords, data: &Range<u64>) -> FoundArenas {
+        let ring = BINS_OFFSETS.into_iter().find_map(|offset| {
+            Some((offset, ring(self.memory, self.mappings, area.bins, offset)?))
+        });
+        let is_ring_whole = ring.is_some();
+        // A damaged ring leaves the main arena: its own fields do not depend on the layout.
+        let (offset, ring) = ring.unwrap_or((BINS_OFFSETS[0], vec![area.bins]));
+        FoundArenas {
+            layout: ArenaLayout {
+                bins_offset: offset,
+                system_behind_bins: system_offset(area),
+            },
+            bins: ring,
+            data: data.clone(),
+            is_ring_whole,
+        }
+    }
 }
 
 fn is_empty_bin(window: &PageWindow, at: u64) -> bool {
@@ -100,38 +188,12 @@ fn is_empty_bin(window: &PageWindow, at: u64) -> bool {
     window.word(at) == Some(own) && window.word(at + 8) == Some(own)
 }
 
-/// Returns the arenas if `at` is one of the bins of the main arena.
-fn bins_around(
-    memory: &impl TargetMemory,
-    mappings: &Mappings,
-    data: &Range<u64>,
-    at: u64,
-) -> Option<FoundArenas> {
-    (0..BIN_PAIRS)
-        .filter_map(|index| at.checked_sub(index * 16))
-        .filter(|bins| {
-            bins.checked_sub(TOP_BEFORE_BINS)
-                .is_some_and(|top| top >= data.start)
-        })
-        .find_map(|bins| {
-            let area = ArenaWords::read(memory, bins)?;
-            area.is_arena(mappings).then_some(())?;
-            let ring = BINS_OFFSETS
-                .into_iter()
-                .find_map(|offset| Some((offset, ring(memory, mappings, bins, offset)?)));
-            let is_ring_whole = ring.is_some();
-            // A damaged ring leaves the main arena: its own fields do not depend on the layout.
-            let (offset, ring) = ring.unwrap_or((BINS_OFFSETS[0], vec![bins]));
-            Some(FoundArenas {
-                layout: ArenaLayout {
-                    bins_offset: offset,
-                    system_behind_bins: system_offset(&area),
-                },
-                bins: ring,
-                data: data.clone(),
-                is_ring_whole,
-            })
-        })
+/// Whether a chunk may be at an address.
+fn is_chunk(mappings: &Mappings, address: u64) -> bool {
+    address.is_multiple_of(16)
+        && mappings
+            .at(address)
+            .is_some_and(|one| one.is_anonymous() && one.is_private_writable())
 }
 
 /// The words of an arena from `top` on, copied at once.
@@ -142,7 +204,8 @@ pub(crate) struct ArenaWords {
 }
 
 /// `top`, `last_remainder`, the bins, their map, and eight words from `next` on.
-const ARENA_WORDS: usize = (2048 + 64 + 16) / 8;
+const ARENA_WORDS: usize = 266;
+const ARENA_BYTES: u64 = ARENA_WORDS as u64 * 8;
 
 impl ArenaWords {
     pub(crate) fn read(memory: &impl TargetMemory, bins: u64) -> Option<Self> {
@@ -173,12 +236,7 @@ impl ArenaWords {
 
     /// Whether all bins are empty or point at chunks, and top is a chunk.
     fn is_arena(&self, mappings: &Mappings) -> bool {
-        let is_chunk = |address: u64| {
-            address.is_multiple_of(16)
-                && mappings
-                    .at(address)
-                    .is_some_and(|one| one.is_anonymous() && one.is_private_writable())
-        };
+        let is_chunk = |address: u64| is_chunk(mappings, address);
         let mut half_linked = 0;
         let pairs = (0..BIN_PAIRS).all(|index| {
             let own = self.bins + index * 16 - 16;

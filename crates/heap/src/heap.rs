@@ -85,6 +85,8 @@ pub struct Heap {
     pub mmapped: Vec<MmappedChunk>,
     /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
     pub cached_by_lists: Amount,
+    /// Bytes that may be in thread caches but count as live: caches that have more entries than are read.
+    pub cached_doubt_bytes: u64,
     /// Whether the ring of arenas is closed.
     pub is_ring_whole: bool,
     /// Size of a picture's cell in bytes.
@@ -105,6 +107,8 @@ const PARTS_BYTES_MAX: u64 = 1 << 40;
 /// A picture has at most about this many cells.
 const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
+/// Entries of thread caches that are read, of all threads together: 2,000 threads with full caches.
+const ENTRIES_MAX: u32 = 1 << 20;
 
 /// What the walks over one heap share.
 struct HeapReader<'a, M> {
@@ -119,6 +123,8 @@ struct HeapReader<'a, M> {
     states: Vec<PageState>,
     fast: FastCandidates,
     cell_bytes: u64,
+    /// Entries of thread caches that may still be read.
+    entries_left: u32,
 }
 
 /// Reads the heap of a process once.
@@ -142,6 +148,7 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
         states: Vec::new(),
         fast: FastCandidates::default(),
         cell_bytes: CELL_BYTES_MIN,
+        entries_left: ENTRIES_MAX,
     };
     let states = reader.states();
     if states.is_empty() {
@@ -152,18 +159,20 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
             "no arena has a part that begins as it should",
         ));
     }
-    let system: u64 = states.iter().map(|arena| arena.fields.system_bytes).sum();
-    let cell = (system / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
+    // What an arena claims to have may be forged; its parts are address space of the process.
+    let parts = states.iter().flat_map(|arena| &arena.parts);
+    let addresses: u64 = parts.map(|part| part.range.end - part.range.start).sum();
+    let cell = (addresses / CELLS).clamp(CELL_BYTES_MIN, 1 << 40);
     reader.cell_bytes = cell.next_power_of_two().max(page);
     reader.form = reader.tcache_form(&states);
     let mut heap = reader.walk(states);
     if reader.form.is_none_or(|form| form.key.is_none()) {
         // No cache was where the first of each heap is; the walk has seen where others may be.
         let known = reader.form;
-        reader.form = reader
-            .caches
+        let (caches, left) = (&reader.caches, &mut reader.entries_left);
+        reader.form = caches
             .iter()
-            .find_map(|chunk| tcache::form(memory, *chunk));
+            .find_map(|chunk| tcache::form(memory, *chunk, left));
         if reader.form.is_some_and(|form| form.key.is_some()) && reader.form != known {
             heap = reader.walk(reader.states());
         }
@@ -195,10 +204,16 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     }
 
     /// Returns the form of thread caches, from the first chunk of each part: where most threads' caches are.
-    fn tcache_form(&self, states: &[ArenaState]) -> Option<TcacheForm> {
-        let firsts = states.iter().flat_map(|arena| &arena.parts);
-        let forms = firsts.filter_map(|part| tcache::form(self.memory, part.first_chunk));
-        forms.max_by_key(|form| form.key.is_some())
+    fn tcache_form(&mut self, states: &[ArenaState]) -> Option<TcacheForm> {
+        let mut without_key = None;
+        for part in states.iter().flat_map(|arena| &arena.parts) {
+            let form = tcache::form(self.memory, part.first_chunk, &mut self.entries_left);
+            if form.is_some_and(|form| form.key.is_some()) {
+                return form;
+            }
+            without_key = without_key.or(form);
+        }
+        without_key
     }
 
     /// Walks all arenas.
@@ -225,6 +240,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             arenas,
             mmapped,
             cached_by_lists: Amount::default(),
+            cached_doubt_bytes: 0,
             is_ring_whole: self.found.is_ring_whole,
             cell_bytes: self.cell_bytes,
             spread_bytes: 0,
@@ -343,11 +359,16 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     }
 
     /// Sums the caches' own lists; before 2.34 they are the only way to recognise cached chunks.
-    fn count_lists(&self, heap: &mut Heap) {
+    fn count_lists(&mut self, heap: &mut Heap) {
         let Some(form) = self.form else { return };
         for chunk in self.cache_chunks(heap) {
-            let Some(cached) = tcache::entries(self.memory, chunk, form.layout, form.is_safe)
-            else {
+            let left = &mut self.entries_left;
+            let cached = tcache::entries(self.memory, chunk, form.layout, form.is_safe, left);
+            let Some(cached) = cached else {
+                if *left == 0 && form.key.is_none() {
+                    heap.cached_doubt_bytes +=
+                        tcache::counted_bytes(self.memory, chunk, form.layout);
+                }
                 continue;
             };
             for (address, size) in cached.chunks {
@@ -440,7 +461,9 @@ impl Heap {
             0
         };
         let scattered = self.scatter_bytes / 2 * HALF_SCATTERS;
-        self.arenas.iter().map(of).sum::<u64>() + self.spread_bytes.max(scattered) + changed
+        let cached = self.cached_doubt_bytes.min(self.chunks().live.bytes);
+        let arenas = self.arenas.iter().map(of).sum::<u64>();
+        arenas + self.spread_bytes.max(scattered) + changed + cached
     }
 
     /// Returns whether all arenas and all their parts were found. If not, what is missing is not in the figures, and an

@@ -14,6 +14,12 @@ pub trait TargetMemory {
     /// states cannot be read.
     fn page_states(&self, range: &Range<u64>, states: &mut Vec<PageState>);
 
+    /// Returns where the first page of a page-aligned range is that is in RAM or in swap, or the range's end. `None` if
+    /// only the states show it.
+    fn populated_from(&self, _range: &Range<u64>) -> Option<u64> {
+        None
+    }
+
     /// Reads from an address. Returns the number of bytes read.
     fn read_at(&self, address: u64, buffer: &mut [u8]) -> usize {
         let whole = address..address.saturating_add(buffer.len() as u64);
@@ -52,5 +58,9 @@ impl TargetMemory for LiveMemory {
         if self.pages.read(range, states).is_err() {
             states.clear();
         }
+    }
+
+    fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
+        self.pages.populated_from(range)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Such a chunk begins at a page, its size is whole pages, and its flag 2 is set. Each page of other anonymous memory
 //! may begin one: 16 bytes of each resident page are read, in batches. The search ends when the counters of `mp_` are
-//! reached.
+//! reached. What was never touched is passed over: runtimes reserve TiB.
 
 use std::ops::Range;
 
@@ -25,6 +25,9 @@ pub struct MmappedChunk {
 
 /// Pages that are searched: 16 GiB of resident memory that is not malloc's.
 const PAGES_MAX: u64 = 4 << 20;
+/// Addresses of which page states are read: a process may reserve more than can be passed over page by page. Chunks
+/// behind them are not found, and the counters of `mp_` show that.
+const ADDRESSES_MAX: u64 = 1 << 40;
 /// Headers that are read with one call.
 const BATCH: usize = 512;
 /// States that are read at once.
@@ -45,6 +48,7 @@ pub(crate) fn find(
         found: Vec::new(),
         bytes: 0,
         left: PAGES_MAX,
+        states_left: ADDRESSES_MAX,
         states: Vec::new(),
     };
     for mapping in mappings.all.iter().filter(|one| may_hold(one)) {
@@ -77,6 +81,8 @@ struct MmappedSearch<'a, M> {
     found: Vec<MmappedChunk>,
     bytes: u64,
     left: u64,
+    /// Bytes of address space of which states may still be read.
+    states_left: u64,
     states: Vec<PageState>,
 }
 
@@ -85,19 +91,37 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         let is_complete = self.known.is_some_and(|known| {
             self.found.len() as u64 >= known.mmapped_chunks && self.bytes >= known.mmapped_bytes
         });
-        is_complete || self.left == 0
+        is_complete || self.left == 0 || self.states_left == 0
     }
 
     /// Searches one mapping, which may hold several chunks and what is not malloc's.
     fn mapping(&mut self, range: &Range<u64>) {
         let mut at = range.start;
         while at < range.end && !self.is_done() {
-            let until = at.saturating_add(STATES * self.page).min(range.end);
             let mut states = std::mem::take(&mut self.states);
-            self.memory.page_states(&(at..until), &mut states);
+            let until = self.page_states(&(at..range.end), &mut states);
             at = self.part(at, until, range.end, &states);
-            self.states = states;
+            let is_absent = !self.states_are_present(states);
+            if is_absent && at < range.end {
+                at = self.memory.populated_from(&(at..range.end)).unwrap_or(at);
+            }
         }
+    }
+
+    /// Keeps the buffer of states. Returns whether one of them is a page in RAM.
+    fn states_are_present(&mut self, states: Vec<PageState>) -> bool {
+        let is_present = states.iter().any(|state| state.is_present());
+        self.states = states;
+        is_present
+    }
+
+    /// Reads the states of the first pages of a range, within the bound. Returns where they end.
+    fn page_states(&mut self, range: &Range<u64>, states: &mut Vec<PageState>) -> u64 {
+        let bytes = (range.end - range.start).min(STATES * self.page);
+        self.states_left = self.states_left.saturating_sub(bytes);
+        let until = range.start + bytes;
+        self.memory.page_states(&(range.start..until), states);
+        until
     }
 
     /// Searches pages of known states. Returns where the search goes on: behind the last chunk.
@@ -149,28 +173,30 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
 
     fn add(&mut self, range: Range<u64>) {
         self.bytes += range.end - range.start;
-        let (resident, swapped) = residency(self.memory, &range, self.page);
+        let (resident, swapped) = self.residency(&range);
         self.found.push(MmappedChunk {
             range,
             resident,
             swapped,
         });
     }
-}
 
-/// Returns the bytes of a range that are in RAM and in swap.
-pub(crate) fn residency(memory: &impl TargetMemory, range: &Range<u64>, page: u64) -> (u64, u64) {
-    let (mut resident, mut swapped) = (0, 0);
-    let mut states = Vec::new();
-    let mut at = range.start;
-    while at < range.end {
-        let until = at.saturating_add(STATES * page).min(range.end);
-        memory.page_states(&(at..until), &mut states);
-        for state in &states {
-            resident += if state.is_present() { page } else { 0 };
-            swapped += if state.is_swapped() { page } else { 0 };
+    /// Returns the bytes of a range that are in RAM and in swap.
+    fn residency(&mut self, range: &Range<u64>) -> (u64, u64) {
+        let (mut resident, mut swapped) = (0, 0);
+        let mut states = Vec::new();
+        let mut at = range.start;
+        while at < range.end && self.states_left > 0 {
+            at = self.page_states(&(at..range.end), &mut states);
+            let (before, page) = (resident + swapped, self.page);
+            for state in &states {
+                resident += if state.is_present() { page } else { 0 };
+                swapped += if state.is_swapped() { page } else { 0 };
+            }
+            if before == resident + swapped && at < range.end {
+                at = self.memory.populated_from(&(at..range.end)).unwrap_or(at);
+            }
         }
-        at = until;
+        (resident, swapped)
     }
-    (resident, swapped)
 }

@@ -16,6 +16,8 @@ pub(crate) struct PageWindow {
     states: Vec<PageState>,
     /// Stretches of pages, and whether they are in RAM.
     parts: Vec<(Range<u64>, bool)>,
+    /// Whether no page is in RAM: then nothing is copied or cleared.
+    is_absent: bool,
     page_bytes: u64,
 }
 
@@ -30,6 +32,7 @@ impl PageWindow {
             bytes: Vec::new(),
             states: Vec::new(),
             parts: Vec::new(),
+            is_absent: true,
             page_bytes,
         }
     }
@@ -44,6 +47,11 @@ impl PageWindow {
         let aligned_end = end.div_ceil(page).saturating_mul(page).max(start);
         self.range = start..aligned_end;
         memory.page_states(&self.range, &mut self.states);
+        self.is_absent = !self.states.iter().any(|state| state.is_present());
+        if self.is_absent {
+            self.bytes.clear();
+            return;
+        }
         let length = usize::try_from(aligned_end - start).unwrap_or(0);
         // What is read is not cleared first: that would pass over it twice.
         self.bytes.resize(length, 0);
@@ -91,8 +99,11 @@ impl PageWindow {
     #[inline]
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.range.start) & !7;
-        let word = self.bytes.get(usize::try_from(offset).ok()?..)?;
-        Some(u64::from_le_bytes(*word.first_chunk()?))
+        let word = self.bytes.get(usize::try_from(offset).ok()?..);
+        match word.and_then(<[u8]>::first_chunk) {
+            Some(word) => Some(u64::from_le_bytes(*word)),
+            None => (self.is_absent && self.range.contains(&address)).then_some(0),
+        }
     }
 
     /// Neighbouring words at an aligned address; zeros outside of the window.
@@ -134,9 +145,11 @@ pub(crate) fn search<T>(
     let mut from = range.start;
     while from < range.end {
         window.load(memory, from, range.end);
-        let found = find(&window);
-        if found.is_some() {
-            return found;
+        // Zeros have no form that is searched for.
+        if !window.is_absent
+            && let Some(found) = find(&window)
+        {
+            return Some(found);
         }
         let end = window.range().end;
         from = if end < range.end {

@@ -200,6 +200,59 @@ fn sizes_that_arenas_forge_are_no_confidence() {
     assert!(heap.live_bytes() < 1 << 20);
 }
 
+#[test]
+fn forged_bins_cost_no_more_than_their_bytes() {
+    const BYTES: u64 = 1 << 20;
+    let (mut image, mut mappings) = Image::new();
+    mappings.all.splice(0..0, image.forge_bins(BYTES).all);
+    mappings.all.sort_by_key(|one| one.range.start);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.arenas.len(), 2);
+    let cost = image.cost.get();
+    assert!(cost < 3 * BYTES, "{cost}");
+}
+
+#[test]
+fn address_space_that_is_reserved_costs_nothing() {
+    let (mut image, mut mappings) = Image::new();
+    let whole = read(&image, &mappings, 4096).unwrap();
+    let cost = image.cost.replace(0);
+    // One chunk more than there is: the search does not end by itself.
+    image.claim_mmapped(2);
+    let text = b"1000000000-8000000000 rw-p 00000000 00:00 0\n";
+    mappings.all.splice(0..0, Mappings::parse(text).all);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert_eq!(heap.mmapped, whole.mmapped);
+    assert!(image.cost.get() < cost + 1_000_000, "{}", image.cost.get());
+}
+
+#[test]
+fn a_picture_of_a_heap_with_a_forged_size_is_small() {
+    const BYTES: u64 = 4 << 30;
+    let (mut image, mut mappings) = Image::new();
+    image.claim_sizes(4096);
+    let heap = mappings.all.iter_mut().find(|one| one.name == b"[heap]");
+    heap.unwrap().range.end += BYTES;
+    image.enlarge_top(BYTES);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    let rows = heap.arenas.iter().flat_map(|arena| &arena.parts);
+    let cells: usize = rows.map(|part| part.row.cells.len()).sum();
+    assert!((1024..=32_768).contains(&cells), "{cells}");
+}
+
+#[test]
+fn looped_caches_of_all_threads_have_one_bound() {
+    let (mut image, mappings) = Image::new();
+    let caches = image.forge_caches();
+    assert!(caches > 150);
+    let heap = read(&image, &mappings, 4096).unwrap();
+    assert!(
+        heap.cached_by_lists.chunks > 65_535 * 8,
+        "they are followed"
+    );
+    assert!(image.cost.get() < 32 << 20, "{}", image.cost.get());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]

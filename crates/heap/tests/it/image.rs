@@ -19,6 +19,7 @@ const HEAP_BYTES: u64 = 64 << 20;
 const THREAD_BYTES: u64 = 0x1_0000;
 const MMAPPED: u64 = 0x7d00_0000_0000;
 const MMAPPED_BYTES: u64 = 0x2_1000;
+const FORGED: u64 = 0x7c00_0000_0000;
 const KEY: u64 = 0x1234_5678_9abc_def1;
 
 /// Memory by page; what is not in it is not mapped.
@@ -62,6 +63,14 @@ impl TargetMemory for Image {
             states.push(other.unwrap_or(present));
         }
         self.cost.set(self.cost.get() + states.len() as u64);
+    }
+
+    fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
+        let pages = range.start / PAGE..range.end / PAGE;
+        let present = self.pages.range(pages.clone()).next().map(|(page, _)| page);
+        let other = self.absent.range(pages).next().map(|(page, _)| page);
+        let first = present.into_iter().chain(other).min();
+        Some(first.map_or(range.end, |page| (page * PAGE).max(range.start)))
     }
 }
 
@@ -205,6 +214,58 @@ impl Image {
         for state in [MAIN, ARENA + 48] {
             self.set(state + 112 + 2072, bytes);
         }
+    }
+
+    /// Puts a library's data before the C library's: pairs of words that each look like an empty bin.
+    pub(crate) fn forge_bins(&mut self, bytes: u64) -> Mappings {
+        self.map(FORGED, bytes);
+        for at in (FORGED..FORGED + bytes).step_by(16) {
+            self.set(at, at - 16);
+            self.set(at + 8, at - 16);
+        }
+        Mappings::parse(
+            format!(
+                "{FORGED:x}-{:x} rw-p 00000000 08:01 78 /tmp/libc.so.6\n",
+                FORGED + bytes
+            )
+            .as_bytes(),
+        )
+    }
+
+    /// Lets malloc count this many chunks with a mapping of their own.
+    pub(crate) fn claim_mmapped(&mut self, chunks: u64) {
+        self.set(DATA + 0x238, chunks << 32);
+        self.set(DATA + 0x240, 65_536 | chunks << 32);
+        self.set(DATA + 0x250, chunks * MMAPPED_BYTES);
+    }
+
+    /// Enlarges the top of the main arena by memory that was never touched.
+    pub(crate) fn enlarge_top(&mut self, bytes: u64) {
+        let mut words = [0; 8];
+        self.read_at(BINS - 16, &mut words);
+        let top = u64::from_le_bytes(*words.first_chunk().unwrap());
+        self.set(top + 8, (BRK + BRK_BYTES - top + bytes) | 1);
+    }
+
+    /// Fills the main heap with caches of one list that leads to itself 65,535 times. Returns how many they are.
+    pub(crate) fn forge_caches(&mut self) -> u64 {
+        let end = BRK + BRK_BYTES;
+        let entry = BRK + 0x290 + 96;
+        self.set(entry + 8, 0x21);
+        self.set(entry + 16, (entry + 16) ^ ((entry + 16) >> 12));
+        let (mut at, mut caches) = (entry + 32, 0);
+        while at + 0x290 + 4096 < end {
+            for offset in (8..0x290).step_by(8) {
+                self.set(at + offset, 0);
+            }
+            self.set(at + 8, 0x291);
+            self.set(at + 16, 0xffff);
+            self.set(at + 16 + 128, entry + 16);
+            (at, caches) = (at + 0x290, caches + 1);
+        }
+        self.set(at + 8, (end - at) | 1);
+        self.set(BINS - 16, at);
+        caches
     }
 
     /// Damages a word as four numbers say: where, how, and with what.

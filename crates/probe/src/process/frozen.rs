@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::ReadError;
 use crate::kernel_file::Root;
+use crate::process::status::StatusFacts;
 
 /// A process of which every thread is stopped until this value is dropped.
 #[derive(Debug)]
@@ -23,20 +24,27 @@ pub struct FrozenProcess {
     only_here: PhantomData<*const ()>,
 }
 
-/// A thread in an uninterruptible sleep, such as a read from a lost NFS server, does not stop until it ends.
+/// For all threads together. One in an uninterruptible sleep, such as a read from a lost NFS server, does not stop until
+/// it ends.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long threads that did not stop in time are waited for: the kernel lets them go on when this program ends.
+const PARTING: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_micros(50);
 
 impl FrozenProcess {
     /// Stops all threads of a process.
     ///
     /// # Errors
-    /// [`ReadError`] if it has ended, may not be traced, is traced already, or has a thread that does not stop within
-    /// 2 s. Whatever was stopped goes on.
+    /// [`ReadError`] if it has ended, may not be traced, is traced already, or does not stop within 2 s. Whatever was stopped goes on.
     pub fn stop(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        Self::stop_since(root, pid, Instant::now())
+    }
+
+    /// Stops all threads within the time from `since` on.
+    fn stop_since(root: &Root, pid: u32, since: Instant) -> Result<Self, ReadError> {
         let mut frozen = Self {
             threads: BTreeMap::new(),
-            since: Instant::now(),
+            since,
             only_here: PhantomData,
         };
         let tasks = format!("/proc/{pid}/task");
@@ -48,12 +56,16 @@ impl FrozenProcess {
                 .filter_map(|tid| i32::try_from(tid).ok())
                 .filter(|tid| !frozen.threads.contains_key(tid))
                 .collect();
-            let mut has_grown = false;
+            let mut last = None;
             for tid in new {
-                has_grown |= frozen.stop_thread(tid).map_err(failed)?;
+                let is_stopped = frozen.stop_thread(tid);
+                if is_stopped.map_err(|error| failed(reason(root, pid, tid, error)))? {
+                    last = Some(tid);
+                }
             }
-            if !has_grown {
-                break;
+            let Some(tid) = last else { break };
+            if frozen.is_late() {
+                return Err(failed(late(tid)));
             }
         }
         if frozen.threads.is_empty() {
@@ -65,6 +77,10 @@ impl FrozenProcess {
     /// Returns for how long the process has been stopped.
     pub fn elapsed(&self) -> Duration {
         self.since.elapsed()
+    }
+
+    fn is_late(&self) -> bool {
+        self.since.elapsed() > PATIENCE
     }
 
     /// Stops a thread. Returns whether it still exists.
@@ -80,7 +96,6 @@ impl FrozenProcess {
             self.threads.remove(&tid);
             return Ok(false);
         }
-        let deadline = Instant::now() + PATIENCE;
         loop {
             match wait(tid) {
                 ThreadStop::Stopped(signal) => {
@@ -91,11 +106,7 @@ impl FrozenProcess {
                     self.threads.remove(&tid);
                     return Ok(false);
                 }
-                ThreadStop::Running if Instant::now() > deadline => {
-                    let why =
-                        format!("thread {tid} did not stop within 2 s: it waits for a device");
-                    return Err(Error::other(why));
-                }
+                ThreadStop::Running if self.is_late() => return Err(late(tid)),
                 ThreadStop::Running => std::thread::sleep(PAUSE),
             }
         }
@@ -104,10 +115,42 @@ impl FrozenProcess {
 
 impl Drop for FrozenProcess {
     fn drop(&mut self) {
+        let deadline = Instant::now() + PARTING;
         for (tid, signal) in &self.threads {
-            // A thread that ended meanwhile needs no detaching.
-            let _ = ptrace(libc::PTRACE_DETACH, *tid, *signal);
+            let mut signal = *signal;
+            // Only a stopped thread can be detached: one that was asked to stop and has not yet is waited for. One that
+            // ended meanwhile needs no detaching.
+            while ptrace(libc::PTRACE_DETACH, *tid, signal).is_err() {
+                match wait(*tid) {
+                    ThreadStop::Stopped(own) => signal = own,
+                    ThreadStop::Running if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                    ThreadStop::Running | ThreadStop::Ended => break,
+                }
+            }
         }
+    }
+}
+
+/// The error of a process that is not stopped in time.
+fn late(tid: i32) -> Error {
+    Error::other(format!(
+        "thread {tid} did not stop within 2 s: it is in an uninterruptible sleep (state D), or the process makes \
+         threads without end"
+    ))
+}
+
+/// Returns why a thread could not be stopped: one that is traced already is refused like one that may not be traced.
+fn reason(root: &Root, pid: u32, tid: i32, error: Error) -> Error {
+    if error.raw_os_error() != Some(libc::EPERM) {
+        return error;
+    }
+    let status = root.read(&format!("/proc/{pid}/task/{tid}/status"));
+    match status
+        .ok()
+        .and_then(|text| StatusFacts::parse(&text).tracer)
+    {
+        Some(tracer) if tracer != 0 => Error::other(format!("it is traced by process {tracer}")),
+        _ => error,
     }
 }
 
@@ -194,6 +237,33 @@ mod tests {
         assert_eq!(state(child.id()), 't');
         drop(frozen);
         assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_process_that_is_traced_already_is_an_error_that_names_the_tracer() {
+        let mut child = cat();
+        let frozen = FrozenProcess::stop(&Root::default(), child.id()).unwrap();
+        let error = FrozenProcess::stop(&Root::default(), child.id()).unwrap_err();
+        assert_ne!(error.source.kind(), std::io::ErrorKind::PermissionDenied);
+        let tracer = rustix::thread::gettid().as_raw_nonzero();
+        let own = std::process::id().to_string();
+        let text = error.source.to_string();
+        let named = text.strip_prefix("it is traced by process ").unwrap();
+        assert!(named == own || named == tracer.to_string(), "{text}");
+        drop(frozen);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_not_stopped_in_time_goes_on() {
+        let mut child = cat();
+        let since = Instant::now().checked_sub(2 * PATIENCE).unwrap();
+        let stopped = FrozenProcess::stop_since(&Root::default(), child.id(), since);
+        let error = stopped.unwrap_err().to_string();
+        assert!(error.contains("did not stop within 2 s"), "{error}");
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! Bit 63: the page is present; bit 62: it is in swap; bit 61: it belongs to a file or to shared memory. An ordinary
 //! user sees these bits of an own process; only the frame numbers are hidden (4.2). Format: kernel docs,
-//! `admin-guide/mm/pagemap.rst`. Cost: 24 ns a page, under the mmap lock for reading.
+//! `admin-guide/mm/pagemap.rst`. Cost: 24 ns a page, under the mmap lock for reading;
+//! `PAGEMAP_SCAN` (6.7) finds the next populated page in 1 TiB of untouched memory within a millisecond.
 
 use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use rustix::io::pread;
@@ -13,6 +15,38 @@ use units::PageSize;
 
 use crate::error::ReadError;
 use crate::kernel_file::{Root, open, retrying};
+
+/// The argument of `PAGEMAP_SCAN`: `struct pm_scan_arg` of `linux/fs.h`.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct PagemapScan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `PAGEMAP_SCAN`: `_IOWR('f', 16, struct pm_scan_arg)`.
+const PAGEMAP_SCAN: u64 = 0xc060_6610;
+/// `PAGE_IS_PRESENT` and `PAGE_IS_SWAPPED`.
+const POPULATED: u64 = 1 << 3 | 1 << 4;
+
+/// One range of `PAGEMAP_SCAN`'s answer: `struct page_region`.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct PageRegion {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
 
 /// The open page map of a process.
 #[derive(Debug)]
@@ -91,6 +125,38 @@ impl Pagemap {
         }
         Ok(())
     }
+
+    /// Returns where the first page of a page-aligned range is that is in RAM or in swap; the range's end if none is.
+    /// `None` if this kernel does not show it: before 6.7. Page tables that are not there are passed over at once.
+    #[allow(unsafe_code)] // the one call of ioctl
+    pub fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
+        let mut region = PageRegion::default();
+        let mut scan = PagemapScan {
+            size: size_of::<PagemapScan>() as u64,
+            start: range.start,
+            end: range.end,
+            vec: (&raw mut region) as u64,
+            vec_len: 1,
+            max_pages: 1,
+            category_anyof_mask: POPULATED,
+            return_mask: POPULATED,
+            ..PagemapScan::default()
+        };
+        // SAFETY: the kernel reads and writes one `PagemapScan` and at most `vec_len`, one, `PageRegion`; both outlive
+        // the call. Without flags it changes nothing of the process.
+        let found = unsafe {
+            libc::ioctl(
+                self.file.as_raw_fd(),
+                PAGEMAP_SCAN as libc::Ioctl,
+                &raw mut scan,
+            )
+        };
+        match found {
+            0 => Some(range.end),
+            1 => Some(region.start.clamp(range.start, range.end)),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +178,32 @@ mod tests {
         assert_eq!(states.len(), 32);
         assert!(states[3].is_present());
         assert_eq!(memory[offset + 3 * size], 1);
+    }
+
+    #[test]
+    fn the_first_touched_page_of_a_large_range_is_found() {
+        const BYTES: usize = 64 << 20;
+        let size = rustix::param::page_size();
+        let page = PageSize::from_bytes(size as u64).unwrap();
+        let map = Pagemap::open(&Root::default(), std::process::id(), page).unwrap();
+        // Zeroed memory of this size is a mapping of its own, and not touched.
+        let mut memory = vec![0_u8; BYTES];
+        let start = (memory.as_ptr() as u64 + 1).next_multiple_of(size as u64);
+        let offset = usize::try_from(start - memory.as_ptr() as u64).unwrap();
+        let range = start..start + (BYTES - 2 * size) as u64;
+        let Some(none) = map.populated_from(&range) else {
+            return; // before 6.7
+        };
+        assert_eq!(none, range.end);
+        memory[offset + BYTES / 2] = 1;
+        let found = map.populated_from(&range).unwrap();
+        let touched = start + BYTES as u64 / 2;
+        // A huge page may contain it.
+        assert!(
+            found <= touched && touched - found < 2 << 20,
+            "{found:x} {touched:x}"
+        );
+        assert_eq!(memory[offset + BYTES / 2], 1);
     }
 
     #[test]

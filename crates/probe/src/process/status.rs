@@ -18,6 +18,8 @@ pub struct StatusFacts {
     pub core_dumping: Option<bool>,
     /// Whether it may get transparent huge pages (`PR_SET_THP_DISABLE`).
     pub thp_enabled: Option<bool>,
+    /// The process that traces it, such as a debugger; 0: none.
+    pub tracer: Option<u32>,
     /// Letter of its state: `R`, `S`, `D`, `T`, `Z`.
     pub state: Option<char>,
 }
@@ -42,6 +44,7 @@ impl StatusFacts {
                     facts.uid = number().and_then(|n| u32::try_from(n).ok());
                 }
                 b"Threads" => facts.threads = number(),
+                b"TracerPid" => facts.tracer = number().and_then(|n| u32::try_from(n).ok()),
                 b"CoreDumping" => facts.core_dumping = number().map(|n| n != 0),
                 b"THP_enabled" => facts.thp_enabled = number().map(|n| n != 0),
                 b"State" => {
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
     use crate::hostile;
 
-    const TEXT: &[u8] = b"Name:\tNSpid: 9\\nUid: 1\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t103\nPid:\t103\n\
+    const TEXT: &[u8] = b"Name:\tNSpid: 9\\nUid: 1\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t103\nPid:\t103\nTracerPid:\t7\n\
         Uid:\t0\t33\t0\t0\nGid:\t0\t0\t0\t0\nNSpid:\t103\t7\nVmSize:\t   43024 kB\nCoreDumping:\t0\nTHP_enabled:\t1\n\
         Threads:\t12\n";
 
@@ -78,6 +81,7 @@ mod tests {
             threads: Some(12),
             core_dumping: Some(false),
             thp_enabled: Some(true),
+            tracer: Some(7),
             state: Some('S'),
         };
         assert_eq!(facts, expected);
