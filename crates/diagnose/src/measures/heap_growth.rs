@@ -6,9 +6,11 @@
 //! only reaches what the process had before, as load that rises again. So a leak of six
 //! hours is found in a week as it is alone, if it lasted until the end of its process, or of the recording.
 
-use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE};
+use std::ops::RangeInclusive;
+
+use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS};
 use timeline::{Entity, EntitySeries};
-use units::{Bytes, Quantity as _, Span};
+use units::{Bytes, Count, Quantity as _, Span};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Affected, Confidence};
@@ -18,6 +20,8 @@ use crate::trigger::Occurrence;
 
 /// A rise that stands still for longer than this part of it has ended.
 const STANDS: f64 = 0.2;
+/// A reading is overdue after this many times the longest time between two: an engineering choice.
+const OVERDUE: f64 = 1.5;
 /// An engineering choice: below an hour it may be a start-up or a warm-up.
 const LONG: Span = crate::measures::rise::LONG;
 
@@ -25,8 +29,7 @@ const LONG: Span = crate::measures::rise::LONG;
 #[derive(Debug)]
 pub(crate) struct HeapCourse<'a> {
     pub(crate) process: &'a EntitySeries,
-    /// Its first and its last sample with a reading.
-    pub(crate) first: usize,
+    /// The sample of its last reading.
     pub(crate) last: usize,
     pub(crate) growth: Growth,
     /// Live bytes at both.
@@ -40,9 +43,11 @@ impl<'a> HeapCourse<'a> {
     pub(crate) fn of(
         cx: &Evidence<'_>,
         process: &'a EntitySeries,
-        first: usize,
-        last: usize,
+        samples: RangeInclusive<usize>,
     ) -> Option<Self> {
+        let mut read = readings(cx, process);
+        read.retain(|index| samples.contains(index));
+        let (first, last) = (*read.first()?, *read.last()?);
         let growth = Growth::of(&process_series(cx, process, first, last));
         let at = |signal, index| cx.timeline.at_of(process, signal, index);
         let free = |index| at(PROC_HEAP_FREE, index).unwrap_or_default();
@@ -50,7 +55,6 @@ impl<'a> HeapCourse<'a> {
             live: (at(PROC_HEAP_LIVE, first)?, at(PROC_HEAP_LIVE, last)?),
             free: (free(first), free(last)),
             process,
-            first,
             last,
             growth,
         })
@@ -58,7 +62,11 @@ impl<'a> HeapCourse<'a> {
 
     /// Whether the answer is confirmed, and the time long enough that start-up and warm-up are over.
     pub(crate) fn is_sure(&self) -> bool {
-        self.growth.is_confirmed() && self.growth.judged >= LONG
+        let growth = &self.growth;
+        // The last reading stands for the time until the next one: 360 of ten seconds are an hour.
+        let readings = Count::new(growth.readings as u64).as_f64();
+        let covered = growth.judged.times(readings / (readings - 1.0).max(1.0));
+        growth.is_confirmed() && covered >= LONG
     }
 
     /// Returns the name and the PID: `web (pid 4711)`.
@@ -140,17 +148,28 @@ pub(crate) fn find(
             continue;
         };
         let starts = [Some(first), last_rise(cx, process, last)];
-        let courses = starts.into_iter().flatten();
-        let wanted = courses
-            .filter_map(|first| HeapCourse::of(cx, process, first, last))
-            .find(is_wanted);
-        found.extend(wanted.map(|course| Occurrence {
-            first: course.first,
-            last,
+        let wanted = starts.into_iter().flatten().find(|first| {
+            HeapCourse::of(cx, process, *first..=last).is_some_and(|course| is_wanted(&course))
+        });
+        found.extend(wanted.map(|first| Occurrence {
+            first,
+            last: speaks_until(cx, process, &read),
             key: Some(process.key.clone()),
         }));
     }
     Ok(found)
+}
+
+/// Returns the last sample of a process for which its last reading speaks: heaps are read rarely, and what one shows
+/// lasts until the next one is overdue.
+pub(crate) fn speaks_until(cx: &Evidence<'_>, process: &EntitySeries, read: &[usize]) -> usize {
+    let last = read.last().copied().unwrap_or_default();
+    let times = cx.timeline.times();
+    let pairs = read.windows(2).map(|two| times[two[1]] - times[two[0]]);
+    let overdue = times[last].plus(pairs.max().unwrap_or_default().times(OVERDUE));
+    let end = times.partition_point(|time| *time <= overdue);
+    let is_there = |index: &usize| cx.timeline.at_of(process, PROC_RSS, *index).is_some();
+    (last..end).rev().find(is_there).unwrap_or(last)
 }
 
 /// Returns where the rise of live bytes began that lasts until the last reading and exceeds all that the process had

@@ -58,7 +58,7 @@ fn fragments(course: &HeapCourse<'_>) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let course = HeapCourse::of(cx, process, stretch.first, stretch.last);
+    let course = HeapCourse::of(cx, process, stretch.first..=stretch.last);
     let Some(course) = course.filter(fragments) else {
         return clear!("its free bytes are what its peaks left behind");
     };

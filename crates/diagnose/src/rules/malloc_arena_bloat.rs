@@ -78,9 +78,15 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             let Some((first, last)) = ends.filter(|_| run.len() >= least) else {
                 continue;
             };
+            let is_last = read.last() == Some(last);
+            let until = if is_last {
+                heap_growth::speaks_until(cx, process, &read)
+            } else {
+                *last
+            };
             found.push(Occurrence {
                 first: *first,
-                last: *last,
+                last: until,
                 key: Some(process.key.clone()),
             });
         }
@@ -117,20 +123,20 @@ impl ArenaReading {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let Some(it) = ArenaReading::at(cx, process, stretch.last).filter(ArenaReading::is_bloated)
-    else {
+    let mut read = heap_growth::readings(cx, process);
+    read.retain(|index| *index <= stretch.last);
+    let last = read.pop().unwrap_or(stretch.last);
+    let Some(it) = ArenaReading::at(cx, process, last).filter(ArenaReading::is_bloated) else {
         return clear!("it has few arenas, or little free memory in them");
     };
     let (free, rss, arenas) = (it.heap.free_resident, it.figures.rss, it.arenas);
-    let (name, at) = (heap_growth::named(process), cx.time(stretch.last));
+    let (name, at) = (heap_growth::named(process), cx.time(last));
     let share = free.ratio_of(rss).unwrap_or_default();
     let little = little_left(cx, stretch).is_some();
     let title = format!(
         "{name} keeps {free} of free memory in {arenas} arenas of malloc, {share} of its memory."
     );
-    let returnable = cx
-        .timeline
-        .at_of(process, PROC_HEAP_RETURNABLE, stretch.last);
+    let returnable = cx.timeline.at_of(process, PROC_HEAP_RETURNABLE, last);
     let finding = RULE
         .found(Severity::warning_if(little), title)
         .with(cx.timeline.gauge_of(process, PROC_HEAP_FREE_RESIDENT), |finding, free| {

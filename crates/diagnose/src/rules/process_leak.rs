@@ -76,7 +76,7 @@ fn grew(course: &HeapCourse<'_>) -> Bytes {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let course = HeapCourse::of(cx, process, stretch.first, stretch.last);
+    let course = HeapCourse::of(cx, process, stretch.first..=stretch.last);
     let Some(course) = course.filter(leaks) else {
         return clear!("its live bytes do not rise in a line");
     };
@@ -137,7 +137,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, PROC_RSS_ANON};
+    use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, PROC_RSS, PROC_RSS_ANON};
 
     const HOUR: f64 = 3600.0;
 
@@ -199,6 +199,16 @@ mod tests {
             (41.5..43.0).contains(&from) && lasts > 5.0,
             "{from} {lasts}"
         );
+    }
+
+    #[test]
+    fn a_leak_goes_on_until_the_end_where_its_heap_is_read_rarely() {
+        let rarely = |case: Case| case.read_every(11, Entity::Process);
+        let case = rarely(host(24, |at| [200.0 + at / HOUR * 60.0, 20.0]));
+        let sizes = vec![Pages::new(100_000)];
+        let case = case.gauge_steps_of(Entity::Process, "7@1", PROC_RSS, &sizes);
+        let when = found(RULE, &case.named("7@1", "web")).when.unwrap();
+        assert_eq!((when.first, when.last), (0, 24 * 60));
     }
 
     #[test]
