@@ -25,11 +25,14 @@ mod words;
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
+pub(crate) use owners::process_series;
 pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
 
+/// From this confidence on an answer is confirmed.
+const CONFIRMED: f64 = 0.8;
 /// Growth below this is noise in any process.
 pub(crate) const NOISE_FLOOR: Bytes = Bytes::from_kib(512);
 
@@ -80,10 +83,15 @@ impl Growth {
         words::growth(&prepared, &features, &decision, series.limit)
     }
 
+    /// Whether it is confirmed; never without the live size.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.confidence.get() >= CONFIRMED
+    }
+
     /// Returns the confidence as one word.
     pub fn confidence_word(&self) -> &'static str {
         match self.confidence.get() {
-            sure if sure >= 0.8 => "confirmed",
+            sure if sure >= CONFIRMED => "confirmed",
             sure if sure >= 0.6 => "probable",
             _ => "possible",
         }

@@ -3,7 +3,7 @@
 //! One reading shows a state, not a course: whether live data leaks, or free memory will be used again, takes
 //! [`growth`](crate::growth). The verdict is given only if it is the same with all that is uncertain added and taken off.
 
-use units::{Bytes, Ratio};
+use units::{Bytes, Count, Ratio};
 
 /// The sizes that decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +50,9 @@ const FREE_SHARE_MIN: Ratio = Ratio::new(0.25);
 /// Free memory below this share of the process is not where its memory is: an engineering choice, as the sizes below.
 const FREE_OF_RSS_MIN: Ratio = Ratio::new(0.1);
 /// Free memory below this size is not worth an action.
-const FREE_MIN: Bytes = Bytes::from_mib(16);
+pub(crate) const FREE_MIN: Bytes = Bytes::from_mib(16);
+/// So many arenas may keep free memory because of their number: a program with one or a few has no use for fewer.
+pub(crate) const ARENAS_MANY: Count = Count::new(8);
 /// A process below this size has no memory worth a diagnosis.
 const RSS_MIN: Bytes = Bytes::from_mib(16);
 /// The owner of this share of a process decides what it is like.

@@ -28,6 +28,7 @@ mod external_fragmentation;
 mod fork_cow_spike;
 mod free_low_harmless;
 mod fsync_storm;
+mod heap_fragmentation_growth;
 mod hugetlb_unused;
 mod kcompactd_saturated;
 mod kernel_stacks_large;
@@ -36,6 +37,7 @@ mod kswapd_saturated;
 mod kswapd_stuck;
 mod locked_memory_large;
 mod lowmem_zone_exhausted;
+mod malloc_arena_bloat;
 mod memory_errors;
 mod min_free_too_large;
 mod min_free_too_small;
@@ -54,6 +56,7 @@ mod page_cache_thrash;
 mod page_tables_large;
 mod percpu_large;
 mod pinned_memory_large;
+mod process_leak;
 mod protection_imbalance;
 mod reclaim_behind_writes;
 mod reclaim_too_proactive;
@@ -146,6 +149,9 @@ pub const ALL: &[Rule] = &[
     overcommit_limit::RULE,
     socket_memory_pressure::RULE,
     fork_cow_spike::RULE,
+    process_leak::RULE,
+    heap_fragmentation_growth::RULE,
+    malloc_arena_bloat::RULE,
     unexplained_stall::RULE,
     accounting_mismatch::RULE,
     free_low_harmless::RULE,

@@ -39,6 +39,8 @@ pub enum Need {
     SameTime,
     /// The figures are rounded, and other values within the rounding would change the rule's answer.
     FinerFigures,
+    /// No malloc heap was read.
+    Heaps,
     /// The page size is unknown, so pages cannot be converted to bytes.
     PageSize,
 }
@@ -118,6 +120,7 @@ impl std::fmt::Display for Need {
             Self::FinerFigures => f.write_str(
                 "figures that are less rounded (free -k, /proc/meminfo): these could mean either",
             ),
+            Self::Heaps => f.write_str("figures of malloc heaps: memtide record --explain NAME"),
             Self::SameTime => f.write_str("readings of it at the time in question"),
             Self::PageSize => {
                 f.write_str("the page size (MemFree and nr_free_pages of one moment give it)")

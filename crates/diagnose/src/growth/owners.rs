@@ -5,6 +5,7 @@
 //! Only the largest owners are returned: small ones cannot fill a host.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX, CGROUP_SWAP_CURRENT, MEM_AVAILABLE, PROC_HEAP_FREE,
@@ -115,7 +116,7 @@ fn of_kind<'a>(cx: &Evidence<'a>, kind: GrowthOwnerKind, entity: Entity) -> Vec<
     let owner = |(one, _)| GrowthOwner {
         kind,
         entity: one,
-        series: series_of(cx, kind, one),
+        series: series_of(cx, kind, one, 0..=cx.timeline.len().saturating_sub(1)),
     };
     found.into_iter().map(owner).collect()
 }
@@ -167,14 +168,30 @@ fn size_at(
     Some(anon? + swap.unwrap_or_default())
 }
 
+/// Returns the readings of a process in a range of samples, and its limit.
+pub(crate) fn process_series(
+    cx: &Evidence<'_>,
+    process: &EntitySeries,
+    first: usize,
+    last: usize,
+) -> GrowthSeries {
+    series_of(cx, GrowthOwnerKind::Process, process, first..=last)
+}
+
 /// Returns the readings of an owner, and its limit.
-fn series_of(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> GrowthSeries {
+fn series_of(
+    cx: &Evidence<'_>,
+    kind: GrowthOwnerKind,
+    one: &EntitySeries,
+    samples: RangeInclusive<usize>,
+) -> GrowthSeries {
     let heap = |index, signal| {
         (kind == GrowthOwnerKind::Process)
             .then(|| cx.timeline.at_of(one, signal, index))
             .flatten()
     };
-    let mut points: Vec<GrowthPoint> = (0..cx.timeline.len())
+    let mut points: Vec<GrowthPoint> = samples
+        .filter(|index| *index < cx.timeline.len())
         .filter_map(|index| {
             Some(GrowthPoint {
                 at: cx.timeline.times()[index],

@@ -1,8 +1,9 @@
 //! Synthetic cases for rules' own tests: a host built signal by signal. Accuracy is checked on the corpus.
 #![allow(clippy::field_reassign_with_default)] // Facts keeps some fields private
 
+use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS_ANON};
 use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal, Timeline};
-use units::{PageSize, Span, Unit};
+use units::{Bytes, PageSize, Quantity as _, Span, Unit};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::{Finding, Outcome};
@@ -25,11 +26,16 @@ pub(crate) struct Case {
 impl Case {
     /// A case of `seconds` intervals of a second, which has one sample more.
     pub(crate) fn over(seconds: u64) -> Self {
+        Self::every(Span::from_secs(1), seconds)
+    }
+
+    /// A case of as many intervals of this length, which has one sample more.
+    pub(crate) fn every(interval: Span, intervals: u64) -> Self {
         let mut facts = Facts::default();
         facts.page_size = PageSize::from_bytes(4096);
         Self {
-            samples: (0..=seconds)
-                .map(|s| Sample::at(Span::from_secs(s)))
+            samples: (0..=intervals)
+                .map(|n| Sample::at(Span::from_nanos(interval.as_nanos() * n)))
                 .collect(),
             reports: Vec::new(),
             facts,
@@ -203,6 +209,19 @@ impl Case {
             while at % samples > 0 && !table.rows().is_empty() {
                 table.drop_last();
             }
+        }
+        self
+    }
+
+    /// Reads the malloc heap of a process with each sample: MiB of live and of free memory by the second.
+    pub(crate) fn heap_of(mut self, key: &str, heap: impl Fn(f64) -> [f64; 2]) -> Self {
+        for sample in &mut self.samples {
+            let mib = |size: f64| Bytes::from_f64(size * 1_048_576.0);
+            let [live, free] = heap(sample.stamp.boot.as_secs_f64());
+            let row = &mut sample.table_mut(Entity::Process).entry(key).row;
+            row.set(PROC_HEAP_LIVE, mib(live));
+            row.set(PROC_HEAP_FREE, mib(free));
+            row.set(PROC_RSS_ANON, mib(live + free));
         }
         self
     }

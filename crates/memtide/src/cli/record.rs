@@ -165,7 +165,7 @@ impl RecordArgs {
         if self.explain_every.is_some() && every < processes {
             bail!(
                 "`--explain-every {every}` is shorter than the interval of processes, {processes}, with which heaps are stored; \
-                 add `--processes {every}`"
+                 give --processes the same time"
             );
         }
         let most = sampler::HEAP_NAMES_MAX;

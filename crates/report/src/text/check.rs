@@ -12,7 +12,7 @@ use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_p
 /// Column of the verdict's sentences, after the longest word for a verdict.
 const VERDICT_INDENT: usize = 10;
 /// Column of the sentence after a rule's id, after the longest id.
-const ID_INDENT: usize = 28;
+const ID_INDENT: usize = 30;
 /// At most 5 problems of a source are named; the rest is counted.
 const PROBLEMS_MAX: usize = 5;
 /// At most 5 changed settings are shown, the latest.

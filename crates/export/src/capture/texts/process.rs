@@ -1,9 +1,10 @@
 //! Processes: the files below `/proc/PID`.
 
+use probe::ProcessFiles;
 use timeline::EntityRow;
 use timeline::signals::{
-    PROC_BLKIO_DELAY, PROC_MAJFLT, PROC_MINFLT, PROC_OOM_ADJ, PROC_PARENT, PROC_RSS, PROC_SIZE,
-    PROC_STIME, PROC_THREADS, PROC_UTIME, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP,
+    HEAP, PROC_BLKIO_DELAY, PROC_MAJFLT, PROC_MINFLT, PROC_OOM_ADJ, PROC_PARENT, PROC_RSS,
+    PROC_SIZE, PROC_STIME, PROC_THREADS, PROC_UTIME, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP,
 };
 use units::{Bytes, Count, Pages, Ticks, Unit as _};
 
@@ -37,6 +38,10 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
             PROCESS_STATUS => push(texts, &path("status"), &field(def, raw)),
             SMAPS_ROLLUP => push(texts, &path("smaps_rollup"), &field(def, raw)),
             PROCESS_IO => push(texts, &path("io"), &format!("{}: {raw}\n", def.field)),
+            HEAP => {
+                let line = format!("{} {raw}\n", def.field);
+                push(texts, &path(ProcessFiles::MALLOC_HEAP), &line);
+            }
             _ => {}
         }
     }

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 32] = [
+const WITHOUT_A_CASE: [(&str, &str); 35] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -120,6 +120,18 @@ const WITHOUT_A_CASE: [(&str, &str); 32] = [
     (
         "socket-memory-pressure",
         "the machines of the captures have no network",
+    ),
+    (
+        "process-leak",
+        "no capture lasts for an hour and has figures of a malloc heap",
+    ),
+    (
+        "heap-fragmentation-growth",
+        "no capture lasts for an hour and has figures of a malloc heap",
+    ),
+    (
+        "malloc-arena-bloat",
+        "no capture has figures of a malloc heap",
     ),
     (
         "unexplained-stall",

@@ -1,0 +1,186 @@
+//! How malloc heaps grow that were recorded: live and free bytes of a process over time, judged by [`growth`](crate::growth).
+//!
+//! A process is judged since its start, or since it was first read; a restart is another process. A leak may begin
+//! later, with a new version of a configuration: so the rise that lasts until the last reading is judged too. A rise
+//! that ended while the process went on is not: the memory is what it needs, as a cache that is full; nor is one that
+//! only reaches what the process had before, as load that rises again. So a leak of six
+//! hours is found in a week as it is alone, if it lasted until the end of its process, or of the recording.
+
+use std::ops::RangeInclusive;
+
+use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS};
+use timeline::{Entity, EntitySeries};
+use units::{Bytes, Count, Quantity as _, Span};
+
+use crate::evidence::{Evidence, Missing, Need};
+use crate::finding::{Affected, Confidence};
+use crate::growth::{Growth, process_series};
+use crate::measures::rise::Rise;
+use crate::trigger::Occurrence;
+
+/// A rise that stands still for longer than this part of it has ended.
+const STANDS: f64 = 0.2;
+/// A reading is overdue after this many times the longest time between two: an engineering choice.
+const OVERDUE: f64 = 1.5;
+/// An engineering choice: below an hour it may be a start-up or a warm-up.
+const LONG: Span = crate::measures::rise::LONG;
+
+/// The course of a process's heap between two readings.
+#[derive(Debug)]
+pub(crate) struct HeapCourse<'a> {
+    pub(crate) process: &'a EntitySeries,
+    /// The sample of its last reading.
+    pub(crate) last: usize,
+    pub(crate) growth: Growth,
+    /// Live bytes at both.
+    pub(crate) live: (Bytes, Bytes),
+    /// Free bytes at both.
+    pub(crate) free: (Bytes, Bytes),
+}
+
+impl<'a> HeapCourse<'a> {
+    /// Judges the heap of a process in a range of samples; `None` if it was not read in it.
+    pub(crate) fn of(
+        cx: &Evidence<'_>,
+        process: &'a EntitySeries,
+        samples: RangeInclusive<usize>,
+    ) -> Option<Self> {
+        let mut read = readings(cx, process);
+        read.retain(|index| samples.contains(index));
+        let (first, last) = (*read.first()?, *read.last()?);
+        let growth = Growth::of(&process_series(cx, process, first, last));
+        let at = |signal, index| cx.timeline.at_of(process, signal, index);
+        let free = |index| at(PROC_HEAP_FREE, index).unwrap_or_default();
+        Some(Self {
+            live: (at(PROC_HEAP_LIVE, first)?, at(PROC_HEAP_LIVE, last)?),
+            free: (free(first), free(last)),
+            process,
+            last,
+            growth,
+        })
+    }
+
+    /// Whether the answer is confirmed, and the time long enough that start-up and warm-up are over.
+    pub(crate) fn is_sure(&self) -> bool {
+        let growth = &self.growth;
+        // The last reading stands for the time until the next one: 360 of ten seconds are an hour.
+        let readings = Count::new(growth.readings as u64).as_f64();
+        let covered = growth.judged.times(readings / (readings - 1.0).max(1.0));
+        growth.is_confirmed() && covered >= LONG
+    }
+
+    /// Returns the name and the PID: `web (pid 4711)`.
+    pub(crate) fn name(&self) -> String {
+        named(self.process)
+    }
+
+    /// Returns the confidence of the classifier, for a finding.
+    pub(crate) fn confidence(&self) -> Confidence {
+        Confidence {
+            value: self.growth.confidence.get(),
+            why: format!(
+                "rests on {} readings of its malloc heap in {}",
+                self.growth.readings, self.growth.judged
+            ),
+        }
+    }
+
+    /// Returns the process as affected.
+    pub(crate) fn affected(&self) -> Affected {
+        affected(self.process, format!("{} live", self.live.1))
+    }
+}
+
+/// Returns the name and the PID of a process: `web (pid 4711)`.
+pub(crate) fn named(process: &EntitySeries) -> String {
+    format!("{} (pid {})", process.label, pid(process))
+}
+
+/// Returns a process as affected, with what it has.
+pub(crate) fn affected(process: &EntitySeries, what: String) -> Affected {
+    Affected::new(
+        "process",
+        &process.label,
+        format!("PID {}, {what}", pid(process)),
+    )
+}
+
+/// Returns the PID in the key `PID@START`.
+pub(crate) fn pid(process: &EntitySeries) -> &str {
+    process.key.split('@').next().unwrap_or_default()
+}
+
+/// Returns the processes with malloc heaps that were read.
+///
+/// # Errors
+/// [`Missing`] if there are none.
+pub(crate) fn processes<'a>(cx: &Evidence<'a>) -> Result<Vec<&'a EntitySeries>, Missing> {
+    let all = cx.timeline.entities(Entity::Process);
+    let is_read = |one: &&EntitySeries| cx.timeline.last_of(one, PROC_HEAP_LIVE).is_some();
+    let found: Vec<&EntitySeries> = all.filter(is_read).collect();
+    if found.is_empty() {
+        return Err(Missing::because(
+            vec![PROC_HEAP_LIVE.def().name],
+            Need::Heaps,
+        ));
+    }
+    Ok(found)
+}
+
+/// Returns the samples in which the heap of a process was read.
+pub(crate) fn readings(cx: &Evidence<'_>, process: &EntitySeries) -> Vec<usize> {
+    let is_read = |index: &usize| cx.timeline.at_of(process, PROC_HEAP_LIVE, *index).is_some();
+    (0..cx.timeline.len()).filter(is_read).collect()
+}
+
+/// Returns where the heap of a process takes a wanted course: since it was first read, or else since its last rise.
+///
+/// # Errors
+/// [`Missing`] if no heap was read.
+pub(crate) fn find(
+    cx: &Evidence<'_>,
+    is_wanted: fn(&HeapCourse<'_>) -> bool,
+) -> Result<Vec<Occurrence>, Missing> {
+    let mut found = Vec::new();
+    for process in processes(cx)? {
+        let read = readings(cx, process);
+        let (Some(first), Some(last)) = (read.first().copied(), read.last().copied()) else {
+            continue;
+        };
+        let starts = [Some(first), last_rise(cx, process, last)];
+        let wanted = starts.into_iter().flatten().find(|first| {
+            HeapCourse::of(cx, process, *first..=last).is_some_and(|course| is_wanted(&course))
+        });
+        found.extend(wanted.map(|first| Occurrence {
+            first,
+            last: speaks_until(cx, process, &read),
+            key: Some(process.key.clone()),
+        }));
+    }
+    Ok(found)
+}
+
+/// Returns the last sample of a process for which its last reading speaks: heaps are read rarely, and what one shows
+/// lasts until the next one is overdue.
+pub(crate) fn speaks_until(cx: &Evidence<'_>, process: &EntitySeries, read: &[usize]) -> usize {
+    let last = read.last().copied().unwrap_or_default();
+    let times = cx.timeline.times();
+    let pairs = read.windows(2).map(|two| times[two[1]] - times[two[0]]);
+    let overdue = times[last].plus(pairs.max().unwrap_or_default().times(OVERDUE));
+    let end = times.partition_point(|time| *time <= overdue);
+    let is_there = |index: &usize| cx.timeline.at_of(process, PROC_RSS, *index).is_some();
+    (last..end).rev().find(is_there).unwrap_or(last)
+}
+
+/// Returns where the rise of live bytes began that lasts until the last reading and exceeds all that the process had
+/// before: load that rises again does not.
+fn last_rise(cx: &Evidence<'_>, process: &EntitySeries, last: usize) -> Option<usize> {
+    let live = cx.timeline.gauge_of(process, PROC_HEAP_LIVE)?;
+    let rise = Rise::of_size(&live, Rise::NOISE).pop()?;
+    let stands = cx.time(last)?.saturating_sub(rise.stretch.to);
+    let goes_on = stands <= rise.stretch.duration().times(STANDS);
+    let before = live.values().get(..rise.stretch.first)?;
+    let highest = before.iter().flatten().copied().fold(0.0, f64::max);
+    let is_new = rise.to >= Bytes::from_f64(highest) + Rise::NOISE;
+    (goes_on && is_new).then_some(rise.stretch.first)
+}
