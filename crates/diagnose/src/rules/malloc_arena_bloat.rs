@@ -102,6 +102,7 @@ impl ArenaReading {
             resident: bytes(PROC_HEAP_RESIDENT)?,
             free_resident: bytes(PROC_HEAP_FREE_RESIDENT)?,
             uncertain: bytes(PROC_HEAP_UNKNOWN).unwrap_or_default(),
+            is_whole: true,
         };
         let rss = timeline
             .at_of(process, PROC_RSS, index)?
