@@ -11,9 +11,9 @@ mod select;
 use anatomy::{AllocatorKind, MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use heap::{Heap, HeapError, HeapNotRead};
-use probe::{FrozenProcess, ReadError, Root};
+use probe::{FrozenProcess, ProcessIdentity, ReadError, Root, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::io::Errno;
 use sampler::Progress;
 use units::{Bytes, PageSize, Span};
 
@@ -117,7 +117,18 @@ pub fn explain(
     pid: u32,
     options: ExplainOptions,
 ) -> Result<ExplainReport, ExplainError> {
-    let (started, cpu) = (std::time::Instant::now(), cpu_time());
+    let (mut report, process) = read(root, pid, options)?;
+    report.growth = over_time::recorded(&process);
+    Ok(judged(report))
+}
+
+/// Reads a process: the answer without how it changes, and without its verdict.
+fn read(
+    root: &Root,
+    pid: u32,
+    options: ExplainOptions,
+) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
+    let (started, cpu) = (std::time::Instant::now(), process_cpu());
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
@@ -154,16 +165,15 @@ pub fn explain(
         heap_not_read: heap.as_ref().err().map(HeapNotRead::to_string),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),
         files: files.map(|row| process_report::file(root, row)).collect(),
-        problems: anatomy.problems.clone(),
+        problems: anatomy.problems,
         ..ExplainReport::default()
     };
     report.cost = ExplainCost {
-        cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
+        cpu_s: process_cpu().saturating_sub(cpu).as_secs_f64(),
         wall_s: started.elapsed().as_secs_f64(),
         stopped_s: stopped.map(|stopped| stopped.as_secs_f64()),
     };
-    report.growth = over_time::recorded(&anatomy.identity);
-    Ok(judged(report))
+    Ok((report, anatomy.identity))
 }
 
 /// Explains a process after watching it for a while: with how it changes. `progress` may end the watch early.
@@ -177,10 +187,10 @@ pub fn explain_watched(
     lasts: Span,
     progress: Progress<'_>,
 ) -> Result<ExplainReport, ExplainError> {
-    let first = explain(root, pid, options)?;
+    let (first, _) = read(root, pid, options)?;
     let series = over_time::watch(root, pid, lasts, progress);
-    let mut report = match explain(root, pid, options) {
-        Ok(report) => report,
+    let mut report = match read(root, pid, options) {
+        Ok((report, _)) => report,
         Err(ended) => ExplainReport {
             problems: vec![format!("{ended}; the sizes are those of the beginning")],
             ..first
@@ -214,13 +224,14 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
     report.schema = EXPLAIN_SCHEMA;
     report.verdict = verdict.name();
     report.verdict_text = verdict.label();
-    report.headline = report::explain_headline(&report, verdict);
+    let watch = over_time::worth_watching(Span::from_secs_f64(report.cost.cpu_s));
+    report.headline = report::explain_headline(&report, verdict, watch);
     report
 }
 
 fn refused(pid: u32, source: ReadError) -> ExplainError {
     use std::io::ErrorKind::{NotFound, PermissionDenied};
-    const ESRCH: i32 = 3;
+    const ESRCH: i32 = Errno::SRCH.raw_os_error();
     match (source.source.kind(), source.source.raw_os_error()) {
         (PermissionDenied, _) => ExplainError::NotPermitted { pid, source },
         (NotFound, _) | (_, Some(ESRCH)) => ExplainError::Ended(pid),
@@ -251,10 +262,4 @@ fn malloc_ranges(heap: &Heap) -> MallocRanges {
         thread: of(false).collect(),
         mmapped: mmapped.collect(),
     }
-}
-
-fn cpu_time() -> Span {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    let now = std::time::Duration::try_from(now).unwrap_or_default();
-    Span::from_secs_f64(now.as_secs_f64())
 }

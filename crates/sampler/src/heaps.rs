@@ -6,24 +6,29 @@
 use std::collections::BTreeMap;
 
 use heap::{Heap, HeapNotRead};
-use probe::{ProcessIdentity, Root, host_facts};
-use rustix::time::{ClockId, clock_gettime};
+use probe::{ProcessIdentity, Root, host_facts, thread_cpu};
 use serde::{Deserialize, Serialize};
 use timeline::SignalId;
 use timeline::signals::{
     PROC_HEAP_ARENAS, PROC_HEAP_CACHED, PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE,
     PROC_HEAP_RESIDENT, PROC_HEAP_RETURNABLE, PROC_HEAP_SYSTEM, PROC_HEAP_UNKNOWN,
 };
-use units::{PageSize, Pages, Span};
+use units::{PageSize, Pages, Ratio, Span};
 
 use crate::record::privilege;
+use crate::sampler::distance;
 
 /// At most this many processes of one name are read: the largest.
 pub const HEAPS_PER_NAME_MAX: usize = 4;
 /// At most this many names are read.
 pub const HEAP_NAMES_MAX: usize = 16;
-/// Reading may take one part in this many of a CPU in the long run.
-const CPU_PARTS: f64 = 20.0;
+/// Reading takes at most this share of a CPU in the long run.
+const READING_SHARE: Ratio = Ratio::new(0.05);
+
+/// Returns the least time from one reading of heaps to the next where a reading takes this much CPU time.
+pub fn heap_interval(cost: Span) -> Span {
+    distance(cost, READING_SHARE)
+}
 
 /// The heap of one process as read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,14 +66,14 @@ impl HeapRound {
 
     /// Returns the time to the next round: longer than planned where reading would exceed its share of a CPU.
     pub(crate) fn every(&self, planned: Span) -> Span {
-        planned.max(Span::from_secs_f64((self.cpu_s * CPU_PARTS).max(0.0)))
+        planned.max(heap_interval(Span::from_secs_f64(self.cpu_s)))
     }
 }
 
 /// Reads the heaps of the largest processes of each name: that of a process or its program, its service, container or
 /// cgroup, or a PID.
 pub fn read_heaps(root: &Root, names: &[String]) -> HeapRound {
-    let before = cpu_time();
+    let before = thread_cpu();
     let mut round = HeapRound::default();
     let page = host_facts::page_size().unwrap_or(PageSize::USUAL);
     for (pid, one) in wanted(root, names, &mut round.problems) {
@@ -81,7 +86,7 @@ pub fn read_heaps(root: &Root, names: &[String]) -> HeapRound {
             Err(error) => round.problems.extend(refusal(&one, &error)),
         }
     }
-    round.cpu_s = cpu_time().saturating_sub(before).as_secs_f64();
+    round.cpu_s = thread_cpu().saturating_sub(before).as_secs_f64();
     round
 }
 
@@ -160,12 +165,6 @@ fn figures(heap: &Heap) -> String {
     ];
     let lines = values.map(|(signal, value)| format!("{} {value}\n", signal.def().field));
     lines.concat()
-}
-
-fn cpu_time() -> Span {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    let now = std::time::Duration::try_from(now).unwrap_or_default();
-    Span::from_secs_f64(now.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@ mod sampler;
 mod watch;
 
 pub use capture::{CaptureOptions, Captured, Secrets, capture};
-pub use heaps::{HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, read_heaps};
+pub use heaps::{
+    HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, heap_interval, read_heaps,
+};
 pub use pace::{Beat, LastDone};
 pub use record::{
     Control, Figures, Health, HeapPlan, HeapWatch, HeapsRead, Housekeeper, INBOX, Message,

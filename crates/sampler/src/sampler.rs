@@ -6,8 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use probe::{Cgroups, HostProbe, Root, Sink, Walk, now};
-use rustix::time::{ClockId, clock_gettime};
+use probe::{Cgroups, HostProbe, Root, Sink, Walk, now, thread_cpu};
 use timeline::{Sample, Stamp};
 use units::{Ratio, Span};
 
@@ -185,13 +184,7 @@ fn awake() -> Span {
     now.awake_or_boot()
 }
 
-/// Returns the CPU time of this thread.
-fn thread_cpu() -> Span {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
-}
-
 /// Returns the interval at which work of this cost takes this share of one CPU.
-fn distance(cost: Span, share: Ratio) -> Span {
+pub(crate) fn distance(cost: Span, share: Ratio) -> Span {
     Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }

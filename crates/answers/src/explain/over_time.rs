@@ -7,20 +7,21 @@ use std::time::{Duration, Instant};
 use diagnose::Evidence;
 use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
 use import::OpenOptions;
-use probe::{ProcessFiles, ProcessIdentity, Root};
-use report::model::explain::READING_SHARE;
+use probe::{ProcessFiles, ProcessIdentity, Root, process_cpu};
 use report::model::growth::GrowthEntry;
-use sampler::Progress;
+use sampler::{Progress, heap_interval};
 use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
 use timeline::{EntityRow, Sample, TimePoint, TimeRange};
 use units::{Bytes, PageSize, Span};
 
-use super::cpu_time;
 use crate::recording_directory;
 
 /// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
 const READINGS: f64 = 120.0;
 const EVERY_MIN: Span = Span::from_secs(1);
+/// Readings that make a watch worth it, and the shortest that is suggested.
+const READINGS_ENOUGH: f64 = 80.0;
+const WATCH_MIN: Span = Span::from_mins(10);
 /// How often a watch asks whether it should end.
 const TICK: Duration = Duration::from_millis(100);
 /// How far back the recording is read.
@@ -40,19 +41,24 @@ pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) 
             }
             sleep(TICK.min(next.saturating_sub(now()).as_duration()));
         }
-        let (at, cpu) = (now(), cpu_time());
+        let (at, cpu) = (now(), process_cpu());
         let Some(point) = read_point(root, pid, at, page) else {
             return series;
         };
         series.points.push(point);
         series.limit = available(root).map(|available| available + point.total);
-        let took = cpu_time().saturating_sub(cpu);
+        let took = process_cpu().saturating_sub(cpu);
         let every = lasts.times(1.0 / READINGS);
-        next = at.plus(every.max(EVERY_MIN).max(took.times(1.0 / READING_SHARE)));
+        next = at.plus(every.max(EVERY_MIN).max(heap_interval(took)));
         if next > lasts || progress(now()) == ControlFlow::Break(()) {
             return series;
         }
     }
+}
+
+/// Returns for how long to watch a process of which one reading takes this much CPU time: a large heap is read less often.
+pub(super) fn worth_watching(cost: Span) -> Span {
+    heap_interval(cost).times(READINGS_ENOUGH).max(WATCH_MIN)
 }
 
 /// Reads the size of a process and its heap; `None` if it has ended. Without a heap its size alone is judged.

@@ -25,10 +25,6 @@ use crate::kernel_file::{KernelFile, Root};
 
 /// Returns the current time on the three clocks.
 pub fn now() -> Stamp {
-    let span = |time: Timespec| {
-        Span::from_secs(time.tv_sec.unsigned_abs())
-            .plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
-    };
     // Read in this order, a machine that never slept is never awake for longer than it is up.
     let awake = span(clock_gettime(ClockId::Monotonic));
     let boot = span(clock_gettime(ClockId::Boottime));
@@ -41,6 +37,20 @@ pub fn now() -> Stamp {
             wall_nanos.saturating_add(wall.tv_nsec),
         )),
     }
+}
+
+/// Returns the CPU time of this thread.
+pub fn thread_cpu() -> Span {
+    span(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// Returns the CPU time of this process.
+pub fn process_cpu() -> Span {
+    span(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn span(time: Timespec) -> Span {
+    Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
 }
 
 /// The open files of a host and their parsers.

@@ -6,13 +6,13 @@
 
 use std::os::unix::ffi::OsStringExt as _;
 
-use rustix::time::{ClockId, clock_gettime};
 use timeline::EntityRow;
 use timeline::signals::{PROC_OOM_ADJ, PROC_RSS};
 use units::{Pages, Span};
 
 use crate::cgroup::hierarchy::Hierarchy;
 use crate::error::ReadError;
+use crate::host::live::now;
 use crate::kernel_file::Root;
 use crate::process::command_line::CommandLine;
 use crate::process::files::ProcessFiles;
@@ -62,6 +62,11 @@ impl ProcessIdentity {
     /// # Errors
     /// [`ReadError`] if there is no such process.
     pub fn read(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        Self::read_in(root, pid, Hierarchy::find(root).as_ref())
+    }
+
+    /// Reads it where the hierarchy of cgroups is already known: finding it parses all mounts.
+    fn read_in(root: &Root, pid: u32, cgroups: Option<&Hierarchy>) -> Result<Self, ReadError> {
         let file = |name: &str| root.read(&format!("/proc/{pid}/{name}"));
         let text = |name: &str| file(name).unwrap_or_default();
         let comm = file("comm")?;
@@ -88,7 +93,7 @@ impl ProcessIdentity {
         let (start, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
         identity.rss = row.row.get(PROC_RSS);
         identity.start_ticks = start.and_then(|found| found.start);
-        identity.age = identity.start_ticks.and_then(age);
+        identity.age = identity.start_ticks.map(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
         for (name, text) in [
@@ -101,7 +106,7 @@ impl ProcessIdentity {
         let shifted = row.row.get(PROC_OOM_ADJ);
         identity.oom_score_adj = shifted.and_then(|n| Some(i64::try_from(n.get()).ok()? - 1000));
         identity.service = (!row.group.is_empty()).then_some(row.group);
-        identity.cgroup = Hierarchy::find(root).and_then(|found| found.key(&cgroup));
+        identity.cgroup = cgroups.and_then(|found| found.key(&cgroup));
         Ok(identity)
     }
 
@@ -114,7 +119,8 @@ impl ProcessIdentity {
         mut is_wanted: impl FnMut(&Self) -> bool,
     ) -> Result<Vec<Self>, ReadError> {
         let pids = root.numbers("/proc")?;
-        let read = pids.filter_map(|pid| Self::read(root, pid).ok());
+        let cgroups = Hierarchy::find(root);
+        let read = pids.filter_map(|pid| Self::read_in(root, pid, cgroups.as_ref()).ok());
         let mut found: Vec<Self> = read.filter(|one| is_wanted(one)).collect();
         found.sort_by_key(|one| std::cmp::Reverse(one.rss));
         Ok(found)
@@ -150,11 +156,10 @@ impl ProcessIdentity {
 }
 
 /// Returns how long ago this many ticks after boot were. The clock of `stat` counts suspended time too.
-fn age(start_ticks: u64) -> Option<Span> {
+fn age(start_ticks: u64) -> Span {
     let per_second = rustix::param::clock_ticks_per_second().max(1);
-    let now = std::time::Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
     let started = Span::from_secs_f64(start_ticks as f64 / per_second as f64);
-    Some(Span::from_secs_f64(now.as_secs_f64()).saturating_sub(started))
+    now().boot.saturating_sub(started)
 }
 
 #[cfg(test)]

@@ -16,9 +16,6 @@ pub use heap::{ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, Heap
 /// Name and version of the contract of `explain`.
 pub const EXPLAIN_SCHEMA: &str = "memtide-explain/1";
 
-/// While a process is watched, reading its heap takes at most this share of a CPU.
-pub const READING_SHARE: f64 = 0.05;
-
 /// The whole answer of `explain`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainReport {

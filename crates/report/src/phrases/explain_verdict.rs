@@ -3,18 +3,23 @@
 use diagnose::process_memory::{MemoryVerdict, OWNER_SHARE_MIN};
 use units::{Bytes, Count, Ratio, Span};
 
-use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart, READING_SHARE};
+use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
 
 /// Less than this share of the free bytes is not worth a clause.
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
 /// The inside of a part below this share of a process is not worth a sentence.
 const INSIDE_SHARE_MIN: Ratio = Ratio::new(0.2);
 
-/// Returns the verdict in sentences, the most important first.
-pub fn explain_headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<String> {
+/// Returns the verdict in sentences, the most important first; `watch` is for how long to watch the process for an answer
+/// that one reading cannot give.
+pub fn explain_headline(
+    report: &ExplainReport,
+    verdict: MemoryVerdict,
+    watch: Span,
+) -> Vec<String> {
     let mut lines = match (verdict, &report.heap) {
-        (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap),
-        (MemoryVerdict::Live, Some(heap)) => live(report, heap),
+        (MemoryVerdict::Fragmented, Some(heap)) => fragmented(report, heap, watch),
+        (MemoryVerdict::Live, Some(heap)) => live(report, heap, watch),
         (MemoryVerdict::Unclear, Some(heap)) => unclear(report, heap),
         (MemoryVerdict::Small, _) => vec![format!(
             "Its RSS is {}: there is little to explain.",
@@ -32,7 +37,7 @@ pub fn explain_headline(report: &ExplainReport, verdict: MemoryVerdict) -> Vec<S
     lines
 }
 
-fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of its {} malloc heap are free, but still in RAM; {} are live.",
         Bytes::new(heap.unused_resident_bytes()),
@@ -46,7 +51,7 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     ));
     lines.extend(not_returned(heap));
     lines.push(over_time(report).unwrap_or_else(|| {
-        let watch = watch(report);
+        let watch = watch_command(report, watch);
         format!("Whether the program needs the free memory again shows only over time: {watch}.")
     }));
     lines
@@ -93,7 +98,7 @@ fn fewer_arenas(fewer: &FewerArenas) -> String {
     )
 }
 
-fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
+fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
     let live = Bytes::new(heap.live_resident_bytes());
     let all = Bytes::new(heap.resident_bytes());
     vec![
@@ -102,7 +107,7 @@ fn live(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
             share(live, all)
         ),
         over_time(report).unwrap_or_else(|| {
-            let watch = watch(report);
+            let watch = watch_command(report, watch);
             format!("Whether that is data in use, a cache that fills or a leak shows only over time: {watch}.")
         }),
     ]
@@ -251,10 +256,8 @@ fn share(part: Bytes, whole: Bytes) -> String {
     share.map_or_else(String::new, |share| format!(" ({share})"))
 }
 
-/// The command that answers what one reading cannot. A large heap is read less often, so that it takes longer.
-fn watch(report: &ExplainReport) -> String {
-    const READINGS: f64 = 80.0;
-    let every = Span::from_secs_f64(report.cost.cpu_s / READING_SHARE);
-    let minutes = every.times(READINGS / 60.0).as_secs_f64().max(10.0).ceil();
+/// The command that answers what one reading cannot.
+fn watch_command(report: &ExplainReport, watch: Span) -> String {
+    let minutes = (watch.as_secs_f64() / 60.0).ceil();
     format!("memtide explain {} --watch {minutes}m", report.process.pid)
 }
