@@ -131,6 +131,9 @@ impl RuntimeStats {
 }
 
 impl StatsKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Ruby, Self::Jvm, Self::Jemalloc];
+
     /// Recognises a file by the words that only its kind has.
     fn of(text: &[u8]) -> Option<Self> {
         let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
@@ -162,6 +165,11 @@ impl StatsKind {
             Self::Jemalloc => "in the environment of the program; it prints when it ends",
         }
     }
+
+    /// Returns how such a file is made: where which command is typed.
+    pub fn how_to_make(self) -> String {
+        format!("{}: {}", self.place(), self.command())
+    }
 }
 
 impl std::fmt::Display for StatsKind {
@@ -177,15 +185,12 @@ impl std::fmt::Display for StatsKind {
 impl RuntimeStatsError {
     /// Returns what to do: the commands that make a file which can be read, a line each.
     pub fn help(&self) -> String {
-        let command = |kind: StatsKind| format!("{}: {}", kind.place(), kind.command());
         match self {
             Self::TooLarge { .. } => "keep the last report of the file only".to_owned(),
             Self::NotTracked { help, .. } => (*help).to_owned(),
-            Self::Unrecognised { .. } => [StatsKind::Ruby, StatsKind::Jvm, StatsKind::Jemalloc]
-                .map(command)
-                .join("\n"),
+            Self::Unrecognised { .. } => StatsKind::ALL.map(StatsKind::how_to_make).join("\n"),
             Self::Malformed { kind, .. } | Self::Json { kind, .. } | Self::Missing { kind, .. } => {
-                command(*kind)
+                kind.how_to_make()
             }
         }
     }

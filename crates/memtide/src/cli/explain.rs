@@ -82,8 +82,7 @@ pub(super) fn target(text: &str) -> Result<ExplainTarget, String> {
 }
 
 fn after_help() -> String {
-    let kinds = [StatsKind::Ruby, StatsKind::Jvm, StatsKind::Jemalloc];
-    let commands = kinds.map(|kind| format!("  {}: {}", kind.place(), kind.command()));
+    let commands = StatsKind::ALL.map(|kind| format!("  {}", kind.how_to_make()));
     let commands = commands.join("\n");
     format!(
         "\

@@ -258,7 +258,7 @@ pub(crate) fn cost(report: &ExplainReport) -> String {
     format!("This answer took {cpu} of CPU time; {stopped}.")
 }
 
-/// `12 MiB  5 %`: a part of RSS.
+/// `5 %`: a part of RSS.
 pub(crate) fn of_rss(bytes: u64, report: &ExplainReport) -> String {
     share(bytes, report.sizes.rss_bytes)
 }

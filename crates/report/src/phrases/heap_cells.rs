@@ -1,9 +1,9 @@
-//! What a cell of a heap's picture shows: one look for each kind of memory, and its words.
+//! What a cell of a heap's picture shows: the kind of memory that it mostly is, and the words for it.
 //!
 //! A cell is a group of pages, and may have several kinds; the picture shows the one that half of its resident bytes
 //! have, else how much of them is live. Sums saturate: a damaged heap must not end the drawing.
 
-use units::{Bytes, Quantity as _, Ratio};
+use units::Bytes;
 
 use crate::model::explain::{HeapCell, HeapReport};
 
@@ -150,9 +150,7 @@ pub(crate) fn figures(offset: u64, bytes: u64, cell: &HeapCell) -> String {
 /// Formats a part of a whole; nothing where the whole is zero.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     let ratio = Bytes::new(part).ratio_of(Bytes::new(whole));
-    ratio.map_or_else(String::new, |ratio| {
-        Ratio::from_f64(ratio.as_f64()).to_string()
-    })
+    ratio.map_or_else(String::new, |ratio| ratio.to_string())
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const AREAS_MAX: usize = 2048;
 /// An area is at least this wide: a pointer has to meet it.
 const AREA_WIDTH_MIN: usize = 24;
 
-/// The look of a cell.
+/// How a cell is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CellLook {
     fill: CellFill,

@@ -13,7 +13,6 @@ use crate::text::{Screen, bar};
 const CELLS: usize = 9;
 /// Columns of the table of arenas: as many as 80 cells hold.
 const SHOWN: usize = 8;
-
 /// Cells of an arena's name; the table fits 80 columns.
 const NAME_CELLS: usize = 4;
 

@@ -1,8 +1,9 @@
 //! A process's memory as a tree: by owner, and the malloc heap by what it is used for.
 
-use units::{Bytes, Count, Ratio};
+use units::{Bytes, Count};
 
 use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
+use crate::phrases::explain::of_rss;
 use crate::text::page::{Style, TextPage, piece};
 use crate::text::tree::{self, TreeNode};
 use crate::text::{Detail, Screen};
@@ -47,7 +48,7 @@ fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail
         nodes.push(TreeNode {
             label: "smaller parts".to_owned(),
             size: Bytes::new(bytes).to_string(),
-            share: share(bytes, report),
+            share: of_rss(bytes, report),
             note: names.collect::<Vec<_>>().join(", "),
             ..TreeNode::default()
         });
@@ -69,7 +70,7 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
     TreeNode {
         label: name_of(part),
         size: Bytes::new(part.rss_bytes).to_string(),
-        share: share(part.rss_bytes, report),
+        share: of_rss(part.rss_bytes, report),
         note: match heap {
             Some(heap) => summary(heap) + &swapped,
             None if is_divided => format!("{likely}{}{swapped}", part.recognised_by),
@@ -104,12 +105,6 @@ fn note(part: &MemoryPart, likely: &str) -> String {
 fn name_of(part: &MemoryPart) -> String {
     let name = part.label.rsplit('/').next().unwrap_or_default();
     name.to_owned()
-}
-
-fn share(bytes: u64, report: &ExplainReport) -> String {
-    let whole = Bytes::new(report.sizes.rss_bytes);
-    let share: Option<Ratio> = Bytes::new(bytes).ratio_of(whole);
-    share.map_or_else(String::new, |share| share.to_string())
 }
 
 fn summary(heap: &HeapReport) -> String {
@@ -163,20 +158,22 @@ fn uses(part: &MemoryPart, heap: &HeapReport) -> Vec<TreeNode> {
         0 => String::new(),
         bytes => format!(", ±{}", Bytes::new(bytes)),
     };
-    let mut uses = vec![
-        use_of("live", live, chunks + &uncertain),
-        free,
-        use_of(
+    let rows = [
+        (
             "thread caches",
             cached,
-            "free, kept for the next allocation".to_owned(),
+            "free, kept for the next allocation",
         ),
-        use_of(
-            "malloc's own",
-            rest,
-            "headers, and what changed meanwhile".to_owned(),
-        ),
+        ("malloc's own", rest, "headers, and what changed meanwhile"),
     ];
-    uses.retain(|one| one.size != "0 B");
+    let mut uses = Vec::new();
+    if live > 0 {
+        uses.push(use_of("live", live, chunks + &uncertain));
+    }
+    if total.free_resident_bytes > 0 {
+        uses.push(free);
+    }
+    let present = rows.into_iter().filter(|(_, bytes, _)| *bytes > 0);
+    uses.extend(present.map(|(label, bytes, note)| use_of(label, bytes, note.to_owned())));
     uses
 }
