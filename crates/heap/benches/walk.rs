@@ -130,6 +130,30 @@ enum Beside {
     Reading,
 }
 
+/// What is compared: its name, without and with.
+const COMPARED: [(&str, Beside, Beside); 4] = [
+    (
+        "while read, against alone",
+        Beside::Nothing,
+        Beside::Reading,
+    ),
+    (
+        "while read, against beside computing",
+        Beside::Computing,
+        Beside::Reading,
+    ),
+    (
+        "while read, against beside copying",
+        Beside::Copying,
+        Beside::Reading,
+    ),
+    (
+        "beside computing, against alone",
+        Beside::Nothing,
+        Beside::Computing,
+    ),
+];
+
 /// What a target with one busy thread loses while its heap is read without a pause: windows with and without, in turns,
 /// so that what else the machine does slows both alike. Beside a thread that only computes or copies for comparison.
 fn throughput() {
@@ -156,54 +180,37 @@ fn throughput() {
         "| target with one busy thread | pairs | M op/s | loss %: median | quarter | three quarters |"
     );
     println!("|---|---|---|---|---|---|");
-    let pairs = [
-        (
-            "while read, against alone",
-            Beside::Nothing,
-            Beside::Reading,
-        ),
-        (
-            "while read, against beside computing",
-            Beside::Computing,
-            Beside::Reading,
-        ),
-        (
-            "while read, against beside copying",
-            Beside::Copying,
-            Beside::Reading,
-        ),
-        (
-            "beside computing, against alone",
-            Beside::Nothing,
-            Beside::Computing,
-        ),
-    ];
-    for (name, without, with) in pairs {
-        let mut rates = Vec::new();
-        let mut losses: Vec<f64> = (0..PAIRS)
-            .map(|index| {
-                // Each second pair the other way round: a trend favours neither.
-                let (before, with) = if index % 2 == 0 {
-                    let before = rate(without);
-                    (before, rate(with))
-                } else {
-                    let with = rate(with);
-                    (rate(without), with)
-                };
-                rates.push(before / 1e6);
-                (1.0 - with / before) * 100.0
-            })
-            .collect();
-        losses.sort_by(f64::total_cmp);
-        rates.sort_by(f64::total_cmp);
-        println!(
-            "| {name} | {PAIRS} | {:.2} | {:.1} | {:.1} | {:.1} |",
-            rates[PAIRS / 2],
-            losses[PAIRS / 2],
-            losses[PAIRS / 4],
-            losses[PAIRS * 3 / 4],
-        );
+    for (name, without, with) in COMPARED {
+        compare(name, &mut rate, without, with);
     }
+}
+
+/// Takes the pairs of one comparison, and prints its row.
+fn compare(name: &str, rate: &mut impl FnMut(Beside) -> f64, without: Beside, with: Beside) {
+    let mut rates = Vec::new();
+    let mut losses: Vec<f64> = (0..PAIRS)
+        .map(|index| {
+            // Each second pair the other way round: a trend favours neither.
+            let (before, with) = if index % 2 == 0 {
+                let before = rate(without);
+                (before, rate(with))
+            } else {
+                let with = rate(with);
+                (rate(without), with)
+            };
+            rates.push(before / 1e6);
+            (1.0 - with / before) * 100.0
+        })
+        .collect();
+    losses.sort_by(f64::total_cmp);
+    rates.sort_by(f64::total_cmp);
+    println!(
+        "| {name} | {PAIRS} | {:.2} | {:.1} | {:.1} | {:.1} |",
+        rates[PAIRS / 2],
+        losses[PAIRS / 2],
+        losses[PAIRS / 4],
+        losses[PAIRS * 3 / 4],
+    );
 }
 
 fn main() {

@@ -141,7 +141,7 @@ mod tests {
 
     const HOUR: f64 = 3600.0;
 
-    /// A host of 16 GiB with a process whose heap is read once a minute; live and free MiB by the second.
+    /// A host of 16 GiB with a process; its heap is read once a minute; live and free MiB by the second.
     fn host(hours: u64, heap: impl Fn(f64) -> [f64; 2]) -> Case {
         Case::every(Span::from_mins(1), hours * 60)
             .gauge(MEM_TOTAL, Bytes::from_gib(16))

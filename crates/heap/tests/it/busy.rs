@@ -132,7 +132,7 @@ fn shares(readings: &[BusyReading], of: fn(&BusyReading) -> u64) -> Vec<f64> {
     shares
 }
 
-/// Prints a row of the table. Returns the median error, and the share of readings whose bound does not cover both counts.
+/// Prints a row of the table. Returns the median error, and the share of readings with a bound that does not cover both counts.
 fn row(name: &str, readings: &[BusyReading]) -> (f64, f64) {
     let at = |of: fn(&BusyReading) -> u64, percent: usize| {
         let shares = shares(readings, of);

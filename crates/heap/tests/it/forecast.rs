@@ -1,5 +1,5 @@
-//! Fewer arenas: what the model says against what a restart with `MALLOC_ARENA_MAX=2` really saves, of programs whose
-//! threads use the heap in different ways.
+//! Fewer arenas: what the model says against what a restart with `MALLOC_ARENA_MAX=2` really saves, of programs with
+//! threads that use the heap in different ways.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};

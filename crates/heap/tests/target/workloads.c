@@ -1,4 +1,4 @@
-// Programs whose threads use the heap in different ways: `workloads NAME SEED`. Each does a fixed amount of work, prints
+// Programs with threads that use the heap in different ways: `workloads NAME SEED`. Each does a fixed amount of work, prints
 // `ready PID`, and waits for the end of stdin with its threads parked.
 #define _GNU_SOURCE
 #include <math.h>

@@ -181,53 +181,58 @@ fn part(label: &str, rss_mib: u64, is_certain: bool, parts: Vec<MemoryPart>) -> 
     }
 }
 
+fn puma() -> ExplainedProcess {
+    ExplainedProcess {
+        pid: 4711,
+        namespace_pid: Some(7),
+        name: "puma".to_owned(),
+        program: Some("/usr/bin/ruby3.1".to_owned()),
+        is_program_deleted: true,
+        service: Some("shop.service".to_owned()),
+        cgroup: Some("/system.slice/shop.service".to_owned()),
+        age_s: Some(22_320.0),
+        threads: Some(3),
+        oom_score: Some(667),
+        oom_score_adj: Some(-100),
+        thp_enabled: Some(true),
+        memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
+        limits: Some(vec![LimitEntry {
+            name: "stack",
+            bytes: 8 * MIB,
+        }]),
+    }
+}
+
+fn sizes() -> ProcessSizes {
+    ProcessSizes {
+        vss_bytes: 400 * MIB,
+        rss_bytes: 20 * MIB,
+        pss_bytes: 18 * MIB,
+        uss_bytes: 17 * MIB,
+        swap_bytes: MIB,
+        never_touched_bytes: 60 * MIB,
+        without_access_bytes: 319 * MIB,
+        shared_bytes: 3 * MIB,
+        hugetlb_bytes: 0,
+        huge_bytes: 2 * MIB,
+        anonymous_bytes: 16 * MIB,
+    }
+}
+
 /// A program of three threads, fragmented.
 fn fragmented() -> ExplainReport {
     let heap = heap();
     ExplainReport {
-        growth: None,
         has_malloc: Some(true),
-        is_watched: false,
-        runtime_stats: None,
         schema: EXPLAIN_SCHEMA,
-        process: ExplainedProcess {
-            pid: 4711,
-            namespace_pid: Some(7),
-            name: "puma".to_owned(),
-            program: Some("/usr/bin/ruby3.1".to_owned()),
-            is_program_deleted: true,
-            service: Some("shop.service".to_owned()),
-            cgroup: Some("/system.slice/shop.service".to_owned()),
-            age_s: Some(22_320.0),
-            threads: Some(3),
-            oom_score: Some(667),
-            oom_score_adj: Some(-100),
-            thp_enabled: Some(true),
-            memory_variables: Some(vec!["MALLOC_ARENA_MAX"]),
-            limits: Some(vec![LimitEntry {
-                name: "stack",
-                bytes: 8 * MIB,
-            }]),
-        },
+        process: puma(),
         verdict: "fragmented",
         verdict_text: "fragmented",
         headline: vec![
             "7.2 MiB of its 11 MiB malloc heap is free but resident, in 3 arenas.".to_owned(),
             "malloc_trim would return 5.9 MiB now.".to_owned(),
         ],
-        sizes: ProcessSizes {
-            vss_bytes: 400 * MIB,
-            rss_bytes: 20 * MIB,
-            pss_bytes: 18 * MIB,
-            uss_bytes: 17 * MIB,
-            swap_bytes: MIB,
-            never_touched_bytes: 60 * MIB,
-            without_access_bytes: 319 * MIB,
-            shared_bytes: 3 * MIB,
-            hugetlb_bytes: 0,
-            huge_bytes: 2 * MIB,
-            anonymous_bytes: 16 * MIB,
-        },
+        sizes: sizes(),
         memory: part(
             "process",
             20,
@@ -253,7 +258,6 @@ fn fragmented() -> ExplainReport {
             evidence: vec!["the name of the library".to_owned()],
         }],
         heap: Some(heap),
-        heap_not_read: None,
         files: vec![MappedFileEntry {
             other_names: Vec::new(),
             name: "/usr/lib/libruby.so.3.1".to_owned(),
@@ -270,6 +274,7 @@ fn fragmented() -> ExplainReport {
             wall_s: 0.05,
             stopped_s: None,
         },
+        ..ExplainReport::default()
     }
 }
 
