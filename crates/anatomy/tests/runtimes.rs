@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::string_slice)]
 
+use std::io::{Read as _, Write as _};
+
 use anatomy::{
     Allocator, AllocatorKind, Anatomy, AnatomyInput, Certainty, MallocRange, MallocRanges,
     PartKind, PartSizes, ProcessAnatomy, ProcessPart, ReadOptions,
@@ -397,25 +399,26 @@ fn this_process_adds_up_to_its_rss_and_its_thread_has_a_stack() {
 
 #[test]
 fn another_process_that_is_idle_adds_up_to_its_rss_within_two_percent() {
-    let mut child = std::process::Command::new("sleep")
-        .arg("60")
+    let mut child = std::process::Command::new("cat")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let root = probe::Root::default();
+    // A byte that comes back shows that the program is loaded; it then waits for the next.
+    child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+    let mut echo = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut echo)
+        .unwrap();
     let pid = child.id();
     let options = ReadOptions::usual(PageSize::USUAL);
-    // The child becomes `sleep` and then waits.
-    let settled = (0..1_000_000).find_map(|_| {
-        std::thread::yield_now();
-        let read = |what| std::fs::read_to_string(format!("/proc/{pid}/{what}")).ok();
-        let waits = read("syscall").is_some_and(|text| text.split_whitespace().count() == 9);
-        (waits && read("comm").is_some_and(|name| name == "sleep\n")).then_some(())
-    });
-    let read = ProcessAnatomy::read(&root, pid, None, &options);
+    let read = ProcessAnatomy::read(&probe::Root::default(), pid, None, &options);
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    settled.unwrap();
     let rss = read.unwrap().anatomy.root.sizes.rss.get();
     let line = status
         .lines()
