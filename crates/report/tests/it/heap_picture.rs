@@ -247,6 +247,7 @@ fn growth() -> GrowthEntry {
         needs_s: None,
         evidence: vec!["Live bytes are level.".to_owned()],
         advice: "Try jemalloc.",
+        course_s: 600.0,
         course_bytes: [15, 16, 17, 19, 19, 20, 20, 20].map(mib).to_vec(),
         live_course_bytes: vec![mib(4), mib(5), mib(4), None, mib(5), mib(4), mib(5), mib(5)],
     }
