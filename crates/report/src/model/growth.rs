@@ -167,44 +167,66 @@ fn covered(series: &GrowthSeries) -> Span {
     ends.map_or(Span::ZERO, |(first, last)| last.at - first.at)
 }
 
-/// Returns means of equal times; nothing where no point has the value.
+/// Returns means of equal times; nothing where no point has the value. A reading holds until the next one, unless that comes
+/// far later than such readings usually do: live bytes are read more seldom than the total.
 fn course(
     series: &GrowthSeries,
     value: impl Fn(&GrowthPoint) -> Option<Bytes>,
 ) -> Vec<Option<f64>> {
     let points = &series.points;
-    let Some(first) = points.first() else {
-        return Vec::new();
-    };
-    if points.iter().all(|point| value(point).is_none()) {
+    let start = points.first().map_or(Span::ZERO, |first| first.at);
+    let known = points.iter().filter_map(|point| {
+        let at = (point.at - start).as_secs_f64();
+        Some((at, value(point)?.as_f64()))
+    });
+    let known: Vec<(f64, f64)> = known.collect();
+    if known.is_empty() {
         return Vec::new();
     }
-    // A reading holds until the next one, unless that comes far later than others do.
-    let mut steps: Vec<Span> = points
-        .windows(2)
-        .map(|pair| pair[1].at - pair[0].at)
-        .collect();
-    steps.sort_unstable();
-    let usual = steps.get(steps.len() * 9 / 10).copied().unwrap_or_default();
-    let holds_s = usual.as_secs_f64() * 2.0;
+    let mut steps: Vec<f64> = known.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    let holds = steps
+        .get(steps.len() * 9 / 10)
+        .map_or(0.0, |usual| usual * 2.0);
     let count = COURSE_MAX.min(points.len());
     let width = (covered(series).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
-    let mut from = points.iter().peekable();
-    let mut last: Option<(f64, f64)> = None;
-    let mut course = Vec::with_capacity(count);
-    for cell in 1..=count {
+    let (mut from, mut last) = (known.into_iter().peekable(), None);
+    let cells = (1..=count).map(|cell| {
         let end = width * cell as f64;
-        let at = |point: &GrowthPoint| (point.at - first.at).as_secs_f64();
         let (mut sum, mut n) = (0.0, 0_u32);
-        while let Some(point) = from.next_if(|point| cell == count || at(point) < end) {
-            let Some(value) = value(point) else { continue };
-            last = Some((at(point), value.as_f64()));
-            sum += value.as_f64();
+        while let Some(reading) = from.next_if(|(at, _)| cell == count || *at < end) {
+            last = Some(reading);
+            sum += reading.1;
             n += 1;
         }
-        let held = last.filter(|(at, _)| end <= at + holds_s);
+        let held = last.filter(|(at, _)| end <= at + holds);
         let mean = (n > 0).then(|| sum / f64::from(n));
-        course.push(mean.or(held.map(|(_, value)| value)));
+        mean.or(held.map(|(_, value)| value))
+    });
+    cells.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_reading_leaves_no_gap_and_a_long_pause_does() {
+        let usual = (0..20).filter(|second| *second != 7);
+        let readings: Vec<u64> = usual.chain([60]).collect();
+        let at = |seconds: u64| GrowthPoint {
+            at: Span::from_secs(seconds),
+            total: Bytes::from_mib(seconds),
+            ..GrowthPoint::default()
+        };
+        let drawn = |count: usize| {
+            let series = GrowthSeries {
+                points: readings[..count].iter().copied().map(at).collect(),
+                limit: None,
+            };
+            course(&series, |point| Some(point.total))
+        };
+        assert!(drawn(19).iter().all(Option::is_some));
+        assert_eq!(drawn(20).iter().filter(|mean| mean.is_none()).count(), 12);
     }
-    course
 }

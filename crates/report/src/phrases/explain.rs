@@ -237,7 +237,7 @@ pub(crate) fn details(report: &ExplainReport, is_full: bool) -> Vec<LabelledText
     ];
     let problems = report.problems.iter();
     lines.extend(problems.map(|text| LabelledText::new("Not read", text.as_str())));
-    lines.extend(lower_bounds(report));
+    lines.extend(lower_bounds(report, is_full));
     lines.push(LabelledText::new("Cost", cost(report)));
     lines
 }
@@ -298,48 +298,37 @@ fn settings(report: &ExplainReport) -> String {
 }
 
 /// Says where the answer is a lower bound, and why.
-fn lower_bounds(report: &ExplainReport) -> Vec<LabelledText> {
+fn lower_bounds(report: &ExplainReport, is_full: bool) -> Vec<LabelledText> {
     const NAMED: usize = 3;
+    let mut lines = Vec::new();
+    let mut say = |is_so: bool, label, text: String| {
+        lines.extend(is_so.then(|| LabelledText::new(label, text)));
+    };
     let files = &report.unsearched_files;
-    let names: Vec<&str> = files
-        .iter()
-        .take(NAMED)
-        .map(|path| file_name(path))
-        .collect();
+    let names = files.iter().take(NAMED).map(|path| file_name(path));
+    let names = names.collect::<Vec<_>>().join(", ");
     let more = match files.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let known = "an allocator in such a file is known by the file's name only";
-    let processes = Count::new(report.processes_unread);
-    let processes = processes.named("other process", "other processes");
-    let left_out = Count::new(report.files_left_out).named("mapped file", "mapped files");
-    let lines = [
-        (!files.is_empty()).then(|| ("Not read", format!("{}{more}: {known}.", names.join(", ")))),
-        (report.processes_unread > 0).then(|| {
-            (
-                "Not read",
-                format!("{processes}, which may map its files, too."),
-            )
-        }),
-        (report.files_left_out > 0).then(|| {
-            (
-                "Not listed",
-                format!("{left_out}, each with less in RAM than any that is."),
-            )
-        }),
-        (!report.absent_sizes.is_empty()).then(|| {
-            let names = report.absent_sizes.join(", ");
-            (
-                "Not known",
-                format!("This kernel does not print {names}, which counts as 0."),
-            )
-        }),
-    ];
-    let lines = lines.into_iter().flatten();
+    say(
+        !files.is_empty(),
+        "Not read",
+        format!("{names}{more}: {known}."),
+    );
+    let count = Count::new(report.processes_unread);
+    let others = count.named("other process", "other processes");
+    let may = format!("{others}, which may map its files, too.");
+    say(report.processes_unread > 0, "Not read", may);
+    let left_out = report.files_left_out;
+    let smaller = Count::new(left_out).named("mapped file", "mapped files");
+    let smaller = format!("{smaller}, each with less in RAM than any that is.");
+    say(is_full && left_out > 0, "Not listed", smaller);
+    let absent = report.absent_sizes.join(", ");
+    let none = format!("This kernel does not print {absent}, which counts as 0.");
+    say(!absent.is_empty(), "Not known", none);
     lines
-        .map(|(label, text)| LabelledText::new(label, text))
-        .collect()
 }
 
 /// Says who else maps a file: `2 other processes: mariadbd, sh`; `None` if nobody does, or nobody was searched.

@@ -314,6 +314,10 @@ pub(crate) fn fragmented() -> ExplainReport {
         growth: Some(growth()),
         is_watched: true,
         runtime_stats: Some(object_space()),
+        files_left_out: 44,
+        unsearched_files: vec!["/opt/lib/libcore.so.7 (deleted)".to_owned()],
+        processes_unread: 12,
+        absent_sizes: vec!["FilePmdMapped"],
         problems: vec!["/proc/4711/numa_maps: not permitted".to_owned()],
         cost: ExplainCost {
             cpu_s: 0.041,
@@ -562,6 +566,10 @@ prop_compose! {
         report.process.service = Some(text());
         report.headline = vec![text(), text()];
         report.problems = vec![text()];
+        report.unsearched_files = vec![text()];
+        report.runtime_stats.as_mut().unwrap().headline = text();
+        report.growth.as_mut().unwrap().course_s = f64::from_bits(sizes[14]);
+        report.growth.as_mut().unwrap().live_course_bytes[0] = Some(f64::from_bits(sizes[15]));
         report.memory.label = text();
         report.memory.rss_bytes = sizes[0];
         report.memory.parts[0].rss_bytes = sizes[1];
