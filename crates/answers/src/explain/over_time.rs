@@ -72,7 +72,7 @@ fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthP
         at,
         total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
         live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
-        free: heap.map(|heap| Bytes::new(heap.pages().free_resident)),
+        free: heap.map(|heap| Bytes::new(heap.free_bytes())),
     })
 }
 

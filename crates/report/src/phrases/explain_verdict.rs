@@ -40,7 +40,7 @@ pub fn explain_headline(
 fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of its {} malloc heap are free, but still in RAM; {} are live.",
-        Bytes::new(heap.unused_resident_bytes()),
+        Bytes::new(heap.unused_resident_bytes),
         Bytes::new(heap.resident_bytes()),
         Bytes::new(heap.live_resident_bytes()),
     )];
@@ -59,7 +59,7 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<Str
 
 /// Says where the free memory is that trimming leaves, the larger place first.
 fn not_returned(heap: &HeapReport) -> Option<String> {
-    let least = Bytes::new(heap.unused_resident_bytes()).share(CLAUSE_SHARE_MIN);
+    let least = Bytes::new(heap.unused_resident_bytes).share(CLAUSE_SHARE_MIN);
     let tops = heap
         .arenas
         .iter()
