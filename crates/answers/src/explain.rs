@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use sampler::Progress;
 use units::{Bytes, PageSize, Span};
 
+pub use over_time::WATCH_MIN;
 pub use select::ExplainTarget;
 
 /// Why a process cannot be explained.
@@ -217,7 +218,7 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
     });
     report.schema = EXPLAIN_SCHEMA;
     report.verdict = verdict.name();
-    report.verdict_text = verdict.label();
+    report.verdict_text = report::explain_verdict(&report, verdict);
     let watch = over_time::worth_watching(Span::from_secs_f64(report.cost.cpu_s));
     report.headline = report::explain_headline(&report, verdict, watch);
     report

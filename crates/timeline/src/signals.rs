@@ -830,7 +830,7 @@ signals! {
 }
 
 /// The number of signals of a process.
-pub const PROCESS_SIGNALS: usize = PROC_HEAP_ARENAS.id().index() + 1 - PROC_PARENT.id().index();
+pub const PROCESS_SIGNALS: usize = PROC_RUNTIME_HEAP.id().index() + 1 - PROC_PARENT.id().index();
 
 /// Free blocks of a zone by order, for code that iterates over the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [

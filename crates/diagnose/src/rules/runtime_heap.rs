@@ -85,7 +85,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (runtime, name, at) = (it.runtime, heap_growth::named(process), cx.time(last));
     let share = runtime.ratio_of(it.rss).unwrap_or_default();
     let little = little_left(cx, stretch).is_some();
-    let title = format!("{name} is mostly the heap of its runtime: {runtime}, {share} of its memory.");
+    let title =
+        format!("{name} is mostly the heap of its runtime: {runtime}, {share} of its memory.");
     let malloc = cx.timeline.at_of(process, PROC_HEAP_RESIDENT, last);
     let finding = RULE
         .found(Severity::warning_if(little), title)
