@@ -51,8 +51,8 @@ pub struct MappedFiles {
     pub rows: Vec<FileRow>,
     /// Files beyond that number.
     pub left_out: usize,
-    /// Processes that were searched for other users, that refused, and that were left out.
-    pub search: Option<(usize, usize, usize)>,
+    /// Processes that could not be searched for other users, whose counts are lower bounds if there are any.
+    pub processes_unread: usize,
 }
 
 /// Rows that are kept.
@@ -83,7 +83,7 @@ impl MappedFiles {
         Self {
             rows,
             left_out,
-            search: None,
+            processes_unread: 0,
         }
     }
 
@@ -126,7 +126,7 @@ impl MappedFiles {
         for (row, users) in self.rows.iter_mut().zip(found.files) {
             row.users = Some(users);
         }
-        self.search = Some((found.searched, found.refused, found.left_out));
+        self.processes_unread = found.unread;
     }
 }
 

@@ -23,7 +23,7 @@ const SIGNS_MAX: usize = 4;
 pub struct AllocatorSearch {
     /// The allocators, each once.
     pub allocators: Vec<Allocator>,
-    /// Files that could not be opened; what they contain is known by their names only.
+    /// Files that could not be opened, or are too many: an allocator in them is known by the file's name only.
     pub unread: Vec<String>,
     /// Size in memory of each image that was read: its zeroed data ends there.
     pub image_sizes: HashMap<FileKey, u64>,
@@ -34,21 +34,22 @@ impl AllocatorSearch {
     pub fn run(root: &Root, pid: u32, mappings: &[Mapping], program: Option<&[u8]>) -> Self {
         let mut search = Self::default();
         let mut signs = AllocatorSigns::default();
-        for mapping in images(mappings).into_iter().take(LIBRARIES_MAX) {
+        for (index, mapping) in images(mappings).into_iter().enumerate() {
             let path = mapping.path().unwrap_or_default();
             let name = String::from_utf8_lossy(path).into_owned();
             let is_program = program == Some(path);
             if let Some((kind, version)) = allocator::by_library(path) {
                 signs.add(kind, version, &name, "the name of the library".to_owned());
             }
-            match MappedFile::open(root, pid, mapping) {
-                Ok(file) => {
+            let file = (index < LIBRARIES_MAX).then(|| MappedFile::open(root, pid, mapping).ok());
+            match file.flatten() {
+                Some(file) => {
                     if let Some(size) = signs.read(&file, &name, is_program) {
                         let key = key_of(mapping);
                         search.image_sizes.insert(key, size);
                     }
                 }
-                Err(_) => search.unread.push(name.clone()),
+                None => search.unread.push(name.clone()),
             }
             if is_program {
                 signs.by_program_name(&name);

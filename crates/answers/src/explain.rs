@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use sampler::Progress;
 use units::{Bytes, PageSize, Span};
 
+pub(crate) use heap_report::ARENAS_MAX;
 pub use over_time::WATCH_MIN;
 pub use select::ExplainTarget;
 
@@ -160,6 +161,10 @@ fn read(
         heap_not_read: heap.as_ref().err().map(HeapNotRead::to_string),
         heap: (heap.as_ref().ok()).map(|heap| heap_report::heap_report(heap, options.with_rows)),
         files: files.map(|row| process_report::file(root, row)).collect(),
+        files_left_out: anatomy.files.left_out as u64,
+        unsearched_files: anatomy.allocators.unread,
+        processes_unread: anatomy.files.processes_unread as u64,
+        absent_sizes: anatomy.anatomy.absent,
         problems: anatomy.problems,
         ..ExplainReport::default()
     };

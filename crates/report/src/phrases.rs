@@ -6,13 +6,29 @@ pub(crate) mod arena_columns;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod explain_verdict;
+pub(crate) mod growth;
 pub(crate) mod headroom;
 pub(crate) mod heap_cells;
 pub(crate) mod heap_lines;
 pub(crate) mod lab;
 pub(crate) mod occurrences;
+pub(crate) mod runtime_stats;
 pub(crate) mod source;
 pub(crate) mod verdict;
 
 /// Printed where a value is unknown.
 pub(crate) const ABSENT: &str = "–";
+
+/// A sentence with its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LabelledText {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+}
+
+impl LabelledText {
+    pub(crate) fn new(label: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { label, text }
+    }
+}

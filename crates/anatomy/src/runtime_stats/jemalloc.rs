@@ -37,8 +37,6 @@ pub struct JemallocStats {
     pub metadata: Bytes,
     /// The most that can be in RAM.
     pub resident: Bytes,
-    /// Pages that are mapped and not retained.
-    pub mapped: Option<Bytes>,
     /// Address space that is kept without memory; since 5.0.
     pub retained: Option<Bytes>,
     /// Free pages that were not purged, as counted.

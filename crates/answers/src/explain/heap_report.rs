@@ -5,8 +5,8 @@ use report::model::explain::{
     ArenaEntry, ChunkSizes, FewerArenas, HeapCell, HeapForecast, HeapReport, HeapRow,
 };
 
-/// The number of arenas that the forecast is about: the smallest that keeps two threads apart.
-const ARENAS_MAX: u64 = 2;
+/// The number of arenas that the forecast is about, and that is advised: the smallest that keeps two threads apart.
+pub(crate) const ARENAS_MAX: u64 = 2;
 
 /// Returns the report of a heap; its rows only if `with_rows`.
 pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {

@@ -5,6 +5,7 @@ use report::model::runtime_stats::{NativeCategoryEntry, NativeMemoryEntry, Runti
 use units::{Bytes, Ratio, SignedBytes};
 
 use super::{Judged, ProcessBeside};
+use crate::explain::ARENAS_MAX;
 
 /// Less growth since the baseline is noise of the JVM's own work, such as the tracking itself: an engineering choice.
 const GROWTH_MIN: Bytes = Bytes::from_mib(1);
@@ -187,6 +188,10 @@ fn evidence(stats: &JvmStats, process: &ProcessBeside) -> Vec<String> {
             size.committed
         ));
     }
+    if let Some(classes) = stats.categories.iter().find_map(|one| one.classes) {
+        let classes = classes.named("class is", "classes are");
+        lines.push(format!("{classes} loaded."));
+    }
     if let Some(slack) = process.malloc_free {
         lines.push(format!(
             "malloc has {slack} free in its arenas, which the JVM does not count."
@@ -216,7 +221,7 @@ fn advice(stats: &JvmStats, class: &str) -> Vec<String> {
         .map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
     let more = match class {
         "beyond" => Some(format!(
-            "memtide explain {pid} shows what it is: free memory in malloc's arenas (MALLOC_ARENA_MAX=2 makes fewer), libraries, \
+            "memtide explain {pid} shows what it is: free memory in malloc's arenas (MALLOC_ARENA_MAX={ARENAS_MAX} makes fewer), libraries, \
              mapped files."
         )),
         "committed" => Some(format!(

@@ -5,6 +5,7 @@ use report::model::runtime_stats::{ObjectPoolEntry, ObjectSpaceEntry, RuntimeSta
 use units::{Bytes, Count, Ratio};
 
 use super::{Judged, ProcessBeside};
+use crate::explain::ARENAS_MAX;
 
 /// From this occupancy on, the collector adds pages: `GC_HEAP_FREE_SLOTS_MIN_RATIO` of `gc.c` is 0.20 of slots free.
 const FULL_MIN: Ratio = Ratio::new(0.80);
@@ -32,9 +33,9 @@ pub(super) fn answer(stats: &RubyStats, process: &ProcessBeside) -> RuntimeStats
                 .to_owned(),
         );
     } else if process.malloc_free > stats.free() {
-        report.advice.push(
-            "Look for the slack in malloc: MALLOC_ARENA_MAX=2 or jemalloc, measured on this workload.".to_owned(),
-        );
+        report.advice.push(format!(
+            "Look for the slack in malloc: MALLOC_ARENA_MAX={ARENAS_MAX} or jemalloc, measured on this workload."
+        ));
     } else if process.malloc_free.is_none() {
         let pid = stats
             .pid

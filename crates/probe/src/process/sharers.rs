@@ -6,6 +6,8 @@
 
 use std::time::{Duration, Instant};
 
+use timeline::Absence;
+
 use crate::kernel_file::Root;
 use crate::process::maps;
 
@@ -52,10 +54,8 @@ pub struct Sharers {
     pub files: Vec<FileUsers>,
     /// Processes that were read.
     pub searched: usize,
-    /// Processes that may not be read, or ended.
-    pub refused: usize,
-    /// Processes beyond the budget: counts are lower bounds if there are any.
-    pub left_out: usize,
+    /// Processes that may not be read or are beyond the budget: counts are lower bounds if there are any.
+    pub unread: usize,
 }
 
 /// The first users of a file are kept up to this number.
@@ -77,7 +77,7 @@ impl Sharers {
         let start = Instant::now();
         for other in pids.filter(|other| *other != pid) {
             if found.searched >= budget.processes_max || start.elapsed() > budget.time_max {
-                found.left_out += 1;
+                found.unread += 1;
                 continue;
             }
             let mut has = vec![false; files.len()];
@@ -86,7 +86,8 @@ impl Sharers {
             });
             match read {
                 Ok(()) => found.searched += 1,
-                Err(_) => found.refused += 1,
+                Err(error) if error.absence() == Absence::PermissionDenied => found.unread += 1,
+                Err(_) => {} // it ended
             }
             for (users, _) in found.files.iter_mut().zip(has).filter(|(_, has)| *has) {
                 users.count += 1;
@@ -152,7 +153,7 @@ mod tests {
             ("self", LINE),
         ]);
         let found = Sharers::search(&root, 1, &[SHARED], SharerBudget::default());
-        assert_eq!((found.searched, found.left_out, found.refused), (6, 0, 0));
+        assert_eq!((found.searched, found.unread), (6, 0));
         assert_eq!(found.files[0].count, 4);
         assert_eq!(found.files[0].first.len(), 3);
         assert!(!found.files[0].first.contains(&1) && !found.files[0].first.contains(&3));
@@ -166,7 +167,7 @@ mod tests {
             ..SharerBudget::default()
         };
         let found = Sharers::search(&root, 1, &[SHARED], budget);
-        assert_eq!((found.searched, found.left_out), (2, 1));
+        assert_eq!((found.searched, found.unread), (2, 1));
         assert_eq!(found.files[0].count, 2);
     }
 }

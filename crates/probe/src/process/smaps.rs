@@ -1,8 +1,8 @@
 //! What each mapping of a process costs: `/proc/PID/smaps`, a block of lines for each line of `/proc/PID/maps`.
 //!
 //! A block is the line of `maps`, then `Name: number kB` (KiB), `THPeligible: 0` and `VmFlags:`, two letters for each
-//! flag. Fields came one by one: `Pss` 2.6.25, `Swap` 2.6.26, `VmFlags` 3.8, `SwapPss` 4.3, `LazyFree` 4.12,
-//! `THPeligible` 5.0, `FilePmdMapped` 5.4, `Pss_Dirty` 6.0. What a kernel does not print is absent, not zero. Pages of
+//! flag. Fields came one by one: `Pss` 2.6.25, `Swap` 2.6.26, `VmFlags` 3.8, `Private_Hugetlb` 4.3,
+//! `ShmemPmdMapped` 4.8, `THPeligible` 5.0, `FilePmdMapped` 5.4. What a kernel does not print is absent, not zero. Pages of
 //! hugetlbfs are in `Shared_Hugetlb` and `Private_Hugetlb` only, not in `Rss`. Format: `fs/proc/task_mmu.c`.
 //!
 //! Cost: the kernel walks the page tables under the process's mmap lock for reading, a buffer of text at a time: 5 ms
@@ -51,22 +51,12 @@ fields! {
     Rss "Rss",
     /// Resident pages, each divided by the number of its users.
     Pss "Pss",
-    /// The part of `Pss` that is dirty.
-    PssDirty "Pss_Dirty",
-    /// Resident, mapped by others too, unchanged.
-    SharedClean "Shared_Clean",
-    /// Resident, mapped by others too, changed.
-    SharedDirty "Shared_Dirty",
     /// Resident, mapped by this process alone, unchanged.
     PrivateClean "Private_Clean",
     /// Resident, mapped by this process alone, changed.
     PrivateDirty "Private_Dirty",
-    /// Resident and accessed since the bits were last cleared.
-    Referenced "Referenced",
     /// Resident and without a file.
     Anonymous "Anonymous",
-    /// Given back with `MADV_FREE`, still resident.
-    LazyFree "LazyFree",
     /// The part of `Anonymous` in transparent huge pages.
     AnonHugePages "AnonHugePages",
     /// Shared memory in huge pages.
@@ -79,8 +69,6 @@ fields! {
     PrivateHugetlb "Private_Hugetlb",
     /// In swap.
     Swap "Swap",
-    /// In swap, each page divided by the number of its users.
-    SwapPss "SwapPss",
     /// Locked into RAM.
     Locked "Locked",
 }
@@ -304,7 +292,6 @@ Size:                132 kB\nRss:                  20 kB\nPss:                  
         for (field, kib) in [
             (SmapsField::Rss, 12),
             (SmapsField::Pss, 8),
-            (SmapsField::SharedDirty, 8),
             (SmapsField::PrivateDirty, 4),
             (SmapsField::Swap, 16),
             (SmapsField::AnonHugePages, 0),

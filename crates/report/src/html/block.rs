@@ -1,6 +1,7 @@
-//! Blocks that several parts of the page use: a section with its heading, a command to copy.
+//! Blocks that several parts of the page use: a section with its heading, sentences beside their labels, a command to copy.
 
 use super::escape::{Html, Tag, tag};
+use crate::phrases::LabelledText;
 
 /// A section of the page with its heading.
 pub(super) fn section(
@@ -16,6 +17,16 @@ pub(super) fn section(
     html.within(block, |html| {
         html.tagged(tag("h2").with("id", heading_id), heading);
         inside(html);
+    });
+}
+
+/// Draws sentences beside their labels.
+pub(super) fn lines(html: &mut Html, lines: &[LabelledText]) {
+    html.within(Tag::of("dl", "lines"), |html| {
+        for line in lines {
+            html.tagged(tag("dt"), line.label);
+            html.tagged(tag("dd"), &line.text);
+        }
     });
 }
 

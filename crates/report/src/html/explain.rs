@@ -3,8 +3,10 @@
 mod arenas;
 mod facts;
 mod files;
+mod growth;
 mod heap;
 mod memory_tree;
+mod runtime_stats;
 mod sizes;
 
 use units::Bytes;
@@ -35,7 +37,7 @@ pub(crate) fn alone(report: &ExplainReport) -> String {
         html.within(Tag::of("header", "host-line"), |html| {
             html.tagged(Tag::of("span", "brand"), "memtide explain");
             html.tagged(Tag::of("span", "host"), &phrases::process(report));
-            for item in phrases::process_items(report) {
+            for item in items(report) {
                 html.tagged(Tag::of("span", "meta"), &item);
             }
         });
@@ -51,11 +53,17 @@ pub(crate) fn within_a_page(html: &mut Html, report: &ExplainReport) {
     let of_process = Tag::of("div", "of-process").with("id", "of-process");
     html.within(of_process, |html| {
         html.tagged(tag("h2"), &format!("Process {}", phrases::process(report)));
-        let mut items = phrases::process_items(report);
+        let mut items = items(report);
         items.push("read when this page was written".to_owned());
         html.tagged(Tag::of("p", "help"), &items.join(" · "));
         section(html, report, tag("h3"));
     });
+}
+
+fn items(report: &ExplainReport) -> Vec<String> {
+    let mut items = phrases::process_items(report);
+    items.push(phrases::rss(report));
+    items
 }
 
 /// Draws everything that `explain` found; `headline` is the element of the verdict's first sentence.
@@ -63,9 +71,15 @@ pub(crate) fn section(html: &mut Html, report: &ExplainReport, headline: Tag) {
     verdict(html, report, headline);
     html.raw("\n");
     heap::picture(html, report);
+    if let Some(entry) = &report.growth {
+        growth::draw(html, entry, report.is_watched);
+    }
     sizes::draw(html, report);
     memory_tree::draw(html, report);
     heap::details(html, report);
+    if let Some(stats) = &report.runtime_stats {
+        runtime_stats::draw(html, stats);
+    }
     files::draw(html, report);
     facts::draw(html, report);
 }

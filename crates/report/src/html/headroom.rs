@@ -1,12 +1,12 @@
 //! How much more fits: the answer, its terms, the bounds, and other limits, in the words of the terminal.
 
-use super::block::section;
+use super::block::{lines, section};
 use super::escape::{Html, Tag, tag};
 use super::icon;
 use crate::clock::ReportClock;
 use crate::model::Level;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
-use crate::phrases::headroom::{self as phrases, LabelledText, TermLine};
+use crate::phrases::headroom::{self as phrases, TermLine};
 
 pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &ReportClock<'_>) {
     section(html, ("headroom", "headroom-heading"), "Headroom", |html| {
@@ -44,15 +44,6 @@ pub(super) fn answer(html: &mut Html, report: &HeadroomReport) {
             html.tagged(Tag::of("p", "headline"), &report.headline);
         },
     );
-}
-
-pub(super) fn lines(html: &mut Html, lines: &[LabelledText]) {
-    html.within(Tag::of("dl", "lines"), |html| {
-        for line in lines {
-            html.tagged(tag("dt"), line.label);
-            html.tagged(tag("dd"), &line.text);
-        }
-    });
 }
 
 fn draw_terms(html: &mut Html, terms: &[TermLine]) {

@@ -1,6 +1,6 @@
 //! Small graphs without a script: a curve over the whole picture, tinted where a finding occurred.
 //!
-//! An `svg.spark` has `rect.tint`, `path.line` (filled down to 0) and `path.limit` (a line).
+//! An `svg.spark` has `rect.tint`, `path.line` (filled down to the floor) and `path.limit` (a line).
 
 use std::fmt::Write as _;
 
@@ -33,6 +33,10 @@ pub(crate) struct Spark<'a> {
     pub(crate) times: &'a [Span],
     /// The values.
     pub(crate) values: &'a [Option<f64>],
+    /// What is a part of the values, at the same times and on the same scale; drawn into it.
+    pub(crate) part: &'a [Option<f64>],
+    /// The value at the lower edge.
+    pub(crate) floor: f64,
     /// Which value represents several where there are too many.
     pub(crate) keep: Keep,
     /// The tinted range, in seconds.
@@ -59,7 +63,12 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     let top = shown.map_or(most, |at| most.max(at));
     let place = SparkScale {
         span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
-        top: if top > 0.0 { top } else { 1.0 },
+        floor: spark.floor,
+        range: if top > spark.floor {
+            top - spark.floor
+        } else {
+            1.0
+        },
     };
     let ink = if spark.is_loud {
         "var(--s)"
@@ -79,10 +88,13 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     html.within(svg, |html| {
         tint(html, spark, place);
         // The style sets the stroke for the light and the dark theme.
-        let curve = Tag::of("path", "line").with("fill", "currentColor");
-        let curve = curve.with("fill-opacity", ".14");
-        html.open(&curve.with_own("d", &path(spark, place)))
-            .raw("</path>");
+        let curves = [("line", spark.values), ("line of-part", spark.part)];
+        for (class, values) in curves.into_iter().filter(|(_, values)| !values.is_empty()) {
+            let curve = Tag::of("path", class).with("fill", "currentColor");
+            let curve = curve.with("fill-opacity", ".14");
+            html.open(&curve.with_own("d", &path(values, spark, place)))
+                .raw("</path>");
+        }
         for at in spark.marks {
             let mark = Tag::of("path", "kill");
             html.open(&mark.with_own("d", &format!("M{} 0v56", place.x(*at))))
@@ -112,7 +124,8 @@ fn tint(html: &mut Html, spark: &Spark<'_>, place: SparkScale) {
 #[derive(Clone, Copy)]
 struct SparkScale {
     span_s: f64,
-    top: f64,
+    floor: f64,
+    range: f64,
 }
 
 impl SparkScale {
@@ -125,7 +138,7 @@ impl SparkScale {
     }
 
     fn y(self, value: f64) -> i32 {
-        let share = (value / self.top).clamp(0.0, 1.0);
+        let share = ((value - self.floor) / self.range).clamp(0.0, 1.0);
         whole(FLOOR - share * (FLOOR - CEILING))
     }
 }
@@ -136,10 +149,10 @@ fn whole(at: f64) -> i32 {
 }
 
 /// Returns the curve as closed paths: up from the floor, along the values, down again; gaps where none was measured.
-fn path(spark: &Spark<'_>, place: SparkScale) -> String {
+fn path(values: &[Option<f64>], spark: &Spark<'_>, place: SparkScale) -> String {
     let mut path = String::new();
     let mut run: Vec<(i32, i32)> = Vec::new();
-    for (at, value) in thinned(spark).into_iter().chain([(0.0, None)]) {
+    for (at, value) in thinned(values, spark).into_iter().chain([(0.0, None)]) {
         match value {
             Some(value) => push(&mut run, (place.x(at), place.y(value))),
             None => draw_run(&mut path, &std::mem::take(&mut run)),
@@ -176,8 +189,8 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
 }
 
 /// Returns at most [`POINTS_MAX`] points, each the largest or smallest of its part of the time.
-fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
-    let points = spark.times.iter().zip(spark.values);
+fn thinned(values: &[Option<f64>], spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
+    let points = spark.times.iter().zip(values);
     let all: Vec<(f64, Option<f64>)> = points
         .map(|(at, value)| (at.as_secs_f64(), *value))
         .collect();
@@ -270,13 +283,17 @@ mod tests {
             values: &values,
             ..Spark::default()
         };
-        let points = thinned(&spark);
+        let points = thinned(&values, &spark);
         assert!(points.len() <= POINTS_MAX);
         assert!(points.iter().any(|(_, value)| *value == Some(9.0)));
         let least = Spark {
             keep: Keep::Least,
             ..spark
         };
-        assert!(thinned(&least).iter().all(|(_, value)| *value == Some(1.0)));
+        assert!(
+            thinned(&values, &least)
+                .iter()
+                .all(|(_, value)| *value == Some(1.0))
+        );
     }
 }

@@ -50,6 +50,15 @@ pub struct ExplainReport {
     pub runtime_stats: Option<RuntimeStatsReport>,
     /// Mapped files, the largest in RAM first.
     pub files: Vec<MappedFileEntry>,
+    /// Mapped files beyond those in `files`, each with less in RAM.
+    pub files_left_out: u64,
+    /// Programs and libraries that could not be searched for allocators: one in them is known by the file's name only.
+    pub unsearched_files: Vec<String>,
+    /// Other processes that could not be searched for the same files: counts of other users are lower bounds if there are
+    /// any.
+    pub processes_unread: u64,
+    /// Sizes that this kernel does not print (`/proc/PID/smaps`): they count as 0.
+    pub absent_sizes: Vec<&'static str>,
     /// What could not be read.
     pub problems: Vec<String>,
     /// What the answer cost.
@@ -189,7 +198,7 @@ pub struct MappedFileEntry {
     pub cached_bytes: Option<u64>,
     /// Its length.
     pub length_bytes: Option<u64>,
-    /// Number of other processes that map it; null if they were not searched.
+    /// Number of other processes that map it, as far as they could be read; null if they were not searched.
     pub other_users: Option<u64>,
     /// Names of some of them, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -78,6 +78,8 @@ pub struct GrowthEntry {
     pub advice: &'static str,
     /// Its memory over time: at most 80 means of equal times; null where nothing was read.
     pub course_bytes: Vec<Option<f64>>,
+    /// The time that `course_bytes` covers.
+    pub course_s: f64,
     /// What the program had allocated, at the same times; empty where that was not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub live_course_bytes: Vec<Option<f64>>,
@@ -145,6 +147,7 @@ impl GrowthEntry {
             needs_s: growth.needs.map(Span::as_secs_f64),
             evidence: growth.evidence.clone(),
             advice: growth.class.advice(),
+            course_s: covered(series).as_secs_f64(),
             course_bytes: course(series, |point| Some(point.total)),
             live_course_bytes: course(series, |point| point.live),
         }
@@ -157,33 +160,51 @@ impl GrowthEntry {
     }
 }
 
+/// Returns the time from the first to the last point.
+fn covered(series: &GrowthSeries) -> Span {
+    let points = &series.points;
+    let ends = points.first().zip(points.last());
+    ends.map_or(Span::ZERO, |(first, last)| last.at - first.at)
+}
+
 /// Returns means of equal times; nothing where no point has the value.
 fn course(
     series: &GrowthSeries,
     value: impl Fn(&GrowthPoint) -> Option<Bytes>,
 ) -> Vec<Option<f64>> {
     let points = &series.points;
-    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+    let Some(first) = points.first() else {
         return Vec::new();
     };
     if points.iter().all(|point| value(point).is_none()) {
         return Vec::new();
     }
+    // A reading holds until the next one, unless that comes far later than others do.
+    let mut steps: Vec<Span> = points
+        .windows(2)
+        .map(|pair| pair[1].at - pair[0].at)
+        .collect();
+    steps.sort_unstable();
+    let usual = steps.get(steps.len() * 9 / 10).copied().unwrap_or_default();
+    let holds_s = usual.as_secs_f64() * 2.0;
     let count = COURSE_MAX.min(points.len());
-    let width = ((last.at - first.at).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
+    let width = (covered(series).as_secs_f64() / count as f64).max(f64::MIN_POSITIVE);
     let mut from = points.iter().peekable();
+    let mut last: Option<(f64, f64)> = None;
     let mut course = Vec::with_capacity(count);
     for cell in 1..=count {
         let end = width * cell as f64;
+        let at = |point: &GrowthPoint| (point.at - first.at).as_secs_f64();
         let (mut sum, mut n) = (0.0, 0_u32);
-        while let Some(point) =
-            from.next_if(|point| cell == count || (point.at - first.at).as_secs_f64() < end)
-        {
+        while let Some(point) = from.next_if(|point| cell == count || at(point) < end) {
             let Some(value) = value(point) else { continue };
+            last = Some((at(point), value.as_f64()));
             sum += value.as_f64();
             n += 1;
         }
-        course.push((n > 0).then(|| sum / f64::from(n)));
+        let held = last.filter(|(at, _)| end <= at + holds_s);
+        let mean = (n > 0).then(|| sum / f64::from(n));
+        course.push(mean.or(held.map(|(_, value)| value)));
     }
     course
 }

@@ -1,4 +1,4 @@
-//! The columns of the table of arenas.
+//! The columns and rows of the table of arenas.
 
 use crate::model::explain::ArenaEntry;
 
@@ -35,3 +35,12 @@ pub(crate) const ARENA_COLUMNS: [ArenaColumn; 11] = [
         arena.top_bytes
     }),
 ];
+
+/// What an arena is called; the sum of all has no number.
+pub(crate) fn arena_name(number: Option<u64>) -> String {
+    match number {
+        Some(0) => "main".to_owned(),
+        Some(number) => number.to_string(),
+        None => "all".to_owned(),
+    }
+}

@@ -3,7 +3,10 @@
 use diagnose::process_memory::MemoryVerdict;
 use units::{Bytes, Count, Span};
 
-use crate::model::explain::{ExplainReport, HeapReport, ProcessSizes};
+use super::LabelledText;
+use crate::model::explain::{
+    ExplainReport, FoundAllocator, HeapReport, LimitEntry, MappedFileEntry, ProcessSizes,
+};
 use crate::phrases::heap_cells::share;
 
 /// How a verdict of `explain` stands out.
@@ -37,20 +40,36 @@ pub(crate) fn process(report: &ExplainReport) -> String {
     format!("{} · PID {}", report.process.name, report.process.pid)
 }
 
-/// Returns what is known of the process in a line: service, threads, age, RSS.
-pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
+/// Returns which process it is, if that is not plain: its PID in a container, its program.
+pub(crate) fn identity(report: &ExplainReport) -> Vec<String> {
     let process = &report.process;
+    let inner = (process.namespace_pid).map(|pid| format!("PID {pid} in its container"));
+    let program = process.program.clone();
+    let replaced = "its program was replaced since it started";
     let items = [
-        process.service.clone(),
-        process
-            .threads
-            .map(|threads| Count::new(threads).named("thread", "threads")),
-        process
-            .age_s
-            .map(|seconds| format!("up {}", Span::from_secs_f64(seconds))),
-        Some(format!("RSS {}", Bytes::new(report.sizes.rss_bytes))),
+        inner,
+        program.filter(|path| !path.ends_with(&process.name)),
+        (process.is_program_deleted).then(|| replaced.to_owned()),
     ];
     items.into_iter().flatten().collect()
+}
+
+/// Returns what is known of the process in a line: service, age, threads.
+pub(crate) fn process_items(report: &ExplainReport) -> Vec<String> {
+    let process = &report.process;
+    let up = |seconds| format!("up {}", Span::from_secs_f64(seconds));
+    let threads = |threads| Count::new(threads).named("thread", "threads");
+    let items = [
+        process.service.clone(),
+        process.age_s.map(up),
+        process.threads.map(threads),
+    ];
+    items.into_iter().flatten().collect()
+}
+
+/// `RSS 20 MiB`.
+pub(crate) fn rss(report: &ExplainReport) -> String {
+    format!("RSS {}", Bytes::new(report.sizes.rss_bytes))
 }
 
 /// Why there is no picture of the heap; `None` if there is one.
@@ -87,163 +106,262 @@ pub(crate) fn heap_summary(heap: &HeapReport) -> String {
 }
 
 /// What could be given back, a name, a size and a sentence each.
-pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(&'static str, String, &'static str)> {
+pub(crate) fn forecasts(heap: &HeapReport) -> Vec<(String, String, String)> {
     let forecast = &heap.forecast;
     let size = |bytes: u64| Bytes::new(bytes).to_string();
-    let mut all = vec![
+    let mut all = [
         (
             "malloc_trim now",
-            size(forecast.trim_bytes),
+            forecast.trim_bytes,
             "Whole free pages: malloc_trim(0) returns them at once.",
         ),
         (
             "tops of thread arenas",
-            size(forecast.thread_tops_bytes),
+            forecast.thread_tops_bytes,
             "Free, behind the last chunk of each thread arena: malloc_trim keeps them.",
         ),
         (
             "pinned by live chunks",
-            size(forecast.pinned_bytes),
+            forecast.pinned_bytes,
             "Free chunks on pages that a live chunk keeps in RAM: only freeing that returns them.",
         ),
-    ];
+    ]
+    .map(|(name, bytes, meaning)| (name.to_owned(), size(bytes), meaning.to_owned()))
+    .to_vec();
     if let Some(fewer) = &forecast.fewer_arenas {
+        let arenas = fewer.arenas_max;
         let range = format!("{} to {}", size(fewer.low_bytes), size(fewer.high_bytes));
         all.push((
-            "two arenas after a restart",
+            format!("{arenas} arenas after a restart"),
             format!("about {range}"),
-            "A model: MALLOC_ARENA_MAX=2 makes threads share arenas, at the price of waits for their locks.",
+            format!(
+                "A model: MALLOC_ARENA_MAX={arenas} makes threads share arenas, at the price of waits for their locks."
+            ),
         ));
     }
     all
 }
 
-/// A size of the process, with what makes the difference to the one before it.
+/// Says how much is in large chunks, outside of the arenas; `None` if there are none.
+pub(crate) fn large_chunks(heap: &HeapReport) -> Option<String> {
+    let chunks = Count::new(heap.mmapped_chunks).named("mmapped chunk", "mmapped chunks");
+    let verified = match heap.mmapped_is_verified {
+        Some(true) => "; malloc counts as many",
+        Some(false) => "; malloc counts another number",
+        None => "",
+    };
+    (heap.mmapped_chunks > 0).then(|| {
+        format!(
+            "Plus {chunks}: {}, {} in RAM{verified}.",
+            Bytes::new(heap.mmapped_bytes),
+            Bytes::new(heap.mmapped_resident_bytes)
+        )
+    })
+}
+
+/// Says what limits the figures of a heap.
+pub(crate) fn doubts(heap: &HeapReport) -> Vec<String> {
+    let changed = (heap.uncertain_bytes > 0).then(|| {
+        let bytes = Bytes::new(heap.uncertain_bytes);
+        format!("These figures may be wrong by {bytes}: the heap changed meanwhile.")
+    });
+    let partial = "Not all arenas were found: the figures are too low.";
+    let partial = (!heap.is_whole).then(|| partial.to_owned());
+    changed.into_iter().chain(partial).collect()
+}
+
+/// A size of the process, with what is remarkable of it.
 pub(crate) struct SizeLine {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) bytes: u64,
-    pub(crate) difference: Vec<String>,
+    pub(crate) of_it: String,
 }
 
-/// Returns VSS, RSS, PSS and USS.
-pub(crate) fn size_lines(sizes: &ProcessSizes) -> [SizeLine; 4] {
-    let less = |parts: &[(u64, &str)]| -> Vec<String> {
+/// Returns VSS, RSS, PSS and USS, from address space to what the end of the process would free, and hugetlbfs if it is used.
+pub(crate) fn size_lines(sizes: &ProcessSizes) -> Vec<SizeLine> {
+    let of_it = |parts: &[(u64, &str)]| {
         let some = parts.iter().filter(|(bytes, _)| *bytes > 0);
-        some.map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)))
-            .collect()
+        let some = some.map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)));
+        some.collect::<Vec<_>>().join(", ")
     };
-    [
-        SizeLine {
-            name: "VSS",
-            meaning: "address space that is mapped",
-            bytes: sizes.vss_bytes,
-            difference: Vec::new(),
-        },
-        SizeLine {
-            name: "RSS",
-            meaning: "pages in RAM that it maps",
-            bytes: sizes.rss_bytes,
-            difference: less(&[
-                (sizes.never_touched_bytes, "never touched"),
-                (
-                    sizes.without_access_bytes,
-                    "without access: reserved, guards",
-                ),
-                (sizes.swap_bytes, "in swap"),
-                (
-                    sizes.hugetlb_bytes,
-                    "in hugetlbfs, which RSS does not count",
-                ),
-            ]),
-        },
-        SizeLine {
-            name: "PSS",
-            meaning: "each page divided by its users: the size that adds up over processes",
-            bytes: sizes.pss_bytes,
-            difference: less(&[(
-                sizes.rss_bytes.saturating_sub(sizes.pss_bytes),
-                "counted for other users of the same pages",
-            )]),
-        },
-        SizeLine {
-            name: "USS",
-            meaning: "pages that it alone maps: its end frees them",
-            bytes: sizes.uss_bytes,
-            difference: less(&[(sizes.shared_bytes, "in RAM that others map too")]),
-        },
-    ]
-}
-
-/// Returns what the process is and may use, a name and a value each.
-pub(crate) fn process_facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
-    let process = &report.process;
-    let program = process.program.as_ref().map(|path| {
-        let gone = if process.is_program_deleted {
-            " (replaced since it was started: a restart runs the new one)"
-        } else {
-            ""
-        };
-        format!("{path}{gone}")
-    });
-    let thp = |enabled| if enabled { "allowed" } else { "not allowed" };
-    let limits = process.limits.as_ref().map(|limits| {
-        let each = limits
-            .iter()
-            .map(|limit| format!("{} {}", limit.name, Bytes::new(limit.bytes)));
-        match each.collect::<Vec<_>>() {
-            all if all.is_empty() => "none".to_owned(),
-            all => all.join(", "),
-        }
-    });
-    let variables = process.memory_variables.as_ref().map(|names| {
-        if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(", ")
-        }
-    });
-    let all = [
-        ("program", program),
-        ("service", process.service.clone()),
-        ("cgroup", process.cgroup.clone()),
-        (
-            "PID in its namespace",
-            process.namespace_pid.map(|pid| pid.to_string()),
+    let unused = of_it(&[
+        (sizes.without_access_bytes, "PROT_NONE"),
+        (sizes.never_touched_bytes, "never touched"),
+        (sizes.swap_bytes, "in swap"),
+    ]);
+    let resident = of_it(&[
+        (sizes.shared_bytes, "shared with others"),
+        (sizes.huge_bytes, "in transparent huge pages"),
+    ]);
+    let line = |name, bytes, meaning, of_it| SizeLine {
+        name,
+        meaning,
+        bytes,
+        of_it,
+    };
+    let adds_up = "each page divided by its users: the size that adds up over processes";
+    let mut lines = vec![
+        line(
+            "VSS",
+            sizes.vss_bytes,
+            "address space that is mapped",
+            unused,
         ),
-        (
-            "threads",
-            process.threads.map(|n| Count::new(n).to_string()),
+        line(
+            "RSS",
+            sizes.rss_bytes,
+            "pages in RAM that it maps",
+            resident,
         ),
-        (
-            "running for",
-            process.age_s.map(|s| Span::from_secs_f64(s).to_string()),
-        ),
-        ("OOM score", oom_score(report)),
-        ("limits", limits),
-        ("allocator settings in its environment", variables),
-        (
-            "transparent huge pages",
-            process.thp_enabled.map(|it| thp(it).to_owned()),
+        line("PSS", sizes.pss_bytes, adds_up, String::new()),
+        line(
+            "USS",
+            sizes.uss_bytes,
+            "pages that it alone maps",
+            "freed when it exits".to_owned(),
         ),
     ];
-    let known = all
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    known.collect()
+    if sizes.hugetlb_bytes > 0 {
+        let none = "which no RSS counts".to_owned();
+        lines.push(line("hugetlbfs", sizes.hugetlb_bytes, "", none));
+    }
+    lines
 }
 
-fn oom_score(report: &ExplainReport) -> Option<String> {
-    let score = report.process.oom_score?;
-    let adjusted = report.process.oom_score_adj.filter(|by| *by != 0);
-    Some(adjusted.map_or_else(
-        || score.to_string(),
-        |by| format!("{score}, adjusted by {by}"),
-    ))
+/// Returns allocators, settings, what could not be read and the cost.
+pub(crate) fn details(report: &ExplainReport, is_full: bool) -> Vec<LabelledText> {
+    let mut lines = vec![
+        LabelledText::new("Allocators", allocators(report, is_full)),
+        LabelledText::new("Settings", settings(report)),
+    ];
+    let problems = report.problems.iter();
+    lines.extend(problems.map(|text| LabelledText::new("Not read", text.as_str())));
+    lines.extend(lower_bounds(report));
+    lines.push(LabelledText::new("Cost", cost(report)));
+    lines
+}
+
+fn allocators(report: &ExplainReport, is_full: bool) -> String {
+    let one = |found: &FoundAllocator| {
+        let version = found.version.as_deref().map(|text| format!(" {text}"));
+        let name = format!("{}{}", found.name, version.unwrap_or_default());
+        if is_full {
+            return format!("{name} ({}: {})", found.evidence.join(", "), found.file);
+        }
+        let by = found.evidence.first().map_or("", String::as_str);
+        format!("{name} ({by}: {})", file_name(&found.file))
+    };
+    if report.allocators.is_empty() {
+        return "none was recognised".to_owned();
+    }
+    let all: Vec<String> = report.allocators.iter().map(one).collect();
+    all.join("; ")
+}
+
+/// Returns the last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// What the process was started with, and where its limits are.
+fn settings(report: &ExplainReport) -> String {
+    let process = &report.process;
+    let mut parts = vec![match &process.memory_variables {
+        None => "its environment may not be read".to_owned(),
+        Some(names) if names.is_empty() => "no variable for an allocator".to_owned(),
+        Some(names) => format!("{} set", names.join(", ")),
+    }];
+    // The other limits are about stacks and locked memory: they hardly ever bind.
+    let is_of_memory = |limit: &&LimitEntry| matches!(limit.name, "address-space" | "data");
+    if let Some(limits) = &process.limits {
+        let of_memory: Vec<String> = (limits.iter().filter(is_of_memory))
+            .map(|limit| format!("limit on {} {}", limit.name, Bytes::new(limit.bytes)))
+            .collect();
+        if of_memory.is_empty() {
+            parts.push("no limit on address space or data".to_owned());
+        }
+        parts.extend(of_memory);
+    }
+    if let Some(cgroup) = &process.cgroup {
+        parts.push(format!("cgroup {cgroup}"));
+    }
+    if let Some(score) = process.oom_score {
+        let adjustment = process.oom_score_adj.filter(|adj| *adj != 0);
+        let adjusted = adjustment.map_or_else(String::new, |adj| format!(" (adjusted by {adj})"));
+        parts.push(format!("oom_score {score}{adjusted}"));
+    }
+    if process.thp_enabled == Some(false) {
+        parts.push("transparent huge pages switched off".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// Says where the answer is a lower bound, and why.
+fn lower_bounds(report: &ExplainReport) -> Vec<LabelledText> {
+    const NAMED: usize = 3;
+    let files = &report.unsearched_files;
+    let names: Vec<&str> = files
+        .iter()
+        .take(NAMED)
+        .map(|path| file_name(path))
+        .collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let known = "an allocator in such a file is known by the file's name only";
+    let processes = Count::new(report.processes_unread);
+    let processes = processes.named("other process", "other processes");
+    let left_out = Count::new(report.files_left_out).named("mapped file", "mapped files");
+    let lines = [
+        (!files.is_empty()).then(|| ("Not read", format!("{}{more}: {known}.", names.join(", ")))),
+        (report.processes_unread > 0).then(|| {
+            (
+                "Not read",
+                format!("{processes}, which may map its files, too."),
+            )
+        }),
+        (report.files_left_out > 0).then(|| {
+            (
+                "Not listed",
+                format!("{left_out}, each with less in RAM than any that is."),
+            )
+        }),
+        (!report.absent_sizes.is_empty()).then(|| {
+            let names = report.absent_sizes.join(", ");
+            (
+                "Not known",
+                format!("This kernel does not print {names}, which counts as 0."),
+            )
+        }),
+    ];
+    let lines = lines.into_iter().flatten();
+    lines
+        .map(|(label, text)| LabelledText::new(label, text))
+        .collect()
+}
+
+/// Says who else maps a file: `2 other processes: mariadbd, sh`; `None` if nobody does, or nobody was searched.
+pub(crate) fn file_users(file: &MappedFileEntry, report: &ExplainReport) -> Option<String> {
+    let others = file.other_users.filter(|others| *others > 0)?;
+    let is_all = file.other_names.len() as u64 == others;
+    let least = if report.processes_unread > 0 {
+        "at least "
+    } else {
+        ""
+    };
+    let others = Count::new(others).named("other process", "other processes");
+    let such = if is_all { ": " } else { " such as " };
+    let names = match file.other_names.as_slice() {
+        [] => String::new(),
+        names => format!("{such}{}", names.join(", ")),
+    };
+    Some(format!("{least}{others}{names}"))
 }
 
 /// Returns what an answer cost, in words.
-pub(crate) fn cost(report: &ExplainReport) -> String {
+fn cost(report: &ExplainReport) -> String {
     let cost = &report.cost;
     let stopped = cost.stopped_s.map_or_else(
         || "the process was not stopped".to_owned(),
@@ -255,7 +373,11 @@ pub(crate) fn cost(report: &ExplainReport) -> String {
         },
     );
     let cpu = Span::from_secs_f64(cost.cpu_s);
-    format!("This answer took {cpu} of CPU time; {stopped}.")
+    let accessed = match report.heap {
+        Some(_) => " Pages that were read count as accessed from now on.",
+        None => "",
+    };
+    format!("This answer took {cpu} of CPU time; {stopped}.{accessed}")
 }
 
 /// `5 %`: a part of RSS.

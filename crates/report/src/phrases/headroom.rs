@@ -2,6 +2,7 @@
 
 use units::{Bytes, SignedBytes};
 
+use super::LabelledText;
 use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
 
@@ -20,13 +21,6 @@ pub(crate) struct TermLine {
     pub(crate) text: String,
 }
 
-/// A sentence with its label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LabelledText {
-    pub(crate) label: &'static str,
-    pub(crate) text: String,
-}
-
 /// The answer in capitals.
 pub(crate) const fn word(answer: FitAnswer) -> &'static str {
     match answer {
@@ -42,11 +36,11 @@ pub(crate) const fn word(answer: FitAnswer) -> &'static str {
 pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let binds = Some(&report.binds)
         .filter(|binds| !binds.is_empty())
-        .map(|binds| line("binds", binds.clone()));
+        .map(|binds| LabelledText::new("binds", binds.clone()));
     let notes = report
         .remarks
         .iter()
-        .map(|remark| line("note", remark.clone()));
+        .map(|remark| LabelledText::new("note", remark.clone()));
     binds
         .into_iter()
         .chain(worst(report, clock))
@@ -56,7 +50,7 @@ pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<Lab
 
 /// The estimate's error, what was watched, the effect of the demand, how much RAM is enough, and the formula by hand.
 pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
-    let cycle = line("cycle", report.cycle.text.clone());
+    let cycle = LabelledText::new("cycle", report.cycle.text.clone());
     let lines = [
         bounds(report),
         Some(cycle),
@@ -77,7 +71,7 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
         .limits
         .iter()
         .filter(|limit| !is_stated(&limit.text))
-        .map(|limit| line(limit.kind, limit.text.clone()))
+        .map(|limit| LabelledText::new(limit.kind, limit.text.clone()))
         .collect()
 }
 
@@ -85,12 +79,8 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
 pub(crate) fn unknown(report: &HeadroomReport) -> Vec<LabelledText> {
     let unknown = report.unknown.iter();
     unknown
-        .map(|one| line(one.what, one.text.clone()))
+        .map(|one| LabelledText::new(one.what, one.text.clone()))
         .collect()
-}
-
-const fn line(label: &'static str, text: String) -> LabelledText {
-    LabelledText { label, text }
 }
 
 /// When the worst moment was, and who ran then.
@@ -109,7 +99,7 @@ fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledTex
     let moment = clock
         .moment(room.worst_at_s, room.worst_at)
         .filter(|_| report.source.samples > 1);
-    Some(line(
+    Some(LabelledText::new(
         "worst",
         moment.map_or_else(|| who.clone(), |at| format!("at {at}: {who}")),
     ))
@@ -217,7 +207,7 @@ fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
     (lower != upper).then(|| {
         let text =
             format!("{lower} at worst if all cache that may be needed is, {upper} if none is");
-        line("bounds", text)
+        LabelledText::new("bounds", text)
     })
 }
 
@@ -232,7 +222,7 @@ fn added(report: &HeadroomReport) -> Option<LabelledText> {
         }
     });
     let text = format!("{}{}", left.unwrap_or_default(), added.text.join(" "));
-    Some(line("added", text))
+    Some(LabelledText::new("added", text))
 }
 
 /// The simple formula that people use by hand, with its time if that differs.
@@ -245,7 +235,10 @@ fn by_hand(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledT
     };
     let moment = article.at_s.and_then(|at| clock.moment(at, article.at));
     let at = moment.map_or_else(String::new, |at| format!("at {at}: "));
-    Some(line("by hand", format!("{at}{}{differs}", article.text)))
+    Some(LabelledText::new(
+        "by hand",
+        format!("{at}{}{differs}", article.text),
+    ))
 }
 
 fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
@@ -270,7 +263,7 @@ fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
         (None, None) if !report.short.is_empty() => more_ram(report, with),
         (None, None) => return None,
     };
-    Some(line("RAM", text))
+    Some(LabelledText::new("RAM", text))
 }
 
 /// For a host that was short of memory: all that is known is how much was wanted at once.

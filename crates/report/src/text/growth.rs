@@ -1,12 +1,14 @@
 //! The screen of `growth`: a line for each process and service, the most urgent first; one alone in detail, with a
 //! picture of its memory.
 
-use units::{Bytes, BytesPerSecond, Count, Quantity, Ratio, Span};
+use units::{Bytes, Count, Quantity};
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, pad};
 use super::{Detail, Screen, bar};
 use crate::model::growth::{GrowthEntry, GrowthReport};
+use crate::phrases::LabelledText;
+use crate::phrases::growth as phrases;
 
 /// At most this many lines are shown; the rest is counted.
 const ROWS_MAX: usize = 20;
@@ -62,7 +64,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
         if is_narrow {
             let text = format!(
                 "{name}: {now}{}",
-                limit(entry).map_or_else(String::new, |at| format!(", limit in {at}"))
+                phrases::limit(entry).map_or_else(String::new, |at| format!(", limit in {at}"))
             );
             page.hanging(
                 &[piece(style(entry), format!("{}  ", entry.class_text))],
@@ -85,7 +87,7 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
             piece(Style::Plain, pad(&day, SIZE + 1)),
             piece(
                 Style::Plain,
-                pad(&limit(entry).unwrap_or_default(), SIZE + 1),
+                pad(&phrases::limit(entry).unwrap_or_default(), SIZE + 1),
             ),
             piece(Style::Faint, pad(entry.confidence_text, 11)),
             piece(Style::Faint, bar::spark(&entry.course_bytes, cells)),
@@ -104,86 +106,32 @@ fn list(page: &mut TextPage, all: &[GrowthEntry], screen: &Screen) {
 
 /// Draws one owner in detail.
 pub(super) fn one(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
-    let sure = format!(
-        "{}, {}",
-        entry.confidence_text,
-        Ratio::new(entry.confidence)
-    );
+    let owner = format!("  {} ({})", entry.name, phrases::sure(entry));
     let head = [
         piece(style(entry), entry.class_text.to_uppercase()),
-        piece(Style::Plain, format!("  {} ({sure})", entry.name)),
+        piece(Style::Plain, owner),
     ];
     page.line(&head);
     page.hanging(&[], 0, Style::Plain, entry.meaning);
     page.gap();
     picture(page, entry, screen);
     page.gap();
-    let mut label = |label: &str, text: &str| page.labelled(label, INDENT, text);
-    label("Now", &Bytes::new(entry.now_bytes).to_string());
+    let mut lines = phrases::facts(entry);
     if !entry.live_course_bytes.is_empty() {
         let cells = screen.width().saturating_sub(INDENT);
-        label("Live data", &bar::spark(&entry.live_course_bytes, cells));
+        let live = bar::spark(&entry.live_course_bytes, cells);
+        lines.insert(1, LabelledText::new("Live data", live));
     }
-    if let (Some(rate), Some(from), Some(to)) = (
-        entry.rate_bytes_per_s,
-        entry.rate_from_bytes_per_s,
-        entry.rate_to_bytes_per_s,
-    ) {
-        let day = |rate: f64| Bytes::from_f64(rate * 86_400.0);
-        label(
-            "Rate",
-            &format!(
-                "{} ({} a day; 95 % interval {} to {} a day)",
-                BytesPerSecond::new(rate),
-                day(rate),
-                day(from),
-                day(to)
-            ),
-        );
+    for line in lines {
+        page.labelled(line.label, INDENT, &line.text);
     }
-    if let Some(end) = entry.levels_off_at_bytes {
-        label("Levels off", &format!("at about {}", Bytes::new(end)));
-    }
-    if let Some(limit) = limit(entry) {
-        label("Limit in", &format!("{limit}, at this rate"));
-    }
-    if let Some(needs) = entry.needs_s {
-        label(
-            "Needs",
-            &format!("about {} more", Span::from_secs_f64(needs)),
-        );
-    }
-    label(
-        "Judged",
-        &format!(
-            "{} readings over {}",
-            entry.readings,
-            Span::from_secs_f64(entry.judged_s)
-        ),
-    );
-    label("Method", &entry.method);
-    for line in &entry.evidence {
-        label("Evidence", line);
-    }
-    label("To do", entry.advice);
 }
 
-/// Draws the memory over time as columns of blocks, from the lowest value or zero.
+/// Draws the memory over time as columns of blocks.
 fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
     let values = &entry.course_bytes;
-    let known = || values.iter().flatten().copied();
-    let (low, high) = (
-        known().fold(f64::INFINITY, f64::min),
-        known().fold(0.0, f64::max),
-    );
-    if !low.is_finite() || high <= 0.0 {
+    let Some((floor, high)) = phrases::axis(&[values]) else {
         return;
-    }
-    // A range that is small beside the size would be a flat block from zero.
-    let floor = if low > high * 0.5 {
-        low - (high - low).max(high * 0.02) * 0.2
-    } else {
-        0.0
     };
     let levels: Vec<Option<f64>> =
         bar::largest_of_cells(values, screen.width().saturating_sub(SIZE + 2)).collect();
@@ -205,13 +153,6 @@ fn picture(page: &mut TextPage, entry: &GrowthEntry, screen: &Screen) {
             piece(Style::Data(74), blocks),
         ]);
     }
-}
-
-/// Returns when the limit is reached, in words.
-fn limit(entry: &GrowthEntry) -> Option<String> {
-    entry
-        .limit_in_s
-        .map(|seconds| Span::from_secs_f64(seconds).to_string())
 }
 
 fn style(entry: &GrowthEntry) -> Style {

@@ -6,7 +6,8 @@ use super::check::host_line;
 use super::page::{Style, TextPage, piece};
 use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
-use crate::phrases::headroom::{self as phrases, LabelledText, TermLine};
+use crate::phrases::LabelledText;
+use crate::phrases::headroom::{self as phrases, TermLine};
 
 /// Column of the text of a labelled line.
 const INDENT: usize = 13;

@@ -9,6 +9,7 @@ use super::Screen;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width};
 use crate::model::explain::{ExplainReport, HeapCell, HeapReport};
+use crate::phrases::arena_columns::arena_name;
 use crate::phrases::explain::{self as phrases};
 use crate::phrases::heap_cells::{
     CellFill, LIVE_CLASS_WORDS, LIVE_CLASSES, live_share_parts, share,
@@ -44,8 +45,7 @@ const RAMP: [(char, u8); LIVE_CLASSES] = [
 
 pub(super) fn draw(report: &ExplainReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
-    let mut head = vec![phrases::process(report)];
-    head.extend(phrases::process_items(report).pop());
+    let head = [phrases::process(report), phrases::rss(report)];
     page.hanging(&[], 0, Style::Strong, &head.join(" · "));
     let style = super::explain::style(report);
     let word = report.verdict_text.to_uppercase();
@@ -135,10 +135,7 @@ fn draw_part(
 
 /// `main`, `12`, `12 2/3`: an arena's number, and which of its parts.
 fn name(part: &PartColumns) -> String {
-    let arena = match part.arena {
-        0 => "main".to_owned(),
-        number => format!("{number}"),
-    };
+    let arena = arena_name(Some(part.arena));
     let name = match part.place {
         (_, 0 | 1) => arena,
         (place, of) => format!("{arena} {place}/{of}"),

@@ -7,6 +7,8 @@ use report::model::explain::{
     FewerArenas, FoundAllocator, HeapCell, HeapForecast, HeapReport, HeapRow, LimitEntry,
     MappedFileEntry, MemoryPart, ProcessSizes,
 };
+use report::model::growth::GrowthEntry;
+use report::model::runtime_stats::RuntimeStatsReport;
 use report::{ColourMode, Screen, heap_picture, text};
 use unicode_width::UnicodeWidthChar;
 
@@ -221,7 +223,48 @@ fn sizes() -> ProcessSizes {
 }
 
 /// A program of three threads, fragmented.
-fn fragmented() -> ExplainReport {
+/// As the program uses up what it freed before: the total is level, the live bytes rise.
+fn growth() -> GrowthEntry {
+    let mib = |at: u64| Some((at * MIB) as f64);
+    GrowthEntry {
+        kind: "process",
+        name: "puma".to_owned(),
+        pid: Some(4711),
+        class: "fragmentation",
+        class_text: "fragmentation".to_owned(),
+        meaning: "The heap keeps free memory that the program does not use.",
+        confidence: 0.82,
+        confidence_text: "probable",
+        method: "Theil-Sen slope of the live bytes".to_owned(),
+        now_bytes: 20 * MIB,
+        judged_s: 600.0,
+        readings: 121,
+        rate_bytes_per_s: Some(1024.0),
+        rate_from_bytes_per_s: Some(512.0),
+        rate_to_bytes_per_s: Some(2048.0),
+        levels_off_at_bytes: Some(24 * MIB),
+        limit_bytes: Some(512 * MIB),
+        limit_in_s: Some(500_000.0),
+        needs_s: None,
+        evidence: vec!["Live bytes are level.".to_owned()],
+        advice: "Try jemalloc.",
+        course_s: 600.0,
+        course_bytes: [15, 16, 17, 19, 19, 20, 20, 20].map(mib).to_vec(),
+        live_course_bytes: vec![mib(4), mib(5), mib(4), None, mib(5), mib(4), mib(5), mib(5)],
+    }
+}
+
+fn object_space() -> RuntimeStatsReport {
+    RuntimeStatsReport {
+        evidence: vec!["15 pages have a live object.".to_owned()],
+        advice: vec!["Look for the slack in malloc.".to_owned()],
+        remarks: vec!["The report is of PID 7.".to_owned()],
+        ..crate::runtime_stats::report("ruby", 15, "3.1.2")
+    }
+}
+
+/// A process whose heap is mostly free, watched for ten minutes, beside what Ruby reports of its object space.
+pub(crate) fn fragmented() -> ExplainReport {
     let heap = heap();
     ExplainReport {
         has_malloc: Some(true),
@@ -269,6 +312,9 @@ fn fragmented() -> ExplainReport {
             length_bytes: Some(4 * MIB),
             other_users: Some(2),
         }],
+        growth: Some(growth()),
+        is_watched: true,
+        runtime_stats: Some(object_space()),
         problems: vec!["/proc/4711/numa_maps: not permitted".to_owned()],
         cost: ExplainCost {
             cpu_s: 0.041,

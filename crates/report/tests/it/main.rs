@@ -6,6 +6,7 @@
 
 mod contract;
 mod docs;
+mod explain;
 mod fixtures;
 mod headroom;
 mod heap_picture;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 /// A report with this number in all places, and this name.
-fn report(runtime: &'static str, n: u64, name: &str) -> RuntimeStatsReport {
+pub(crate) fn report(runtime: &'static str, n: u64, name: &str) -> RuntimeStatsReport {
     let ratio = Some(n as f64 / 1000.0);
     let pool = ObjectPoolEntry {
         slot_size_bytes: Some(n),

@@ -28,7 +28,6 @@ pub(super) fn read(text: &[u8], key: usize) -> Result<JemallocStats, RuntimeStat
         active: Bytes::new(totals.active),
         metadata: Bytes::new(totals.metadata),
         resident: Bytes::new(totals.resident),
-        mapped: totals.mapped.map(Bytes::new),
         retained: totals.retained.map(Bytes::new),
         dirty: pages(merged.pdirty),
         muzzy: pages(merged.pmuzzy),
@@ -73,7 +72,6 @@ struct Totals {
     active: u64,
     metadata: u64,
     resident: u64,
-    mapped: Option<u64>,
     retained: Option<u64>,
 }
 

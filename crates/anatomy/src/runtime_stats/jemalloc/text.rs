@@ -102,7 +102,6 @@ impl TextReader {
         self.stats.active = after("active: ")?;
         self.stats.metadata = after("metadata: ")?;
         self.stats.resident = after("resident: ")?;
-        self.stats.mapped = after("mapped: ");
         self.stats.retained = after("retained: ");
         Some(())
     }

@@ -1,9 +1,9 @@
 //! How much more fits, before and after: both answers, and their terms side by side.
 
 use super::sides::Both;
-use crate::html::block::section;
+use crate::html::block::{lines, section};
 use crate::html::escape::{Html, Tag, tag};
-use crate::html::headroom::{answer, lines};
+use crate::html::headroom::answer;
 use crate::model::headroom::HeadroomReport;
 use crate::phrases::ABSENT;
 use crate::phrases::headroom::{self as phrases, TermLine};

@@ -4,7 +4,7 @@ use units::{Bytes, Count};
 
 use crate::html::escape::{Html, Tag, tag};
 use crate::model::explain::{ArenaEntry, HeapReport};
-use crate::phrases::arena_columns::ARENA_COLUMNS;
+use crate::phrases::arena_columns::{ARENA_COLUMNS, arena_name};
 
 /// At most this many arenas; the rest is counted.
 const ARENAS_MAX: usize = 64;
@@ -22,11 +22,11 @@ pub(super) fn draw(html: &mut Html, heap: &HeapReport) {
             });
             html.within(tag("tbody"), |html| {
                 for arena in heap.arenas.iter().take(ARENAS_MAX) {
-                    row(html, tag("tr"), &name(arena), arena);
+                    row(html, arena);
                 }
             });
             html.within(tag("tfoot"), |html| {
-                row(html, tag("tr"), "all", &heap.total);
+                row(html, &heap.total);
             });
         });
     });
@@ -39,17 +39,9 @@ pub(super) fn draw(html: &mut Html, heap: &HeapReport) {
     }
 }
 
-fn name(arena: &ArenaEntry) -> String {
-    match arena.number {
-        Some(0) => "main".to_owned(),
-        Some(number) => number.to_string(),
-        None => String::new(),
-    }
-}
-
-fn row(html: &mut Html, tag_of_row: Tag, name: &str, arena: &ArenaEntry) {
-    html.within(tag_of_row, |html| {
-        html.tagged(tag("th").with("scope", "row"), name);
+fn row(html: &mut Html, arena: &ArenaEntry) {
+    html.within(tag("tr"), |html| {
+        html.tagged(tag("th").with("scope", "row"), &arena_name(arena.number));
         html.tagged(tag("td"), &Count::new(arena.heaps).to_string());
         for (_, _, bytes) in ARENA_COLUMNS {
             match bytes(arena) {

@@ -1,52 +1,36 @@
-//! Allocators, and mapped files with their part of the page cache.
+//! Mapped files with their part of the page cache.
 
 use units::{Bytes, Count};
 
 use super::panel;
 use crate::html::escape::{Html, Tag, tag};
-use crate::model::explain::{ExplainReport, FoundAllocator, MappedFileEntry};
-use crate::phrases::ABSENT;
+use crate::model::explain::{ExplainReport, MappedFileEntry};
+use crate::phrases::{ABSENT, explain as phrases};
 
 /// At most this many files; the rest is summed up.
 const FILES_MAX: usize = 12;
 
 pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
-    if !report.allocators.is_empty() {
-        panel(html, "explain-allocators", "Allocators", "", |html| {
-            allocators(html, &report.allocators);
-        });
-    }
     if !report.files.is_empty() {
         let help = "Pages of files in RAM, shared with every process that maps them.";
         panel(html, "explain-files", "Mapped files", help, |html| {
-            files(html, &report.files);
+            files(html, report);
         });
     }
 }
 
-fn allocators(html: &mut Html, all: &[FoundAllocator]) {
-    html.within(Tag::of("dl", "lines"), |html| {
-        for one in all {
-            let version = one.version.as_deref().unwrap_or_default();
-            html.tagged(tag("dt"), format!("{} {version}", one.name).trim_end());
-            let by = one.evidence.join(", ");
-            let by = if by.is_empty() { by } else { format!(": {by}") };
-            html.tagged(tag("dd"), &format!("{}{by}", one.file));
-        }
-    });
-}
-
-fn files(html: &mut Html, all: &[MappedFileEntry]) {
+fn files(html: &mut Html, report: &ExplainReport) {
+    let all = &report.files;
     let (shown, rest) = all.split_at(all.len().min(FILES_MAX));
     html.within(Tag::of("div", "wide"), |html| {
         html.within(Tag::of("table", "files"), |html| {
             html.raw(
                 "<thead><tr><th scope=\"col\">file</th><th scope=\"col\">RSS</th><th scope=\"col\">PSS</th>\
-                 <th scope=\"col\">in page cache</th><th scope=\"col\">length</th><th scope=\"col\">other users</th></tr></thead>",
+                 <th scope=\"col\">in page cache</th><th scope=\"col\">length</th><th scope=\"col\">mapped by</th></tr></thead>",
             );
             html.within(tag("tbody"), |html| {
                 for file in shown {
-                    row(html, file);
+                    row(html, file, report);
                 }
             });
         });
@@ -61,7 +45,7 @@ fn files(html: &mut Html, all: &[MappedFileEntry]) {
     }
 }
 
-fn row(html: &mut Html, file: &MappedFileEntry) {
+fn row(html: &mut Html, file: &MappedFileEntry, report: &ExplainReport) {
     let size = |bytes: Option<u64>| {
         bytes.map_or_else(|| ABSENT.to_owned(), |bytes| Bytes::new(bytes).to_string())
     };
@@ -69,14 +53,14 @@ fn row(html: &mut Html, file: &MappedFileEntry) {
         html.within(tag("th").with("scope", "row"), |html| {
             html.tagged(tag("code"), &file.name);
             if file.is_deleted {
-                html.raw(" <span class=\"aside\">removed or replaced</span>");
+                html.raw(" <span class=\"aside\">deleted</span>");
             }
         });
         html.tagged(tag("td"), &size(Some(file.rss_bytes)));
         html.tagged(tag("td"), &size(Some(file.pss_bytes)));
         html.tagged(tag("td"), &size(file.cached_bytes));
         html.tagged(tag("td"), &size(file.length_bytes));
-        let users = file.other_users.map(|users| Count::new(users).to_string());
-        html.tagged(tag("td"), users.as_deref().unwrap_or(ABSENT));
+        let users = phrases::file_users(file, report);
+        html.tagged(Tag::of("td", "users"), users.as_deref().unwrap_or(ABSENT));
     });
 }

@@ -22,18 +22,15 @@ pub(super) fn picture(html: &mut Html, report: &ExplainReport) {
         }
         heap_picture::rows(html, heap);
         heap_picture::live_shares(html, heap);
-        doubts(html, heap);
+        for doubt in phrases::doubts(heap) {
+            html.tagged(Tag::of("p", "help"), &doubt);
+        }
     });
     let help = "The program can call malloc_trim(0) itself; so can a debugger, which stops the program meanwhile.";
-    panel(
-        html,
-        "explain-forecast",
-        "What could be given back",
-        help,
-        |html| {
-            forecast(html, heap);
-        },
-    );
+    let heading = "What could be given back";
+    panel(html, "explain-forecast", heading, help, |html| {
+        forecast(html, heap);
+    });
 }
 
 /// Draws the arenas, and the chunks by size.
@@ -42,7 +39,10 @@ pub(super) fn details(html: &mut Html, report: &ExplainReport) {
         return;
     };
     panel(html, "explain-arenas", "Arenas", "", |html| {
-        arenas::draw(html, heap)
+        arenas::draw(html, heap);
+        if let Some(text) = phrases::large_chunks(heap) {
+            html.tagged(Tag::of("p", "help"), &text);
+        }
     });
     if !heap.sizes.is_empty() {
         let help = "Chunks by size, headers included; each bar's length is a share of the largest class. \
@@ -53,48 +53,18 @@ pub(super) fn details(html: &mut Html, report: &ExplainReport) {
     }
 }
 
-/// What limits the figures.
-fn doubts(html: &mut Html, heap: &HeapReport) {
-    let mut all = Vec::new();
-    if heap.uncertain_bytes > 0 {
-        let bytes = Bytes::new(heap.uncertain_bytes);
-        all.push(format!(
-            "These figures may be wrong by {bytes}: the heap changed meanwhile."
-        ));
-    }
-    if !heap.is_whole {
-        all.push("Not all arenas were found; there may be more.".to_owned());
-    }
-    for doubt in all {
-        html.tagged(Tag::of("p", "help"), &doubt);
-    }
-}
-
 fn forecast(html: &mut Html, heap: &HeapReport) {
     html.within(Tag::of("table", "forecast"), |html| {
         html.raw("<tbody>");
         for (name, size, meaning) in phrases::forecasts(heap) {
             html.within(tag("tr"), |html| {
-                html.tagged(tag("th").with("scope", "row"), name);
+                html.tagged(tag("th").with("scope", "row"), &name);
                 html.tagged(Tag::of("td", "size"), &size);
-                html.tagged(Tag::of("td", "meaning"), meaning);
+                html.tagged(Tag::of("td", "meaning"), &meaning);
             });
         }
         html.raw("</tbody>");
     });
-    if heap.mmapped_chunks > 0 {
-        let text = format!(
-            "{} with a mapping each are outside of the arenas: {}, {} in RAM. free() returns them at once.",
-            Count::new(heap.mmapped_chunks).named("large chunk", "large chunks"),
-            Bytes::new(heap.mmapped_bytes),
-            Bytes::new(heap.mmapped_resident_bytes),
-        );
-        html.tagged(Tag::of("p", "help"), &text);
-        if heap.mmapped_is_verified == Some(false) {
-            let text = "malloc's own counter of large chunks differs: some were not found.";
-            html.tagged(Tag::of("p", "help"), text);
-        }
-    }
 }
 
 /// Draws live chunks to the left, free ones to the right, a line for each class of size.

@@ -17,16 +17,15 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
                     html.tagged(tag("th").with("scope", "row"), line.name);
                     html.tagged(Tag::of("td", "size"), &Bytes::new(line.bytes).to_string());
                     html.within(Tag::of("td", "of-bar"), |html| {
-                        if line.name != "VSS" {
+                        if matches!(line.name, "RSS" | "PSS" | "USS") {
                             let length = thousandths(line.bytes, sizes.rss_bytes);
                             bar(html, &[("ground", 0, 1000), ("bar-part", 0, length)]);
                         }
                     });
                     html.within(Tag::of("td", "meaning"), |html| {
                         html.text(line.meaning);
-                        if !line.difference.is_empty() {
-                            let less = format!("less: {}", line.difference.join("; "));
-                            html.raw(" ").tagged(Tag::of("span", "less"), &less);
+                        if !line.of_it.is_empty() {
+                            html.raw(" ").tagged(Tag::of("span", "of-it"), &line.of_it);
                         }
                     });
                 });
@@ -40,16 +39,9 @@ pub(super) fn draw(html: &mut Html, report: &ExplainReport) {
 /// What kinds of pages RSS has.
 fn kinds(report: &ExplainReport) -> String {
     let sizes = &report.sizes;
-    let mut all = vec![format!(
-        "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or written back",
+    format!(
+        "{} of RSS are anonymous and can only go to swap; {} belong to files and can be dropped or written back.",
         Bytes::new(sizes.anonymous_bytes),
         Bytes::new(sizes.rss_bytes.saturating_sub(sizes.anonymous_bytes))
-    )];
-    if sizes.huge_bytes > 0 {
-        all.push(format!(
-            "{} are in transparent huge pages",
-            Bytes::new(sizes.huge_bytes)
-        ));
-    }
-    format!("{}.", all.join("; "))
+    )
 }

@@ -81,6 +81,7 @@ fn heading(html: &mut Html, report: &ExplainReport) -> usize {
     let mut y = text(html, "title", 40, &phrases::process(report));
     let mut items = vec![report.verdict_text.clone()];
     items.extend(phrases::process_items(report));
+    items.push(phrases::rss(report));
     y = text(html, "meta", y + 20, &items.join(" · "));
     y += 6;
     let lines = broken(&harmless(&report.headline.join(" ")), HEADLINE_CHARS);

@@ -3,7 +3,8 @@
 use units::{Bytes, Count};
 
 use crate::model::explain::{ChunkSizes, HeapReport};
-use crate::phrases::arena_columns::ARENA_COLUMNS;
+use crate::phrases::arena_columns::{ARENA_COLUMNS, arena_name};
+use crate::phrases::explain::{doubts, large_chunks};
 use crate::phrases::heap_cells::LIVE_CLASS_WORDS;
 use crate::text::page::{NARROW, Style, TextPage, piece};
 use crate::text::wrap::pad;
@@ -36,39 +37,18 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     page.line(&[piece(Style::Faint, head)]);
     let all = heap.arenas.iter().chain([&heap.total]);
     for arena in all {
-        let name = match arena.number {
-            Some(0) => "main".to_owned(),
-            Some(number) => number.to_string(),
-            None => "all".to_owned(),
-        };
-        let mut line = pad(&name, NAME_CELLS);
+        let mut line = pad(&arena_name(arena.number), NAME_CELLS);
         for ((.., of), cells) in ARENA_COLUMNS.iter().zip(&cells).take(shown) {
             line += &format!(" {:>cells$}", Bytes::new(of(arena)).to_string());
         }
         page.line(&[piece(Style::Plain, line)]);
     }
-    if heap.mmapped_chunks > 0 {
-        large_chunks(page, heap);
+    if let Some(text) = large_chunks(heap) {
+        page.hanging(&[], 0, Style::Plain, &text);
     }
-    if !heap.is_whole {
-        let text = "Not all arenas were found: the figures are too low.";
-        page.hanging(&[], 0, Style::Warning, text);
+    for text in doubts(heap) {
+        page.hanging(&[], 0, Style::Warning, &text);
     }
-}
-
-fn large_chunks(page: &mut TextPage, heap: &HeapReport) {
-    let chunks = Count::new(heap.mmapped_chunks).named("mmapped chunk", "mmapped chunks");
-    let verified = match heap.mmapped_is_verified {
-        Some(true) => "; malloc counts as many",
-        Some(false) => "; malloc counts another number",
-        None => "",
-    };
-    let text = format!(
-        "Plus {chunks}: {}, {} in RAM{verified}.",
-        Bytes::new(heap.mmapped_bytes),
-        Bytes::new(heap.mmapped_resident_bytes)
-    );
-    page.hanging(&[], 0, Style::Plain, &text);
 }
 
 fn sizes(page: &mut TextPage, sizes: &[ChunkSizes], screen: &Screen) {

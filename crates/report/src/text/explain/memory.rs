@@ -3,7 +3,7 @@
 use units::{Bytes, Count};
 
 use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
-use crate::phrases::explain::of_rss;
+use crate::phrases::explain::{file_name, of_rss, rss};
 use crate::text::page::{Style, TextPage, piece};
 use crate::text::tree::{self, TreeNode};
 use crate::text::{Detail, Screen};
@@ -15,9 +15,8 @@ const DEPTH: usize = 1;
 
 pub(super) fn draw(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
     let sizes = &report.sizes;
-    let root = format!("RSS {}", Bytes::new(sizes.rss_bytes));
     let pss = format!("  PSS {}", Bytes::new(sizes.pss_bytes));
-    page.line(&[piece(Style::Strong, root), piece(Style::Faint, pss)]);
+    page.line(&[piece(Style::Strong, rss(report)), piece(Style::Faint, pss)]);
     let mut parts = parts(&report.memory, 0, report, screen.detail);
     if sizes.swap_bytes > 0 {
         parts.push(TreeNode {
@@ -68,7 +67,7 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
         bytes => format!("; {} in swap", Bytes::new(bytes)),
     };
     TreeNode {
-        label: name_of(part),
+        label: file_name(&part.label).to_owned(),
         size: Bytes::new(part.rss_bytes).to_string(),
         share: of_rss(part.rss_bytes, report),
         note: match heap {
@@ -91,20 +90,14 @@ fn note(part: &MemoryPart, likely: &str) -> String {
     }
     if let [only] = part.parts.as_slice() {
         let mappings = Count::new(only.mappings).named("mapping", "mappings");
-        return format!("{} ({mappings})", name_of(only));
+        return format!("{} ({mappings})", file_name(&only.label));
     }
     let largest = part
         .parts
         .iter()
         .take(3)
-        .map(|one| format!("{} {}", name_of(one), Bytes::new(one.rss_bytes)));
+        .map(|one| format!("{} {}", file_name(&one.label), Bytes::new(one.rss_bytes)));
     largest.collect::<Vec<_>>().join(", ")
-}
-
-/// Of a path, the name of the file: the paths are in the list of files.
-fn name_of(part: &MemoryPart) -> String {
-    let name = part.label.rsplit('/').next().unwrap_or_default();
-    name.to_owned()
 }
 
 fn summary(heap: &HeapReport) -> String {

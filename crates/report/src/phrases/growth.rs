@@ -1,0 +1,78 @@
+//! The words of `growth` about one owner of memory, and the scale of its picture.
+
+use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+
+use super::LabelledText;
+use crate::model::growth::GrowthEntry;
+
+/// `probable, 82 %`: how sure the class is.
+pub(crate) fn sure(entry: &GrowthEntry) -> String {
+    format!(
+        "{}, {}",
+        entry.confidence_text,
+        Ratio::new(entry.confidence)
+    )
+}
+
+/// Returns the ends of the picture's vertical axis; `None` where nothing was measured. A range that is small beside the
+/// size would be a flat block from zero, so the lower end is not always zero.
+pub(crate) fn axis(courses: &[&[Option<f64>]]) -> Option<(f64, f64)> {
+    let known = || courses.iter().copied().flatten().flatten().copied();
+    let (low, high) = (
+        known().fold(f64::INFINITY, f64::min),
+        known().fold(0.0, f64::max),
+    );
+    let floor = if low > high * 0.5 {
+        low - (high - low).max(high * 0.02) * 0.2
+    } else {
+        0.0
+    };
+    (low.is_finite() && high > 0.0).then_some((floor, high))
+}
+
+/// Returns when the limit is reached, in words.
+pub(crate) fn limit(entry: &GrowthEntry) -> Option<String> {
+    entry
+        .limit_in_s
+        .map(|seconds| Span::from_secs_f64(seconds).to_string())
+}
+
+/// Returns what is known of the growth, and what to do.
+pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
+    let day = |rate: f64| Bytes::from_f64(rate * 86_400.0);
+    let rate = |(rate, from, to)| {
+        format!(
+            "{} ({} a day; 95 % interval {} to {} a day)",
+            BytesPerSecond::new(rate),
+            day(rate),
+            day(from),
+            day(to)
+        )
+    };
+    let rates = entry.rate_bytes_per_s.zip(entry.rate_from_bytes_per_s);
+    let rates = rates.zip(entry.rate_to_bytes_per_s);
+    let end = entry.levels_off_at_bytes.map(Bytes::new);
+    let needs = entry.needs_s.map(Span::from_secs_f64);
+    let judged = Span::from_secs_f64(entry.judged_s);
+    let known = [
+        ("Now", Some(Bytes::new(entry.now_bytes).to_string())),
+        ("Rate", rates.map(|((at, from), to)| rate((at, from, to)))),
+        ("Levels off", end.map(|end| format!("at about {end}"))),
+        (
+            "Limit in",
+            limit(entry).map(|limit| format!("{limit}, at this rate")),
+        ),
+        ("Needs", needs.map(|needs| format!("about {needs} more"))),
+        (
+            "Judged",
+            Some(format!("{} readings over {judged}", entry.readings)),
+        ),
+        ("Method", Some(entry.method.clone())),
+    ];
+    let known = known.into_iter();
+    let known = known.filter_map(|(label, text)| Some(LabelledText::new(label, text?)));
+    let evidence = entry.evidence.iter();
+    let evidence = evidence.map(|text| LabelledText::new("Evidence", text.as_str()));
+    let advice = LabelledText::new("To do", entry.advice);
+    known.chain(evidence).chain([advice]).collect()
+}

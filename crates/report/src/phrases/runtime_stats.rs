@@ -1,0 +1,169 @@
+//! The words of a runtime's own report: its name, its tables and what its class rests on.
+
+use units::{Bytes, Count, Ratio, SignedBytes};
+
+use super::LabelledText;
+use crate::model::runtime_stats::{
+    JemallocBinEntry, JemallocEntry, NativeMemoryEntry, ObjectPoolEntry, ObjectSpaceEntry,
+    RuntimeStatsReport,
+};
+
+/// Rows under names of columns. The first column is words, the others are numbers.
+pub(crate) struct StatsTable {
+    pub(crate) names: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// `Ruby 3.1.2, PID 4711`.
+pub(crate) fn title(report: &RuntimeStatsReport) -> String {
+    let name = match report.runtime {
+        "ruby" => "Ruby",
+        "jvm" => "JVM",
+        other => other,
+    };
+    // The commit of a build is of no interest.
+    let version = report.version.as_deref().unwrap_or_default();
+    let version = version.split('-').next().unwrap_or_default();
+    let pid = known(report.pid, |pid| format!(", PID {pid}"));
+    format!("{name} {version}").trim_end().to_owned() + &pid
+}
+
+/// Returns what the runtime's memory is made of.
+pub(crate) fn tables(report: &RuntimeStatsReport) -> Vec<StatsTable> {
+    match (&report.ruby, &report.jvm, &report.jemalloc) {
+        (Some(ruby), _, _) => vec![object_space(ruby)],
+        (_, Some(jvm), _) => vec![native_memory(jvm)],
+        (_, _, Some(jemalloc)) => vec![sizes(jemalloc), slabs(jemalloc)],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns what does not fit, what the class rests on, what is not counted, and what to do.
+pub(crate) fn sentences(report: &RuntimeStatsReport) -> Vec<LabelledText> {
+    let parts = [
+        ("Remark", &report.remarks),
+        ("Evidence", &report.evidence),
+        ("Not counted", &report.not_counted),
+        ("To do", &report.advice),
+    ];
+    let parts = parts.into_iter();
+    parts
+        .flat_map(|(label, texts)| {
+            let texts = texts.iter();
+            texts.map(move |text| LabelledText::new(label, text.as_str()))
+        })
+        .collect()
+}
+
+fn size(bytes: u64) -> String {
+    Bytes::new(bytes).to_string()
+}
+
+/// Prints a number, or nothing if it is unknown.
+fn known<T>(value: Option<T>, print: impl Fn(T) -> String) -> String {
+    value.map_or_else(String::new, print)
+}
+
+fn count(n: u64) -> String {
+    Count::new(n).to_string()
+}
+
+fn ratio(value: f64) -> String {
+    Ratio::new(value).to_string()
+}
+
+/// A change with its sign; nothing if there is none.
+fn change(bytes: Option<i64>) -> String {
+    let changed = bytes.filter(|bytes| *bytes != 0);
+    known(changed, |bytes| format!("{:+}", SignedBytes::new(bytes)))
+}
+
+fn object_space(entry: &ObjectSpaceEntry) -> StatsTable {
+    let row = |pool: &ObjectPoolEntry| {
+        vec![
+            pool.slot_size_bytes.map_or_else(|| "all".to_owned(), size),
+            count(pool.eden_pages),
+            count(pool.eden_slots),
+            known(pool.live_slots, count),
+            known(pool.slot_occupancy_ratio, ratio),
+            known(pool.free_bytes, size),
+        ]
+    };
+    StatsTable {
+        names: vec!["slot", "pages", "slots", "live", "occupied", "free"],
+        rows: entry.pools.iter().map(row).collect(),
+    }
+}
+
+fn native_memory(entry: &NativeMemoryEntry) -> StatsTable {
+    let has_change = entry.committed_change_bytes.is_some();
+    let mut names = vec!["category", "reserved", "committed", "share"];
+    names.extend(has_change.then_some("change"));
+    let row = |first: String, sizes: [u64; 2], share: Option<f64>, changed: Option<i64>| {
+        let mut cells = vec![first, size(sizes[0]), size(sizes[1]), known(share, ratio)];
+        cells.extend(has_change.then(|| change(changed)));
+        cells
+    };
+    let total = row(
+        "Total".to_owned(),
+        [entry.reserved_bytes, entry.committed_bytes],
+        None,
+        entry.committed_change_bytes,
+    );
+    let categories = entry.categories.iter().map(|one| {
+        let sizes = [one.reserved_bytes, one.committed_bytes];
+        row(
+            one.name.clone(),
+            sizes,
+            one.committed_ratio,
+            one.committed_change_bytes,
+        )
+    });
+    StatsTable {
+        names,
+        rows: std::iter::once(total).chain(categories).collect(),
+    }
+}
+
+/// What resident memory is made of.
+fn sizes(entry: &JemallocEntry) -> StatsTable {
+    let whole = entry.resident_bytes;
+    let row = |name: &str, bytes: u64| {
+        let share = (whole > 0).then(|| ratio(bytes as f64 / whole as f64));
+        vec![name.to_owned(), size(bytes), share.unwrap_or_default()]
+    };
+    let mut rows = vec![
+        row("resident", whole),
+        row("  allocated", entry.allocated_bytes),
+        row("  free in active pages", entry.active_unused_bytes),
+        row("  free pages, not purged", entry.unpurged_bytes),
+        row("  metadata", entry.metadata_bytes),
+    ];
+    rows.extend(
+        entry
+            .retained_bytes
+            .map(|bytes| vec!["retained: no memory".to_owned(), size(bytes), String::new()]),
+    );
+    StatsTable {
+        names: vec!["part", "size", "share"],
+        rows,
+    }
+}
+
+/// The sizes with the most free memory in their slabs.
+fn slabs(entry: &JemallocEntry) -> StatsTable {
+    let row = |bin: &JemallocBinEntry| {
+        vec![
+            size(bin.region_size_bytes),
+            count(bin.slabs),
+            count(bin.regions),
+            count(bin.used_regions),
+            known(bin.occupancy_ratio, ratio),
+            size(bin.unused_bytes),
+        ]
+    };
+    StatsTable {
+        names: vec!["region", "slabs", "regions", "used", "occupied", "free"],
+        rows: entry.bins.iter().map(row).collect(),
+    }
+}
