@@ -75,6 +75,11 @@ impl Anatomy {
         }
     }
 
+    /// Resident bytes of all heaps of runtimes, and of allocators other than glibc's malloc.
+    pub fn runtime_resident(&self) -> Bytes {
+        part::resident_of(&self.root, &|part| matches!(part, PartKind::RuntimeHeap(_)))
+    }
+
     /// Resident bytes of all parts that an allocator or runtime owns, as far as they were recognised.
     pub fn resident_of(&self, kind: AllocatorKind) -> Bytes {
         part::resident_of(&self.root, &|part| match part {

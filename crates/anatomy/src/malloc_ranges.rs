@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use heap::{Heap, HeapError, HeapNotRead};
 use units::Bytes;
 
 /// A range of malloc's, and how much of it is in RAM and in swap.
@@ -13,6 +14,16 @@ pub struct MallocRange {
     pub resident: Bytes,
     /// Bytes in swap.
     pub swapped: Bytes,
+}
+
+impl MallocRange {
+    fn new(range: &Range<u64>, resident: u64, swapped: u64) -> Self {
+        Self {
+            range: range.clone(),
+            resident: Bytes::new(resident),
+            swapped: Bytes::new(swapped),
+        }
+    }
 }
 
 /// All ranges that glibc's malloc owns.
@@ -27,6 +38,35 @@ pub struct MallocRanges {
 }
 
 impl MallocRanges {
+    /// Returns what the reader found: nothing of a process that does not use glibc's malloc, `None` if it could not read.
+    pub fn of(read: &Result<Heap, HeapNotRead>) -> Option<Self> {
+        match read {
+            Ok(heap) => Some(Self::in_heap(heap)),
+            Err(HeapNotRead::NoHeap(HeapError::NoArena | HeapError::Unused)) => {
+                Some(Self::default())
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn in_heap(heap: &Heap) -> Self {
+        let of = |is_main: bool| {
+            let arenas = heap.arenas.iter();
+            let arenas = arenas.filter(move |arena| arena.is_main == is_main);
+            arenas
+                .flat_map(|arena| &arena.parts)
+                .map(|part| MallocRange::new(&part.range, part.resident, part.swapped))
+        };
+        let mmapped = heap.mmapped.iter();
+        Self {
+            main: of(true).collect(),
+            thread: of(false).collect(),
+            mmapped: mmapped
+                .map(|chunk| MallocRange::new(&chunk.range, chunk.resident, chunk.swapped))
+                .collect(),
+        }
+    }
+
     /// Whether malloc owns nothing: the process does not use glibc's.
     pub fn is_empty(&self) -> bool {
         self.main.is_empty() && self.thread.is_empty() && self.mmapped.is_empty()

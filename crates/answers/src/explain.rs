@@ -8,9 +8,9 @@ mod over_time;
 mod process_report;
 mod select;
 
-use anatomy::{AllocatorKind, MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
+use anatomy::{AllocatorKind, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
-use heap::{Heap, HeapError, HeapNotRead};
+use heap::{HeapError, HeapNotRead};
 use probe::{FrozenProcess, ProcessIdentity, ReadError, Root, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
@@ -18,6 +18,7 @@ use sampler::Progress;
 use units::{Bytes, PageSize, Span};
 
 pub(crate) use heap_report::ARENAS_MAX;
+pub use over_time::WATCH_MIN;
 pub use select::ExplainTarget;
 
 /// Why a process cannot be explained.
@@ -134,13 +135,7 @@ fn read(
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
     let heap = heap::read_process(root, pid, page);
-    let mut ranges = match &heap {
-        Ok(heap) => Some(malloc_ranges(heap)),
-        Err(HeapNotRead::NoHeap(HeapError::NoArena | HeapError::Unused)) => {
-            Some(MallocRanges::default())
-        }
-        Err(_) => None,
-    };
+    let mut ranges = MallocRanges::of(&heap);
     let divide = |ranges: Option<&MallocRanges>| {
         ProcessAnatomy::read(root, pid, ranges, &ReadOptions::usual(page))
             .map_err(|source| refused(pid, source))
@@ -218,7 +213,7 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
     let none = (report.has_malloc == Some(false)).then_some(HeapFigures::NONE);
     let heap = report.heap.as_ref().map(|heap| HeapFigures {
         resident: Bytes::new(heap.resident_bytes()),
-        free_resident: Bytes::new(heap.unused_resident_bytes()),
+        free_resident: Bytes::new(heap.unused_resident_bytes),
         uncertain: Bytes::new(heap.uncertain_bytes),
         is_whole: heap.is_whole,
     });
@@ -228,7 +223,7 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
     });
     report.schema = EXPLAIN_SCHEMA;
     report.verdict = verdict.name();
-    report.verdict_text = verdict.label();
+    report.verdict_text = report::explain_verdict(&report, verdict);
     let watch = over_time::worth_watching(Span::from_secs_f64(report.cost.cpu_s));
     report.headline = report::explain_headline(&report, verdict, watch);
     report
@@ -241,30 +236,5 @@ fn refused(pid: u32, source: ReadError) -> ExplainError {
         (PermissionDenied, _) => ExplainError::NotPermitted { pid, source },
         (NotFound, _) | (_, Some(ESRCH)) => ExplainError::Ended(pid),
         _ => ExplainError::Read { source },
-    }
-}
-
-fn malloc_ranges(heap: &Heap) -> MallocRanges {
-    let of = |is_main: bool| {
-        let arenas = heap
-            .arenas
-            .iter()
-            .filter(move |arena| arena.is_main == is_main);
-        let parts = arenas.flat_map(|arena| &arena.parts);
-        parts.map(|part| MallocRange {
-            range: part.range.clone(),
-            resident: Bytes::new(part.resident),
-            swapped: Bytes::new(part.swapped),
-        })
-    };
-    let mmapped = heap.mmapped.iter().map(|chunk| MallocRange {
-        range: chunk.range.clone(),
-        resident: Bytes::new(chunk.resident),
-        swapped: Bytes::new(chunk.swapped),
-    });
-    MallocRanges {
-        main: of(true).collect(),
-        thread: of(false).collect(),
-        mmapped: mmapped.collect(),
     }
 }

@@ -36,7 +36,9 @@ pub use add_to_recording::{add_to_recording, host_of};
 pub use check::{check, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::events;
-pub use explain::{ExplainError, ExplainOptions, ExplainTarget, explain, explain_watched};
+pub use explain::{
+    ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
+};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};

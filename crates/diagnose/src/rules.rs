@@ -60,6 +60,7 @@ mod process_leak;
 mod protection_imbalance;
 mod reclaim_behind_writes;
 mod reclaim_too_proactive;
+mod runtime_heap;
 mod shmem_growth;
 mod slab_leak;
 mod socket_memory_pressure;
@@ -152,6 +153,7 @@ pub const ALL: &[Rule] = &[
     process_leak::RULE,
     heap_fragmentation_growth::RULE,
     malloc_arena_bloat::RULE,
+    runtime_heap::RULE,
     unexplained_stall::RULE,
     accounting_mismatch::RULE,
     free_low_harmless::RULE,

@@ -482,6 +482,23 @@ impl Heap {
         self.chunks().live.bytes + self.mmapped_bytes()
     }
 
+    /// Returns the bytes of free chunks, resident or not: in bins, fast bins and tops. Those in thread caches are not among
+    /// them.
+    pub fn free_bytes(&self) -> u64 {
+        let chunks = self.chunks();
+        chunks.binned.bytes + chunks.fast.bytes + chunks.top_bytes
+    }
+
+    /// Returns what the program does not use, but is in RAM: free chunks, and those in thread caches. Of a page's bytes that
+    /// are neither live nor free it is unknown which are a cache's, so of caches it is the most that may be in RAM.
+    pub fn unused_resident_bytes(&self) -> u64 {
+        let pages = self.pages();
+        let other = pages
+            .resident
+            .saturating_sub(pages.live_resident + pages.free_resident);
+        pages.free_resident + self.chunks().cached.bytes.min(other)
+    }
+
     /// Returns the memory that the arenas took from the kernel, and that of chunks with a mapping of their own.
     pub fn system_bytes(&self) -> u64 {
         let arenas = self.arenas.iter().map(|arena| arena.system_bytes);

@@ -26,5 +26,5 @@ mod screen;
 pub mod text;
 
 pub use model::{Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema};
-pub use phrases::explain_verdict::explain_headline;
+pub use phrases::explain_verdict::{explain_headline, explain_verdict};
 pub use screen::{ColourMode, Screen};

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use anatomy::{MallocRanges, ProcessAnatomy, ReadOptions};
 use heap::{Heap, HeapNotRead};
 use probe::{ProcessIdentity, Root, host_facts, thread_cpu};
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,9 @@ use timeline::SignalId;
 use timeline::signals::{
     PROC_HEAP_ARENAS, PROC_HEAP_CACHED, PROC_HEAP_FREE, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_LIVE,
     PROC_HEAP_RESIDENT, PROC_HEAP_RETURNABLE, PROC_HEAP_SYSTEM, PROC_HEAP_UNKNOWN,
+    PROC_RUNTIME_HEAP,
 };
-use units::{PageSize, Pages, Ratio, Span};
+use units::{Bytes, PageSize, Pages, Ratio, Span};
 
 use crate::record::privilege;
 use crate::sampler::distance;
@@ -77,13 +79,16 @@ pub fn read_heaps(root: &Root, names: &[String]) -> HeapRound {
     let mut round = HeapRound::default();
     let page = host_facts::page_size().unwrap_or(PageSize::USUAL);
     for (pid, one) in wanted(root, names, &mut round.problems) {
-        match heap::read_process(root, pid, page) {
-            Ok(heap) => round.readings.push(HeapReading {
+        let heap = heap::read_process(root, pid, page);
+        let mut lines = heap.as_ref().map_or_else(|_| String::new(), figures);
+        lines += &runtime_figure(root, pid, &heap, page);
+        match &heap {
+            Err(error) if lines.is_empty() => round.problems.extend(refusal(&one, error)),
+            _ => round.readings.push(HeapReading {
                 pid,
                 start_ticks: one.start_ticks.unwrap_or(0),
-                figures: figures(&heap),
+                figures: lines,
             }),
-            Err(error) => round.problems.extend(refusal(&one, &error)),
         }
     }
     round.cpu_s = thread_cpu().saturating_sub(before).as_secs_f64();
@@ -144,27 +149,49 @@ fn refusal(one: &ProcessIdentity, error: &HeapNotRead) -> Option<String> {
     Some(format!("{name} (pid {}): {why}", one.pid))
 }
 
+/// Writes down what the process's runtime or another allocator than glibc's has in RAM; nothing if it has no such heap, or
+/// its memory cannot be divided.
+fn runtime_figure(
+    root: &Root,
+    pid: u32,
+    heap: &Result<Heap, HeapNotRead>,
+    page: PageSize,
+) -> String {
+    let options = ReadOptions {
+        sharers: None,
+        ..ReadOptions::usual(page)
+    };
+    let read = ProcessAnatomy::read(root, pid, MallocRanges::of(heap).as_ref(), &options);
+    let resident = read.map(|read| read.anatomy.runtime_resident());
+    match resident {
+        Ok(resident) if resident > Bytes::ZERO => line(PROC_RUNTIME_HEAP.id(), resident.get()),
+        _ => String::new(),
+    }
+}
+
 /// Writes the figures of a heap down.
 fn figures(heap: &Heap) -> String {
     let (chunks, pages) = (heap.chunks(), heap.pages());
     let mmapped = heap.mmapped.iter().map(|chunk| chunk.resident);
-    let free = chunks.binned.bytes + chunks.fast.bytes + chunks.top_bytes;
     let values: [(SignalId, u64); 9] = [
         (PROC_HEAP_SYSTEM.id(), heap.system_bytes()),
         (PROC_HEAP_LIVE.id(), heap.live_bytes()),
         (PROC_HEAP_CACHED.id(), chunks.cached.bytes),
-        (PROC_HEAP_FREE.id(), free),
+        (PROC_HEAP_FREE.id(), heap.free_bytes()),
         (
             PROC_HEAP_RESIDENT.id(),
             pages.resident + mmapped.sum::<u64>(),
         ),
-        (PROC_HEAP_FREE_RESIDENT.id(), pages.free_resident),
+        (PROC_HEAP_FREE_RESIDENT.id(), heap.unused_resident_bytes()),
         (PROC_HEAP_RETURNABLE.id(), pages.returnable),
         (PROC_HEAP_UNKNOWN.id(), heap.uncertain_bytes()),
         (PROC_HEAP_ARENAS.id(), heap.arenas.len() as u64),
     ];
-    let lines = values.map(|(signal, value)| format!("{} {value}\n", signal.def().field));
-    lines.concat()
+    values.map(|(signal, value)| line(signal, value)).concat()
+}
+
+fn line(signal: SignalId, value: u64) -> String {
+    format!("{} {value}\n", signal.def().field)
 }
 
 #[cfg(test)]

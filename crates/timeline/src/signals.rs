@@ -793,13 +793,15 @@ signals! {
         PROC_HEAP_RESIDENT: Gauge<Bytes> = "proc.heap_resident", HEAP, "resident", 1, "", "", "", "",
             "Resident memory of the malloc heap.";
         PROC_HEAP_FREE_RESIDENT: Gauge<Bytes> = "proc.heap_free_resident", HEAP, "free_resident", 1, "", "", "", "",
-            "Free memory of the malloc heap that is still resident.";
+            "Free memory of the malloc heap that is still resident, the caches of threads included.";
         PROC_HEAP_RETURNABLE: Gauge<Bytes> = "proc.heap_returnable", HEAP, "returnable", 1, "", "", "", "",
             "Resident memory that malloc_trim would return to the kernel.";
         PROC_HEAP_UNKNOWN: Gauge<Bytes> = "proc.heap_unknown", HEAP, "unknown", 1, "", "", "", "",
             "By how much the heap's figures may be wrong: what could not be read or understood, or changed meanwhile.";
         PROC_HEAP_ARENAS: Gauge<Count> = "proc.heap_arenas", HEAP, "arenas", 1, "", "", "", "",
             "Arenas of malloc: glibc gives threads their own.";
+        PROC_RUNTIME_HEAP: Gauge<Bytes> = "proc.runtime_heap", HEAP, "runtime", 1, "", "", "", "",
+            "Resident memory of heaps that a runtime or another allocator than glibc's manages: Java's, Go's, V8's, CPython's, Ruby's pages, jemalloc's.";
     }
     Service {
         SERVICE_PROCESSES: Gauge<Count> = "service.processes", DERIVED, "number of processes", 1, "", "", "", "",
@@ -828,7 +830,7 @@ signals! {
 }
 
 /// The number of signals of a process.
-pub const PROCESS_SIGNALS: usize = PROC_HEAP_ARENAS.id().index() + 1 - PROC_PARENT.id().index();
+pub const PROCESS_SIGNALS: usize = PROC_RUNTIME_HEAP.id().index() + 1 - PROC_PARENT.id().index();
 
 /// Free blocks of a zone by order, for code that iterates over the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [

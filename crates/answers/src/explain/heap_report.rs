@@ -41,6 +41,7 @@ pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {
         mmapped_bytes: heap.mmapped_bytes(),
         mmapped_resident_bytes: mmapped.map(|chunk| chunk.resident).sum(),
         mmapped_is_verified: heap.parameters.as_ref().map(counted),
+        unused_resident_bytes: heap.unused_resident_bytes(),
         uncertain_bytes: heap.uncertain_bytes(),
         sizes: sizes(&chunks),
         is_whole: heap.is_whole(),

@@ -19,9 +19,10 @@ use crate::recording_directory;
 /// Readings of a watch, if they are no closer than [`EVERY_MIN`]: enough to be sure of a class.
 const READINGS: f64 = 120.0;
 const EVERY_MIN: Span = Span::from_secs(1);
-/// Readings that make a watch worth it, and the shortest that is suggested.
+/// Readings that make a watch worth it.
 const READINGS_ENOUGH: f64 = 80.0;
-const WATCH_MIN: Span = Span::from_mins(10);
+/// The shortest watch that is suggested: in less, a warm-up, a leak and fragmentation are seldom told apart.
+pub const WATCH_MIN: Span = Span::from_mins(10);
 /// How often a watch asks whether it should end.
 const TICK: Duration = Duration::from_millis(100);
 /// How far back the recording is read.
@@ -72,7 +73,7 @@ fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthP
         at,
         total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
         live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
-        free: heap.map(|heap| Bytes::new(heap.pages().free_resident)),
+        free: heap.map(|heap| Bytes::new(heap.free_bytes())),
     })
 }
 

@@ -133,8 +133,8 @@ fn evidence(prepared: &Prepared, features: &Features, decision: &GrowthDecision)
             Ratio::new(excess.free_share.max(0.0)), Ratio::new(excess.share.max(0.0))
         ));
     } else if !features.live_known {
-        lines
-            .push("Live and free bytes of malloc are not known: the total alone is judged.".into());
+        let line = "Live and free bytes of malloc are known of no or too few readings: the total alone is judged.";
+        lines.push(line.into());
     }
     if prepared.restarts > 0 {
         lines.push(format!(

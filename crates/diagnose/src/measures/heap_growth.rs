@@ -8,8 +8,8 @@
 
 use std::ops::RangeInclusive;
 
-use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS};
-use timeline::{Entity, EntitySeries};
+use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RUNTIME_HEAP};
+use timeline::{Entity, EntitySeries, Gauge, Signal};
 use units::{Bytes, Count, Quantity as _, Span};
 
 use crate::evidence::{Evidence, Missing, Need};
@@ -45,7 +45,7 @@ impl<'a> HeapCourse<'a> {
         process: &'a EntitySeries,
         samples: RangeInclusive<usize>,
     ) -> Option<Self> {
-        let mut read = readings(cx, process);
+        let mut read = readings(cx, process, PROC_HEAP_LIVE);
         read.retain(|index| samples.contains(index));
         let (first, last) = (*read.first()?, *read.last()?);
         let growth = Growth::of(&process_series(cx, process, first, last));
@@ -110,27 +110,74 @@ pub(crate) fn pid(process: &EntitySeries) -> &str {
     process.key.split('@').next().unwrap_or_default()
 }
 
-/// Returns the processes with malloc heaps that were read.
+/// Returns the processes of which a figure of a heap was read.
 ///
 /// # Errors
-/// [`Missing`] if there are none.
-pub(crate) fn processes<'a>(cx: &Evidence<'a>) -> Result<Vec<&'a EntitySeries>, Missing> {
-    let all = cx.timeline.entities(Entity::Process);
-    let is_read = |one: &&EntitySeries| cx.timeline.last_of(one, PROC_HEAP_LIVE).is_some();
-    let found: Vec<&EntitySeries> = all.filter(is_read).collect();
-    if found.is_empty() {
-        return Err(Missing::because(
-            vec![PROC_HEAP_LIVE.def().name],
-            Need::Heaps,
-        ));
+/// [`Missing`] if no heap of any process was read.
+fn processes<'a>(
+    cx: &Evidence<'a>,
+    figure: Signal<Gauge<Bytes>>,
+) -> Result<Vec<&'a EntitySeries>, Missing> {
+    let with = |figure| {
+        let all = cx.timeline.entities(Entity::Process);
+        all.filter(move |one| cx.timeline.last_of(one, figure).is_some())
+    };
+    let any = [PROC_HEAP_LIVE, PROC_RUNTIME_HEAP];
+    if any.into_iter().flat_map(with).next().is_none() {
+        return Err(Missing::because(vec![figure.def().name], Need::Heaps));
     }
-    Ok(found)
+    Ok(with(figure).collect())
 }
 
-/// Returns the samples in which the heap of a process was read.
-pub(crate) fn readings(cx: &Evidence<'_>, process: &EntitySeries) -> Vec<usize> {
-    let is_read = |index: &usize| cx.timeline.at_of(process, PROC_HEAP_LIVE, *index).is_some();
+/// Returns the samples in which a figure of a process's heap was read.
+pub(crate) fn readings(
+    cx: &Evidence<'_>,
+    process: &EntitySeries,
+    figure: Signal<Gauge<Bytes>>,
+) -> Vec<usize> {
+    let is_read = |index: &usize| cx.timeline.at_of(process, figure, *index).is_some();
     (0..cx.timeline.len()).filter(is_read).collect()
+}
+
+/// So many readings in a row: one alone may be a moment between two bursts.
+const READINGS_IN_ROW_MIN: usize = 2;
+
+/// Returns runs of readings of a figure that show something; of a process that was read once, that reading.
+///
+/// # Errors
+/// [`Missing`] if no heap was read.
+pub(crate) fn runs(
+    cx: &Evidence<'_>,
+    figure: Signal<Gauge<Bytes>>,
+    is_shown: impl Fn(&EntitySeries, usize) -> bool,
+) -> Result<Vec<Occurrence>, Missing> {
+    let mut found = Vec::new();
+    for process in processes(cx, figure)? {
+        let read = readings(cx, process, figure);
+        let least = READINGS_IN_ROW_MIN.min(read.len());
+        let is_shown = |index: &usize| is_shown(process, *index);
+        for run in read.chunk_by(|a, b| is_shown(a) == is_shown(b)) {
+            let ends = run
+                .first()
+                .zip(run.last())
+                .filter(|(first, _)| is_shown(first));
+            let Some((first, last)) = ends.filter(|_| run.len() >= least) else {
+                continue;
+            };
+            let is_last = read.last() == Some(last);
+            let until = if is_last {
+                speaks_until(cx, process, &read)
+            } else {
+                *last
+            };
+            found.push(Occurrence {
+                first: *first,
+                last: until,
+                key: Some(process.key.clone()),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Returns where the heap of a process takes a wanted course: since it was first read, or else since its last rise.
@@ -142,8 +189,8 @@ pub(crate) fn find(
     is_wanted: fn(&HeapCourse<'_>) -> bool,
 ) -> Result<Vec<Occurrence>, Missing> {
     let mut found = Vec::new();
-    for process in processes(cx)? {
-        let read = readings(cx, process);
+    for process in processes(cx, PROC_HEAP_LIVE)? {
+        let read = readings(cx, process, PROC_HEAP_LIVE);
         let (Some(first), Some(last)) = (read.first().copied(), read.last().copied()) else {
             continue;
         };
@@ -162,7 +209,7 @@ pub(crate) fn find(
 
 /// Returns the last sample of a process for which its last reading speaks: heaps are read rarely, and what one shows
 /// lasts until the next one is overdue.
-pub(crate) fn speaks_until(cx: &Evidence<'_>, process: &EntitySeries, read: &[usize]) -> usize {
+fn speaks_until(cx: &Evidence<'_>, process: &EntitySeries, read: &[usize]) -> usize {
     let last = read.last().copied().unwrap_or_default();
     let times = cx.timeline.times();
     let pairs = read.windows(2).map(|two| times[two[1]] - times[two[0]]);

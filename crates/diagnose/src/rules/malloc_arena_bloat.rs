@@ -42,9 +42,6 @@ declare_rule! {
     }
 }
 
-/// So many readings in a row: one alone may be a moment between two bursts.
-const READINGS_IN_ROW_MIN: usize = 2;
-
 /// A heap at one reading.
 #[derive(Debug, Clone, Copy)]
 struct ArenaReading {
@@ -62,36 +59,10 @@ fn trigger() -> Trigger {
     })
 }
 
-/// Runs of readings that show it; of a process that was read once, that reading.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
-    let mut found = Vec::new();
-    for process in heap_growth::processes(cx)? {
-        let read = heap_growth::readings(cx, process);
-        let least = READINGS_IN_ROW_MIN.min(read.len());
-        let is_bloated =
-            |index: &usize| ArenaReading::at(cx, process, *index).is_some_and(|it| it.is_bloated());
-        for run in read.chunk_by(|a, b| is_bloated(a) == is_bloated(b)) {
-            let ends = run
-                .first()
-                .zip(run.last())
-                .filter(|(first, _)| is_bloated(first));
-            let Some((first, last)) = ends.filter(|_| run.len() >= least) else {
-                continue;
-            };
-            let is_last = read.last() == Some(last);
-            let until = if is_last {
-                heap_growth::speaks_until(cx, process, &read)
-            } else {
-                *last
-            };
-            found.push(Occurrence {
-                first: *first,
-                last: until,
-                key: Some(process.key.clone()),
-            });
-        }
-    }
-    Ok(found)
+    heap_growth::runs(cx, PROC_HEAP_RESIDENT, |process, index| {
+        ArenaReading::at(cx, process, index).is_some_and(|it| it.is_bloated())
+    })
 }
 
 impl ArenaReading {
@@ -124,7 +95,7 @@ impl ArenaReading {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let mut read = heap_growth::readings(cx, process);
+    let mut read = heap_growth::readings(cx, process, PROC_HEAP_RESIDENT);
     read.retain(|index| *index <= stretch.last);
     let last = read.pop().unwrap_or(stretch.last);
     let Some(it) = ArenaReading::at(cx, process, last).filter(ArenaReading::is_bloated) else {

@@ -48,7 +48,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 
-    /// Also show where a process of this host has its memory now, with a picture of its malloc heap, as `memtide explain`
+    /// Also show where a process of this host has its memory now, with a picture of its malloc heap, as `memtide explain`. Without a recording the page shows the process alone
     #[arg(long, value_name = "PID|NAME", value_parser = target)]
     pub(crate) explain: Option<ExplainTarget>,
 

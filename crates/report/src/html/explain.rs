@@ -117,10 +117,10 @@ fn verdict(html: &mut Html, report: &ExplainReport, headline: Tag) {
             ExplainStanding::Fine => icon::of_level(html, Level::Ok),
             ExplainStanding::Unknown => icon::of_level(html, Level::Unknown),
         }
-        html.tagged(Tag::of("p", "level"), report.verdict_text);
+        html.tagged(Tag::of("p", "level"), &report.verdict_text);
         let (first, more) = match report.headline.split_first() {
             Some((first, more)) => (first.as_str(), more),
-            None => (report.verdict_text, &[][..]),
+            None => (report.verdict_text.as_str(), &[][..]),
         };
         html.tagged(headline.with("id", "explain-headline"), first);
         for sentence in more {

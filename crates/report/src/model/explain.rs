@@ -27,7 +27,7 @@ pub struct ExplainReport {
     /// What its memory is like: `fragmented`, `live`, `other-owner`, `small`, `unclear`, `not-read`.
     pub verdict: &'static str,
     /// The verdict in words.
-    pub verdict_text: &'static str,
+    pub verdict_text: String,
     /// The verdict in sentences.
     pub headline: Vec<String>,
     /// VSS, RSS, PSS, USS, and what makes the difference between them.

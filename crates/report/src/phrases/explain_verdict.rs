@@ -9,6 +9,17 @@ use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
 /// The inside of a part below this share of a process is not worth a sentence.
 const INSIDE_SHARE_MIN: Ratio = Ratio::new(0.2);
+/// Below this share of a process, mapped files and shared memory are not where its memory is.
+const FILES_SHARE_MAX: Ratio = Ratio::new(0.25);
+
+/// Returns the verdict in a word or two: a runtime or allocator that has most of the memory is named.
+pub fn explain_verdict(report: &ExplainReport, verdict: MemoryVerdict) -> String {
+    let owner = match verdict {
+        MemoryVerdict::OtherOwner => owner_of_most(report).filter(|part| part.owner.is_some()),
+        _ => None,
+    };
+    owner.map_or(verdict.label(), owner_of).to_owned()
+}
 
 /// Returns the verdict in sentences, the most important first; `watch` is for how long to watch the process for an answer
 /// that one reading cannot give.
@@ -28,6 +39,12 @@ pub fn explain_headline(
         (MemoryVerdict::NotRead, _) => not_read(report),
         _ => other_owner(report),
     };
+    if matches!(
+        verdict,
+        MemoryVerdict::Fragmented | MemoryVerdict::Live | MemoryVerdict::OtherOwner
+    ) {
+        lines.extend(not_files(report));
+    }
     if report.sizes.swap_bytes > 0 {
         lines.push(format!(
             "A further {} are in swap, and were not read.",
@@ -40,7 +57,7 @@ pub fn explain_headline(
 fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of its {} malloc heap are free, but still in RAM; {} are live.",
-        Bytes::new(heap.unused_resident_bytes()),
+        Bytes::new(heap.unused_resident_bytes),
         Bytes::new(heap.resident_bytes()),
         Bytes::new(heap.live_resident_bytes()),
     )];
@@ -59,7 +76,7 @@ fn fragmented(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<Str
 
 /// Says where the free memory is that trimming leaves, the larger place first.
 fn not_returned(heap: &HeapReport) -> Option<String> {
-    let least = Bytes::new(heap.unused_resident_bytes()).share(CLAUSE_SHARE_MIN);
+    let least = Bytes::new(heap.unused_resident_bytes).share(CLAUSE_SHARE_MIN);
     let tops = heap
         .arenas
         .iter()
@@ -145,11 +162,26 @@ fn not_read(report: &ExplainReport) -> Vec<String> {
     lines
 }
 
+/// Returns the part that has half of the process.
+fn owner_of_most(report: &ExplainReport) -> Option<&MemoryPart> {
+    let least = Bytes::new(report.sizes.rss_bytes).share(OWNER_SHARE_MIN);
+    let mut parts = report.memory.parts.iter();
+    parts.find(|part| Bytes::new(part.rss_bytes) >= least)
+}
+
+/// Says that it is not page cache, the commonest suspicion, where that is so.
+fn not_files(report: &ExplainReport) -> Option<String> {
+    let rss = Bytes::new(report.sizes.rss_bytes);
+    let files = rss.saturating_sub(Bytes::new(report.sizes.anonymous_bytes));
+    (files < rss.share(FILES_SHARE_MAX)).then(|| {
+        format!("It is not page cache: mapped files and shared memory are only {files} of its RSS.")
+    })
+}
+
 fn other_owner(report: &ExplainReport) -> Vec<String> {
     let rss = Bytes::new(report.sizes.rss_bytes);
     let parts = &report.memory.parts;
-    let has_half = |part: &&MemoryPart| Bytes::new(part.rss_bytes) >= rss.share(OWNER_SHARE_MIN);
-    let mut lines: Vec<String> = match parts.iter().find(has_half) {
+    let mut lines: Vec<String> = match owner_of_most(report) {
         Some(_) => largest(report)
             .into_iter()
             .chain(malloc_part(report))

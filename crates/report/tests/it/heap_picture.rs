@@ -140,6 +140,7 @@ fn heap() -> HeapReport {
         mmapped_bytes: 6 * MIB,
         mmapped_resident_bytes: 5 * MIB,
         mmapped_is_verified: Some(true),
+        unused_resident_bytes: total.free_resident_bytes + total.cached_bytes,
         uncertain_bytes: 12 * KIB,
         forecast: HeapForecast {
             trim_bytes: total.returnable_bytes,
@@ -270,7 +271,7 @@ pub(crate) fn fragmented() -> ExplainReport {
         schema: EXPLAIN_SCHEMA,
         process: puma(),
         verdict: "fragmented",
-        verdict_text: "fragmented",
+        verdict_text: "fragmented".to_owned(),
         headline: vec![
             "7.2 MiB of its 11 MiB malloc heap is free but resident, in 3 arenas.".to_owned(),
             "malloc_trim would return 5.9 MiB now.".to_owned(),

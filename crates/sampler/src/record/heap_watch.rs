@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::io::{PipeReader, PipeWriter, Read as _};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -128,6 +129,8 @@ impl HeapRounds {
         let mut command = Command::new(program);
         command.args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // Ctrl-C in the terminal ends the recorder, which then ends the child.
+        command.process_group(0);
         match command.spawn() {
             Ok(child) => self.answer_of(child),
             Err(error) => failed(format!(
@@ -228,7 +231,7 @@ fn answer(reading: &HeapReading) -> HeapAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::PROC_HEAP_LIVE;
+    use timeline::signals::{PROC_HEAP_LIVE, PROC_RUNTIME_HEAP};
     use units::Bytes;
 
     fn plan(script: &str) -> HeapPlan {
@@ -256,13 +259,14 @@ mod tests {
     #[test]
     fn what_a_child_writes_becomes_the_readings_of_its_process() {
         let round = round_of(
-            r#"printf '%s' '{"readings":[{"pid":7,"start_ticks":9,"figures":"live 4096\nnew 1\n"}],"problems":["x"],"cpu_s":0.5}'"#,
+            r#"printf '%s' '{"readings":[{"pid":7,"start_ticks":9,"figures":"live 4096\nruntime 8192\nnew 1\n"}],"problems":["x"],"cpu_s":0.5}'"#,
         );
         assert_eq!(round.problems, ["x"]);
         let answer = answer(&round.readings[0]);
         assert_eq!((answer.of.pid, answer.of.start_ticks), (7, 9));
         assert_eq!(answer.cells.get(PROC_HEAP_LIVE), Some(Bytes::new(4096)));
-        assert_eq!(answer.cells.iter().count(), 1);
+        assert_eq!(answer.cells.get(PROC_RUNTIME_HEAP), Some(Bytes::new(8192)));
+        assert_eq!(answer.cells.iter().count(), 2);
     }
 
     #[test]

@@ -133,6 +133,7 @@ const WITHOUT_A_CASE: [(&str, &str); 35] = [
         "malloc-arena-bloat",
         "no capture has figures of a malloc heap",
     ),
+    ("runtime-heap", "no capture has figures of a runtime's heap"),
     (
         "unexplained-stall",
         "each stall of a capture has a cause among the findings",

@@ -79,7 +79,7 @@ fn moved(html: &mut Html, (x, y): (usize, usize), inside: impl FnOnce(&mut Html)
 /// Draws process, verdict and headline; returns the last baseline.
 fn heading(html: &mut Html, report: &ExplainReport) -> usize {
     let mut y = text(html, "title", 40, &phrases::process(report));
-    let mut items = vec![report.verdict_text.to_owned()];
+    let mut items = vec![report.verdict_text.clone()];
     items.extend(phrases::process_items(report));
     items.push(phrases::rss(report));
     y = text(html, "meta", y + 20, &items.join(" · "));

@@ -18,6 +18,8 @@ pub struct HeapReport {
     pub mmapped_resident_bytes: u64,
     /// Whether malloc's own counters of large chunks agree; null if they were not found.
     pub mmapped_is_verified: Option<bool>,
+    /// What the program does not use, but is in RAM: free chunks and thread caches.
+    pub unused_resident_bytes: u64,
     /// By how much the figures may be wrong.
     pub uncertain_bytes: u64,
     /// What could be given back.
@@ -51,20 +53,8 @@ impl HeapReport {
 
     /// Returns what of the thread caches is in RAM, at most.
     pub fn cached_resident_bytes(&self) -> u64 {
-        self.total.cached_bytes.min(self.other_resident_bytes())
-    }
-
-    /// Returns what the program does not use: what is free in RAM, with its thread caches.
-    pub fn unused_resident_bytes(&self) -> u64 {
-        self.total.free_resident_bytes + self.cached_resident_bytes()
-    }
-
-    /// Returns what is in RAM and neither live nor free: thread caches, malloc's own, and what was not understood.
-    pub fn other_resident_bytes(&self) -> u64 {
-        let total = &self.total;
-        total
-            .resident_bytes
-            .saturating_sub(total.live_resident_bytes + total.free_resident_bytes)
+        self.unused_resident_bytes
+            .saturating_sub(self.total.free_resident_bytes)
     }
 }
 
