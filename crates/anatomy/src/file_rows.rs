@@ -51,7 +51,7 @@ pub struct MappedFiles {
     pub rows: Vec<FileRow>,
     /// Files beyond that number.
     pub left_out: usize,
-    /// Processes that could not be searched for other users, whose counts are lower bounds if there are any.
+    /// Processes that could not be searched for other users: the counts are lower bounds if there are any.
     pub processes_unread: usize,
 }
 

@@ -181,8 +181,8 @@ pub(crate) struct SizeLine {
 /// Returns VSS, RSS, PSS and USS, from address space to what the end of the process would free, and hugetlbfs if it is used.
 pub(crate) fn size_lines(sizes: &ProcessSizes) -> Vec<SizeLine> {
     let of_it = |parts: &[(u64, &str)]| {
-        let some = parts.iter().filter(|(bytes, _)| *bytes > 0);
-        let some = some.map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)));
+        let some = (parts.iter().filter(|(bytes, _)| *bytes > 0))
+            .map(|(bytes, what)| format!("{} {what}", Bytes::new(*bytes)));
         some.collect::<Vec<_>>().join(", ")
     };
     let unused = of_it(&[

@@ -40,7 +40,8 @@ pub(crate) fn limit(entry: &GrowthEntry) -> Option<String> {
 /// Returns what is known of the growth, and what to do.
 pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
     let day = |rate: f64| Bytes::from_f64(rate * 86_400.0);
-    let rate = |(rate, from, to)| {
+    let ends = (entry.rate_from_bytes_per_s).zip(entry.rate_to_bytes_per_s);
+    let rate = entry.rate_bytes_per_s.zip(ends).map(|(rate, (from, to))| {
         format!(
             "{} ({} a day; 95 % interval {} to {} a day)",
             BytesPerSecond::new(rate),
@@ -48,15 +49,13 @@ pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
             day(from),
             day(to)
         )
-    };
-    let rates = entry.rate_bytes_per_s.zip(entry.rate_from_bytes_per_s);
-    let rates = rates.zip(entry.rate_to_bytes_per_s);
+    });
     let end = entry.levels_off_at_bytes.map(Bytes::new);
     let needs = entry.needs_s.map(Span::from_secs_f64);
     let judged = Span::from_secs_f64(entry.judged_s);
     let known = [
         ("Now", Some(Bytes::new(entry.now_bytes).to_string())),
-        ("Rate", rates.map(|((at, from), to)| rate((at, from, to)))),
+        ("Rate", rate),
         ("Levels off", end.map(|end| format!("at about {end}"))),
         (
             "Limit in",
@@ -69,10 +68,11 @@ pub(crate) fn facts(entry: &GrowthEntry) -> Vec<LabelledText> {
         ),
         ("Method", Some(entry.method.clone())),
     ];
-    let known = known.into_iter();
-    let known = known.filter_map(|(label, text)| Some(LabelledText::new(label, text?)));
-    let evidence = entry.evidence.iter();
-    let evidence = evidence.map(|text| LabelledText::new("Evidence", text.as_str()));
-    let advice = LabelledText::new("To do", entry.advice);
-    known.chain(evidence).chain([advice]).collect()
+    let mut facts: Vec<LabelledText> = (known.into_iter())
+        .filter_map(|(label, text)| Some(LabelledText::new(label, text?)))
+        .collect();
+    let evidence = entry.evidence.iter().map(String::as_str);
+    facts.extend(evidence.map(|text| LabelledText::new("Evidence", text)));
+    facts.push(LabelledText::new("To do", entry.advice));
+    facts
 }

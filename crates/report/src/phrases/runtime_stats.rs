@@ -46,13 +46,11 @@ pub(crate) fn sentences(report: &RuntimeStatsReport) -> Vec<LabelledText> {
         ("Not counted", &report.not_counted),
         ("To do", &report.advice),
     ];
-    let parts = parts.into_iter();
-    parts
-        .flat_map(|(label, texts)| {
-            let texts = texts.iter();
-            texts.map(move |text| LabelledText::new(label, text.as_str()))
-        })
-        .collect()
+    let labelled = |(label, texts): (&'static str, &Vec<String>)| -> Vec<LabelledText> {
+        let texts = texts.iter().map(String::as_str);
+        texts.map(|text| LabelledText::new(label, text)).collect()
+    };
+    parts.into_iter().flat_map(labelled).collect()
 }
 
 fn size(bytes: u64) -> String {
