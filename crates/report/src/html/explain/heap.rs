@@ -62,9 +62,7 @@ fn doubts(html: &mut Html, heap: &HeapReport) {
             "These figures may be wrong by {bytes}: the heap changed meanwhile."
         ));
     }
-    if !heap.is_whole {
-        all.push("Not all arenas were found; there may be more.".to_owned());
-    }
+    all.extend(phrases::missing(heap).map(str::to_owned));
     for doubt in all {
         html.tagged(Tag::of("p", "help"), &doubt);
     }

@@ -4,6 +4,7 @@ use units::{Bytes, Count};
 
 use crate::model::explain::{ChunkSizes, HeapReport};
 use crate::phrases::arena_columns::ARENA_COLUMNS;
+use crate::phrases::explain;
 use crate::phrases::heap_cells::LIVE_CLASS_WORDS;
 use crate::text::page::{NARROW, Style, TextPage, piece};
 use crate::text::wrap::pad;
@@ -50,9 +51,8 @@ fn arenas(page: &mut TextPage, heap: &HeapReport, screen: &Screen) {
     if heap.mmapped_chunks > 0 {
         large_chunks(page, heap);
     }
-    if !heap.is_whole {
-        let text = "Not all arenas were found: the figures are too low.";
-        page.hanging(&[], 0, Style::Warning, text);
+    if let Some(why) = explain::missing(heap) {
+        page.hanging(&[], 0, Style::Warning, why);
     }
 }
 
