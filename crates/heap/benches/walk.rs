@@ -64,24 +64,16 @@ fn seconds(run: impl FnOnce()) -> f64 {
 
 /// Copies the resident pages of a heap, and does nothing with them.
 fn copy(memory: &impl TargetMemory, heap: &Heap, buffer: &mut [u8]) -> u64 {
-    let mut states = Vec::new();
+    let mut runs = Vec::new();
     let mut copied = 0;
     for part in heap.arenas.iter().flat_map(|arena| &arena.parts) {
         let mut at = part.range.start / 4096 * 4096;
         while at < part.range.end {
             let end = (at + BLOCK_BYTES as u64).min(part.range.end.next_multiple_of(4096));
-            memory.page_states(&(at..end), &mut states);
-            let (mut parts, mut length) = (Vec::new(), 0);
-            for (page, _) in (at..end)
-                .step_by(4096)
-                .zip(&states)
-                .filter(|(_, s)| s.is_present())
-            {
-                parts.push(page..page + 4096);
-                length += 4096;
-            }
-            copied += memory.read_parts(&parts, &mut buffer[..length]) as u64;
-            at = end;
+            runs.clear();
+            at = memory.populated(&(at..end), &mut runs).until;
+            let parts: Vec<_> = runs.iter().map(|run| run.range.clone()).collect();
+            copied += memory.read_parts(&parts, buffer) as u64;
         }
     }
     copied

@@ -1,5 +1,6 @@
 //! An arena: its fields, and the parts of memory that its chunks lie in.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use probe::Mappings;
@@ -72,10 +73,24 @@ pub(crate) struct ArenaState {
     pub(crate) is_whole: bool,
 }
 
+/// Heaps of thread arenas by their starts, with their ends. One that overlaps another is forged, or a chain's loop.
+#[derive(Debug, Default)]
+pub(crate) struct DisjointHeaps(BTreeMap<u64, u64>);
+
+impl DisjointHeaps {
+    /// Adds a heap, unless it overlaps one.
+    fn add(&mut self, heap: &Range<u64>) -> bool {
+        let before = self.0.range(..heap.end).next_back();
+        let is_apart = before.is_none_or(|(_, end)| *end <= heap.start);
+        if is_apart {
+            self.0.insert(heap.start, heap.end);
+        }
+        is_apart
+    }
+}
+
 /// Addresses of a process. A damaged arena may claim any size; with this one as the most, no sum overflows.
 const ADDRESSES: u64 = 1 << 47;
-/// Heaps of one arena: more are a forged chain.
-const HEAPS_MAX: usize = 1 << 16;
 /// `NONCONTIGUOUS_BIT` of an arena's flags.
 const NONCONTIGUOUS: u64 = 2;
 
@@ -92,6 +107,7 @@ impl ArenaState {
         bins: u64,
         is_main: bool,
         known: Option<Parameters>,
+        heaps: &mut DisjointHeaps,
     ) -> Option<Self> {
         let words = ArenaWords::read(memory, bins)?;
         if words.is_unused() {
@@ -108,24 +124,19 @@ impl ArenaState {
             let flags = memory.word(bins - layout.bins_offset).unwrap_or(0) >> 32;
             arena.main_parts(memory, mappings, &words, flags & NONCONTIGUOUS != 0, known);
         } else {
-            arena.thread_parts(memory, bins - layout.bins_offset, layout);
+            arena.thread_parts(memory, bins - layout.bins_offset, layout, heaps);
         }
         Some(arena)
     }
 
-    /// Leaves out the parts that are larger than what is left of a bound, which the others use up.
-    pub(crate) fn keep_parts_within(&mut self, left: &mut u64) {
-        let all = self.parts.len();
-        self.parts.retain(|part| {
-            let rest = left.checked_sub(part.range.end - part.range.start);
-            *left = rest.unwrap_or(*left);
-            rest.is_some()
-        });
-        self.is_whole &= self.parts.len() == all;
-    }
-
     /// A thread arena: heaps of 64 MiB of address space, each with a header that links to the one before it.
-    fn thread_parts(&mut self, memory: &impl TargetMemory, state: u64, layout: ArenaLayout) {
+    fn thread_parts(
+        &mut self,
+        memory: &impl TargetMemory,
+        state: u64,
+        layout: ArenaLayout,
+        heaps: &mut DisjointHeaps,
+    ) {
         let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {
             let heap = self.fields.top & !(alignment - 1);
             memory.word(heap) == Some(state) && state & (alignment - 1) < 4096
@@ -137,10 +148,8 @@ impl ArenaState {
         let mut heap = self.fields.top & !(alignment - 1);
         loop {
             let [owner, previous, size] = memory.words(heap).unwrap_or_default();
-            let is_heap = owner == state
-                && (4096..=alignment).contains(&size)
-                && !self.parts.iter().any(|part| part.range.start == heap);
-            if !is_heap || self.parts.len() >= HEAPS_MAX {
+            let is_heap = owner == state && (4096..=alignment).contains(&size);
+            if !is_heap || !heaps.add(&(heap..heap + size)) {
                 self.is_whole = false;
                 return;
             }

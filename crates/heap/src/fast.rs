@@ -15,8 +15,6 @@ use std::ops::Range;
 pub(crate) const FAST_BYTES_MAX: u64 = 176;
 /// Candidates of one arena that are remembered: 36 MiB.
 const CANDIDATES_MAX: usize = 4 << 20;
-/// The largest arena in which links are counted: 32 MiB of bits.
-const SPAN_BYTES_MAX: u64 = 2 << 30;
 
 /// The parts of an arena in order of address, numbered through in units of 16 bytes.
 #[derive(Debug, Clone, Default)]
@@ -202,7 +200,7 @@ impl FastCandidates {
         if balance == 0 && self.ends == heads.len() as u64 && known.len() == heads.len() {
             return Settled::default();
         }
-        if self.left_out > 0 || span.units * 16 > SPAN_BYTES_MAX {
+        if self.left_out > 0 {
             return self.unverified();
         }
         for (candidate, size) in self.keyed.drain(..) {
@@ -341,37 +339,39 @@ impl FastCandidates {
     }
 }
 
-/// Where the candidate of a unit is among candidates in order of address: a bit for each unit, and sums of bits.
-struct UnitIndex {
-    bits: Vec<u64>,
-    before: Vec<u32>,
+/// Where the candidate of a unit is among candidates in order of address: they are divided into about as many stretches
+/// as there are candidates.
+struct UnitIndex<'a> {
+    candidates: &'a [FastCandidate],
+    /// For each stretch, the first candidate that is not before it.
+    firsts: Vec<u32>,
+    shift: u32,
 }
 
-impl UnitIndex {
-    fn new(units: u64, candidates: &[FastCandidate]) -> Self {
-        let words = usize::try_from(units.div_ceil(64)).unwrap_or(0);
-        let mut bits = vec![0_u64; words];
-        for candidate in candidates {
-            if let Some(word) = bits.get_mut(candidate.unit as usize / 64) {
-                *word |= 1 << (candidate.unit % 64);
-            }
+impl<'a> UnitIndex<'a> {
+    fn new(units: u64, candidates: &'a [FastCandidate]) -> Self {
+        let each = units / candidates.len().max(1) as u64;
+        let shift = each.checked_ilog2().unwrap_or(0);
+        let stretch = |candidate: &FastCandidate| candidate.unit >> shift;
+        let last = candidates.last().map_or(0, stretch);
+        let mut firsts = Vec::with_capacity(last as usize + 2);
+        for (candidate, place) in candidates.iter().zip(0..) {
+            let stretches = stretch(candidate) as usize + 1;
+            firsts.resize(stretches.max(firsts.len()), place);
         }
-        let mut sum = 0;
-        let before = bits
-            .iter()
-            .map(|word| {
-                let before = sum;
-                sum += word.count_ones();
-                before
-            })
-            .collect();
-        Self { bits, before }
+        firsts.push(u32::try_from(candidates.len()).unwrap_or(u32::MAX));
+        Self {
+            candidates,
+            firsts,
+            shift,
+        }
     }
 
     fn place(&self, unit: u32) -> Option<usize> {
-        let (word, bit) = (unit as usize / 64, 1_u64 << (unit % 64));
-        let bits = *self.bits.get(word)?;
-        let before = (bits & (bit - 1)).count_ones();
-        (bits & bit != 0).then(|| (self.before[word] + before) as usize)
+        let stretch = (unit >> self.shift) as usize;
+        let (first, end) = (*self.firsts.get(stretch)?, *self.firsts.get(stretch + 1)?);
+        let within = self.candidates.get(first as usize..end as usize)?;
+        let place = within.binary_search_by_key(&unit, |one| one.unit).ok()?;
+        Some(first as usize + place)
     }
 }

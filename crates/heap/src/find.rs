@@ -35,8 +35,8 @@ const HALF_LINKED_MAX: u64 = 2;
 const DATA_BYTES_MAX: u64 = 256 << 20;
 /// No more of all files' data together.
 const SEARCHED_BYTES_MAX: u64 = 1 << 30;
-/// Candidates that are read: a program has one main arena; more are forged.
-const CANDIDATES_MAX: u32 = 4096;
+/// Pointers of candidates that are looked up among the mappings: 4096 arenas. A program has one main arena; more are forged.
+const LOOKUPS_MAX: u64 = 1 << 20;
 
 /// Returns the arenas of a process; `None` if no data has their form.
 pub(crate) fn arenas(
@@ -48,7 +48,7 @@ pub(crate) fn arenas(
         memory,
         mappings,
         page,
-        left: CANDIDATES_MAX,
+        left: LOOKUPS_MAX,
     };
     ranges(mappings)
         .into_iter()
@@ -98,8 +98,8 @@ struct ArenaSearch<'a, M> {
     memory: &'a M,
     mappings: &'a Mappings,
     page: u64,
-    /// Candidates that may still be checked.
-    left: u32,
+    /// Pointers that may still be looked up.
+    left: u64,
 }
 
 impl<M: TargetMemory> ArenaSearch<'_, M> {
@@ -144,15 +144,15 @@ impl<M: TargetMemory> ArenaSearch<'_, M> {
         if end > window.range().end {
             return None;
         }
-        let is_present = |at: u64| window.state_at(at).is_present();
-        if is_present(top_field) {
+        if window.is_present(top_field) {
+            self.left = self.left.checked_sub(1)?;
             let top = window.word(top_field)?;
             if top != top_field && !is_chunk(self.mappings, top) {
                 return None;
             }
         }
-        self.left = self.left.checked_sub(1)?;
-        let area = if is_present(top_field) && is_present(end - 8) {
+        self.left = self.left.checked_sub(BIN_PAIRS * 2)?;
+        let area = if window.is_present(top_field) && window.is_present(end - 8) {
             ArenaWords {
                 bins,
                 words: window.words(top_field),

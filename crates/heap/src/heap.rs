@@ -1,15 +1,16 @@
 //! A process's malloc heap as read: its arenas, its large chunks, and how far the figures can be trusted.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use probe::{Mappings, PageState};
+use probe::{Mappings, PageRun};
 
-use crate::arena::{ArenaFields, ArenaPart, ArenaState};
+use crate::arena::{ArenaFields, ArenaPart, ArenaState, DisjointHeaps};
 use crate::chunk::SizeWord;
 use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
 use crate::layout::{ArenaLayout, TcacheLayout};
-use crate::memory::TargetMemory;
+use crate::memory::{BoundedMemory, TargetMemory};
 use crate::mmapped::{self, MmappedChunk};
 use crate::pages::{CellRow, PageFold, PageTotals, TopOwner};
 use crate::parameters::{self, Parameters};
@@ -30,6 +31,9 @@ pub enum HeapError {
     /// The process has a form of malloc that is not known.
     #[error("this layout of glibc's malloc is not known: {0}")]
     UnknownLayout(&'static str),
+    /// Its arenas name more memory than it can have.
+    #[error("its lists of arenas never end, or name far more memory than it has in RAM")]
+    Endless,
 }
 
 /// An arena.
@@ -85,10 +89,10 @@ pub struct Heap {
     pub mmapped: Vec<MmappedChunk>,
     /// Bytes in thread caches by their lists, for comparison with what the walk recognised.
     pub cached_by_lists: Amount,
-    /// Bytes that may be in thread caches but count as live: caches that have more entries than are read.
-    pub cached_doubt_bytes: u64,
     /// Whether the ring of arenas is closed.
     pub is_ring_whole: bool,
+    /// Whether reading ended early, as it cost more than the memory that the process has in RAM explains: a forged heap.
+    pub is_cut: bool,
     /// Size of a picture's cell in bytes.
     pub cell_bytes: u64,
     /// The difference between the largest and the smallest amount of live bytes that repeated walks showed.
@@ -101,18 +105,14 @@ pub struct Heap {
 /// walks scatter by, 95 times of 100; in halves. Measured with 1,000 to 90,000 calls during a walk.
 const HALF_SCATTERS: u64 = 3;
 /// A heap that changes during a walk is not known better than to one part in this many.
-pub(crate) const DOUBT: u64 = 1000;
-/// Address space of all parts: a process can forge heaps in memory that it never touched, 24 ns for each page.
-const PARTS_BYTES_MAX: u64 = 1 << 40;
+const DOUBT: u64 = 1000;
 /// A picture has at most about this many cells.
 const CELLS: u64 = 16_384;
 const CELL_BYTES_MIN: u64 = 64 << 10;
-/// Entries of thread caches that are read, of all threads together: 2,000 threads with full caches.
-const ENTRIES_MAX: u32 = 1 << 20;
 
 /// What the walks over one heap share.
 struct HeapReader<'a, M> {
-    memory: &'a M,
+    memory: &'a BoundedMemory<'a, M>,
     mappings: &'a Mappings,
     page: u64,
     found: FoundArenas,
@@ -120,11 +120,9 @@ struct HeapReader<'a, M> {
     form: Option<TcacheForm>,
     caches: Vec<u64>,
     window: PageWindow,
-    states: Vec<PageState>,
+    runs: Vec<PageRun>,
     fast: FastCandidates,
     cell_bytes: u64,
-    /// Entries of thread caches that may still be read.
-    entries_left: u32,
 }
 
 /// Reads the heap of a process once.
@@ -132,6 +130,15 @@ struct HeapReader<'a, M> {
 /// # Errors
 /// [`HeapError`] if it has none that can be read.
 pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Result<Heap, HeapError> {
+    read_within(&BoundedMemory::new(memory), mappings, page)
+}
+
+/// The same within a bound that several readings may share.
+pub(crate) fn read_within<M: TargetMemory>(
+    memory: &BoundedMemory<'_, M>,
+    mappings: &Mappings,
+    page: u64,
+) -> Result<Heap, HeapError> {
     let found = arenas(memory, mappings, page).ok_or(HeapError::NoArena)?;
     let heap_mapping = mappings.all.iter().find(|one| one.name == b"[heap]");
     let heap_range = heap_mapping.map(|one| &one.range);
@@ -145,12 +152,14 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
         form: None,
         caches: Vec::new(),
         window: PageWindow::new(page),
-        states: Vec::new(),
+        runs: Vec::new(),
         fast: FastCandidates::default(),
         cell_bytes: CELL_BYTES_MIN,
-        entries_left: ENTRIES_MAX,
     };
     let states = reader.states();
+    if memory.is_used_up() {
+        return Err(HeapError::Endless);
+    }
     if states.is_empty() {
         return Err(HeapError::Unused);
     }
@@ -169,21 +178,22 @@ pub fn read(memory: &impl TargetMemory, mappings: &Mappings, page: u64) -> Resul
     if reader.form.is_none_or(|form| form.key.is_none()) {
         // No cache was where the first of each heap is; the walk has seen where others may be.
         let known = reader.form;
-        let (caches, left) = (&reader.caches, &mut reader.entries_left);
+        let caches = reader.caches.iter();
         reader.form = caches
-            .iter()
-            .find_map(|chunk| tcache::form(memory, *chunk, left));
+            .copied()
+            .find_map(|chunk| tcache::form(memory, chunk));
         if reader.form.is_some_and(|form| form.key.is_some()) && reader.form != known {
             heap = reader.walk(reader.states());
         }
     }
     reader.count_lists(&mut heap);
+    heap.is_cut = memory.is_used_up();
     Ok(heap)
 }
 
 impl<M: TargetMemory> HeapReader<'_, M> {
     fn states(&self) -> Vec<ArenaState> {
-        let mut left = PARTS_BYTES_MAX;
+        let mut heaps = DisjointHeaps::default();
         let arenas = self.found.bins.iter().enumerate();
         arenas
             .filter_map(|(index, bins)| {
@@ -194,20 +204,17 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                     *bins,
                     index == 0,
                     self.parameters,
+                    &mut heaps,
                 )
-            })
-            .map(|mut arena| {
-                arena.keep_parts_within(&mut left);
-                arena
             })
             .collect()
     }
 
     /// Returns the form of thread caches, from the first chunk of each part: where most threads' caches are.
-    fn tcache_form(&mut self, states: &[ArenaState]) -> Option<TcacheForm> {
+    fn tcache_form(&self, states: &[ArenaState]) -> Option<TcacheForm> {
         let mut without_key = None;
         for part in states.iter().flat_map(|arena| &arena.parts) {
-            let form = tcache::form(self.memory, part.first_chunk, &mut self.entries_left);
+            let form = tcache::form(self.memory, part.first_chunk);
             if form.is_some_and(|form| form.key.is_some()) {
                 return form;
             }
@@ -224,6 +231,15 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             .flat_map(|arena| arena.parts.iter().map(|part| part.range.clone()))
             .collect();
         parts.sort_by_key(|part| part.start);
+        parts.dedup_by(|part, before| {
+            let overlaps = part.start <= before.end;
+            before.end = if overlaps {
+                before.end.max(part.end)
+            } else {
+                before.end
+            };
+            overlaps
+        });
         let arenas = states.into_iter().map(|arena| self.arena(arena)).collect();
         let mmapped = mmapped::find(
             self.memory,
@@ -240,8 +256,8 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             arenas,
             mmapped,
             cached_by_lists: Amount::default(),
-            cached_doubt_bytes: 0,
             is_ring_whole: self.found.is_ring_whole,
+            is_cut: false,
             cell_bytes: self.cell_bytes,
             spread_bytes: 0,
             scatter_bytes: 0,
@@ -263,6 +279,9 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         };
         self.fast.clear();
         for part in &state.parts {
+            if self.memory.is_used_up() {
+                break;
+            }
             let (chunks, pages, row) = self.part(&state, &span, part);
             arena.chunks.add(&chunks);
             arena.pages.add(&pages);
@@ -272,6 +291,10 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                 swapped: pages.swapped,
                 row,
             });
+        }
+        if self.memory.is_used_up() {
+            arena.is_whole = false;
+            return arena;
         }
         let now = ArenaFields::read(self.memory, self.found.layout, state.bins);
         // The lists' heads behind the walk are the closest in time to the chunks that were freed last.
@@ -319,7 +342,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             fast: &mut self.fast,
             pages: PageFold::new(
                 self.memory,
-                &mut self.states,
+                &mut self.runs,
                 &part.range,
                 self.page,
                 self.cell_bytes,
@@ -329,7 +352,6 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             counts: ChunkCounts::new(),
             caches: &mut self.caches,
             end: part.range.end,
-            remote_reads: 0,
         };
         let (chunks, pages) = walk.run(&part.range, part.first_chunk);
         let (pages, row) = pages.finish();
@@ -361,34 +383,29 @@ impl<M: TargetMemory> HeapReader<'_, M> {
     /// Sums the caches' own lists; before 2.34 they are the only way to recognise cached chunks.
     fn count_lists(&mut self, heap: &mut Heap) {
         let Some(form) = self.form else { return };
+        let parts = heap.arenas.iter().zip(0..).flat_map(|(arena, owner)| {
+            let parts = arena.parts.iter();
+            parts.map(move |part| (part.range.start, (part.range.end, owner)))
+        });
+        let parts: BTreeMap<u64, (u64, usize)> = parts.collect();
         for chunk in self.cache_chunks(heap) {
-            let left = &mut self.entries_left;
-            let cached = tcache::entries(self.memory, chunk, form.layout, form.is_safe, left);
-            let Some(cached) = cached else {
-                if *left == 0 && form.key.is_none() {
-                    heap.cached_doubt_bytes +=
-                        tcache::counted_bytes(self.memory, chunk, form.layout);
-                }
-                continue;
-            };
-            for (address, size) in cached.chunks {
+            let cached = tcache::entries(self.memory, chunk, form.layout, form.is_safe);
+            for (address, size) in cached.unwrap_or_default().chunks {
                 let one = Amount {
                     chunks: 1,
                     bytes: size,
                 };
                 heap.cached_by_lists.join(one);
-                if form.key.is_none() {
-                    let owner = heap
-                        .arenas
-                        .iter_mut()
-                        .find(|arena| arena.parts.iter().any(|part| part.range.contains(&address)));
-                    if let Some(arena) = owner {
-                        let class = size_class(size);
-                        arena.chunks.live.take(one);
-                        arena.chunks.live_sizes[class].take(one);
-                        arena.chunks.cached.join(one);
-                        arena.chunks.free_sizes[class].join(one);
-                    }
+                let part = parts.range(..=address).next_back();
+                let owner = part.filter(|(_, (end, _))| address < *end);
+                if let Some((_, (_, owner))) = owner.filter(|_| form.key.is_none())
+                    && let Some(arena) = heap.arenas.get_mut(*owner)
+                {
+                    let class = size_class(size);
+                    arena.chunks.live.take(one);
+                    arena.chunks.live_sizes[class].take(one);
+                    arena.chunks.cached.join(one);
+                    arena.chunks.free_sizes[class].join(one);
                 }
             }
         }
@@ -461,15 +478,14 @@ impl Heap {
             0
         };
         let scattered = self.scatter_bytes / 2 * HALF_SCATTERS;
-        let cached = self.cached_doubt_bytes.min(self.chunks().live.bytes);
         let arenas = self.arenas.iter().map(of).sum::<u64>();
-        arenas + self.spread_bytes.max(scattered) + changed + cached
+        arenas + self.spread_bytes.max(scattered) + changed
     }
 
     /// Returns whether all arenas and all their parts were found. If not, what is missing is not in the figures, and an
     /// arena that is missing not in [`Self::uncertain_bytes`] either.
     pub fn is_whole(&self) -> bool {
-        self.is_ring_whole && self.arenas.iter().all(|arena| arena.is_whole)
+        self.is_ring_whole && !self.is_cut && self.arenas.iter().all(|arena| arena.is_whole)
     }
 
     /// Returns whether free chunks came or went during the walk.

@@ -10,15 +10,12 @@
 //!
 //! ```no_run
 //! use heap::{LiveMemory, read};
-//! use probe::{Mappings, Pagemap, ProcessMemory, Root};
+//! use probe::{Mappings, Root};
 //! use units::PageSize;
 //!
 //! let (root, pid) = (Root::default(), 4711);
 //! let mappings = Mappings::read(&root, pid)?;
-//! let memory = LiveMemory {
-//!     bytes: ProcessMemory::open(&root, pid, mappings.all[0].range.start)?,
-//!     pages: Pagemap::open(&root, pid, PageSize::USUAL)?,
-//! };
+//! let memory = LiveMemory::open(&root, pid, &mappings, PageSize::USUAL)?;
 //! let heap = read(&memory, &mappings, 4096).unwrap();
 //! println!("{} live chunks in {} arenas", heap.chunks().live.chunks, heap.arenas.len());
 //! # Ok::<(), probe::ReadError>(())

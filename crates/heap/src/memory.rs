@@ -1,8 +1,10 @@
 //! What the reader of a heap needs from a process: bytes at addresses, and which pages are in RAM.
 
+use std::cell::Cell;
 use std::ops::Range;
 
-use probe::{PageState, Pagemap, ProcessMemory};
+use probe::{Mappings, PageRun, Pagemap, PagesKnown, ProcessFiles, ProcessMemory, ReadError, Root};
+use units::{Bytes, PageSize};
 
 /// The memory that holds a heap: of a running process, or an image in a test.
 pub trait TargetMemory {
@@ -10,15 +12,12 @@ pub trait TargetMemory {
     /// cannot be read, and may stop earlier after 1024 ranges. Returns the number of bytes read.
     fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize;
 
-    /// Reads the states of the pages of a page-aligned range into `states`, which it replaces; none of them if the
-    /// states cannot be read.
-    fn page_states(&self, range: &Range<u64>, states: &mut Vec<PageState>);
+    /// Appends the pages of a page-aligned range that are in RAM or in swap to `runs`: from its start on, as far as one
+    /// call reaches, and at least one page. None where they cannot be read.
+    fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown;
 
-    /// Returns where the first page of a page-aligned range is that is in RAM or in swap, or the range's end. `None` if
-    /// only the states show it.
-    fn populated_from(&self, _range: &Range<u64>) -> Option<u64> {
-        None
-    }
+    /// Returns the bytes of its own that the process has in RAM: what it takes to read them bounds what is read.
+    fn resident_bytes(&self) -> u64;
 
     /// Reads from an address. Returns the number of bytes read.
     fn read_at(&self, address: u64, buffer: &mut [u8]) -> usize {
@@ -43,10 +42,29 @@ pub trait TargetMemory {
 /// The memory of a running process.
 #[derive(Debug)]
 pub struct LiveMemory {
-    /// Its bytes.
-    pub bytes: ProcessMemory,
-    /// Its page map.
-    pub pages: Pagemap,
+    bytes: ProcessMemory,
+    pages: Pagemap,
+    resident: Bytes,
+}
+
+impl LiveMemory {
+    /// Opens the memory of a process with these mappings.
+    ///
+    /// # Errors
+    /// [`ReadError`] if it has ended, or this user may not read its memory.
+    pub fn open(
+        root: &Root,
+        pid: u32,
+        mappings: &Mappings,
+        page: PageSize,
+    ) -> Result<Self, ReadError> {
+        let first = mappings.all.first().map_or(0, |one| one.range.start);
+        Ok(Self {
+            bytes: ProcessMemory::open(root, pid, first)?,
+            pages: Pagemap::open(root, pid, page)?,
+            resident: ProcessFiles::own_memory(root, pid)?,
+        })
+    }
 }
 
 impl TargetMemory for LiveMemory {
@@ -54,13 +72,93 @@ impl TargetMemory for LiveMemory {
         self.bytes.read_parts(parts, buffer).unwrap_or(0)
     }
 
-    fn page_states(&self, range: &Range<u64>, states: &mut Vec<PageState>) {
-        if self.pages.read(range, states).is_err() {
-            states.clear();
+    fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
+        self.pages
+            .populated(range, runs)
+            .unwrap_or(nothing_in(range))
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.resident.get()
+    }
+}
+
+const fn nothing_in(range: &Range<u64>) -> PagesKnown {
+    PagesKnown {
+        until: range.end,
+        words: 0,
+    }
+}
+
+/// The memory of a process that may be hostile: arenas, links and address space cost it nothing. When reading has cost
+/// more than the memory that it has in RAM explains, what was not read is as if it were absent.
+///
+/// Costs are estimates, the same on every machine: a figure does not depend on how busy one is.
+#[derive(Debug)]
+pub(crate) struct BoundedMemory<'a, M> {
+    memory: &'a M,
+    left_ns: Cell<u64>,
+}
+
+/// What reading any process may cost.
+const ALLOWED_NS: u64 = 500_000_000;
+/// And for each KiB that it has in RAM: a walk costs 200 ns, if no header is torn.
+const ALLOWED_KIB_NS: u64 = 1000;
+/// A call that reads another process's memory or page map, or a further range of it.
+const PART_NS: u64 = 1000;
+/// Copying from there: 0.17 s for a GiB.
+const COPIED_KIB_NS: u64 = 170;
+/// Four KiB of populated pages, or a word of the page map.
+const PAGE_NS: u64 = 24;
+/// Looking at a header that was copied.
+pub(crate) const HEADER_NS: u64 = 6;
+
+impl<'a, M: TargetMemory> BoundedMemory<'a, M> {
+    pub(crate) fn new(memory: &'a M) -> Self {
+        let resident = memory.resident_bytes() / 1024 * ALLOWED_KIB_NS;
+        Self {
+            memory,
+            left_ns: Cell::new(ALLOWED_NS + resident),
         }
     }
 
-    fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
-        self.pages.populated_from(range)
+    pub(crate) fn charge(&self, ns: u64) {
+        self.left_ns.set(self.left_ns.get().saturating_sub(ns));
+    }
+
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.left_ns.get() == 0
+    }
+}
+
+impl<M: TargetMemory> TargetMemory for BoundedMemory<'_, M> {
+    fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize {
+        if self.is_used_up() {
+            return 0;
+        }
+        let got = self.memory.read_parts(parts, buffer);
+        self.charge(parts.len() as u64 * PART_NS + got as u64 * COPIED_KIB_NS / 1024);
+        got
+    }
+
+    fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
+        if self.is_used_up() {
+            return nothing_in(range);
+        }
+        // The last run may become longer.
+        let last = runs.len().saturating_sub(1);
+        let bytes = |runs: &[PageRun]| -> u64 {
+            let runs = runs.get(last..).unwrap_or_default().iter();
+            runs.map(|run| run.range.end - run.range.start).sum()
+        };
+        let before = bytes(runs);
+        let known = self.memory.populated(range, runs);
+        let pages = known.words + (bytes(runs) - before) / 4096;
+        self.charge(PART_NS + pages * PAGE_NS);
+        known
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.memory.resident_bytes()
     }
 }

@@ -6,11 +6,12 @@
 
 use std::ops::Range;
 
-use probe::{Mapping, Mappings, PageState};
+use probe::{Mapping, Mappings, PageRun};
 
 use crate::chunk::SizeWord;
 use crate::memory::TargetMemory;
 use crate::parameters::Parameters;
+use crate::window::STEP_BYTES_MAX;
 
 /// A chunk with a mapping of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +26,13 @@ pub struct MmappedChunk {
 
 /// Pages that are searched: 16 GiB of resident memory that is not malloc's.
 const PAGES_MAX: u64 = 4 << 20;
-/// Addresses of which page states are read: a process may reserve more than can be passed over page by page. Chunks
-/// behind them are not found, and the counters of `mp_` show that.
-const ADDRESSES_MAX: u64 = 1 << 40;
+/// Words of the page map that are read on kernels that cannot scan it: 64 GiB of address space. Chunks behind them are not
+/// found, and the counters of `mp_` show that.
+const WORDS_MAX: u64 = 16 << 20;
 /// Headers that are read with one call.
 const BATCH: usize = 512;
-/// States that are read at once.
-const STATES: u64 = 16_384;
 
-/// Returns the chunks in anonymous memory outside of `parts`, the arenas' heaps in order of address.
+/// Returns the chunks in anonymous memory outside of `parts`, disjoint ranges in order of address.
 pub(crate) fn find(
     memory: &impl TargetMemory,
     mappings: &Mappings,
@@ -48,18 +47,23 @@ pub(crate) fn find(
         found: Vec::new(),
         bytes: 0,
         left: PAGES_MAX,
-        states_left: ADDRESSES_MAX,
-        states: Vec::new(),
+        words_left: WORDS_MAX,
     };
-    for mapping in mappings.all.iter().filter(|one| may_hold(one)) {
+    let mut mappings: Vec<&Mapping> = mappings.all.iter().filter(|one| may_hold(one)).collect();
+    // A chunk has a mapping of its own in most cases; the largest ones are what runtimes reserve.
+    mappings.sort_by_key(|one| one.range.end - one.range.start);
+    for mapping in mappings {
         // The kernel merges a chunk's mapping with a heap beside it: what is no heap's is searched.
         let mut from = mapping.range.start;
-        for part in parts.iter().filter(|part| overlaps(part, &mapping.range)) {
+        let first = parts.partition_point(|part| part.end <= from);
+        let rest = parts[first..].iter();
+        for part in rest.take_while(|part| part.start < mapping.range.end) {
             search.mapping(&(from..part.start.max(from)));
-            from = from.max(part.end);
+            from = part.end;
         }
         search.mapping(&(from..mapping.range.end));
     }
+    search.found.sort_by_key(|chunk| chunk.range.start);
     search.found
 }
 
@@ -70,10 +74,6 @@ fn may_hold(mapping: &Mapping) -> bool {
         && (mapping.name.is_empty() || mapping.name.starts_with(b"[anon:"))
 }
 
-fn overlaps(a: &Range<u64>, b: &Range<u64>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
 struct MmappedSearch<'a, M> {
     memory: &'a M,
     page: u64,
@@ -81,9 +81,7 @@ struct MmappedSearch<'a, M> {
     found: Vec<MmappedChunk>,
     bytes: u64,
     left: u64,
-    /// Bytes of address space of which states may still be read.
-    states_left: u64,
-    states: Vec<PageState>,
+    words_left: u64,
 }
 
 impl<M: TargetMemory> MmappedSearch<'_, M> {
@@ -91,45 +89,35 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
         let is_complete = self.known.is_some_and(|known| {
             self.found.len() as u64 >= known.mmapped_chunks && self.bytes >= known.mmapped_bytes
         });
-        is_complete || self.left == 0 || self.states_left == 0
+        is_complete || self.left == 0 || self.words_left == 0
     }
 
     /// Searches one mapping, which may hold several chunks and what is not malloc's.
     fn mapping(&mut self, range: &Range<u64>) {
+        let mut runs = Vec::new();
         let mut at = range.start;
         while at < range.end && !self.is_done() {
-            let mut states = std::mem::take(&mut self.states);
-            let until = self.page_states(&(at..range.end), &mut states);
-            at = self.part(at, until, range.end, &states);
-            let is_absent = !self.states_are_present(states);
-            if is_absent && at < range.end {
-                at = self.memory.populated_from(&(at..range.end)).unwrap_or(at);
-            }
+            let until = self.populated(at, range.end, &mut runs);
+            at = self.part(at, until, range.end, &runs);
         }
     }
 
-    /// Keeps the buffer of states. Returns whether one of them is a page in RAM.
-    fn states_are_present(&mut self, states: Vec<PageState>) -> bool {
-        let is_present = states.iter().any(|state| state.is_present());
-        self.states = states;
-        is_present
+    /// Replaces `runs` by those from `at` on. Returns up to where they are known.
+    fn populated(&mut self, at: u64, end: u64, runs: &mut Vec<PageRun>) -> u64 {
+        runs.clear();
+        let range = at..end.min(at.saturating_add(STEP_BYTES_MAX));
+        let known = self.memory.populated(&range, runs);
+        self.words_left = self.words_left.saturating_sub(known.words);
+        known.until
     }
 
-    /// Reads the states of the first pages of a range, within the bound. Returns where they end.
-    fn page_states(&mut self, range: &Range<u64>, states: &mut Vec<PageState>) -> u64 {
-        let bytes = (range.end - range.start).min(STATES * self.page);
-        self.states_left = self.states_left.saturating_sub(bytes);
-        let until = range.start + bytes;
-        self.memory.page_states(&(range.start..until), states);
-        until
-    }
-
-    /// Searches pages of known states. Returns where the search goes on: behind the last chunk.
-    fn part(&mut self, from: u64, until: u64, end: u64, states: &[PageState]) -> u64 {
-        let present: Vec<u64> = (from..)
-            .step_by(usize::try_from(self.page).unwrap_or(4096))
-            .zip(states)
-            .filter_map(|(at, state)| state.is_present().then_some(at))
+    /// Searches the pages of a range. Returns where the search goes on: behind the last chunk.
+    fn part(&mut self, from: u64, until: u64, end: u64, runs: &[PageRun]) -> u64 {
+        let page = usize::try_from(self.page).unwrap_or(4096);
+        let present: Vec<u64> = runs
+            .iter()
+            .filter(|run| !run.is_swapped)
+            .flat_map(|run| run.range.clone().step_by(page))
             .collect();
         let mut behind = from;
         for batch in present.chunks(BATCH) {
@@ -184,17 +172,17 @@ impl<M: TargetMemory> MmappedSearch<'_, M> {
     /// Returns the bytes of a range that are in RAM and in swap.
     fn residency(&mut self, range: &Range<u64>) -> (u64, u64) {
         let (mut resident, mut swapped) = (0, 0);
-        let mut states = Vec::new();
+        let mut runs = Vec::new();
         let mut at = range.start;
-        while at < range.end && self.states_left > 0 {
-            at = self.page_states(&(at..range.end), &mut states);
-            let (before, page) = (resident + swapped, self.page);
-            for state in &states {
-                resident += if state.is_present() { page } else { 0 };
-                swapped += if state.is_swapped() { page } else { 0 };
-            }
-            if before == resident + swapped && at < range.end {
-                at = self.memory.populated_from(&(at..range.end)).unwrap_or(at);
+        while at < range.end && self.words_left > 0 {
+            at = self.populated(at, range.end, &mut runs);
+            for run in &runs {
+                let sum = if run.is_swapped {
+                    &mut swapped
+                } else {
+                    &mut resident
+                };
+                *sum += run.range.end - run.range.start;
             }
         }
         (resident, swapped)

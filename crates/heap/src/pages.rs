@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use probe::PageState;
+use probe::PageRun;
 
 use crate::memory::TargetMemory;
+use crate::window::STEP_BYTES_MAX;
 
 /// What a stretch of a heap is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,16 +110,16 @@ pub struct CellRow {
 const KEPT_OF_FREE: u64 = 48;
 /// What trimming keeps of the main arena's top.
 const KEPT_OF_TOP: u64 = 33;
-/// Page states are read for this many pages at once.
-const STATES: u64 = 4096;
 
 /// Folds stretches of one part of a heap into pages.
 #[derive(Debug)]
 pub(crate) struct PageFold<'a, M> {
     memory: &'a M,
     page_bytes: u64,
-    states: &'a mut Vec<PageState>,
-    states_from: u64,
+    /// Pages in RAM or in swap up to an address; those before `run_index` are passed.
+    runs: &'a mut Vec<PageRun>,
+    run_index: usize,
+    runs_until: u64,
     end: u64,
     page: u64,
     page_end: u64,
@@ -136,20 +137,21 @@ pub(crate) struct PageFold<'a, M> {
 impl<'a, M: TargetMemory> PageFold<'a, M> {
     pub(crate) fn new(
         memory: &'a M,
-        states: &'a mut Vec<PageState>,
+        runs: &'a mut Vec<PageRun>,
         range: &Range<u64>,
         page_bytes: u64,
         cell_bytes: u64,
         top: TopOwner,
     ) -> Self {
-        states.clear();
+        runs.clear();
         let page = range.start / page_bytes * page_bytes;
         Self {
             memory,
             page_bytes,
-            states,
-            states_from: page,
-            end: range.end.max(range.start),
+            runs,
+            run_index: 0,
+            runs_until: page,
+            end: range.end.div_ceil(page_bytes).saturating_mul(page_bytes),
             page,
             page_end: page + page_bytes,
             amounts: [0; KINDS],
@@ -183,29 +185,11 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         let mut from = from;
         while to > self.page_end {
             self.amounts[kind as usize] += self.page_end.saturating_sub(from);
-            from = self.page_end;
             self.finish_page();
+            self.pass_absent(to);
+            from = self.page;
         }
         self.amounts[kind as usize] += to.saturating_sub(from);
-    }
-
-    /// Takes over the states of pages that the walk read, so that they are not read twice.
-    pub(crate) fn note_states(&mut self, range: &Range<u64>, states: &[PageState]) {
-        let passed = (self.page.saturating_sub(self.states_from)) / self.page_bytes;
-        let passed =
-            usize::try_from(passed).map_or(self.states.len(), |n| n.min(self.states.len()));
-        self.states.drain(..passed);
-        self.states_from += passed as u64 * self.page_bytes;
-        if self.states.is_empty() {
-            self.states_from = self.page;
-        }
-        let known = self.states_from + self.states.len() as u64 * self.page_bytes;
-        if range.contains(&known) {
-            let index =
-                usize::try_from((known - range.start) / self.page_bytes).unwrap_or(usize::MAX);
-            self.states
-                .extend_from_slice(states.get(index..).unwrap_or_default());
-        }
     }
 
     /// Folds the last page. A part ends at a page's end in all but damaged heaps.
@@ -216,35 +200,59 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         (self.totals, self.row)
     }
 
-    fn state(&mut self) -> PageState {
-        let index = (self.page - self.states_from) / self.page_bytes;
-        if index >= self.states.len() as u64 {
-            self.states_from = self.page;
-            let until = self.page.saturating_add(STATES * self.page_bytes);
-            let end = self
-                .end
-                .div_ceil(self.page_bytes)
-                .saturating_mul(self.page_bytes);
-            let until = until.min(end.max(self.page + self.page_bytes));
-            self.memory.page_states(&(self.page..until), self.states);
-            return self.states.first().copied().unwrap_or_default();
+    /// Returns the first run that does not end before the current page, as far as it is known.
+    fn run(&mut self) -> Option<&PageRun> {
+        loop {
+            let rest = self.runs.get(self.run_index..).unwrap_or_default();
+            let passed = rest.iter().take_while(|run| run.range.end <= self.page);
+            self.run_index += passed.count();
+            if self.run_index < self.runs.len()
+                || self.page < self.runs_until
+                || self.page >= self.end
+            {
+                return self.runs.get(self.run_index);
+            }
+            self.runs.clear();
+            self.run_index = 0;
+            let ahead = self.page..self.end.min(self.page.saturating_add(STEP_BYTES_MAX));
+            self.runs_until = self.memory.populated(&ahead, self.runs).until;
         }
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
-        self.states.get(index).copied().unwrap_or_default()
+    }
+
+    /// Passes over whole pages before `to` that are neither in RAM nor in swap: nothing on them counts.
+    fn pass_absent(&mut self, to: u64) {
+        let page_bytes = self.page_bytes;
+        let to = to.min(self.end) / page_bytes * page_bytes;
+        while self.page < to {
+            let page = self.page;
+            let found = self.run().map(|run| run.range.start.max(page));
+            let next = found.unwrap_or(self.runs_until).min(to);
+            if next <= page {
+                break;
+            }
+            // The picture has their cells all the same.
+            self.page = next - page_bytes;
+            self.cell();
+            self.page = next;
+        }
+        self.page_end = self.page + page_bytes;
     }
 
     fn finish_page(&mut self) {
-        let state = self.state();
-        if state.is_present() {
-            self.fold_present();
-        } else if state.is_swapped() {
-            self.totals.swapped += self.page_bytes;
-            let page_bytes = self.page_bytes;
-            if let Some(cell) = self.cell() {
-                cell.swapped += page_bytes;
+        let page = self.page;
+        let run = self.run().filter(|run| run.range.start <= page);
+        match run.map(|run| run.is_swapped) {
+            Some(false) => self.fold_present(),
+            Some(true) => {
+                let page_bytes = self.page_bytes;
+                self.totals.swapped += page_bytes;
+                if let Some(cell) = self.cell() {
+                    cell.swapped += page_bytes;
+                }
             }
-        } else {
-            self.cell();
+            None => {
+                self.cell();
+            }
         }
         self.amounts = [0; KINDS];
         self.page = self.page_end;

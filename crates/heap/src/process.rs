@@ -1,6 +1,6 @@
 //! The heap of a running process: its mappings, its memory and its page map together.
 
-use probe::{Mappings, Pagemap, ProcessMemory, ReadError, Root};
+use probe::{Mappings, ReadError, Root};
 use units::PageSize;
 
 use crate::heap::{Heap, HeapError};
@@ -24,11 +24,7 @@ pub enum HeapNotRead {
 /// [`HeapNotRead`] if it has none that can be read, ended, or may not be read.
 pub fn read_process(root: &Root, pid: u32, page: PageSize) -> Result<Heap, HeapNotRead> {
     let mappings = Mappings::read(root, pid).map_err(HeapNotRead::Denied)?;
-    let first = mappings.all.first().map_or(0, |one| one.range.start);
-    let memory = LiveMemory {
-        bytes: ProcessMemory::open(root, pid, first).map_err(HeapNotRead::Denied)?,
-        pages: Pagemap::open(root, pid, page).map_err(HeapNotRead::Denied)?,
-    };
+    let memory = LiveMemory::open(root, pid, &mappings, page).map_err(HeapNotRead::Denied)?;
     let again = || Mappings::read(root, pid).ok();
     read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::NoHeap)
 }

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use probe::Mappings;
 
-use crate::heap::{DOUBT, Heap, HeapError, read};
-use crate::memory::TargetMemory;
+use crate::heap::{Heap, HeapError, read_within};
+use crate::memory::{BoundedMemory, TargetMemory};
 
 /// Walks over a heap that changes.
 const WALKS: usize = 3;
@@ -32,14 +32,15 @@ pub fn read_settled(
     mut again: impl FnMut() -> Option<Mappings>,
     page: u64,
 ) -> Result<Heap, HeapError> {
-    let mut first = read(memory, mappings, page);
+    let memory = BoundedMemory::new(memory);
+    let mut first = read_within(&memory, mappings, page);
     for _ in 1..WALKS {
         // A heap that grew behind the mappings that were read has no data of the form that they say.
         let Err(HeapError::NoArena | HeapError::UnknownLayout(_)) = first else {
             break;
         };
         let Some(mappings) = again() else { break };
-        first = read(memory, &mappings, page);
+        first = read_within(&memory, &mappings, page);
     }
     let first = first?;
     if is_settled(&first) {
@@ -48,10 +49,11 @@ pub fn read_settled(
     let mut walks = vec![first];
     while walks.len() < WALKS {
         let Some(mappings) = again() else { break };
-        let Ok(heap) = read(memory, &mappings, page) else {
-            break;
-        };
-        walks.push(heap);
+        // All walks together have one bound.
+        match read_within(&memory, &mappings, page) {
+            Ok(heap) if !heap.is_cut => walks.push(heap),
+            _ => break,
+        }
     }
     let scatter = scatter(&walks);
     walks.sort_by_key(Heap::live_bytes);
@@ -105,5 +107,6 @@ fn live_by_block(heap: &Heap, block: u64) -> BTreeMap<u64, u64> {
 }
 
 fn is_settled(heap: &Heap) -> bool {
-    !heap.has_changed() && heap.uncertain_bytes() <= heap.system_bytes() / DOUBT
+    let drift = heap.arenas.iter().map(|arena| arena.drift_bytes);
+    !heap.has_changed() && drift.sum::<u64>() == 0
 }

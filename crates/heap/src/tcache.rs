@@ -29,14 +29,13 @@ pub(crate) struct CachedChunks {
 const ENTRIES_MAX: usize = 65_536;
 
 /// Returns the form of thread caches if the chunk at `chunk` holds one with at least one entry.
-/// Each entry that is read is taken from `left`.
-pub(crate) fn form(memory: &impl TargetMemory, chunk: u64, left: &mut u32) -> Option<TcacheForm> {
+pub(crate) fn form(memory: &impl TargetMemory, chunk: u64) -> Option<TcacheForm> {
     let size = SizeWord(memory.word(chunk.checked_add(8)?)?).size();
     let layout = TcacheLayout::ALL
         .into_iter()
         .find(|layout| layout.chunk_bytes == size)?;
     [true, false].into_iter().find_map(|is_safe| {
-        let cached = entries(memory, chunk, layout, is_safe, left)?;
+        let cached = entries(memory, chunk, layout, is_safe)?;
         let mut keys = cached
             .chunks
             .iter()
@@ -52,14 +51,12 @@ pub(crate) fn form(memory: &impl TargetMemory, chunk: u64, left: &mut u32) -> Op
     })
 }
 
-/// Returns the chunks in a cache; `None` if it is none: a counter, a link or a size contradicts, or if it has more
-/// entries than are left to be read.
+/// Returns the chunks in a cache; `None` if it is none: a counter, a link or a size contradicts.
 pub(crate) fn entries(
     memory: &impl TargetMemory,
     chunk: u64,
     layout: TcacheLayout,
     is_safe: bool,
-    left: &mut u32,
 ) -> Option<CachedChunks> {
     let mut bytes = [0; 0x300];
     let length = usize::try_from(layout.chunk_bytes - 16).ok()?;
@@ -86,26 +83,9 @@ pub(crate) fn entries(
             bound,
             is_safe,
         };
-        list.follow(memory, left, &mut cached)?;
+        list.follow(memory, &mut cached)?;
     }
     Some(cached)
-}
-
-/// Returns the most bytes that a cache has by its counters alone; none where they count the room that is left.
-pub(crate) fn counted_bytes(memory: &impl TargetMemory, chunk: u64, layout: TcacheLayout) -> u64 {
-    let mut bytes = [0; 128];
-    let length = usize::try_from(layout.bins * layout.count_bytes).unwrap_or(usize::MAX);
-    let (Some(user), Some(counts)) = (chunk.checked_add(16), bytes.get_mut(..length)) else {
-        return 0;
-    };
-    if layout.counts_room || memory.read_at(user, counts) != length {
-        return 0;
-    }
-    let of = |bin: u64| {
-        let entries = count(counts, layout, bin).unwrap_or(0) as u64;
-        entries * TcacheLayout::size_of_bin(bin).unwrap_or(0)
-    };
-    (0..layout.bins).map(of).sum()
 }
 
 /// One list of a cache.
@@ -128,36 +108,31 @@ fn count(bytes: &[u8], layout: TcacheLayout, bin: u64) -> Option<usize> {
 }
 
 impl CacheList {
-    /// Follows the list for at most `bound` entries; `None` if an entry is no chunk of its size, or none is left.
-    fn follow(
-        &self,
-        memory: &impl TargetMemory,
-        left: &mut u32,
-        cached: &mut CachedChunks,
-    ) -> Option<()> {
+    /// Follows the list for at most `bound` entries; `None` if an entry is no chunk of its size.
+    fn follow(&self, memory: &impl TargetMemory, cached: &mut CachedChunks) -> Option<()> {
         let mut entry = self.head;
         for _ in 0..self.bound {
             if entry == 0 {
                 return Some(());
             }
-            *left = left.checked_sub(1)?;
-            let (chunk, size) = chunk_of(memory, entry, self.bin)?;
-            cached.chunks.push((chunk, size));
+            let (size, link) = self.entry(memory, entry)?;
+            cached.chunks.push((entry - 16, size));
             if cached.chunks.len() > ENTRIES_MAX {
                 return None;
             }
-            entry = decode_link(memory.word(entry)?, entry, self.is_safe);
+            entry = decode_link(link, entry, self.is_safe);
         }
         // A list that goes on behind its count with another chunk is being changed, or damaged; with anything else it is
         // none.
-        (entry == 0 || chunk_of(memory, entry, self.bin).is_some()).then_some(())
+        (entry == 0 || self.entry(memory, entry).is_some()).then_some(())
     }
-}
 
-/// Returns the address and the size of an entry's chunk; `None` if it is no chunk of the list's size.
-fn chunk_of(memory: &impl TargetMemory, entry: u64, bin: u64) -> Option<(u64, u64)> {
-    let chunk = entry.is_multiple_of(16).then(|| entry.checked_sub(16))??;
-    let size = SizeWord(memory.word(chunk + 8)?).size();
-    let is_expected = TcacheLayout::size_of_bin(bin).is_none_or(|expected| expected == size);
-    is_expected.then_some((chunk, size))
+    /// Returns the size of an entry's chunk, and its link; `None` if it is no chunk of the list's size.
+    fn entry(&self, memory: &impl TargetMemory, entry: u64) -> Option<(u64, u64)> {
+        let header = entry.is_multiple_of(16).then(|| entry.checked_sub(16))?? + 8;
+        let [size, link] = memory.words(header)?;
+        let size = SizeWord(size).size();
+        let is_expected = TcacheLayout::size_of_bin(self.bin).is_none_or(|all| all == size);
+        is_expected.then_some((size, link))
+    }
 }

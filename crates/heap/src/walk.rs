@@ -9,10 +9,10 @@ use std::ops::Range;
 use crate::chunk::{ALIGNMENT, FENCEPOST_BYTES, SizeWord, decode_link};
 use crate::fast::{ArenaSpan, FAST_BYTES_MAX, FastCandidates};
 use crate::layout::TcacheLayout;
-use crate::memory::TargetMemory;
+use crate::memory::{BoundedMemory, HEADER_NS, TargetMemory};
 use crate::pages::{PageFold, StretchKind};
 use crate::totals::{ChunkCounts, ChunkKind, ChunkTotals};
-use crate::window::PageWindow;
+use crate::window::{PageWindow, WINDOW_BYTES};
 
 /// What the walk needs to know about the arena.
 #[derive(Debug)]
@@ -45,23 +45,20 @@ struct Pending {
 const RETRIES: u32 = 3;
 /// Headers in a row that must agree where the walk goes on.
 const AGREEING: usize = 8;
-/// Words outside of the window that one search for agreeing headers may read.
-const REMOTE_READS_MAX: u32 = 100_000;
 
 /// Walks one part of a heap.
 #[derive(Debug)]
 pub(crate) struct HeapWalk<'a, M> {
-    pub(crate) memory: &'a M,
+    pub(crate) memory: &'a BoundedMemory<'a, M>,
     pub(crate) window: &'a mut PageWindow,
     pub(crate) arena: &'a mut ArenaContext<'a>,
     pub(crate) fast: &'a mut FastCandidates,
-    pub(crate) pages: PageFold<'a, M>,
+    pub(crate) pages: PageFold<'a, BoundedMemory<'a, M>>,
     pub(crate) totals: ChunkTotals,
     pub(crate) counts: ChunkCounts,
     /// Chunks as large as a thread cache, to be checked afterwards; bounded.
     pub(crate) caches: &'a mut Vec<u64>,
     pub(crate) end: u64,
-    pub(crate) remote_reads: u32,
 }
 
 /// Chunks that may hold a thread cache: one for each thread.
@@ -75,16 +72,18 @@ enum WalkStep {
 
 impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     /// Walks from the first chunk to the end. What lies before `first` is malloc's own.
-    pub(crate) fn run(mut self, part: &Range<u64>, first: u64) -> (ChunkTotals, PageFold<'a, M>) {
+    pub(crate) fn run(
+        mut self,
+        part: &Range<u64>,
+        first: u64,
+    ) -> (ChunkTotals, PageFold<'a, BoundedMemory<'a, M>>) {
         let mut at = first.clamp(part.start, part.end);
         self.stretch(StretchKind::Overhead, part.start, at);
         let mut pending = None;
         let mut torn_at = None;
         let mut retries = 0;
         while at < self.end {
-            if !self.covers(at) {
-                self.load(at);
-            }
+            self.cover(at);
             match self.step(&mut at, &mut pending) {
                 WalkStep::Next => {}
                 WalkStep::Done => break,
@@ -93,7 +92,8 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
                     torn_at = Some(at);
                     if retries <= RETRIES {
                         at = pending.take().map_or(at, |chunk: Pending| chunk.start);
-                        self.load(at);
+                        // A page: a damaged heap may have such a header every few hundred bytes.
+                        self.window.load(self.memory, at, self.end, 1);
                         self.reread_top();
                     } else {
                         at = self.behind_tear(at, pending.take());
@@ -109,15 +109,12 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         (self.totals, self.pages)
     }
 
-    fn covers(&self, at: u64) -> bool {
+    /// Moves the window on if the header at `at` is not in it.
+    fn cover(&mut self, at: u64) {
         let range = self.window.range();
-        range.start <= at && at.saturating_add(32).min(self.end) <= range.end
-    }
-
-    fn load(&mut self, at: u64) {
-        self.window.load(self.memory, at, self.end);
-        self.pages
-            .note_states(self.window.range(), self.window.states());
+        if at < range.start || range.end < at.saturating_add(32).min(self.end) {
+            self.window.load(self.memory, at, self.end, WINDOW_BYTES);
+        }
     }
 
     fn reread_top(&mut self) {
@@ -136,7 +133,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         let is_top = start == self.arena.top;
         let is_chunk = header.is_plausible(self.end - start);
         if !is_top && !is_chunk && !self.is_post(start, header) {
-            if self.window.state_at(start + 8).is_swapped() {
+            if self.window.is_swapped(start + 8) {
                 *at = self.behind_swapped(start, pending.take());
                 return WalkStep::Next;
             }
@@ -246,7 +243,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         }
         let mut end = start + FENCEPOST_BYTES;
         for _ in 0..2 {
-            if SizeWord(self.memory.word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
+            if SizeWord(self.near_word(end + 8).unwrap_or(0)).size() == FENCEPOST_BYTES {
                 end += FENCEPOST_BYTES;
             }
         }
@@ -279,14 +276,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     /// use stands there too.
     fn behind_swapped(&mut self, start: u64, pending: Option<Pending>) -> u64 {
         let from = pending.map_or(start, |chunk| chunk.start);
-        let mut at = start + ALIGNMENT;
-        while at < self.end && self.window.state_at(at + 8).is_swapped() {
-            at += ALIGNMENT;
-            if !self.covers(at) {
-                self.load(at);
-            }
-        }
-        let to = self.agreeing_from(at.min(self.end));
+        let to = self.agreeing_from((start + ALIGNMENT).min(self.end));
         self.totals.swapped_bytes += to - from;
         self.pages.add(StretchKind::Unknown, from, to);
         to
@@ -304,19 +294,19 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     /// Returns the first address from `from` on where eight headers in a row agree, or the end.
     fn agreeing_from(&mut self, from: u64) -> u64 {
         let mut at = from.next_multiple_of(ALIGNMENT);
-        while at < self.end {
-            if !self.covers(at) {
-                self.load(at);
+        while at < self.end && !self.memory.is_used_up() {
+            self.cover(at);
+            match self.window.present_from(at + 8) {
+                Some(present) if present == at + 8 => {
+                    if self.agrees(at) {
+                        return at;
+                    }
+                    at += ALIGNMENT;
+                }
+                // No header is where nothing is.
+                Some(present) => at = present,
+                None => at = self.window.range().end.max(at + ALIGNMENT),
             }
-            if !self.window.state_at(at + 8).is_present() {
-                // No header is where nothing is: on to the next page.
-                at = self.window.page_end(at + 8).next_multiple_of(ALIGNMENT);
-                continue;
-            }
-            if self.agrees(at) {
-                return at;
-            }
-            at += ALIGNMENT;
         }
         self.end
     }
@@ -353,15 +343,14 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
         true
     }
 
-    /// A word in the window, or read from the process; `None` when too many were read.
+    /// A word in the window, or read from the process; `None` if it is not in RAM: reading it would map a page.
     fn near_word(&mut self, at: u64) -> Option<u64> {
-        if let Some(word) = self.window.word(at) {
-            return Some(word);
-        }
-        self.remote_reads += 1;
-        if self.remote_reads > REMOTE_READS_MAX {
-            return None;
-        }
-        self.memory.word(at)
+        self.memory.charge(HEADER_NS);
+        self.window.word(at).or_else(|| {
+            let mut runs = Vec::new();
+            self.memory.populated(&self.window.page(at), &mut runs);
+            let is_present = runs.first().is_some_and(|run| !run.is_swapped);
+            is_present.then(|| self.memory.word(at))?
+        })
     }
 }

@@ -4,95 +4,97 @@
 
 use std::ops::Range;
 
-use probe::PageState;
+use probe::PageRun;
 
 use crate::memory::TargetMemory;
 
-/// A window of at most [`WINDOW_BYTES`].
+/// A window of at most [`WINDOW_BYTES`], or a gap.
 #[derive(Debug)]
 pub(crate) struct PageWindow {
     range: Range<u64>,
+    /// Empty if no page is in RAM.
     bytes: Vec<u8>,
-    states: Vec<PageState>,
-    /// Stretches of pages, and whether they are in RAM.
-    parts: Vec<(Range<u64>, bool)>,
-    /// Whether no page is in RAM: then nothing is copied or cleared.
-    is_absent: bool,
+    /// Its pages in RAM and in swap.
+    runs: Vec<PageRun>,
     page_bytes: u64,
 }
 
 /// The largest window: the copy stays in the second-level cache until it is parsed, and a tear is as old as one copy.
 /// 256 KiB to 1 MiB were equally fast; copying 64 MiB first was 1.7 times slower.
-const WINDOW_BYTES: u64 = 512 << 10;
+pub(crate) const WINDOW_BYTES: u64 = 512 << 10;
+/// Absent pages in a row that a window clears rather than ends with.
+const GAP_BYTES_MAX: u64 = 64 << 10;
+/// Addresses of which the page states are asked for at once: the kernel holds the process's lock so long.
+pub(crate) const STEP_BYTES_MAX: u64 = 64 << 20;
 
 impl PageWindow {
     pub(crate) fn new(page_bytes: u64) -> Self {
         Self {
             range: 0..0,
             bytes: Vec::new(),
-            states: Vec::new(),
-            parts: Vec::new(),
-            is_absent: true,
+            runs: Vec::new(),
             page_bytes,
         }
     }
 
-    /// Loads the pages from the one that contains `from` on, up to `end`.
-    pub(crate) fn load(&mut self, memory: &impl TargetMemory, from: u64, end: u64) {
+    /// Loads at most `bytes_max`, in whole pages, from the page on that contains `from`, up to `end`, and no further than to
+    /// a gap: many pages that are neither in RAM nor in swap. A window that begins with a gap is the gap.
+    pub(crate) fn load(&mut self, memory: &impl TargetMemory, from: u64, end: u64, bytes_max: u64) {
         let page = self.page_bytes;
         let start = from / page * page;
-        let end = end
-            .min(start.saturating_add(WINDOW_BYTES.max(page)))
-            .max(start);
-        let aligned_end = end.div_ceil(page).saturating_mul(page).max(start);
-        self.range = start..aligned_end;
-        memory.page_states(&self.range, &mut self.states);
-        self.is_absent = !self.states.iter().any(|state| state.is_present());
-        if self.is_absent {
-            self.bytes.clear();
-            return;
+        let end = end.max(start).div_ceil(page).saturating_mul(page);
+        let near = end.min(start.saturating_add(bytes_max.max(page)));
+        self.bytes.clear();
+        self.runs.clear();
+        let mut until = start;
+        while until < near {
+            until = memory.populated(&(until..near), &mut self.runs).until;
         }
-        let length = usize::try_from(aligned_end - start).unwrap_or(0);
-        // What is read is not cleared first: that would pass over it twice.
-        self.bytes.resize(length, 0);
-        self.parts.clear();
-        let mut address = start;
-        let mut states = self.states.iter();
-        while address < aligned_end {
-            let is_present = states.next().is_some_and(|state| state.is_present());
-            match self.parts.last_mut() {
-                Some((last, kind)) if *kind == is_present => last.end += page,
-                _ => self.parts.push((address..address + page, is_present)),
-            }
-            address += page;
+        let is_gap = self.runs.is_empty();
+        let mut step = WINDOW_BYTES;
+        while self.runs.is_empty() && until < end {
+            step = (step * 16).min(STEP_BYTES_MAX);
+            let next = until..end.min(until.saturating_add(step));
+            until = memory.populated(&next, &mut self.runs).until;
         }
-        self.read_present(memory);
+        let mut behind = start;
+        let before_gap = self.runs.iter().take_while(|run| {
+            let is_near = !is_gap && run.range.start - behind <= GAP_BYTES_MAX;
+            behind = if is_near { run.range.end } else { behind };
+            is_near
+        });
+        let count = before_gap.count();
+        if count == 0 {
+            behind = self.runs.first().map_or(until, |run| run.range.start);
+        }
+        self.runs.truncate(count);
+        self.range = start..behind;
+        if self.runs.iter().any(|run| !run.is_swapped) {
+            self.copy(memory);
+        }
     }
 
-    /// Copies the present parts into their places, and clears the others.
-    fn read_present(&mut self, memory: &impl TargetMemory) {
-        let at = |address: u64| usize::try_from(address - self.range.start).unwrap_or(usize::MAX);
-        for (part, is_present) in &self.parts {
-            if let Some(buffer) = self.bytes.get_mut(at(part.start)..at(part.end)) {
-                let got = if *is_present {
-                    memory.read_at(part.start, buffer)
-                } else {
-                    0
-                };
-                // What was unmapped meanwhile reads as absent.
-                buffer[got..].fill(0);
-            }
+    /// Copies the runs in RAM into their places, and clears the others.
+    fn copy(&mut self, memory: &impl TargetMemory) {
+        let start = self.range.start;
+        let at = |address: u64| usize::try_from(address - start).unwrap_or(usize::MAX);
+        // What is read is not cleared first: that would pass over it twice.
+        self.bytes.resize(at(self.range.end), 0);
+        let mut behind = 0;
+        for run in self.runs.iter().filter(|run| !run.is_swapped) {
+            let (from, to) = (at(run.range.start), at(run.range.end));
+            self.bytes[behind..from].fill(0);
+            // What was unmapped meanwhile reads as absent.
+            let got = memory.read_at(run.range.start, &mut self.bytes[from..to]);
+            self.bytes[from + got..to].fill(0);
+            behind = to;
         }
+        self.bytes[behind..].fill(0);
     }
 
     /// The addresses that it covers.
     pub(crate) fn range(&self) -> &Range<u64> {
         &self.range
-    }
-
-    /// The states of its pages.
-    pub(crate) fn states(&self) -> &[PageState] {
-        &self.states
     }
 
     /// The word at an address; `None` outside of the window.
@@ -102,7 +104,7 @@ impl PageWindow {
         let word = self.bytes.get(usize::try_from(offset).ok()?..);
         match word.and_then(<[u8]>::first_chunk) {
             Some(word) => Some(u64::from_le_bytes(*word)),
-            None => (self.is_absent && self.range.contains(&address)).then_some(0),
+            None => (self.bytes.is_empty() && self.range.contains(&address)).then_some(0),
         }
     }
 
@@ -120,16 +122,32 @@ impl PageWindow {
         )
     }
 
-    /// Where the page ends that contains an address.
-    pub(crate) const fn page_end(&self, address: u64) -> u64 {
-        (address / self.page_bytes + 1).saturating_mul(self.page_bytes)
+    /// The page that contains an address.
+    pub(crate) const fn page(&self, address: u64) -> Range<u64> {
+        let start = address / self.page_bytes * self.page_bytes;
+        start..start.saturating_add(self.page_bytes)
     }
 
-    /// The state of the page that contains an address.
-    pub(crate) fn state_at(&self, address: u64) -> PageState {
-        let index = address.wrapping_sub(self.range.start) / self.page_bytes;
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
-        self.states.get(index).copied().unwrap_or_default()
+    /// The pages in RAM or in swap that contain an address.
+    fn run_at(&self, address: u64) -> Option<&PageRun> {
+        let index = self.runs.partition_point(|run| run.range.end <= address);
+        let run = self.runs.get(index);
+        run.filter(|run| run.range.start <= address)
+    }
+
+    pub(crate) fn is_present(&self, address: u64) -> bool {
+        self.run_at(address).is_some_and(|run| !run.is_swapped)
+    }
+
+    pub(crate) fn is_swapped(&self, address: u64) -> bool {
+        self.run_at(address).is_some_and(|run| run.is_swapped)
+    }
+
+    /// The first address from this one on that is in RAM; `None` if none is in the window.
+    pub(crate) fn present_from(&self, address: u64) -> Option<u64> {
+        let index = self.runs.partition_point(|run| run.range.end <= address);
+        let run = self.runs.get(index..)?.iter().find(|run| !run.is_swapped)?;
+        Some(run.range.start.max(address))
     }
 }
 
@@ -144,9 +162,9 @@ pub(crate) fn search<T>(
     let mut window = PageWindow::new(page_bytes);
     let mut from = range.start;
     while from < range.end {
-        window.load(memory, from, range.end);
+        window.load(memory, from, range.end, WINDOW_BYTES);
         // Zeros have no form that is searched for.
-        if !window.is_absent
+        if !window.bytes.is_empty()
             && let Some(found) = find(&window)
         {
             return Some(found);

@@ -45,6 +45,7 @@ pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {
         uncertain_bytes: heap.uncertain_bytes(),
         sizes: sizes(&chunks),
         is_whole: heap.is_whole(),
+        is_cut: heap.is_cut,
         has_changed: heap.has_changed(),
         resident_by_live_share_bytes: pages.by_live_share,
         cell_bytes: heap.cell_bytes,

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use heap::TargetMemory;
-use probe::{Mappings, PageState};
+use probe::{Mappings, PageRun, PagesKnown};
 
 const PAGE: u64 = 4096;
+/// Words that one call reads on older kernels.
+const WORDS_MAX: u64 = 8192;
 const DATA: u64 = 0x7f00_0000_0000;
 const MAIN: u64 = DATA + 0x1000;
 const BINS: u64 = MAIN + 112;
@@ -25,9 +27,14 @@ const KEY: u64 = 0x1234_5678_9abc_def1;
 /// Memory by page; what is not in it is not mapped.
 pub(crate) struct Image {
     pages: BTreeMap<u64, Vec<u8>>,
-    absent: BTreeMap<u64, PageState>,
-    /// Bytes and states that were read.
+    /// Pages in another state than in RAM: whether in swap, or absent.
+    states: BTreeMap<u64, Option<bool>>,
+    /// Whether pages in RAM are found without words of the page map: since Linux 6.7.
+    pub(crate) can_scan: bool,
+    /// Bytes that were read.
     pub(crate) cost: Cell<u64>,
+    /// Words of the page map that were read.
+    pub(crate) words: Cell<u64>,
 }
 
 impl TargetMemory for Image {
@@ -51,26 +58,37 @@ impl TargetMemory for Image {
         got
     }
 
-    fn page_states(&self, range: &Range<u64>, states: &mut Vec<PageState>) {
-        states.clear();
-        for page in range.start / PAGE..range.end.div_ceil(PAGE) {
-            let other = self.absent.get(&page).copied();
-            let present = if self.pages.contains_key(&page) {
-                PageState::PRESENT
-            } else {
-                PageState::default()
-            };
-            states.push(other.unwrap_or(present));
+    fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
+        let most = if self.can_scan {
+            u64::MAX
+        } else {
+            WORDS_MAX * PAGE
+        };
+        let until = range.end.min(range.start.saturating_add(most));
+        let pages = range.start / PAGE..until / PAGE;
+        let words = if self.can_scan {
+            0
+        } else {
+            pages.end - pages.start
+        };
+        self.words.set(self.words.get() + words);
+        let mut states: BTreeMap<u64, Option<bool>> = BTreeMap::new();
+        states.extend(
+            self.pages
+                .range(pages.clone())
+                .map(|(page, _)| (*page, Some(false))),
+        );
+        states.extend(self.states.range(pages));
+        for (page, is_swapped) in states {
+            if let Some(is_swapped) = is_swapped {
+                PageRun::push(runs, page * PAGE..(page + 1) * PAGE, is_swapped);
+            }
         }
-        self.cost.set(self.cost.get() + states.len() as u64);
+        PagesKnown { until, words }
     }
 
-    fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
-        let pages = range.start / PAGE..range.end / PAGE;
-        let present = self.pages.range(pages.clone()).next().map(|(page, _)| page);
-        let other = self.absent.range(pages).next().map(|(page, _)| page);
-        let first = present.into_iter().chain(other).min();
-        Some(first.map_or(range.end, |page| (page * PAGE).max(range.start)))
+    fn resident_bytes(&self) -> u64 {
+        self.pages.len() as u64 * PAGE
     }
 }
 
@@ -79,8 +97,10 @@ impl Image {
     pub(crate) fn new() -> (Self, Mappings) {
         let mut image = Self {
             pages: BTreeMap::new(),
-            absent: BTreeMap::new(),
+            states: BTreeMap::new(),
+            can_scan: true,
             cost: Cell::new(0),
+            words: Cell::new(0),
         };
         image.map(DATA, 0x4000);
         image.map(BRK, BRK_BYTES);
@@ -200,8 +220,7 @@ impl Image {
 
     /// Moves a page of the main heap to swap.
     pub(crate) fn swap_out(&mut self, page: u64) {
-        self.absent
-            .insert(BRK / PAGE + page, PageState::new(1 << 62));
+        self.states.insert(BRK / PAGE + page, Some(true));
     }
 
     /// A bin amid a change: one of its links is written, the other one not yet.
@@ -309,7 +328,10 @@ impl Image {
             3 => self.set(field, ARENA + value % (2 * HEAP_BYTES)),
             4 => self.set(field, BRK + value % BRK_BYTES / 16 * 16),
             5 => {
-                self.absent.insert(page, PageState::new(value));
+                let states = [None, Some(true), Some(false), Some(false)];
+                let state = usize::try_from(value >> 62).ok();
+                let state = state.and_then(|state| states.get(state).copied());
+                self.states.insert(page, state.flatten());
             }
             _ => {
                 self.pages.remove(&page);

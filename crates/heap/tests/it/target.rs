@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
 use heap::{Heap, HeapError, LiveMemory, TargetMemory};
-use probe::{Mappings, Pagemap, ProcessMemory, Root};
+use probe::{Mappings, Root};
 use units::PageSize;
 
 /// The compiled program.
@@ -170,10 +170,7 @@ impl Target {
 pub(crate) fn memory_of(pid: u32) -> (Mappings, LiveMemory) {
     let root = Root::default();
     let mappings = Mappings::read(&root, pid).unwrap();
-    let memory = LiveMemory {
-        bytes: ProcessMemory::open(&root, pid, mappings.all[0].range.start).unwrap(),
-        pages: Pagemap::open(&root, pid, PageSize::USUAL).unwrap(),
-    };
+    let memory = LiveMemory::open(&root, pid, &mappings, PageSize::USUAL).unwrap();
     (mappings, memory)
 }
 

@@ -267,6 +267,32 @@ static int loop_of_heaps(void) {
     return 1;
 }
 
+/* Arenas that no thread made: each has a heap of 64 MiB of which two pages were touched, a terabyte in all. Their second chunk
+ * has no valid size and their top is before it, so that a reader looks for the next chunk to the end. */
+static int forge_arenas(char *main_bins) {
+    enum { ARENAS = 16000, HEADER = 48, BINS = 112, FIRST = 2256, NEXT = 2048, SYSTEM = 2072 };
+    const size_t heap_bytes = (size_t)64 << 20;
+    char *space = mmap(NULL, (ARENAS + 1) * heap_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED || madvise(space, (ARENAS + 1) * heap_bytes, MADV_NOHUGEPAGE)) return 0;
+    char *heap = (char *)(((size_t)space + heap_bytes - 1) & ~(heap_bytes - 1)), *state = main_bins - BINS;
+    for (int i = 0; i < ARENAS; i++, heap += heap_bytes) {
+        char *bins = heap + HEADER + BINS;
+        size_t header[] = {(size_t)heap + HEADER, 0, heap_bytes, heap_bytes, page_bytes};
+        memcpy(heap, header, sizeof header);
+        *words(bins - 16) = (size_t)heap + 16; /* top */
+        *words(heap + FIRST + 8) = heap_bytes / 2 | 5;
+        *words(heap + FIRST + heap_bytes / 2 + 8) = 7;
+        for (int bin = 0; bin < 127; bin++) words(bins)[bin * 2] = words(bins)[bin * 2 + 1] = (size_t)bins + bin * 16 - 16;
+        *words(bins + NEXT) = (size_t)state;
+        words(bins + NEXT)[2] = 1;
+        *words(bins + SYSTEM) = heap_bytes;
+        state = heap + HEADER;
+    }
+    *words(main_bins + NEXT) = (size_t)state;
+    return 1;
+}
+
 /* Pages among live chunks of the second thread go away and come back, with their content only in the end, until `stop`. */
 static int remap(void) {
     enum { BYTES = 1 << 20 };
@@ -303,6 +329,8 @@ static int corrupt_arena(void) {
         if (forged == MAP_FAILED) return 0;
         for (size_t i = 0; i < page_bytes / sizeof(char *); i++) ((char **)forged)[i] = forged;
         *(char **)(bins + 2048) = forged;
+    } else if (!strcmp(corrupt_kind, "arenas")) {
+        return forge_arenas(bins);
     } else {
         return 0;
     }
@@ -464,7 +492,7 @@ static void serve_stop(void) {
 static void serve_corrupt(const char *kind) {
     static char kept[16];
     if (churning || !kind) {
-        printf("error corrupt loop|size|top|ring|cache|fast|heaps|remap, not while churning\n");
+        printf("error corrupt loop|size|top|ring|arenas|cache|fast|heaps|remap, not while churning\n");
         return;
     }
     snprintf(kept, sizeof kept, "%s", kind);

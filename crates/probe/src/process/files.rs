@@ -15,13 +15,17 @@
 
 use std::collections::HashMap;
 
-use timeline::signals::{HEAP, PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP};
+use timeline::signals::{
+    HEAP, PROC_HUGETLB, PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROCESS_IO, PROCESS_STATUS,
+    SMAPS_ROLLUP,
+};
 use timeline::{EntityRow, EntityTable, Row};
-use units::{Count, Pages};
+use units::{Bytes, Count, Pages};
 
 use crate::cgroup::service;
-use crate::error::ParseError;
+use crate::error::{ParseError, ReadError};
 use crate::fields::Fields;
+use crate::kernel_file::Root;
 use crate::process::smaps_rollup;
 use crate::process::stat;
 use crate::text;
@@ -91,6 +95,19 @@ impl ProcessFiles {
             _ => return Ok(false),
         }
         .map(|()| true)
+    }
+
+    /// Reads how much memory of its own a process has in RAM: anonymous pages (4.5), and huge ones.
+    ///
+    /// # Errors
+    /// [`ReadError`] if there is no such process.
+    pub fn own_memory(root: &Root, pid: u32) -> Result<Bytes, ReadError> {
+        let text = root.read(&format!("/proc/{pid}/status"))?;
+        let mut process = EntityRow::default();
+        // A malformed line is an absent reading.
+        let _ = Self::default().status(&text, &mut process);
+        let sizes = [PROC_RSS_ANON, PROC_HUGETLB].map(|signal| process.row.get(signal));
+        Ok(sizes.into_iter().flatten().sum())
     }
 
     /// Parses `status`. Only the memory lines, which are adjacent, are `name: value`; the others are text or have no

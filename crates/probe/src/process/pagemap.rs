@@ -3,7 +3,7 @@
 //! Bit 63: the page is present; bit 62: it is in swap; bit 61: it belongs to a file or to shared memory. An ordinary
 //! user sees these bits of an own process; only the frame numbers are hidden (4.2). Format: kernel docs,
 //! `admin-guide/mm/pagemap.rst`. Cost: 24 ns a page, under the mmap lock for reading;
-//! `PAGEMAP_SCAN` (6.7) finds the next populated page in 1 TiB of untouched memory within a millisecond.
+//! `PAGEMAP_SCAN` (6.7) passes over 1 TiB of untouched memory within a millisecond.
 
 use std::fs::File;
 use std::ops::Range;
@@ -36,12 +36,17 @@ struct PagemapScan {
 
 /// `PAGEMAP_SCAN`: `_IOWR('f', 16, struct pm_scan_arg)`.
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
-/// `PAGE_IS_PRESENT` and `PAGE_IS_SWAPPED`.
-const POPULATED: u64 = 1 << 3 | 1 << 4;
+const PAGE_IS_PRESENT: u64 = 1 << 3;
+const PAGE_IS_SWAPPED: u64 = 1 << 4;
+const PAGE_IS_PFNZERO: u64 = 1 << 5;
+/// Runs that one call returns.
+const RUNS_MAX: usize = 256;
+/// Words that one call reads where the kernel cannot scan.
+const WORDS_MAX: u64 = 8192;
 
 /// One range of `PAGEMAP_SCAN`'s answer: `struct page_region`.
 #[repr(C)]
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct PageRegion {
     start: u64,
     end: u64,
@@ -60,15 +65,37 @@ pub struct Pagemap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageState(u64);
 
-impl PageState {
-    /// A page that is in RAM.
-    pub const PRESENT: Self = Self(1 << 63);
+/// Pages next to each other that are all in RAM, or all in swap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRun {
+    /// Their addresses.
+    pub range: Range<u64>,
+    /// Whether they are in swap.
+    pub is_swapped: bool,
+}
 
-    /// The state that this entry of the file stands for.
-    pub const fn new(entry: u64) -> Self {
-        Self(entry)
+/// How far the populated pages of a range are known, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PagesKnown {
+    /// Up to this address.
+    pub until: u64,
+    /// Words of the page map that were read: none where the kernel scans it.
+    pub words: u64,
+}
+
+impl PageRun {
+    /// Appends pages to runs in order of address.
+    pub fn push(runs: &mut Vec<Self>, range: Range<u64>, is_swapped: bool) {
+        match runs.last_mut() {
+            Some(last) if last.range.end == range.start && last.is_swapped == is_swapped => {
+                last.range.end = range.end;
+            }
+            _ => runs.push(Self { range, is_swapped }),
+        }
     }
+}
 
+impl PageState {
     /// Whether it is in RAM.
     pub const fn is_present(self) -> bool {
         self.0 & (1 << 63) != 0
@@ -126,23 +153,53 @@ impl Pagemap {
         Ok(())
     }
 
-    /// Returns where the first page of a page-aligned range is that is in RAM or in swap; the range's end if none is.
-    /// `None` if this kernel does not show it: before 6.7. Page tables that are not there are passed over at once.
+    /// Appends the pages of a page-aligned range that are in RAM or in swap to `runs`. Stops at the range's end, after 256
+    /// runs or, on kernels before 6.7, after 8192 pages.
+    ///
+    /// # Errors
+    /// [`ReadError`] if a read fails: the process has ended.
+    pub fn populated(
+        &self,
+        range: &Range<u64>,
+        runs: &mut Vec<PageRun>,
+    ) -> Result<PagesKnown, ReadError> {
+        if let Some(until) = self.scan(range, runs) {
+            return Ok(PagesKnown { until, words: 0 });
+        }
+        let page = self.page.bytes().get();
+        let until = range.end.min(range.start.saturating_add(WORDS_MAX * page));
+        let mut states = Vec::new();
+        self.read(&(range.start..until), &mut states)?;
+        for (state, index) in states.iter().zip(0..) {
+            let from = range.start + index * page;
+            if state.is_present() || state.is_swapped() {
+                PageRun::push(runs, from..from + page, !state.is_present());
+            }
+        }
+        Ok(PagesKnown {
+            until,
+            words: states.len() as u64,
+        })
+    }
+
+    /// The same by `PAGEMAP_SCAN`, which passes over page tables that are not there; `None` on kernels before 6.7.
     #[allow(unsafe_code)] // the one call of ioctl
-    pub fn populated_from(&self, range: &Range<u64>) -> Option<u64> {
-        let mut region = PageRegion::default();
+    fn scan(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> Option<u64> {
+        let mut regions = [PageRegion::default(); RUNS_MAX];
         let mut scan = PagemapScan {
             size: size_of::<PagemapScan>() as u64,
             start: range.start,
             end: range.end,
-            vec: (&raw mut region) as u64,
-            vec_len: 1,
-            max_pages: 1,
-            category_anyof_mask: POPULATED,
-            return_mask: POPULATED,
+            vec: regions.as_mut_ptr() as u64,
+            vec_len: RUNS_MAX as u64,
+            // Without the zero page, which is mapped where a process reads what it never wrote: RSS leaves it out too.
+            category_inverted: PAGE_IS_PFNZERO,
+            category_mask: PAGE_IS_PFNZERO,
+            category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+            return_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
             ..PagemapScan::default()
         };
-        // SAFETY: the kernel reads and writes one `PagemapScan` and at most `vec_len`, one, `PageRegion`; both outlive
+        // SAFETY: the kernel reads and writes one `PagemapScan` and at most `vec_len` elements of `regions`; both outlive
         // the call. Without flags it changes nothing of the process.
         let found = unsafe {
             libc::ioctl(
@@ -151,11 +208,12 @@ impl Pagemap {
                 &raw mut scan,
             )
         };
-        match found {
-            0 => Some(range.end),
-            1 => Some(region.start.clamp(range.start, range.end)),
-            _ => None,
+        let found = regions.get(..usize::try_from(found).ok()?)?;
+        for region in found {
+            let is_swapped = region.categories & PAGE_IS_PRESENT == 0;
+            PageRun::push(runs, region.start..region.end, is_swapped);
         }
+        Some(scan.walk_end.clamp(range.start, range.end))
     }
 }
 
@@ -180,30 +238,44 @@ mod tests {
         assert_eq!(memory[offset + 3 * size], 1);
     }
 
+    /// All runs of a range.
+    fn runs(map: &Pagemap, range: &Range<u64>) -> (Vec<PageRun>, u64) {
+        let (mut runs, mut at, mut words) = (Vec::new(), range.start, 0);
+        while at < range.end {
+            let known = map.populated(&(at..range.end), &mut runs).unwrap();
+            assert!(known.until > at && known.until <= range.end);
+            (at, words) = (known.until, words + known.words);
+        }
+        (runs, words)
+    }
+
     #[test]
-    fn the_first_touched_page_of_a_large_range_is_found() {
-        const BYTES: usize = 64 << 20;
+    fn runs_are_the_pages_whose_words_say_so() {
+        const PAGES: usize = 4096;
         let size = rustix::param::page_size();
         let page = PageSize::from_bytes(size as u64).unwrap();
         let map = Pagemap::open(&Root::default(), std::process::id(), page).unwrap();
         // Zeroed memory of this size is a mapping of its own, and not touched.
-        let mut memory = vec![0_u8; BYTES];
+        let mut memory = vec![0_u8; PAGES * size];
         let start = (memory.as_ptr() as u64 + 1).next_multiple_of(size as u64);
         let offset = usize::try_from(start - memory.as_ptr() as u64).unwrap();
-        let range = start..start + (BYTES - 2 * size) as u64;
-        let Some(none) = map.populated_from(&range) else {
-            return; // before 6.7
-        };
-        assert_eq!(none, range.end);
-        memory[offset + BYTES / 2] = 1;
-        let found = map.populated_from(&range).unwrap();
-        let touched = start + BYTES as u64 / 2;
-        // A huge page may contain it.
-        assert!(
-            found <= touched && touched - found < 2 << 20,
-            "{found:x} {touched:x}"
-        );
-        assert_eq!(memory[offset + BYTES / 2], 1);
+        let range = start..start + ((PAGES - 2) * size) as u64;
+        // More runs than one call returns, where no huge page joins them.
+        for index in (0..PAGES - 2).filter(|index| index % 5 == 1 || index % 7 == 2) {
+            memory[offset + index * size] = 1;
+        }
+        let mut states = Vec::new();
+        map.read(&range, &mut states).unwrap();
+        let mut expected = Vec::new();
+        for (state, at) in states.iter().zip((start..).step_by(size)) {
+            if state.is_present() {
+                PageRun::push(&mut expected, at..at + size as u64, false);
+            }
+        }
+        let (found, words) = runs(&map, &range);
+        assert_eq!(found, expected);
+        assert!(words == 0 || words == (PAGES - 2) as u64);
+        assert_eq!(memory[offset + size], 1);
     }
 
     #[test]

@@ -35,6 +35,15 @@ impl ExplainStanding {
     }
 }
 
+/// Returns why a part of a heap is missing in its figures; `None` if none is.
+pub(crate) fn missing(heap: &HeapReport) -> Option<&'static str> {
+    (!heap.is_whole).then_some(if heap.is_cut {
+        "The malloc heap was not read to its end: its arenas and lists name far more memory than is in RAM, as those of a damaged or forged heap do."
+    } else {
+        "Not all arenas of the malloc heap could be followed: their list is damaged, or memtide does not know its form."
+    })
+}
+
 /// `mariadbd · PID 4711`.
 pub(crate) fn process(report: &ExplainReport) -> String {
     format!("{} · PID {}", report.process.name, report.process.pid)
@@ -165,8 +174,7 @@ pub(crate) fn doubts(heap: &HeapReport) -> Vec<String> {
         let bytes = Bytes::new(heap.uncertain_bytes);
         format!("These figures may be wrong by {bytes}: the heap changed meanwhile.")
     });
-    let partial = "Not all arenas were found: the figures are too low.";
-    let partial = (!heap.is_whole).then(|| partial.to_owned());
+    let partial = missing(heap).map(|why| format!("{why} The figures are too low."));
     changed.into_iter().chain(partial).collect()
 }
 

@@ -4,6 +4,7 @@ use diagnose::process_memory::{MemoryVerdict, OWNER_SHARE_MIN};
 use units::{Bytes, Count, Ratio, Span};
 
 use crate::model::explain::{ExplainReport, FewerArenas, HeapReport, MemoryPart};
+use crate::phrases::explain;
 
 /// Less than this share of the free bytes is not worth a clause.
 const CLAUSE_SHARE_MIN: Ratio = Ratio::new(0.02);
@@ -132,17 +133,17 @@ fn live(report: &ExplainReport, heap: &HeapReport, watch: Span) -> Vec<String> {
 
 /// A heap that changes is another case than one that is damaged, or that memtide does not understand.
 fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
-    if !heap.is_whole {
+    if let Some(why) = explain::missing(heap) {
+        let found = Bytes::new(heap.resident_bytes());
         return vec![format!(
-            "Not all arenas of its malloc heap could be followed: their list is damaged, or memtide does not know its form. The {} that were found are a lower bound.",
-            Bytes::new(heap.resident_bytes())
+            "{why} The {found} that were found are a lower bound."
         )];
     }
     if !heap.has_changed || report.cost.stopped_s.is_some() {
         return vec![format!(
             "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be read as chunks.",
             Bytes::new(heap.uncertain_bytes),
-            Bytes::new(heap.resident_bytes())
+            Bytes::new(heap.total.system_bytes + heap.mmapped_bytes)
         )];
     }
     let free = Bytes::new(heap.total.free_resident_bytes);

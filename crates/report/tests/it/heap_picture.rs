@@ -163,6 +163,7 @@ fn heap() -> HeapReport {
             })
             .collect(),
         is_whole: true,
+        is_cut: false,
         has_changed: false,
         resident_by_live_share_bytes: [6 * MIB, 512 * KIB, 900 * KIB, MIB, 300 * KIB, 700 * KIB],
         cell_bytes: CELL,

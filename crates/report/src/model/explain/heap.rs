@@ -26,8 +26,10 @@ pub struct HeapReport {
     pub forecast: HeapForecast,
     /// Chunks by size.
     pub sizes: Vec<ChunkSizes>,
-    /// Whether all arenas were found and their lists closed.
+    /// Whether all arenas were found, their lists closed, and read to their end.
     pub is_whole: bool,
+    /// Whether reading ended early: arenas and lists name far more memory than is in RAM.
+    pub is_cut: bool,
     /// Whether it changed while it was read.
     pub has_changed: bool,
     /// Resident bytes by how much of their page is live or cached: none, less than a quarter, a half, three quarters,
