@@ -264,7 +264,7 @@ fn object_space() -> RuntimeStatsReport {
     }
 }
 
-/// A process whose heap is mostly free, watched for ten minutes, beside what Ruby reports of its object space.
+/// A process with a heap that is mostly free, watched for ten minutes, beside what Ruby reports of its object space.
 pub(crate) fn fragmented() -> ExplainReport {
     let heap = heap();
     ExplainReport {
