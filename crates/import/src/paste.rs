@@ -56,7 +56,8 @@ impl Paste {
             match self.block(&lines[at..], command, wall) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
-                    self.note(file, first_line + at, form, signals, block);
+                    let number = |line: usize| first_line + text.source_line(at + line);
+                    self.note(file, &number, form, signals, block);
                     at += taken;
                     (command, wall) = (None, None);
                 }
@@ -126,7 +127,7 @@ impl Paste {
         let form = document.form;
         let mut signals = BTreeSet::new();
         let block = document.emit(&mut self.block_reader(form, &[], None, None, &mut signals));
-        self.note(file, 1, form, signals, block);
+        self.note(file, &|line| 1 + line, form, signals, block);
     }
 
     /// The block that begins at the first line.
@@ -170,10 +171,11 @@ impl Paste {
         }
     }
 
+    /// Lists a block; `number` gives the number of a line of it in the file.
     fn note(
         &mut self,
         file: &str,
-        line: usize,
+        number: &dyn Fn(usize) -> usize,
         form: &'static str,
         signals: BTreeSet<&'static str>,
         block: TextBlock,
@@ -181,14 +183,14 @@ impl Paste {
         for (offset, problem) in &block.problems {
             let comma = if file.is_empty() { "" } else { ", " };
             self.problems
-                .note(format!("{file}{comma}line {}: {problem}", line + offset));
+                .note(format!("{file}{comma}line {}: {problem}", number(*offset)));
         }
         self.input(Input {
             form,
             what: block.what,
             file: file.to_owned(),
-            first_line: line,
-            last_line: line + block.lines.max(1) - 1,
+            first_line: number(0),
+            last_line: number(block.lines.max(1) - 1),
             unit: block.unit,
             signals: signals.into_iter().collect(),
             not_understood: block.not_understood,

@@ -1,17 +1,34 @@
-//! Pasted text as plain lines: one encoding, no terminal escapes, no quotation marks, no carriage returns.
+//! Pasted text as plain lines: one encoding, no terminal escapes, no quotation marks, no carriage returns, a message of
+//! a log on each ([`records`]).
 
 pub(crate) mod bounded_lines;
 pub(crate) mod figure;
+pub(crate) mod kernel_words;
 pub(crate) mod log_search;
 pub(crate) mod prompt;
+mod quoted_printable;
+mod records;
 pub(crate) mod times;
+
+use std::borrow::Cow;
+
+use records::{Carried, RecordReader};
 
 /// The plain lines of a text.
 #[derive(Debug)]
 pub(crate) struct PlainText {
     plain: String,
-    lines: Vec<(u32, u32)>,
+    lines: Vec<PlainLine>,
     truncated: usize,
+}
+
+/// Where a line is in the plain text.
+#[derive(Debug, Clone, Copy)]
+struct PlainLine {
+    from: u32,
+    to: u32,
+    /// The line of the text that it comes from, from 0.
+    source: u32,
 }
 
 impl PlainText {
@@ -25,14 +42,20 @@ impl PlainText {
     /// Reads at most [`BYTES_MAX`](Self::BYTES_MAX).
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let bytes = &bytes[..bytes.len().min(Self::BYTES_MAX)];
-        let decoded = decode(bytes);
+        let decoded = quoted_printable::decode(decode(bytes));
         let mut text = Self {
             plain: String::with_capacity(decoded.len()),
             lines: Vec::new(),
             truncated: 0,
         };
-        for line in decoded.lines().take(Self::LINES_MAX) {
-            text.push(unquoted(line));
+        let mut records = RecordReader::default();
+        for (source, line) in decoded.lines().take(Self::LINES_MAX).enumerate() {
+            match records.read(unquoted(line)) {
+                Carried::Line => text.push(unquoted(line), source),
+                Carried::Messages(messages) => {
+                    messages.iter().for_each(|line| text.push(line, source));
+                }
+            }
         }
         text
     }
@@ -41,9 +64,15 @@ impl PlainText {
     pub(crate) fn lines(&self) -> Vec<&str> {
         self.lines
             .iter()
-            .map(|(from, to)| self.plain.get(*from as usize..*to as usize))
+            .map(|line| self.plain.get(line.from as usize..line.to as usize))
             .map(Option::unwrap_or_default)
             .collect()
+    }
+
+    /// The line of the text, from 0, that a plain line comes from; of a plain line behind the last, that of the last.
+    pub(crate) fn source_line(&self, plain_line: usize) -> usize {
+        let line = self.lines.get(plain_line).or_else(|| self.lines.last());
+        line.map_or(0, |line| line.source as usize)
     }
 
     /// How many lines were too long and were truncated.
@@ -51,24 +80,34 @@ impl PlainText {
         self.truncated
     }
 
-    fn push(&mut self, line: &str) {
-        let from = self.plain.len();
+    /// A line up to the longest length; notes whether it is longer.
+    fn truncated_line<'a>(&mut self, line: &'a str) -> &'a str {
         let longest = Self::LINE_LEN_MAX.min(line.len());
         let start = (0..=longest).rev().find_map(|end| line.get(..end));
         let start = start.unwrap_or_default();
         self.truncated += usize::from(start.len() < line.len());
-        push_plain(start, &mut self.plain);
+        start
+    }
+
+    fn push(&mut self, line: &str, source: usize) {
+        let from = self.plain.len();
+        let line = without_markup(self.truncated_line(line));
+        push_plain(&line, &mut self.plain);
         // Only this line can end in a blank: the lines before it were trimmed.
         let to = self.plain.trim_end().len().max(from);
         self.plain.truncate(to);
         // A text is far smaller than 4 GiB.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.lines.push((offset(from), offset(to)));
+        self.lines.push(PlainLine {
+            from: offset(from),
+            to: offset(to),
+            source: offset(source),
+        });
     }
 }
 
 /// UTF-16 if it has a byte order mark, else UTF-8. Invalid sequences become U+FFFD.
-fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let wide = |bytes: &[u8], read: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
         char::decode_utf16(units)
@@ -93,6 +132,31 @@ fn unquoted(line: &str) -> &str {
     rest
 }
 
+/// A line without the markup of HTML for a line break at its end and for brackets.
+fn without_markup(line: &str) -> Cow<'_, str> {
+    let end = line.trim_end();
+    let line = match end.strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) {
+        Some((before, "br" | "br/" | "br /")) => before,
+        _ => line,
+    };
+    if !line.contains('&') {
+        return line.into();
+    }
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&nbsp;", " "),
+        ("&amp;", "&"),
+    ];
+    let plain = entities
+        .iter()
+        .fold(line.to_owned(), |text, (entity, plain)| {
+            text.replace(entity, plain)
+        });
+    plain.into()
+}
+
 /// Appends a line without terminal escapes and control characters; white space becomes spaces.
 fn push_plain(line: &str, plain: &mut String) {
     let mut chars = line.chars().peekable();
@@ -101,6 +165,8 @@ fn push_plain(line: &str, plain: &mut String) {
             '\u{1b}' => skip_escape(&mut chars),
             // The one-byte form of ESC [.
             '\u{9b}' => skip_parameters(&mut chars),
+            // Marks of a line that goes on, of books and editors.
+            '↪' | '↩' | '↵' | '⏎' => {}
             '\t' => plain.push_str("        "),
             c if c.is_whitespace() => plain.push(' '),
             c if c.is_control() || c == '\u{feff}' => {}

@@ -1,8 +1,9 @@
 //! Kernel logs: reports of OOM kills and failed allocations, prefixed by `dmesg`, the journal, syslog or containers.
 //!
-//! Prefixes are removed ([`prefix`]), and lines broken by a terminal or mail are joined ([`messages`]); `probe` parses
+//! Prefixes and what else stands around a message are removed ([`prefix`], [`embedded`]), and lines broken by a terminal or mail are joined ([`messages`]); `probe` parses
 //! the messages. A report is a snapshot of its own time, wherever it was pasted.
 
+mod embedded;
 mod messages;
 mod prefix;
 

@@ -30,6 +30,8 @@ mod zones;
 
 pub use rows::fill;
 
+/// A report that begins in the middle has at least so many lines that are understood.
+const INNER_LINES_MIN: usize = 2;
 /// The number of unknown lines that are stored.
 const UNKNOWN_MAX: usize = 50;
 /// The number of characters stored of an unknown line.
@@ -42,13 +44,18 @@ const LINES_MAX: usize = 100_000;
 pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
     let mut lines = lines.into_iter();
     let first = lines.next()?;
-    if !begins(first.as_ref()) {
-        return None;
-    }
+    let lines_min = match begins(first.as_ref()) {
+        Begins::Alone => 1,
+        Begins::WithOthers => INNER_LINES_MIN,
+        Begins::No => return None,
+    };
     let mut seen = vec![first];
     let (reading, is_backwards) = ReportReader::run(&mut seen, &mut lines);
     if is_backwards && let Some(count) = end_of_reversed(&mut seen, &mut lines) {
         return Some((count, reversed(&seen[..count])));
+    }
+    if reading.understood < lines_min {
+        return None;
     }
     Some(reading.finish())
 }
@@ -59,9 +66,22 @@ pub fn is_line(line: &str) -> bool {
     Draft::default().take(line, 0) == Taken::Yes
 }
 
-/// Whether a report may begin with this line: it names a reason, or is the heading of a part. Lines in the middle of a
-/// part could belong to anything.
-fn begins(line: &str) -> bool {
+/// Whether a line is a line of a report, or begins as one.
+pub fn is_line_or_part(line: &str) -> bool {
+    Draft::default().take(line, 0).is_taken()
+}
+
+/// Whether a report may begin with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    No,
+    /// It is from the middle of a part, and could belong to anything: a report has more lines.
+    WithOthers,
+    /// It names a reason, or is the heading of a part.
+    Alone,
+}
+
+fn begins(line: &str) -> Begins {
     let line = line.trim();
     let is_inner = line.starts_with('[') && !line.contains("total_vm")
         || line.starts_with(|c: char| c.is_ascii_digit())
@@ -82,7 +102,11 @@ fn begins(line: &str) -> bool {
         || line.contains("hugepages_total=")
         || line.contains("allocations:")
         || line.contains("slab info:");
-    !is_inner && is_line(line)
+    match is_line_or_part(line) {
+        false => Begins::No,
+        true if is_inner => Begins::WithOthers,
+        true => Begins::Alone,
+    }
 }
 
 /// A report while it is read.
@@ -91,6 +115,7 @@ struct ReportReader {
     draft: Draft,
     /// Lines up to the last one that was understood.
     lines: usize,
+    understood: usize,
     unknown: Vec<(usize, String)>,
     unknown_in_all: usize,
 }
@@ -110,15 +135,17 @@ impl ReportReader {
             let line = seen[at].as_ref();
             at += 1;
             match reading.draft.take(line, foreign.len()) {
-                Taken::Yes => {
+                Taken::Yes | Taken::Part => {
                     for unknown in foreign.drain(..) {
                         reading.note(unknown, seen[unknown - 1].as_ref());
                     }
                     reading.lines = at;
+                    reading.understood += 1;
                 }
                 Taken::Again => break,
                 Taken::Backwards => return (reading, true),
-                Taken::No if line.trim().is_empty() => {}
+                // Empty, or brackets of what the line stands in.
+                Taken::No if !line.contains(char::is_alphanumeric) => {}
                 Taken::No => foreign.push(at),
             }
             if foreign.len() > reading.draft.patience() {

@@ -1,10 +1,12 @@
-//! Prefixes of kernel messages in logs: stamps, levels, hosts, JSON of containers.
+//! Prefixes of kernel messages in logs: stamps, levels, hosts, names of containers. What else may stand around a message
+//! is known to [`embedded`].
 
 use std::borrow::Cow;
 
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
+use super::embedded;
 use crate::text::times::PrintedTime;
 
 /// A message without its prefix.
@@ -24,15 +26,16 @@ const PARTS_MAX: usize = 8;
 /// At most 160 characters of a prefix up to `kernel: `.
 const PREFIX_MAX: usize = 160;
 
-/// Removes the prefix of a line.
+/// Removes the prefix of a line, and what else stands around the message.
 pub(super) fn message(line: &str) -> LogMessage<'_> {
-    if let Some(inner) = json(line) {
-        return inner;
-    }
     let (text, time) = stripped(line);
+    let (text, time, is_found) = match embedded::message(line, text) {
+        Some((text, inner)) => (text, time.or(inner), true),
+        None => (text.into(), time, false),
+    };
     LogMessage {
-        text: text.into(),
-        is_prefixed: text.len() < line.trim_start().len(),
+        is_prefixed: is_found || text.len() < line.trim_start().len(),
+        text,
         wall: time.and_then(PrintedTime::wall),
         stamp: time.and_then(|time| stamp(line, time)),
     }
@@ -51,7 +54,7 @@ fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
 }
 
 /// The message and its time, preferably one with a year.
-fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
+pub(super) fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
     let mut text = line.trim_start();
     let mut known: Option<PrintedTime> = None;
     for _ in 0..PARTS_MAX {
@@ -70,6 +73,9 @@ fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
 /// Removes the first part of a prefix. Returns its time, if it is one.
 fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let plain = |rest| Some((rest, None));
+    if let Some((time, rest)) = rfc_5424(text) {
+        return Some((rest, PrintedTime::leading(time).map(|(time, _)| time)));
+    }
     if let Some(rest) = level(text) {
         return plain(rest);
     }
@@ -93,6 +99,21 @@ fn named(text: &str) -> Option<(&str, &str)> {
     (is_word && is_prefix).then_some((before, rest))
 }
 
+/// `<6>1 2026-11-21T23:58:47Z host kernel - - - `, with data in brackets instead of the last dash: the time, and the rest.
+fn rfc_5424(text: &str) -> Option<(&str, &str)> {
+    let (level, rest) = text.strip_prefix('<')?.split_once(">1 ")?;
+    level.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
+    // Time, host, program, process, kind.
+    let mut words = rest.splitn(6, ' ');
+    let time = words.next()?;
+    let data = words.nth(4)?;
+    let rest = match data.strip_prefix('[') {
+        Some(data) => data.split_once("] ")?.1,
+        None => data.strip_prefix("- ")?,
+    };
+    Some((time, rest.trim_start_matches('\u{feff}')))
+}
+
 /// `<4>`.
 fn level(text: &str) -> Option<&str> {
     let (level, rest) = text.strip_prefix('<')?.split_once('>')?;
@@ -111,9 +132,15 @@ fn kmsg(text: &str) -> Option<&str> {
     (numbers.count() == 3 && head.len() < 100).then_some(rest)
 }
 
-/// `kern  :warn  : ` of `dmesg -x`, `kern.warn ` of small systems.
+/// `kern  :warn  : ` of `dmesg -x`, `kern.warn ` of small systems; Talos writes the address of the node in front.
 fn facility(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("kern")?;
+    let at_host = || {
+        let (host, rest) = text.split_once(": kern:")?;
+        let is_host = |b: u8| b.is_ascii_alphanumeric() || b"-.:".contains(&b);
+        let is_name = host.len() < 64 && host.bytes().all(is_host);
+        is_name.then(|| text.get(text.len() - rest.len() - 1..))?
+    };
+    let rest = text.strip_prefix("kern").or_else(at_host)?;
     if let Some(rest) = rest.strip_prefix('.') {
         return rest.split_once([' ', ':']).map(|(_, rest)| rest);
     }
@@ -142,7 +169,7 @@ fn container(text: &str) -> Option<&str> {
 /// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and a caller `[ T1598]`. Reports have PIDs in brackets, too.
 fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
-    let inner = inner.trim();
+    let (inner, rest) = (inner.trim(), rest.strip_prefix(':').unwrap_or(rest));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_stamp = inner
         .split_once('.')
@@ -168,37 +195,6 @@ fn dated(text: &str) -> Option<(&str, Option<PrintedTime>)> {
         .is_some_and(u8::is_ascii_digit);
     let (time, rest) = PrintedTime::leading(text).filter(|_| is_time)?;
     Some((rest, Some(time)))
-}
-
-/// A line of JSON as the journal, container runtimes and collectors write it.
-fn json(line: &str) -> Option<LogMessage<'static>> {
-    let line = line.trim_start().strip_prefix('{').map(|_| line.trim())?;
-    let value: serde_json::Value = serde_json::from_str(line).ok()?;
-    let inner = value.get("jsonPayload").unwrap_or(&value);
-    let text = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| inner.get(name).or_else(|| value.get(name))?.as_str())
-    };
-    let message = text(&["MESSAGE", "message", "msg", "log", "textPayload"])?;
-    let (bare, printed) = stripped(message.trim_end());
-    let wall = printed.and_then(PrintedTime::wall);
-    let time = || {
-        text(&["timestamp", "time", "@timestamp", "ts"])
-            .and_then(|time| PrintedTime::leading(time)?.0.wall())
-    };
-    let journal = || {
-        let micros: i64 = text(&["__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP"])?
-            .parse()
-            .ok()?;
-        micros.checked_mul(1000).map(WallClock::from_unix_nanos)
-    };
-    Some(LogMessage {
-        text: bare.to_owned().into(),
-        is_prefixed: true,
-        wall: wall.or_else(time).or_else(journal),
-        stamp: None,
-    })
 }
 
 #[cfg(test)]
@@ -235,6 +231,8 @@ mod tests {
             ("[12345.678901] db1 kernel: ", false),
             ("4,19685342,241227987454,-,caller=T12845;", false),
             ("node-1  | [12345.678901] ", false),
+            ("kern:    info: [2025-06-05T03:41:57.572293906Z]: ", true),
+            ("10.0.0.91: kern: warning: [2025-06-05T03:41:57.5Z]: ", true),
         ] {
             let line = format!("{prefix}{bare}");
             let message = message(&line);
@@ -253,21 +251,6 @@ mod tests {
         assert_eq!(later.of_year - first.of_year, units::Span::from_mins(2));
         assert_eq!(stamp("2026-11-21 23:58:47 db1 kernel: Mem-Info:"), None);
         assert_eq!(stamp("[12345.678901] Mem-Info:"), None);
-    }
-
-    #[test]
-    fn messages_are_read_from_json() {
-        for line in [
-            r#"{"log":"[1.5] Mem-Info:\n","stream":"stdout","time":"2026-11-21T23:58:47.123Z"}"#,
-            r#"{"MESSAGE":"Mem-Info:","__REALTIME_TIMESTAMP":"1795305527000000","_TRANSPORT":"kernel"}"#,
-            r#"{"jsonPayload":{"message":"Mem-Info:"},"timestamp":"2026-11-21T23:58:47Z"}"#,
-            r#"{"textPayload":"Mem-Info:","timestamp":"2026-11-21T23:58:47Z"}"#,
-        ] {
-            let message = message(line);
-            assert_eq!(message.text, "Mem-Info:", "{line}");
-            assert!(message.wall.is_some(), "{line}");
-        }
-        assert_eq!(message(r#"{"a": 1}"#).text, r#"{"a": 1}"#);
     }
 
     #[test]

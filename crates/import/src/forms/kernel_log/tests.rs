@@ -1,3 +1,5 @@
+mod wraps;
+
 use std::path::Path;
 
 use crate::testing::paste;

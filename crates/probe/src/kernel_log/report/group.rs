@@ -2,7 +2,6 @@
 
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
-use units::Bytes;
 
 use super::scan::{self, number, size};
 use super::taken::Taken;
@@ -34,7 +33,7 @@ impl GroupLines {
             .take_title(line)
             .or_else(|| self.take_limit(line))
             .or_else(|| self.take_paths(line));
-        if taken == Some(Taken::Yes) {
+        if taken.is_some_and(Taken::is_taken) {
             self.is_hit = true;
         }
         taken.unwrap_or(Taken::No)
@@ -92,7 +91,10 @@ impl GroupLines {
                 .or_else(|| Some((rest.strip_suffix(':')?, "")))?,
             None => ("", rest.strip_prefix(':')?),
         };
-        let fields = fields_of(fields)?;
+        let (fields, is_whole) = fields_of(fields);
+        if fields.is_empty() && !is_whole {
+            return None;
+        }
         if self.has_stat_title && fields.is_empty() {
             return Some(Taken::Again);
         }
@@ -104,7 +106,7 @@ impl GroupLines {
         }
         self.has_stat_title = true;
         self.in_stat = true;
-        Some(Taken::Yes)
+        Some(Taken::whole(is_whole))
     }
 
     /// Takes `anon 98742272`.
@@ -163,15 +165,20 @@ fn limit(text: &str) -> Option<GroupLimit> {
     })
 }
 
-/// Parses `cache:5664KB rss:249452KB …` of v1, and `anon 98742272 file 2469888 …` of v2 if its lines were joined.
-fn fields_of(text: &str) -> Option<Vec<(&str, u64)>> {
+/// Parses `cache:5664KB rss:249452KB …` of v1, and `anon 98742272 file 2469888 …` of v2 if its lines were joined; up to
+/// the first word of another form, and whether there is none.
+fn fields_of(text: &str) -> (Vec<(&str, u64)>, bool) {
     let mut fields = Vec::new();
     let mut words = scan::words(text);
     while let Some(word) = words.next() {
-        fields.push(match word.split_once(':') {
-            Some((name, value)) => (name, size(value).map(Bytes::get)?),
-            None => (word, number(words.next()?)?),
-        });
+        let field = match word.split_once(':') {
+            Some((name, value)) => size(value).map(|value| (name, value.get())),
+            None => words.next().and_then(number).map(|value| (word, value)),
+        };
+        let Some(field) = field else {
+            return (fields, false);
+        };
+        fields.push(field);
     }
-    Some(fields)
+    (fields, true)
 }

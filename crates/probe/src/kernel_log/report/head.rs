@@ -43,7 +43,7 @@ impl Head {
     /// Takes a line that only a head has.
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if let Some((name, request)) = line
-            .split_once("invoked oom-killer: ")
+            .split_once("invoked oom-killer:")
             .or_else(|| old_head(line))
         {
             return self.invoked(name.trim_end(), request);
@@ -65,20 +65,26 @@ impl Head {
     }
 
     fn invoked(&mut self, name: &str, text: &str) -> Taken {
-        let Some((request, adj)) = request(text, "gfp_mask=") else {
+        let read = request(text, "gfp_mask=");
+        // Cut off within the first field, or before it.
+        let is_cut = || "gfp_mask=0x".starts_with(text.trim());
+        if read.is_none() && !is_cut() {
             return Taken::No;
-        };
+        }
         if self.is_begun() {
             return Taken::Again;
         }
+        let (name, is_name) = task_name(name);
+        let is_whole = is_name && read.as_ref().is_some_and(|read| read.is_whole);
+        let adj = read.as_ref().and_then(|read| read.adj);
         self.kind = Some(ReportKind::OomKill);
-        self.request = Some(request);
+        self.request = read.and_then(|read| read.request);
         self.invoker = Some(Invoker {
             name: cut(name, 64),
             pid: None,
             oom_score_adj: adj,
         });
-        Taken::Yes
+        Taken::whole(is_whole)
     }
 
     fn failed(&mut self, name: &str, text: &str, is_vmalloc: bool) -> Taken {
@@ -93,7 +99,11 @@ impl Head {
         }
         self.kind = Some(ReportKind::AllocationFailure);
         self.is_vmalloc = is_vmalloc;
-        self.request = request.map(|(request, _)| request).or(self.request.take());
+        let (name, is_name) = task_name(name);
+        let is_whole = is_bare || is_name && request.as_ref().is_some_and(|read| read.is_whole);
+        self.request = request
+            .and_then(|read| read.request)
+            .or(self.request.take());
         let list = |key| scan::value(text, key).map(str::to_owned);
         self.cpuset = list("cpuset").or(self.cpuset.take());
         let nodes = |text: &str| {
@@ -107,7 +117,7 @@ impl Head {
         self.mems_allowed = mems.or(self.mems_allowed.take());
         let invoker = self.invoker.get_or_insert_default();
         invoker.name = cut(name, 64);
-        Taken::Yes
+        Taken::whole(is_whole)
     }
 
     /// Takes `sed cpuset=/ mems_allowed=0-1`.
@@ -187,7 +197,7 @@ impl Head {
 /// Whether a line names the reason of a report, as the first line of a report does.
 pub(super) fn is_start(line: &str) -> bool {
     let of_failure = || FAILURES.iter().any(|reason| line.contains(reason));
-    line.contains("invoked oom-killer: ")
+    line.contains("invoked oom-killer:")
         || line.starts_with("oom-killer: gfp_mask=")
         || of_failure()
 }
@@ -198,32 +208,62 @@ fn old_head(line: &str) -> Option<(&str, &str)> {
     rest.starts_with("gfp_mask=").then_some(("", rest))
 }
 
-/// Parses `gfp_mask=0x201da, order=0, oom_score_adj=0` and its variants: the request, and the `oom_score_adj` of the
-/// requesting task.
-fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
+/// The name of a task at the end of a text, and whether nothing stands before it. The kernel keeps 15 bytes of a name; of
+/// a longer text it is the last word.
+fn task_name(text: &str) -> (&str, bool) {
+    const NAME_MAX: usize = 15;
+    let is_mark = |c: char| "\"`|'>".contains(c);
+    if text.len() <= NAME_MAX && !text.contains(is_mark) {
+        return (text, true);
+    }
+    let name = text.rsplit(|c: char| c == ' ' || is_mark(c)).next();
+    (name.unwrap_or_default(), false)
+}
+
+/// The request in a line, and the `oom_score_adj` of the requesting task.
+#[derive(Debug)]
+struct RequestLine {
+    /// `None` if the line is cut off before the order.
+    request: Option<Request>,
+    adj: Option<i32>,
+    /// Whether nothing else stands in the line.
+    is_whole: bool,
+}
+
+/// Parses `gfp_mask=0x201da, order=0, oom_score_adj=0` and its variants. What is not understood is left out.
+fn request(text: &str, mask_name: &str) -> Option<RequestLine> {
     let (_, behind) = text.split_once(mask_name)?;
     let (gfp_mask, gfp_names) = mask(behind)?;
     let order = match text.split_once("order") {
-        Some((_, rest)) => {
-            // `order=3`, `order:3`, or vmalloc's `page order 3`.
-            let order = rest.strip_prefix(['=', ':', ' '])?;
-            signed(order.split([',', ' ']).next()?)?
-        }
+        // `order=3`, `order:3`, or vmalloc's `page order 3`.
+        Some((_, rest)) => rest.strip_prefix(['=', ':', ' ']).and_then(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-');
+            signed(rest.get(..end.unwrap_or(rest.len()))?)
+        }),
         // The first kernels that printed a mask printed no order.
-        None => 0,
+        None => Some(0),
     };
-    let adj = || scan::value(text, "oom_score_adj").and_then(signed);
+    let number = |name| {
+        let value = scan::value(text, name)?;
+        let end = value.find(|c: char| !c.is_ascii_digit() && c != '-');
+        signed(value.get(..end.unwrap_or(value.len()))?)
+    };
+    let adj = || number("oom_score_adj");
     let old = || {
-        let adj = scan::value(text, "oom_adj").or_else(|| scan::value(text, "oomkilladj"));
-        adj.and_then(signed).map(super::tasks::modern_adj)
+        let adj = number("oom_adj").or_else(|| number("oomkilladj"));
+        adj.map(super::tasks::modern_adj)
     };
-    let is_whole = !behind.trim_end().ends_with([',', '=', '|', '(']) && is_list(behind);
-    let request = Request {
-        gfp_mask,
-        gfp_names,
-        order,
-    };
-    is_whole.then(|| (request, adj().or_else(old)))
+    let is_end = |c: char| c.is_ascii_alphanumeric() || c == ')';
+    let is_whole = order.is_some() && behind.trim_end().ends_with(is_end) && is_list(behind);
+    Some(RequestLine {
+        request: order.map(|order| Request {
+            gfp_mask,
+            gfp_names,
+            order,
+        }),
+        adj: adj().or_else(old),
+        is_whole,
+    })
 }
 
 /// Whether the text after a mask's name is the mask, and fields such as `order=0`, including lists of nodes.
@@ -381,8 +421,12 @@ mod tests {
             ("gfp_mask=0xd0, order=é", None),
             ("gfp_mask=0xd0, order\u{202e}=3", None),
         ] {
-            let read = request(text, "gfp_mask=");
-            assert_eq!(read.map(|(request, _)| request.order), order, "{text}");
+            let whole = request(text, "gfp_mask=").filter(|read| read.is_whole);
+            assert_eq!(
+                whole.map(|read| read.request.unwrap().order),
+                order,
+                "{text}"
+            );
             let line = format!("a invoked oom-killer: {text}");
             assert_eq!(super::super::is_line(&line), order.is_some(), "{line}");
         }

@@ -25,6 +25,8 @@ pub(super) struct KillLines {
     chosen: Option<Killed>,
     killed: Vec<Killed>,
     is_whole_group: bool,
+    /// Whether the line with the reason is cut off before the task.
+    is_reason_cut: bool,
 }
 
 /// Bounds the list: a cgroup may have more processes than is useful to list.
@@ -51,7 +53,7 @@ impl KillLines {
         } else {
             self.chosen(rest)
         };
-        if taken == Taken::Yes {
+        if taken.is_taken() {
             self.is_group |= front.starts_with("Memory cgroup");
             if front.eq_ignore_ascii_case("Out of memory") {
                 self.constraint.get_or_insert(Constraint::None);
@@ -65,7 +67,7 @@ impl KillLines {
 
     /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
-        self.named.is_some() || self.is_done()
+        self.named.is_some() || self.is_reason_cut || self.is_done()
     }
 
     /// Whether a process was killed, so that the report is complete.
@@ -97,20 +99,26 @@ impl KillLines {
     /// Takes
     /// `constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=b,pid=1,uid=0`.
     fn constraint(&mut self, text: &str) -> Taken {
-        let Some(named) = named(text) else {
-            return Taken::No;
-        };
-        if self.named.is_some() || !self.killed.is_empty() {
-            return self.before(named.pid);
-        }
-        self.named = Some(named);
-        self.constraint = match scan::value(text, "constraint") {
+        let constraint = match scan::value(text, "constraint") {
             Some("CONSTRAINT_NONE") => Some(Constraint::None),
             Some("CONSTRAINT_CPUSET") => Some(Constraint::Cpuset),
             Some("CONSTRAINT_MEMORY_POLICY") => Some(Constraint::MemoryPolicy),
             Some("CONSTRAINT_MEMCG") => Some(Constraint::ControlGroup),
             _ => None,
         };
+        let named = named(text);
+        match (&named, constraint) {
+            (None, None) if !text.starts_with("constraint=") => return Taken::No,
+            (Some(named), _) if self.named.is_some() || !self.killed.is_empty() => {
+                return self.before(named.pid);
+            }
+            (None, _) if self.is_begun() => return Taken::Again,
+            _ => {}
+        }
+        let taken = Taken::whole(named.is_some());
+        self.named = named;
+        self.is_reason_cut |= taken == Taken::Part;
+        self.constraint = constraint;
         // Lists of nodes and names of cgroups may contain commas: they end where the next field begins.
         let until = |from: &str, to: &[&str]| {
             let (_, rest) = text.split_once(from)?;
@@ -125,7 +133,7 @@ impl KillLines {
         );
         self.group_path = until(",oom_memcg=", &[",task_memcg="]);
         self.victim_path = until(",task_memcg=", &[",task="]);
-        Taken::Yes
+        taken
     }
 
     /// Takes `123 (name) score 651 or sacrifice child`: the chosen task, which the next line kills.
@@ -171,7 +179,7 @@ impl KillLines {
 
     /// Takes `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
     fn killed(&mut self, front: &str, text: &str) -> Taken {
-        let Some(killed) = killed(text) else {
+        let Some((killed, is_whole)) = killed(text) else {
             return Taken::No;
         };
         let is_first = self.killed.is_empty();
@@ -187,7 +195,7 @@ impl KillLines {
         if !is_same && self.killed.len() < KILLED_MAX {
             self.killed.push(killed);
         }
-        Taken::Yes
+        Taken::whole(is_whole)
     }
 }
 
@@ -256,8 +264,8 @@ fn name(text: &str) -> String {
 }
 
 /// Parses `123 (name) total-vm:47388kB, anon-rss:3744kB, file-rss:80kB, UID:27 pgtables:57kB oom_score_adj:0` and its
-/// variants.
-fn killed(text: &str) -> Option<Killed> {
+/// variants, and whether that is all of the text. What follows the first word that is not the kernel's is ignored.
+fn killed(text: &str) -> Option<(Killed, bool)> {
     let mut killed = Killed {
         pid: pid(text)?,
         name: name(text),
@@ -268,31 +276,49 @@ fn killed(text: &str) -> Option<Killed> {
         // Before 2.6.28 the line ends after the name.
         let is_whole =
             text.trim_end().ends_with([')', '.']) && (1..=NAME_MAX).contains(&killed.name.len());
-        return is_whole.then_some(killed);
+        return (is_whole || is_cut_name(text)).then_some((killed, is_whole));
     };
     for word in scan::words(sizes) {
-        // If a comma was lost, the last number is part of the word before it.
-        let word = word.trim_end_matches(',');
-        let Some((name, value)) = word.split_once(':') else {
-            // Red Hat's `lowmem 0kB`.
-            (word == "lowmem" || size(word).is_some()).then_some(())?;
-            continue;
-        };
-        let slot = match name {
-            "total-vm" | "vsz" => &mut killed.total_vm,
-            "anon-rss" => &mut killed.anon,
-            "file-rss" => &mut killed.file,
-            "shmem-rss" => &mut killed.shmem,
-            "pgtables" => &mut killed.page_tables,
-            "oom_score_adj" => {
-                killed.oom_score_adj = Some(signed(value)?);
-                continue;
-            }
-            _ => continue,
-        };
-        *slot = Some(size(value)?);
+        if note(&mut killed, word).is_none() {
+            return Some((killed, false));
+        }
     }
-    Some(killed)
+    Some((killed, true))
+}
+
+/// Whether a text is cut off within `123 (name) total-vm:`.
+fn is_cut_name(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once(" (") else {
+        return false;
+    };
+    match rest.rsplit_once(')') {
+        Some((_, behind)) => "total-vm:".starts_with(behind.trim()),
+        None => !rest.is_empty() && rest.len() <= NAME_MAX && !rest.contains(' '),
+    }
+}
+
+/// Notes a word such as `anon-rss:3744kB,`. `None` if it is not one of the kernel.
+fn note(killed: &mut Killed, word: &str) -> Option<()> {
+    // If a comma was lost, the last number is part of the word before it.
+    let word = word.trim_end_matches(',');
+    let Some((name, value)) = word.split_once(':') else {
+        // Red Hat's `lowmem 0kB`.
+        return (word == "lowmem" || size(word).is_some()).then_some(());
+    };
+    let slot = match name {
+        "total-vm" | "vsz" => &mut killed.total_vm,
+        "anon-rss" => &mut killed.anon,
+        "file-rss" => &mut killed.file,
+        "shmem-rss" => &mut killed.shmem,
+        "pgtables" => &mut killed.page_tables,
+        "oom_score_adj" => {
+            killed.oom_score_adj = Some(signed(value)?);
+            return Some(());
+        }
+        _ => return Some(()),
+    };
+    *slot = Some(size(value)?);
+    Some(())
 }
 
 /// Returns the task at the end of an `oom-kill:` line. `None` if the line is cut.

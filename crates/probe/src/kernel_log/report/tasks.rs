@@ -1,7 +1,7 @@
 //! The table of tasks that could have been killed.
 //!
-//! Its columns changed five times; the heading names them. Without a heading, the name and the first four columns,
-//! which never changed, are read.
+//! Its columns changed five times; the heading names them. Without a heading their number tells them apart
+//! ([`columns_of`]). A bracket may be lost, and with it the PID; the next columns have the thread group's.
 
 use timeline::kernel_report::ReportTask;
 use units::{Bytes, PageSize, Pages};
@@ -73,13 +73,28 @@ const COLUMNS: [(&str, TaskColumn); 15] = [
     ("cpu", TaskColumn::Other),
 ];
 
-/// The columns that every kernel prints first.
-const FIRST: [TaskColumn; 4] = [
-    TaskColumn::Uid,
-    TaskColumn::Tgid,
-    TaskColumn::TotalVm,
-    TaskColumn::Rss,
-];
+/// The columns of a row without a heading, by their number. Since 4.15 page tables are bytes, whole pages of at least
+/// 4 KiB; before, pages. `None`: no kernel prints so many.
+fn columns_of(numbers: &[&str]) -> Option<Vec<TaskColumn>> {
+    use TaskColumn::{Adj, OldAdj, Other, Rss, RssAnon, RssFile, RssShmem, Swap};
+    use TaskColumn::{TableBytes, Tables, Tgid, TotalVm, Uid};
+    let in_bytes = || {
+        let tables = numbers.get(4).copied().and_then(number);
+        tables.is_some_and(|bytes| bytes > 0 && bytes % 4096 == 0)
+    };
+    let last: &[TaskColumn] = match numbers.len() {
+        6 => &[Other, OldAdj],
+        7 if in_bytes() => &[TableBytes, Swap, Adj],
+        // A negative `oom_adj` shows a kernel before 2.6.36.
+        7 if numbers.get(5).is_some_and(|adj| adj.starts_with('-')) => &[Other, OldAdj, Adj],
+        7 => &[Tables, Swap, Adj],
+        8 => &[Tables, Tables, Swap, Adj],
+        9 => &[Tables, Tables, Tables, Swap, Adj],
+        10 => &[RssAnon, RssFile, RssShmem, TableBytes, Swap, Adj],
+        _ => return None,
+    };
+    Some([&[Uid, Tgid, TotalVm, Rss], last].concat())
+}
 
 impl TaskTable {
     pub(super) fn take(&mut self, line: &str) -> Taken {
@@ -88,13 +103,18 @@ impl TaskTable {
             self.has_title = true;
             return taken;
         }
-        let Some((pid, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-            return Taken::No;
-        };
-        if pid.trim() == "pid" {
-            return self.heading(rest);
+        if let Some(names) = heading(line) {
+            return self.heading(&names);
         }
-        match small(pid.trim()).and_then(|pid| self.row(pid, rest)) {
+        let row = match line.split_once(']') {
+            Some((pid, rest)) => {
+                let pid = pid.strip_prefix('[').unwrap_or(pid);
+                small(pid.trim()).and_then(|pid| self.row(Some(pid), rest))
+            }
+            None if self.columns.is_some() => self.row(None, line),
+            None => None,
+        };
+        match row {
             Some(row) if self.rows.len() < ROWS_MAX => self.rows.push(row),
             Some(_) => self.left_out += 1,
             None => return Taken::No,
@@ -107,11 +127,7 @@ impl TaskTable {
         self.has_title || self.columns.is_some() || !self.rows.is_empty()
     }
 
-    fn heading(&mut self, names: &str) -> Taken {
-        let mut names: Vec<&str> = scan::words(names).collect();
-        if names.pop() != Some("name") || !names.starts_with(&["uid"]) {
-            return Taken::No;
-        }
+    fn heading(&mut self, names: &[&str]) -> Taken {
         if self.columns.is_none() && !self.rows.is_empty() {
             return Taken::Backwards;
         }
@@ -121,25 +137,33 @@ impl TaskTable {
         };
         let taken = Taken::once(self.columns.is_some());
         self.columns
-            .get_or_insert_with(|| names.into_iter().map(column).collect());
+            .get_or_insert_with(|| names.iter().copied().map(column).collect());
         taken
     }
 
-    /// Parses the row after `[ 1234]`.
-    fn row(&self, pid: u32, text: &str) -> Option<TaskRow> {
+    /// Parses the row after `[ 1234]`, or, if that is lost, a row with a number in each column, or with one more.
+    fn row(&self, pid: Option<u32>, text: &str) -> Option<TaskRow> {
+        let (mut numbers, name) = numbers(text);
+        let guessed = match self.columns {
+            None => Some(columns_of(&numbers)?),
+            Some(_) => None,
+        };
+        let columns = self.columns.as_ref().or(guessed.as_ref())?;
         let mut row = TaskRow::default();
-        row.task.pid = pid;
-        let columns = self.columns.as_deref().unwrap_or(&FIRST);
-        let mut rest = text;
-        for column in columns {
-            let (word, behind) = next_word(rest)?;
-            row.set(*column, word)?;
-            rest = behind;
+        if pid.is_none() && numbers.len() == columns.len() + 1 {
+            row.task.pid = small(numbers.remove(0))?;
         }
-        if self.columns.is_none() {
-            rest = behind_numbers(rest)?;
+        // A name may begin with a number.
+        let name = match numbers.get(columns.len()) {
+            Some(first) => text.get(offset_in(text, first)..)?.trim_end(),
+            None => name,
+        };
+        for (at, column) in columns.iter().enumerate() {
+            row.set(*column, numbers.get(at)?)?;
         }
-        let name = rest.trim();
+        if row.task.pid == 0 {
+            row.task.pid = pid.unwrap_or(row.task.tgid);
+        }
         row.task.name = scan::cut(name, 64);
         (!name.is_empty()).then_some(row)
     }
@@ -201,24 +225,31 @@ impl TaskRow {
     }
 }
 
-fn next_word(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start();
-    let (word, behind) = text.split_once(' ').unwrap_or((text, ""));
-    (!word.is_empty()).then_some((word, behind))
+/// The names of the columns in a heading: `[ pid ]   uid  tgid total_vm … name`. A bracket may be lost.
+fn heading(line: &str) -> Option<Vec<&str>> {
+    let (_, names) = line.split_once("pid")?;
+    let mut names: Vec<&str> = scan::words(names).filter(|word| *word != "]").collect();
+    let is_heading = names.pop() == Some("name") && names.starts_with(&["uid", "tgid", "total_vm"]);
+    is_heading.then_some(names)
 }
 
-/// Returns the name after the numbers, which may contain blanks. `None` if there is none.
-fn behind_numbers(text: &str) -> Option<&str> {
-    let mut rest = text;
-    let mut count = 0;
-    while let Some((word, behind)) = next_word(rest) {
+/// The numbers that a text begins with, and what follows.
+fn numbers(text: &str) -> (Vec<&str>, &str) {
+    let mut numbers = Vec::new();
+    let mut rest = text.trim();
+    while let Some((word, behind)) = rest.split_once(' ') {
         if signed(word).is_none() && number(word).is_none() {
-            return (count >= 2).then_some(rest);
+            break;
         }
-        count += 1;
-        rest = behind;
+        numbers.push(word);
+        rest = behind.trim_start();
     }
-    None
+    (numbers, rest)
+}
+
+/// Where a part of a text begins.
+fn offset_in(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
 /// Converts `oom_adj` (-17 to 15) of kernels before 2.6.36 to today's scale of -1000 to 1000.

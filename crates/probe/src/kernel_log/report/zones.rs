@@ -105,7 +105,7 @@ impl Zones {
         node: u32,
         name: &str,
         free: Bytes,
-        pairs: &[(&str, &str)],
+        pairs: &Pairs<'_>,
         memory: &mut ReportMemory,
     ) -> Taken {
         let Some(zone) = self.zone(node, name) else {
@@ -116,28 +116,28 @@ impl Zones {
         }
         zone.has_watermarks = true;
         zone.report.free = free;
-        for (name, value) in pairs {
+        for (name, value) in &pairs.found {
             if let Some(size) = size(value) {
                 zone.note(name, size);
                 memory.note_zone_size(name, size);
             }
         }
-        Taken::Yes
+        Taken::whole(pairs.is_whole)
     }
 
-    fn node(&mut self, node: u32, pairs: &[(&str, &str)], memory: &mut ReportMemory) -> Taken {
+    fn node(&mut self, node: u32, pairs: &Pairs<'_>, memory: &mut ReportMemory) -> Taken {
         if self.nodes.contains(&node) {
             return Taken::Again;
         }
         if self.nodes.len() < ZONES_MAX {
             self.nodes.push(node);
         }
-        for (name, value) in pairs {
+        for (name, value) in &pairs.found {
             if let Some(size) = size(value) {
                 memory.note_size(name, size);
             }
         }
-        Taken::Yes
+        Taken::whole(pairs.is_whole)
     }
 
     fn blocks(&mut self, node: u32, name: &str, blocks: Blocks<'_>) -> Taken {
@@ -199,50 +199,67 @@ impl Zone {
     }
 }
 
-/// Names and values in a line.
-type Pairs<'a> = Vec<(&'a str, &'a str)>;
+/// Names and values in a line, up to the first word of another form.
+struct Pairs<'a> {
+    found: Vec<(&'a str, &'a str)>,
+    /// Whether there is no word of another form.
+    is_whole: bool,
+}
 
 /// Parses `DMA32 free:43760kB min:31812kB … all_unreclaimable? no`: the zone, its free memory and the rest.
 fn zone_line(line: &str) -> Option<(&str, Bytes, Pairs<'_>)> {
     let (name, rest) = line.split_once(' ')?;
-    let pairs = pairs(rest)?;
-    match pairs.first() {
-        Some(("free", free)) if scan::is_name(name) => Some((name, size(free)?, pairs)),
+    let pairs = pairs(rest);
+    match pairs.found.as_slice() {
+        [("free", free), rest @ ..]
+            if scan::is_name(name) && rest.iter().take(2).any(|(name, _)| *name == "min") =>
+        {
+            Some((name, size(free)?, pairs))
+        }
         _ => None,
     }
 }
 
 /// Parses `Node 0 active_anon:134528kB inactive_anon:5310856kB …`, since 4.8.
 fn node_line<'a>(line: &str, rest: &'a str) -> Option<Pairs<'a>> {
-    let pairs = line.starts_with("Node ").then(|| pairs(rest))??;
-    (pairs.first()?.0 == "active_anon").then_some(pairs)
+    let pairs = line.starts_with("Node ").then(|| pairs(rest))?;
+    (pairs.found.first()?.0 == "active_anon").then_some(pairs)
 }
 
-/// Parses words `name:value` with sizes or counts; the value of `all_unreclaimable?` comes after a blank. `None` if any
-/// word has another form.
-fn pairs(text: &str) -> Option<Pairs<'_>> {
+/// Parses words `name:value` with sizes or counts; the value of `all_unreclaimable?` comes after a blank.
+fn pairs(text: &str) -> Pairs<'_> {
     let mut found = Vec::new();
     let mut words = scan::words(text);
     while let Some(word) = words.next() {
-        if word == "all_unreclaimable?" {
-            found.push((
-                word,
-                words
-                    .next()
-                    .filter(|answer| matches!(*answer, "yes" | "no"))?,
-            ));
-            continue;
-        }
-        let (name, mut value) = word.split_once(':')?;
-        // Kernels 4.8 to 5.9 wrote `shmem_thp: 0kB`.
-        if value.is_empty() {
-            value = words.next()?;
-        }
-        let is_value = size(value).is_some() || number(value).is_some();
-        (is_value && scan::is_name(name)).then_some(())?;
-        found.push((name, value));
+        let Some(pair) = pair(word, &mut words) else {
+            return Pairs {
+                found,
+                is_whole: false,
+            };
+        };
+        found.push(pair);
     }
-    Some(found)
+    Pairs {
+        found,
+        is_whole: true,
+    }
+}
+
+fn pair<'a>(
+    word: &'a str,
+    words: &mut impl Iterator<Item = &'a str>,
+) -> Option<(&'a str, &'a str)> {
+    if word == "all_unreclaimable?" {
+        let answer = words.next().filter(|it| matches!(*it, "yes" | "no"))?;
+        return Some((word, answer));
+    }
+    let (name, mut value) = word.split_once(':')?;
+    // Kernels 4.8 to 5.9 wrote `shmem_thp: 0kB`.
+    if value.is_empty() {
+        value = words.next()?;
+    }
+    let is_value = size(value).is_some() || number(value).is_some();
+    (is_value && scan::is_name(name)).then_some((name, value))
 }
 
 /// Counts, sizes and kinds of free blocks, by order.

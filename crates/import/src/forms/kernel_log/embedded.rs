@@ -1,0 +1,185 @@
+//! A message within a line of something else: behind prose, a list mark or a table bar, in quotation marks, in cells.
+
+use std::borrow::Cow;
+
+use probe::kernel_report::{is_line, is_line_or_part};
+
+use super::prefix::stripped;
+use crate::text::kernel_words;
+use crate::text::times::PrintedTime;
+
+/// A stamp stands among the first characters of a line.
+const STAMP_PLACE_MAX: usize = 80;
+
+/// The message in a line, and the time before it. `text` is the line without a known prefix. `None` if it is the message,
+/// or if there is none.
+pub(super) fn message<'a>(
+    line: &'a str,
+    text: &'a str,
+) -> Option<(Cow<'a, str>, Option<PrintedTime>)> {
+    if is_line(text) {
+        return None;
+    }
+    let bare = undecorated(line);
+    let (inner, time) = stripped(bare);
+    let inner = undecorated(inner);
+    let is_bare = inner.len() < text.len() && !inner.is_empty();
+    if is_bare && let Some(whole) = repaired(inner, is_line) {
+        return Some((whole, time));
+    }
+    let starts = kernel_words::starts(inner);
+    for is_it in [is_line as fn(&str) -> bool, is_line_or_part] {
+        let mut parts = starts.iter().filter_map(|start| inner.get(*start..));
+        if let Some(found) = parts.find_map(|part| repaired(part, is_it)) {
+            // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
+            let is_text = found.len() == text.len();
+            return (!is_text).then_some((found, time));
+        }
+    }
+    // A line such as `anon 4096` is recognised by the lines around it only.
+    let inner = behind_stamp(inner)
+        .or_else(|| last_cell(bare))
+        .unwrap_or(inner);
+    (inner.len() < text.len() && is_quoted(line)).then_some((inner.into(), time))
+}
+
+/// A line without list marks, table bars and quotation marks at both ends.
+fn undecorated(line: &str) -> &str {
+    let mut rest = line.trim();
+    loop {
+        let mark = ["- ", "* ", "+ ", "• ", "# ", "// "]
+            .iter()
+            .find_map(|mark| rest.strip_prefix(mark));
+        let inner = mark.unwrap_or(rest).trim_start_matches(is_mark);
+        let inner = inner
+            .trim_end_matches(|c| is_mark(c) || c == ',' || c == '\\')
+            .trim();
+        let inner = inner.strip_suffix("\" +").unwrap_or(inner);
+        let inner = inner.strip_suffix("\\n").unwrap_or(inner);
+        if inner.len() == rest.len() {
+            return inner;
+        }
+        rest = inner;
+    }
+}
+
+/// The text behind a stamp near the start of a line: `line: "[12345.678901] CPU: 3`.
+fn behind_stamp(text: &str) -> Option<&str> {
+    let at = text.find('[').filter(|at| *at < STAMP_PLACE_MAX)?;
+    let (rest, _) = stripped(text.get(at..)?);
+    let rest = undecorated(rest);
+    (rest.len() < text.len() - at).then_some(rest)
+}
+
+/// The last cell of a row: `"2026-11-21T23:58:47Z","CPU: 3 …`.
+fn last_cell(text: &str) -> Option<&str> {
+    let (_, cell) = text
+        .rsplit_once("\",\"")
+        .or_else(|| text.rsplit_once(",\""))?;
+    Some(undecorated(cell))
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '`' | '"' | '\'' | '|' | '│' | '┃' | '“' | '”' | '‘' | '’' | '«' | '»' | ';'
+    )
+}
+
+fn is_quoted(line: &str) -> bool {
+    let end = line.trim_end().trim_end_matches([',', '+', ' ']);
+    line.trim_start().starts_with(is_mark) || end.ends_with(is_mark)
+}
+
+/// A text as the kernel writes it: as it stands, with units glued to their numbers, without table bars.
+fn repaired(text: &str, is_it: fn(&str) -> bool) -> Option<Cow<'_, str>> {
+    if is_it(text) {
+        return Some(text.into());
+    }
+    // A quotation or a cell may end within the text.
+    let ends = ["\"", "`", "”", "»", " |", "</", "<br"];
+    let end = ends.iter().filter_map(|end| text.find(end)).min();
+    if let Some(part) = end.and_then(|end| text.get(..end)).map(str::trim_end)
+        && is_it(part)
+    {
+        return Some(part.into());
+    }
+    let mut glued = None;
+    if [" kB", " KB"].iter().any(|unit| text.contains(unit)) {
+        glued = Some(with_units_glued(text));
+    }
+    if text.contains('|') {
+        let cells = glued.as_deref().unwrap_or(text).replace('|', " ");
+        glued = Some(cells.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    glued.filter(|text| is_it(text)).map(Cow::Owned)
+}
+
+/// `0 kB` becomes `0kB`.
+fn with_units_glued(text: &str) -> String {
+    let mut glued = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = [" kB", " KB"]
+        .iter()
+        .filter_map(|unit| rest.find(unit))
+        .min()
+    {
+        let (before, unit) = rest.split_at(at);
+        glued.push_str(before);
+        let is_size = before.ends_with(|c: char| c.is_ascii_digit());
+        let skipped = usize::from(is_size);
+        glued.push_str(unit.get(skipped..3).unwrap_or_default());
+        rest = unit.get(3..).unwrap_or_default();
+    }
+    glued + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prefix;
+
+    const KILL: &str = "Out of memory: Killed process 812 (java) total-vm:9142kB, anon-rss:77kB, file-rss:0kB, shmem-rss:0kB";
+
+    #[test]
+    fn a_message_is_found_wherever_it_stands() {
+        for (before, after) in [
+            ("`", "`"),
+            ("- ", ""),
+            ("* `[12.5] ", "`"),
+            ("| 12 | Nov 21 23:58:47 db1 kernel: ", " |"),
+            ("it ended with \"", "\" again"),
+            ("12.5] ", ""),
+            ("> ", ""),
+            ("\"[12.5] ", "\","),
+            (
+                "    line: \"kern:     err: [2026-07-26T12:53:17.5Z]: ",
+                "\",",
+            ),
+            ("2026-11-21,db1,\"", "\",warn"),
+            ("<td>", "</td>"),
+            ("mod.c:12: ", ""),
+        ] {
+            let line = format!("{before}{KILL}{after}");
+            assert_eq!(prefix::message(&line).text, KILL, "{line}");
+        }
+        let apart = KILL.replace("kB", " kB");
+        assert_eq!(prefix::message(&apart).text, KILL);
+    }
+
+    #[test]
+    fn what_only_speaks_of_messages_is_none() {
+        for line in [
+            "grep 'Killed process' /var/log/kern.log",
+            "the line Out of memory: Killed process shows the PID",
+            "pr_err(\"Out of memory: Killed process %d (%s)\", pid, comm)",
+            r"Killed process (\d+) \((.*)\) total-vm:(\d+)kB",
+            "| Free swap | none |",
+        ] {
+            let message = prefix::message(line);
+            assert!(
+                !probe::kernel_report::is_line_or_part(&message.text),
+                "{line}: {message:?}"
+            );
+        }
+    }
+}
