@@ -51,9 +51,11 @@ impl MallocRanges {
 
     fn in_heap(heap: &Heap) -> Self {
         let of = |is_main: bool| {
-            let arenas = heap.arenas.iter();
-            let arenas = arenas.filter(move |arena| arena.is_main == is_main);
-            arenas
+            let wanted = heap
+                .arenas
+                .iter()
+                .filter(move |arena| arena.is_main == is_main);
+            wanted
                 .flat_map(|arena| &arena.parts)
                 .map(|part| MallocRange::new(&part.range, part.resident, part.swapped))
         };

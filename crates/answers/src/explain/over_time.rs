@@ -21,7 +21,7 @@ const READINGS: f64 = 120.0;
 const EVERY_MIN: Span = Span::from_secs(1);
 /// Readings that make a watch worth it.
 const READINGS_ENOUGH: f64 = 80.0;
-/// The shortest watch that is suggested: in less, a warm-up, a leak and fragmentation are seldom told apart.
+/// The shortest watch that is suggested: in less, a warm-up, a leak and fragmentation often look alike.
 pub const WATCH_MIN: Span = Span::from_mins(10);
 /// How often a watch asks whether it should end.
 const TICK: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! A process whose memory is the heap of its runtime, where malloc's figures and settings say nothing.
+//! A process that is mostly the heap of its runtime, where malloc's figures and settings say nothing.
 
 use timeline::signals::{PROC_HEAP_RESIDENT, PROC_RSS, PROC_RUNTIME_HEAP};
 
@@ -20,7 +20,7 @@ declare_rule! {
     /// available.
     /// ## Not this
     /// - `process-leak`, `heap-fragmentation-growth`, `malloc-arena-bloat`: the memory is malloc's. How much of a runtime's
-    ///   heap is live, only the runtime knows: neither a leak nor fragmentation in it can be told from outside.
+    ///   heap is live, only the runtime knows: neither a leak nor fragmentation in it shows from outside.
     /// - A small part: an embedded interpreter beside much malloc memory.
     /// ## What to do
     /// Ask the runtime: `jcmd PID GC.heap_info`, `GODEBUG=gctrace=1`, `process.memoryUsage()`, `GC.stat`;

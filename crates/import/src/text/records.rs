@@ -224,7 +224,7 @@ fn may_carry(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// The lines of a text whose line ends are written as `\n`, `<br>`, and its other escapes.
+/// The lines of a text that writes line ends as `\n`, `<br>`, and its other escapes.
 fn escaped(line: &str) -> Option<Vec<String>> {
     let ends = ["\\r\\n", "\\n", "<br>", "<br/>", "<br />"];
     if !ends[1..].iter().any(|end| line.contains(end)) || kernel_words::starts(line).is_empty() {
@@ -301,8 +301,8 @@ fn stamps(line: &str) -> Vec<usize> {
 
 /// Where the date of a prefix begins that ends at `end`.
 fn date_before(line: &str, end: usize) -> Option<usize> {
-    const LONGEST: usize = 100;
-    (end.saturating_sub(LONGEST)..end).rev().find(|at| {
+    const LENGTH_MAX: usize = 100;
+    (end.saturating_sub(LENGTH_MAX)..end).rev().find(|at| {
         let Some(rest) = line.get(*at..end) else {
             return false;
         };

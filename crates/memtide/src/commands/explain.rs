@@ -3,8 +3,9 @@
 mod picture;
 mod runtime;
 mod selected;
+mod watched;
 
-use answers::{ExplainOptions, ExplainTarget, WATCH_MIN};
+use answers::{ExplainOptions, ExplainTarget};
 use anyhow::Context;
 use probe::Root;
 use report::model::explain::ExplainReport;
@@ -24,16 +25,9 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         freeze: args.freeze,
         with_rows: args.heap_picture.is_some() || args.full,
     };
-    if args.watch.is_some_and(|lasts| lasts < WATCH_MIN) {
-        output.warn(&format!(
-            "in less than {WATCH_MIN}, a leak, a warm-up and fragmentation are seldom told apart"
-        ));
-    }
     let mut report = match args.watch {
         None => answers::explain(&root, pid, options),
-        Some(lasts) => output.watching("watching the process", lasts, |progress| {
-            answers::explain_watched(&root, pid, options, lasts, progress)
-        }),
+        Some(lasts) => watched::explain(&root, pid, options, lasts, output),
     }?;
     if let Some(file) = &args.runtime_stats {
         report.runtime_stats = Some(runtime::beside(file, &report)?);

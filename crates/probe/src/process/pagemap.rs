@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_the_pages_whose_words_say_so() {
+    fn runs_are_the_pages_that_the_words_name() {
         const PAGES: usize = 4096;
         let size = rustix::param::page_size();
         let page = PageSize::from_bytes(size as u64).unwrap();
