@@ -14,6 +14,8 @@ use crate::cli::{ExplainArgs, Format};
 use crate::exit::Exit;
 use crate::output::Output;
 
+pub(super) use picture::page_alone;
+
 pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
     let root = Root::default();
     let Some(target) = args.target() else {

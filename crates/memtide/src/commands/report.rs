@@ -18,9 +18,7 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
     let target = OutputTarget::new(&args.output, args.force)?;
     let has_source = args.source.is_some() || recording_directory::to_read().is_some();
     if let Some(process) = args.explain.as_ref().filter(|_| !has_source) {
-        output.note("this host has no recording: the page shows the process alone");
-        let report = explain::with_picture(process, output)?;
-        return write(&report::heap_picture::html(&report), &target, output);
+        return explain::page_alone(process, &target, output);
     }
     let path = recording_directory::unless_named(args.source.as_deref())?;
     if is_one_file(&path, &args.output) {

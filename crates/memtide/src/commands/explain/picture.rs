@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use answers::ExplainTarget;
 use report::model::explain::ExplainReport;
 
 use crate::commands::export::OutputTarget;
@@ -27,4 +28,15 @@ pub(super) fn draw(
         report::heap_picture::html(report)
     };
     page::write(&drawn, &OutputTarget::new(file, force)?, output)
+}
+
+/// Writes the page of a process where there is no recording to show it in.
+pub(in crate::commands) fn page_alone(
+    process: &ExplainTarget,
+    target: &OutputTarget,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    output.note("this host has no recording: the page shows the process alone");
+    let report = super::with_picture(process, output)?;
+    page::write(&report::heap_picture::html(&report), target, output)
 }
