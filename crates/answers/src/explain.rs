@@ -8,10 +8,12 @@ mod over_time;
 mod process_report;
 mod select;
 
+use std::ops::Range;
+
 use anatomy::{AllocatorKind, MallocRange, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
-use heap::{Heap, HeapError, HeapNotRead};
-use probe::{FrozenProcess, ProcessIdentity, ReadError, Root, process_cpu};
+use heap::{Heap, HeapError, HeapNotRead, HeapPart};
+use probe::{FrozenProcess, Pagemap, ProcessIdentity, ReadError, Root, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
@@ -54,8 +56,18 @@ pub enum ExplainError {
         /// Its name.
         name: String,
     },
+    /// Its first thread has ended, and others go on.
+    #[error("the first thread of process {pid} ({name}) has ended; its memory is in use by others")]
+    FirstThreadEnded {
+        /// Its PID.
+        pid: u32,
+        /// Its name.
+        name: String,
+        /// A thread that goes on.
+        thread: u32,
+    },
     /// It ended meanwhile.
-    #[error("process {0} ended while it was read")]
+    #[error("process {0} ended, or started another program, while it was read")]
     Ended(u32),
     /// This user may not read its memory.
     #[error("the memory of process {pid} may not be read")]
@@ -80,6 +92,9 @@ impl ExplainError {
             Self::NoPid { pid, here } => here.map(|here| {
                 format!("PID {pid} of a container is {here} here: memtide explain {here}")
             }),
+            Self::FirstThreadEnded { thread, .. } => {
+                Some(format!("the kernel shows it under their numbers: memtide explain {thread}"))
+            }
             Self::NoName(_) => Some(
                 "the name is that of the program or of the process (`ps -e -o pid,comm`); a PID or --service UNIT works too"
                     .to_owned(),
@@ -130,6 +145,7 @@ fn read(
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+    let pages = Pagemap::open(root, pid, page).map_err(|source| refused(pid, source))?;
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
     let heap = heap::read_process(root, pid, page);
@@ -150,6 +166,9 @@ fn read(
         // Its arenas must be somewhere: damaged, or of a form that is not known.
         ranges = None;
         anatomy = divide(None)?;
+    }
+    if pages.is_gone() {
+        return Err(ExplainError::Ended(pid));
     }
     let stopped = frozen.as_ref().map(FrozenProcess::elapsed);
     drop(frozen);
@@ -245,12 +264,9 @@ fn malloc_ranges(heap: &Heap) -> MallocRanges {
             .arenas
             .iter()
             .filter(move |arena| arena.is_main == is_main);
-        let parts = arenas.flat_map(|arena| &arena.parts);
-        parts.map(|part| MallocRange {
-            range: part.range.clone(),
-            resident: Bytes::new(part.resident),
-            swapped: Bytes::new(part.swapped),
-        })
+        arenas
+            .flat_map(|arena| &arena.parts)
+            .flat_map(without_foreign)
     };
     let mmapped = heap.mmapped.iter().map(|chunk| MallocRange {
         range: chunk.range.clone(),
@@ -262,4 +278,27 @@ fn malloc_ranges(heap: &Heap) -> MallocRanges {
         thread: of(false).collect(),
         mmapped: mmapped.collect(),
     }
+}
+
+/// The stretches of a part of a heap that are malloc's. What is in RAM of them is known of all together.
+fn without_foreign(part: &HeapPart) -> Vec<MallocRange> {
+    let (mut resident, mut swapped) = (part.resident, part.swapped);
+    let mut take = |range: Range<u64>| {
+        let most = range.end - range.start;
+        let (in_ram, in_swap) = (resident.min(most), swapped.min(most));
+        (resident, swapped) = (resident - in_ram, swapped - in_swap);
+        MallocRange {
+            range,
+            resident: Bytes::new(in_ram),
+            swapped: Bytes::new(in_swap),
+        }
+    };
+    let mut from = part.range.start;
+    let mut ranges = Vec::new();
+    for foreign in &part.foreign {
+        ranges.push(take(from..foreign.start));
+        from = foreign.end;
+    }
+    ranges.push(take(from..part.range.end));
+    ranges
 }

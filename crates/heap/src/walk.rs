@@ -268,7 +268,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     fn behind_foreign(&mut self, from: u64) -> u64 {
         let to = self.agreeing_from(from);
         self.totals.foreign_bytes += to - from;
-        self.pages.add(StretchKind::Overhead, from, to);
+        self.pages.add(StretchKind::Foreign, from, to);
         to
     }
 
