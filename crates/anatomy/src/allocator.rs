@@ -128,7 +128,7 @@ pub(crate) fn by_library(path: &[u8]) -> Option<(AllocatorKind, Option<String>)>
 }
 
 /// Symbols that only these allocators define.
-const SYMBOLS: [(&[u8], AllocatorKind); 24] = [
+const SYMBOLS: [(&[u8], AllocatorKind); 23] = [
     (b"gnu_get_libc_version", AllocatorKind::Ptmalloc),
     (b"__libc_mallopt", AllocatorKind::Ptmalloc),
     (b"__malloc_hugepage_config", AllocatorKind::Ptmalloc),
@@ -155,7 +155,6 @@ const SYMBOLS: [(&[u8], AllocatorKind); 24] = [
     (b"PyObject_Malloc", AllocatorKind::Python),
     (b"rb_gc_start", AllocatorKind::Ruby),
     (b"ruby_description", AllocatorKind::Ruby),
-    (b"_ZN5folly9usingJEMallocEv", AllocatorKind::Jemalloc),
 ];
 
 /// Returns the allocator that a symbol belongs to.

@@ -25,10 +25,6 @@ pub struct FourSizes {
     pub never_touched: Bytes,
     /// Resident pages that others map too.
     pub shared: Bytes,
-    /// What the end of the process frees: what it alone has in RAM. Files stay in the page cache.
-    pub freed_at_end: Bytes,
-    /// Of these, pages without a file: they become free memory at once.
-    pub freed_anonymous: Bytes,
     /// Pages of hugetlbfs; in none of RSS, PSS, USS.
     pub hugetlb: Bytes,
 }
@@ -38,11 +34,9 @@ impl FourSizes {
     pub fn of(blocks: &[SmapsBlock], not_examined: &PartSizes) -> Self {
         let mut sum = *not_examined;
         let mut without_access = Bytes::ZERO;
-        let mut freed_anonymous = Bytes::ZERO;
         for block in blocks {
             let sizes = PartSizes::of(block);
             sum.add(&sizes);
-            freed_anonymous += sizes.anonymous.min(sizes.uss);
             let access = &block.mapping.access;
             if !(access.read || access.write || access.execute) {
                 without_access += sizes.virtual_size;
@@ -59,8 +53,6 @@ impl FourSizes {
             without_access,
             never_touched: usable.saturating_sub(touched),
             shared: sum.rss.saturating_sub(sum.uss),
-            freed_at_end: sum.uss,
-            freed_anonymous,
             hugetlb: sum.hugetlb,
         }
     }
@@ -88,10 +80,5 @@ mod tests {
             (kib(576), kib(364), kib(164))
         );
         assert_eq!(sizes.shared, kib(412));
-        assert_eq!(
-            sizes.freed_anonymous,
-            kib(100),
-            "files stay in the page cache"
-        );
     }
 }

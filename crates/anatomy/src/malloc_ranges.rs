@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use heap::{Heap, HeapError, HeapNotRead};
+use heap::{Heap, HeapError, HeapNotRead, HeapPart};
 use units::Bytes;
 
 /// A range of malloc's, and how much of it is in RAM and in swap.
@@ -17,9 +17,9 @@ pub struct MallocRange {
 }
 
 impl MallocRange {
-    fn new(range: &Range<u64>, resident: u64, swapped: u64) -> Self {
+    fn new(range: Range<u64>, resident: u64, swapped: u64) -> Self {
         Self {
-            range: range.clone(),
+            range,
             resident: Bytes::new(resident),
             swapped: Bytes::new(swapped),
         }
@@ -57,14 +57,14 @@ impl MallocRanges {
                 .filter(move |arena| arena.is_main == is_main);
             wanted
                 .flat_map(|arena| &arena.parts)
-                .map(|part| MallocRange::new(&part.range, part.resident, part.swapped))
+                .flat_map(without_foreign)
         };
         let mmapped = heap.mmapped.iter();
         Self {
             main: of(true).collect(),
             thread: of(false).collect(),
             mmapped: mmapped
-                .map(|chunk| MallocRange::new(&chunk.range, chunk.resident, chunk.swapped))
+                .map(|chunk| MallocRange::new(chunk.range.clone(), chunk.resident, chunk.swapped))
                 .collect(),
         }
     }
@@ -73,6 +73,25 @@ impl MallocRanges {
     pub fn is_empty(&self) -> bool {
         self.main.is_empty() && self.thread.is_empty() && self.mmapped.is_empty()
     }
+}
+
+/// The stretches of a part of a heap that are malloc's. What is in RAM of them is known of all together.
+fn without_foreign(part: &HeapPart) -> Vec<MallocRange> {
+    let (mut resident, mut swapped) = (part.resident, part.swapped);
+    let mut take = |range: Range<u64>| {
+        let most = range.end - range.start;
+        let (in_ram, in_swap) = (resident.min(most), swapped.min(most));
+        (resident, swapped) = (resident - in_ram, swapped - in_swap);
+        MallocRange::new(range, in_ram, in_swap)
+    };
+    let mut from = part.range.start;
+    let mut ranges = Vec::new();
+    for foreign in &part.foreign {
+        ranges.push(take(from..foreign.start));
+        from = foreign.end;
+    }
+    ranges.push(take(from..part.range.end));
+    ranges
 }
 
 /// Which kind of range.

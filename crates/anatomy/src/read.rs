@@ -1,8 +1,8 @@
 //! Reads everything that is needed of a living process, and divides its memory.
 
 use probe::{
-    Pagemap, ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SharerBudget,
-    SmapsBlock, StackPointers,
+    Pagemap, ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SmapsBlock,
+    StackPointers,
 };
 use units::PageSize;
 
@@ -25,8 +25,6 @@ pub const EXAMINED_MAX: usize = 16 * 65_530;
 pub struct ReadOptions {
     /// The page size of this host.
     pub page: PageSize,
-    /// How far other processes are searched for the same files; `None`: not at all.
-    pub sharers: Option<SharerBudget>,
     /// Whether headers in the process's memory may be read, which sets these pages' accessed bits.
     pub reads_memory: bool,
 }
@@ -36,7 +34,6 @@ impl ReadOptions {
     pub fn usual(page: PageSize) -> Self {
         Self {
             page,
-            sharers: Some(SharerBudget::default()),
             reads_memory: true,
         }
     }
@@ -61,8 +58,6 @@ pub struct ProcessAnatomy {
     pub files: MappedFiles,
     /// Its threads, and how many of them showed their stack pointer; absent if they cannot be listed.
     pub threads: Option<(usize, usize)>,
-    /// Number of mappings.
-    pub mappings: usize,
     /// What was malformed or could not be read, in sentences.
     pub problems: Vec<String>,
 }
@@ -118,13 +113,9 @@ impl ProcessAnatomy {
         let anatomy = Anatomy::new(&input);
         let mut files = MappedFiles::of(&smaps.blocks);
         files.read_cache(root, pid, &smaps.blocks, options.page);
-        if let Some(budget) = options.sharers {
-            files.search_users(root, pid, budget);
-        }
         Ok(Self {
             sizes: FourSizes::of(&smaps.blocks, &smaps.beyond),
             memory_variables: noted(probe::memory_variables(root, pid), &mut problems),
-            mappings: smaps.blocks.len() + smaps.left_out,
             threads: stacks
                 .as_ref()
                 .map(|stacks| (stacks.threads, stacks.known.len())),

@@ -196,7 +196,7 @@ impl RuntimeStatsError {
     }
 }
 
-/// Reads the JSON value at the start of `text`, which begins in `line` of the file; what follows it is not read.
+/// Reads the JSON value at the start of `text`, a part of `file`; what follows it is not read.
 fn from_json<'a, T: serde::Deserialize<'a>>(
     kind: StatsKind,
     file: &[u8],

@@ -19,7 +19,7 @@ pub(crate) struct RuntimeShapes<'a> {
     python_arenas: Option<&'a [u64]>,
     /// The same of Ruby's pages of objects.
     ruby_pages: Option<&'a [u64]>,
-    /// Whether a mapping below 32 GiB can be the Java heap.
+    /// Addresses of the Java heap, below 32 GiB.
     java_heap: Option<std::ops::Range<u64>>,
 }
 

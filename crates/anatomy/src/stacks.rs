@@ -169,7 +169,7 @@ fn guard_below(blocks: &[SmapsBlock], index: usize) -> Option<usize> {
     is_guard.then_some(below)
 }
 
-/// The stacks' costs that are neither in RAM nor in swap are address space only.
+/// Returns the soft limit of stacks, if a thread's stack may be that large.
 pub(crate) fn soft(limit: Option<probe::SoftHard>) -> Option<Limit> {
     let plausible = |limit: &Limit| match limit {
         Limit::Bytes(size) => *size <= Bytes::new(STACK_MAX),

@@ -11,7 +11,7 @@ mod select;
 use anatomy::{AllocatorKind, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
 use heap::{HeapError, HeapNotRead};
-use probe::{FrozenProcess, ProcessIdentity, ReadError, Root, process_cpu};
+use probe::{FrozenProcess, Pagemap, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
@@ -56,8 +56,18 @@ pub enum ExplainError {
         /// Its name.
         name: String,
     },
+    /// Its first thread has ended, and others go on.
+    #[error("the first thread of process {pid} ({name}) has ended; its memory is in use by others")]
+    FirstThreadEnded {
+        /// Its PID.
+        pid: u32,
+        /// Its name.
+        name: String,
+        /// A thread that goes on.
+        thread: u32,
+    },
     /// It ended meanwhile.
-    #[error("process {0} ended while it was read")]
+    #[error("process {0} ended, or started another program, while it was read")]
     Ended(u32),
     /// This user may not read its memory.
     #[error("the memory of process {pid} may not be read")]
@@ -82,6 +92,9 @@ impl ExplainError {
             Self::NoPid { pid, here } => here.map(|here| {
                 format!("PID {pid} of a container is {here} here: memtide explain {here}")
             }),
+            Self::FirstThreadEnded { thread, .. } => {
+                Some(format!("the kernel shows it under their numbers: memtide explain {thread}"))
+            }
             Self::NoName(_) => Some(
                 "the name is that of the program or of the process (`ps -e -o pid,comm`); a PID or --service UNIT works too"
                     .to_owned(),
@@ -132,6 +145,7 @@ fn read(
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+    let pages = Pagemap::open(root, pid, page).map_err(|source| refused(pid, source))?;
     let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
     let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
     let heap = heap::read_process(root, pid, page);
@@ -147,8 +161,12 @@ fn read(
         ranges = None;
         anatomy = divide(None)?;
     }
+    if pages.is_gone() {
+        return Err(ExplainError::Ended(pid));
+    }
     let stopped = frozen.as_ref().map(FrozenProcess::elapsed);
     drop(frozen);
+    (anatomy.files).search_users(root, pid, SharerBudget::default());
     let files = anatomy.files.rows.iter();
     let mut report = ExplainReport {
         process: process_report::process(&anatomy),
@@ -187,14 +205,22 @@ pub fn explain_watched(
     lasts: Span,
     progress: Progress<'_>,
 ) -> Result<ExplainReport, ExplainError> {
-    let (first, _) = read(root, pid, options)?;
-    let series = over_time::watch(root, pid, lasts, progress);
-    let mut report = match read(root, pid, options) {
+    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+    let pages = Pagemap::open(root, pid, page).map_err(|source| refused(pid, source))?;
+    let (mut first, _) = read(root, pid, options)?;
+    let series = over_time::watch(root, pid, &pages, lasts, progress);
+    let last = if pages.is_gone() {
+        Err(ExplainError::Ended(pid))
+    } else {
+        read(root, pid, options)
+    };
+    let mut report = match last {
         Ok((report, _)) => report,
-        Err(ended) => ExplainReport {
-            problems: vec![format!("{ended}; the sizes are those of the beginning")],
-            ..first
-        },
+        Err(ended) => {
+            let problem = format!("{ended}; the sizes are those of the beginning");
+            first.problems.push(problem);
+            first
+        }
     };
     report.growth = over_time::judge(&report.process.name, pid, &series);
     report.is_watched = report.growth.is_some();
@@ -214,11 +240,12 @@ fn judged(mut report: ExplainReport) -> ExplainReport {
     let heap = report.heap.as_ref().map(|heap| HeapFigures {
         resident: Bytes::new(heap.resident_bytes()),
         free_resident: Bytes::new(heap.unused_resident_bytes),
-        uncertain: Bytes::new(heap.uncertain_bytes),
+        uncertain: Bytes::new(heap.uncertain_resident_bytes),
         is_whole: heap.is_whole,
     });
     let verdict = MemoryVerdict::of(&ProcessFigures {
         rss: Bytes::new(report.sizes.rss_bytes),
+        swapped: Bytes::new(report.sizes.swap_bytes),
         heap: heap.or(none),
     });
     report.schema = EXPLAIN_SCHEMA;

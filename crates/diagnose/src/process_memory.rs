@@ -10,6 +10,8 @@ use units::{Bytes, Count, Ratio};
 pub struct ProcessFigures {
     /// Resident memory of the whole process.
     pub rss: Bytes,
+    /// Its memory in swap.
+    pub swapped: Bytes,
     /// Its malloc heap, nothing of it if the process has none; `None` if it was not read.
     pub heap: Option<HeapFigures>,
 }
@@ -54,14 +56,14 @@ pub(crate) const FREE_MIN: Bytes = Bytes::from_mib(16);
 /// So many arenas may keep free memory because of their number: a program with one or a few has no use for fewer.
 pub(crate) const ARENAS_MANY: Count = Count::new(8);
 /// A process below this size has no memory worth a diagnosis.
-const RSS_MIN: Bytes = Bytes::from_mib(16);
+const SIZE_MIN: Bytes = Bytes::from_mib(16);
 /// The owner of this share of a process decides what it is like.
 pub const OWNER_SHARE_MIN: Ratio = Ratio::new(0.5);
 
 impl MemoryVerdict {
     /// Judges a process.
     pub fn of(figures: &ProcessFigures) -> Self {
-        if figures.rss < RSS_MIN {
+        if figures.rss + figures.swapped < SIZE_MIN {
             return Self::Small;
         }
         let Some(heap) = &figures.heap else {
@@ -151,8 +153,19 @@ mod tests {
         };
         MemoryVerdict::of(&ProcessFigures {
             rss: mib(rss),
+            swapped: Bytes::ZERO,
             heap: heap.map(figures),
         })
+    }
+
+    #[test]
+    fn a_process_in_swap_is_not_small() {
+        let figures = ProcessFigures {
+            rss: Bytes::from_mib(10),
+            swapped: Bytes::from_gib(4),
+            heap: None,
+        };
+        assert_eq!(MemoryVerdict::of(&figures), MemoryVerdict::NotRead);
     }
 
     #[test]

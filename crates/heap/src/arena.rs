@@ -73,6 +73,15 @@ pub(crate) struct ArenaState {
     pub(crate) is_whole: bool,
 }
 
+/// Returns the memory behind the program's data that `brk` moves the end of. A program that locks or protects a page of it
+/// divides the mapping.
+pub(crate) fn program_break(mappings: &Mappings) -> Option<Range<u64>> {
+    let mut all = mappings.all.iter().filter(|one| one.name == b"[heap]");
+    let first = &all.next()?.range;
+    let end = all.next_back().map_or(first.end, |last| last.range.end);
+    Some(first.start..end)
+}
+
 /// Heaps of thread arenas by their starts, with their ends. One that overlaps another is forged, or a chain's loop.
 #[derive(Debug, Default)]
 pub(crate) struct DisjointHeaps(BTreeMap<u64, u64>);
@@ -184,16 +193,16 @@ impl ArenaState {
         is_noncontiguous: bool,
         known: Option<Parameters>,
     ) {
-        let heap = mappings.all.iter().find(|one| one.name == b"[heap]");
+        let heap = program_break(mappings);
         let start = known.map_or(0, |known| known.heap_start);
         if let Some(heap) = heap {
-            let first = if start == 0 { heap.range.start } else { start };
-            let in_heap = heap.range.contains(&self.fields.top);
+            let first = if start == 0 { heap.start } else { start };
+            let in_heap = heap.contains(&self.fields.top);
             let end = if in_heap && !is_noncontiguous {
                 let size = memory.word(self.fields.top + 8).unwrap_or(0) & !7;
-                self.fields.top.saturating_add(size).min(heap.range.end)
+                self.fields.top.saturating_add(size).min(heap.end)
             } else {
-                heap.range.end
+                heap.end
             };
             if first < end && (start != 0 || in_heap) {
                 self.parts.push(ArenaPart {

@@ -80,7 +80,7 @@ pub(crate) struct FastCandidates {
     sizes: Vec<u8>,
     left_out: u64,
     /// Where the part begins that is walked, and its number.
-    here: (u64, u64),
+    here: Option<(u64, u64)>,
     /// Sums over chunks minus sums over links; zero where they are the same set.
     balance: u64,
     ends: u64,
@@ -146,13 +146,12 @@ impl FastCandidates {
 
     /// Begins a part of the arena: the chunks that follow lie in it.
     pub(crate) fn enter(&mut self, span: &ArenaSpan, part: &Range<u64>) {
-        let before = span.unit(part.start).unwrap_or(0);
-        self.here = (part.start, u64::from(before));
+        self.here = (span.unit(part.start)).map(|before| (part.start, u64::from(before)));
     }
 
     #[inline]
     fn unit_here(&self, chunk: u64) -> Option<u32> {
-        let (start, before) = self.here;
+        let (start, before) = self.here?;
         u32::try_from(before + chunk.wrapping_sub(start) / 16).ok()
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use probe::{Mappings, PageRun};
 
-use crate::arena::{ArenaFields, ArenaPart, ArenaState, DisjointHeaps};
+use crate::arena::{ArenaFields, ArenaPart, ArenaState, DisjointHeaps, program_break};
 use crate::chunk::SizeWord;
 use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
@@ -70,6 +70,8 @@ pub struct HeapPart {
     pub swapped: u64,
     /// Its picture.
     pub row: CellRow,
+    /// Pages in it that are something else's, which took them by `sbrk` or between blocks of the main arena.
+    pub foreign: Vec<Range<u64>>,
 }
 
 /// A heap.
@@ -140,9 +142,8 @@ pub(crate) fn read_within<M: TargetMemory>(
     page: u64,
 ) -> Result<Heap, HeapError> {
     let found = arenas(memory, mappings, page).ok_or(HeapError::NoArena)?;
-    let heap_mapping = mappings.all.iter().find(|one| one.name == b"[heap]");
-    let heap_range = heap_mapping.map(|one| &one.range);
-    let parameters = parameters::find(memory, &found.data, heap_range, page);
+    let heap = program_break(mappings);
+    let parameters = parameters::find(memory, &found.data, heap.as_ref(), page);
     let mut reader = HeapReader {
         memory,
         mappings,
@@ -282,7 +283,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             if self.memory.is_used_up() {
                 break;
             }
-            let (chunks, pages, row) = self.part(&state, &span, part);
+            let (chunks, (pages, row, foreign)) = self.part(&state, &span, part);
             arena.chunks.add(&chunks);
             arena.pages.add(&pages);
             arena.parts.push(HeapPart {
@@ -290,6 +291,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                 resident: pages.resident,
                 swapped: pages.swapped,
                 row,
+                foreign,
             });
         }
         if self.memory.is_used_up() {
@@ -313,7 +315,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
         state: &ArenaState,
         span: &ArenaSpan,
         part: &ArenaPart,
-    ) -> (ChunkTotals, PageTotals, CellRow) {
+    ) -> (ChunkTotals, (PageTotals, CellRow, Vec<Range<u64>>)) {
         let owner = if state.is_main {
             TopOwner::Main
         } else {
@@ -354,8 +356,7 @@ impl<M: TargetMemory> HeapReader<'_, M> {
             end: part.range.end,
         };
         let (chunks, pages) = walk.run(&part.range, part.first_chunk);
-        let (pages, row) = pages.finish();
-        (chunks, pages, row)
+        (chunks, pages.finish())
     }
 
     /// Moves candidates that are in no fast bin back to the live chunks.
@@ -405,6 +406,8 @@ impl<M: TargetMemory> HeapReader<'_, M> {
                     arena.chunks.live.take(one);
                     arena.chunks.live_sizes[class].take(one);
                     arena.chunks.cached.join(one);
+                    let live_resident = &mut arena.pages.live_resident;
+                    *live_resident = live_resident.saturating_sub(size);
                     arena.chunks.free_sizes[class].join(one);
                 }
             }
@@ -467,9 +470,13 @@ impl Heap {
     /// Returns by how much the figures may be wrong: what was not understood or not found, what changed meanwhile, and by
     /// how much repeated walks differed. [`crate::read_settled`] repeats them.
     pub fn uncertain_bytes(&self) -> u64 {
+        self.uncertain_resident_bytes() + self.chunks().swapped_bytes
+    }
+
+    /// Returns by how much the figures of memory in RAM may be wrong: of chunks in swap nothing is.
+    pub fn uncertain_resident_bytes(&self) -> u64 {
         let of = |arena: &Arena| {
-            let chunks = &arena.chunks;
-            let not_read = chunks.unknown_bytes + chunks.swapped_bytes + arena.unexplained_bytes();
+            let not_read = arena.chunks.unknown_bytes + arena.unexplained_bytes();
             not_read + arena.drift_bytes + arena.fast_doubt_bytes
         };
         let changed = if self.has_changed() {

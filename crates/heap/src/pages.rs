@@ -25,9 +25,11 @@ pub(crate) enum StretchKind {
     Overhead,
     /// Not understood: torn by writes during the walk, corrupt, or in swap.
     Unknown,
+    /// Something else's, between blocks of the main arena.
+    Foreign,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// Who may return the top of an arena to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +134,7 @@ pub(crate) struct PageFold<'a, M> {
     cell_bytes: u64,
     pub(crate) totals: PageTotals,
     pub(crate) row: CellRow,
+    foreign: Vec<Range<u64>>,
 }
 
 impl<'a, M: TargetMemory> PageFold<'a, M> {
@@ -165,6 +168,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
                 start: page,
                 cells: Vec::new(),
             },
+            foreign: Vec::new(),
         }
     }
 
@@ -182,6 +186,12 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
             }
             (self.run, self.run_from) = (kind, from);
         }
+        if kind == StretchKind::Foreign {
+            let pages =
+                from.next_multiple_of(self.page_bytes)..to / self.page_bytes * self.page_bytes;
+            self.foreign
+                .extend((pages.start < pages.end).then_some(pages));
+        }
         let mut from = from;
         while to > self.page_end {
             self.amounts[kind as usize] += self.page_end.saturating_sub(from);
@@ -192,12 +202,13 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         self.amounts[kind as usize] += to.saturating_sub(from);
     }
 
-    /// Folds the last page. A part ends at a page's end in all but damaged heaps.
-    pub(crate) fn finish(mut self) -> (PageTotals, CellRow) {
+    /// Folds the last page. A part ends at a page's end in all but damaged heaps. Returns the sums, the picture and the pages
+    /// that are something else's.
+    pub(crate) fn finish(mut self) -> (PageTotals, CellRow, Vec<Range<u64>>) {
         if self.amounts.iter().any(|bytes| *bytes > 0) {
             self.finish_page();
         }
-        (self.totals, self.row)
+        (self.totals, self.row, self.foreign)
     }
 
     /// Returns the first run that does not end before the current page, as far as it is known.
@@ -240,7 +251,9 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
 
     fn finish_page(&mut self) {
         let page = self.page;
-        let run = self.run().filter(|run| run.range.start <= page);
+        let is_foreign = self.amounts[StretchKind::Foreign as usize] == self.page_bytes;
+        let run = self.run();
+        let run = run.filter(|run| run.range.start <= page && !is_foreign);
         match run.map(|run| run.is_swapped) {
             Some(false) => self.fold_present(),
             Some(true) => {

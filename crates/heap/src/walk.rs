@@ -2,7 +2,7 @@
 //!
 //! A process that runs changes its heap meanwhile. A header that cannot be is read again up to three times with the
 //! chunk before it; then the walk goes on at the next eight headers that agree with each other, and what lies between
-//! is unknown. Position only grows, so the walk ends on any memory.
+//! is unknown. The number of retries is bounded, and but for them position only grows, so the walk ends on any memory.
 
 use std::ops::Range;
 
@@ -268,7 +268,7 @@ impl<'a, M: TargetMemory> HeapWalk<'a, M> {
     fn behind_foreign(&mut self, from: u64) -> u64 {
         let to = self.agreeing_from(from);
         self.totals.foreign_bytes += to - from;
-        self.pages.add(StretchKind::Overhead, from, to);
+        self.pages.add(StretchKind::Foreign, from, to);
         to
     }
 

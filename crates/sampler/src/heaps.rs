@@ -80,16 +80,20 @@ pub fn read_heaps(root: &Root, names: &[String]) -> HeapRound {
     let page = host_facts::page_size().unwrap_or(PageSize::USUAL);
     for (pid, one) in wanted(root, names, &mut round.problems) {
         let heap = heap::read_process(root, pid, page);
-        let mut lines = heap.as_ref().map_or_else(|_| String::new(), figures);
+        let mut lines = match &heap {
+            Ok(heap) if heap.is_whole() => figures(heap),
+            _ => String::new(),
+        };
         lines += &runtime_figure(root, pid, &heap, page);
-        match &heap {
-            Err(error) if lines.is_empty() => round.problems.extend(refusal(&one, error)),
-            _ => round.readings.push(HeapReading {
-                pid,
-                start_ticks: one.start_ticks.unwrap_or(0),
-                figures: lines,
-            }),
+        if lines.is_empty() {
+            round.problems.extend(refusal(&one, &heap));
+            continue;
         }
+        round.readings.push(HeapReading {
+            pid,
+            start_ticks: one.start_ticks.unwrap_or(0),
+            figures: lines,
+        });
     }
     round.cpu_s = thread_cpu().saturating_sub(before).as_secs_f64();
     round
@@ -132,11 +136,13 @@ fn is_meant(one: &ProcessIdentity, name: &str) -> bool {
 }
 
 /// Says why a heap was not read; nothing of a process that ended meanwhile.
-fn refusal(one: &ProcessIdentity, error: &HeapNotRead) -> Option<String> {
+fn refusal(one: &ProcessIdentity, heap: &Result<Heap, HeapNotRead>) -> Option<String> {
     use std::io::ErrorKind::{NotFound, PermissionDenied};
-    let why = match error {
-        HeapNotRead::NoHeap(why) => why.to_string(),
-        HeapNotRead::Denied(why) => match why.source.kind() {
+    let why = match heap {
+        // Its figures would be too low.
+        Ok(_) => "not all of its malloc heap was found".to_owned(),
+        Err(HeapNotRead::NoHeap(why)) => why.to_string(),
+        Err(HeapNotRead::Denied(why)) => match why.source.kind() {
             NotFound => return None,
             PermissionDenied => format!(
                 "its memory may not be read: {}",
@@ -157,11 +163,8 @@ fn runtime_figure(
     heap: &Result<Heap, HeapNotRead>,
     page: PageSize,
 ) -> String {
-    let options = ReadOptions {
-        sharers: None,
-        ..ReadOptions::usual(page)
-    };
-    let read = ProcessAnatomy::read(root, pid, MallocRanges::of(heap).as_ref(), &options);
+    let malloc = MallocRanges::of(heap);
+    let read = ProcessAnatomy::read(root, pid, malloc.as_ref(), &ReadOptions::usual(page));
     let resident = read.map(|read| read.anatomy.runtime_resident());
     match resident {
         Ok(resident) if resident > Bytes::ZERO => line(PROC_RUNTIME_HEAP.id(), resident.get()),
@@ -184,7 +187,7 @@ fn figures(heap: &Heap) -> String {
         ),
         (PROC_HEAP_FREE_RESIDENT.id(), heap.unused_resident_bytes()),
         (PROC_HEAP_RETURNABLE.id(), pages.returnable),
-        (PROC_HEAP_UNKNOWN.id(), heap.uncertain_bytes()),
+        (PROC_HEAP_UNKNOWN.id(), heap.uncertain_resident_bytes()),
         (PROC_HEAP_ARENAS.id(), heap.arenas.len() as u64),
     ];
     values.map(|(signal, value)| line(signal, value)).concat()
@@ -212,7 +215,10 @@ mod tests {
         let names = [child.id().to_string()];
         let mut round = read_heaps(&Root::default(), &names);
         // It may have just been started.
-        while round.readings.is_empty() && round.problems.iter().any(|why| why.contains("malloc")) {
+        for _ in 0..1000 {
+            if !round.problems.iter().any(|why| why.contains("malloc")) {
+                break;
+            }
             round = read_heaps(&Root::default(), &names);
         }
         let pid = child.id();

@@ -43,6 +43,7 @@ pub(super) fn heap_report(heap: &Heap, with_rows: bool) -> HeapReport {
         mmapped_is_verified: heap.parameters.as_ref().map(counted),
         unused_resident_bytes: heap.unused_resident_bytes(),
         uncertain_bytes: heap.uncertain_bytes(),
+        uncertain_resident_bytes: heap.uncertain_resident_bytes(),
         sizes: sizes(&chunks),
         is_whole: heap.is_whole(),
         is_cut: heap.is_cut,

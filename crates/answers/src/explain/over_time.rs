@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use diagnose::Evidence;
 use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
+use heap::Heap;
 use import::OpenOptions;
-use probe::{ProcessFiles, ProcessIdentity, Root, process_cpu};
+use probe::{Pagemap, ProcessFiles, ProcessIdentity, Root, process_cpu};
 use report::model::growth::GrowthEntry;
 use sampler::{Progress, heap_interval};
 use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
@@ -29,7 +30,13 @@ const TICK: Duration = Duration::from_millis(100);
 const RECORDED: Span = Span::from_hours(6);
 
 /// Reads size and heap of a process again and again. Ends early where `progress` says so, or the process ends.
-pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) -> GrowthSeries {
+pub(super) fn watch(
+    root: &Root,
+    pid: u32,
+    pages: &Pagemap,
+    lasts: Span,
+    progress: Progress<'_>,
+) -> GrowthSeries {
     let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
     let started = Instant::now();
     let now = || Span::from_secs_f64(started.elapsed().as_secs_f64());
@@ -43,7 +50,9 @@ pub(super) fn watch(root: &Root, pid: u32, lasts: Span, progress: Progress<'_>) 
             sleep(TICK.min(next.saturating_sub(now()).as_duration()));
         }
         let (at, cpu) = (now(), process_cpu());
-        let Some(point) = read_point(root, pid, at, page) else {
+        // A process that takes its PID is another one.
+        let point = read_point(root, pid, at, page).filter(|_| !pages.is_gone());
+        let Some(point) = point else {
             return series;
         };
         series.points.push(point);
@@ -62,9 +71,12 @@ pub(super) fn worth_watching(cost: Span) -> Span {
     heap_interval(cost).times(READINGS_ENOUGH).max(WATCH_MIN)
 }
 
-/// Reads the size of a process and its heap; `None` if it has ended. Without a heap its size alone is judged.
+/// Reads the size of a process and its heap; `None` if it has ended. Without a heap, or where not all of it was found, its
+/// size alone is judged.
 fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthPoint> {
-    let heap = heap::read_process(root, pid, page).ok();
+    let heap = heap::read_process(root, pid, page)
+        .ok()
+        .filter(Heap::is_whole);
     let status = root.read(&format!("/proc/{pid}/status")).ok()?;
     let mut row = EntityRow::default();
     // A malformed line is an absent reading.

@@ -35,11 +35,12 @@ impl ExplainTarget {
             Self::Name(name) => find(root, |one| one.is_named(name.as_bytes()))?,
             Self::Service(name) => find(root, |one| one.belongs_to(name))?,
         };
+        let reason = |one: &ProcessIdentity| memoryless(root, one);
         let (living, without): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|one| memoryless(one).is_none());
+            found.into_iter().partition(|one| reason(one).is_none());
         match (living.is_empty(), without.first(), self) {
             (false, ..) => Ok(living),
-            (true, Some(one), _) => Err(memoryless(one).unwrap_or(ExplainError::Ended(one.pid))),
+            (true, Some(one), _) => Err(reason(one).unwrap_or(ExplainError::Ended(one.pid))),
             (true, None, Self::Service(name)) => Err(ExplainError::NoService(name.clone())),
             (true, None, Self::Name(name)) => Err(ExplainError::NoName(name.clone())),
             (true, None, Self::Pid(pid)) => Err(ExplainError::Ended(*pid)),
@@ -59,12 +60,17 @@ fn find(
 }
 
 /// Returns why a process has no memory to explain; `None` if it has.
-fn memoryless(one: &ProcessIdentity) -> Option<ExplainError> {
+fn memoryless(root: &Root, one: &ProcessIdentity) -> Option<ExplainError> {
     let name = || String::from_utf8_lossy(&one.name).into_owned();
+    let pid = one.pid;
     match one.facts.state {
-        Some('Z' | 'X') => Some(ExplainError::Zombie {
-            pid: one.pid,
-            name: name(),
+        Some('Z' | 'X') => Some(match one.other_thread(root) {
+            Some(thread) => ExplainError::FirstThreadEnded {
+                pid,
+                name: name(),
+                thread,
+            },
+            None => ExplainError::Zombie { pid, name: name() },
         }),
         // A program may overwrite its arguments, but only a kernel thread has neither those nor a resident page.
         _ if one.command.is_empty() && one.rss.is_some_and(|pages| pages.get() == 0) => {
@@ -104,7 +110,7 @@ mod tests {
         let mut zombie = ProcessIdentity::default();
         zombie.facts.state = Some('Z');
         assert!(matches!(
-            memoryless(&zombie),
+            memoryless(&root, &zombie),
             Some(ExplainError::Zombie { .. })
         ));
         assert_eq!(ExplainTarget::parse("12"), ExplainTarget::Pid(12));

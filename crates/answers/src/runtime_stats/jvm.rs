@@ -103,7 +103,7 @@ fn judge(stats: &JvmStats, process: &ProcessBeside) -> Judged {
         let change = stats.total.committed_change;
         let grown = stats
             .fastest_growing()
-            .filter(|_| change >= signed(GROWTH_MIN));
+            .filter(|category| category.size.committed_change >= signed(GROWTH_MIN));
         return match grown {
             Some(category) => Judged::concern(
                 "grows",

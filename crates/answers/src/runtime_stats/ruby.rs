@@ -32,7 +32,7 @@ pub(super) fn answer(stats: &RubyStats, process: &ProcessBeside) -> RuntimeStats
              once, after the program has started."
                 .to_owned(),
         );
-    } else if process.malloc_free > stats.free() {
+    } else if is_slack_in_malloc(stats, process) {
         report.advice.push(format!(
             "Look for the slack in malloc: MALLOC_ARENA_MAX={ARENAS_MAX} or jemalloc, measured on this workload."
         ));
@@ -46,6 +46,12 @@ pub(super) fn answer(stats: &RubyStats, process: &ProcessBeside) -> RuntimeStats
     }
     report.ruby = Some(entry(stats));
     report
+}
+
+/// Whether malloc has more free memory than the slots, and enough to look for.
+fn is_slack_in_malloc(stats: &RubyStats, process: &ProcessBeside) -> bool {
+    let exceeds = |slack| stats.free().is_none_or(|free| slack > free);
+    (process.malloc_free).is_some_and(|slack| slack >= FREE_MIN && exceeds(slack))
 }
 
 fn judge(stats: &RubyStats, process: &ProcessBeside) -> Judged {
@@ -70,7 +76,7 @@ fn judge(stats: &RubyStats, process: &ProcessBeside) -> Judged {
     };
     // The contrast is what the report is for: where is the slack?
     let headline = match (process.malloc_free, free) {
-        (Some(slack), Some(free)) if slack > free => {
+        (Some(slack), Some(_)) if is_slack_in_malloc(stats, process) => {
             format!("{state}: the {slack} of slack sit in malloc's arenas.")
         }
         (Some(slack), Some(free)) => {

@@ -10,20 +10,18 @@ use std::ops::RangeInclusive;
 
 use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RUNTIME_HEAP};
 use timeline::{Entity, EntitySeries, Gauge, Signal};
-use units::{Bytes, Count, Quantity as _, Span};
+use units::{Bytes, Count, Quantity as _};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Affected, Confidence};
 use crate::growth::{Growth, process_series};
-use crate::measures::rise::Rise;
+use crate::measures::rise::{LONG, Rise};
 use crate::trigger::Occurrence;
 
 /// A rise that stands still for longer than this part of it has ended.
 const STANDS: f64 = 0.2;
 /// A reading is overdue after this many times the longest time between two: an engineering choice.
 const OVERDUE: f64 = 1.5;
-/// An engineering choice: below an hour it may be a start-up or a warm-up.
-const LONG: Span = crate::measures::rise::LONG;
 
 /// The course of a process's heap between two readings.
 #[derive(Debug)]
@@ -130,13 +128,21 @@ fn processes<'a>(
 }
 
 /// Returns the samples in which a figure of a process's heap was read.
-pub(crate) fn readings(
+fn readings(cx: &Evidence<'_>, process: &EntitySeries, figure: Signal<Gauge<Bytes>>) -> Vec<usize> {
+    let is_read = |index: &usize| cx.timeline.at_of(process, figure, *index).is_some();
+    (0..cx.timeline.len()).filter(is_read).collect()
+}
+
+/// Returns the last sample, up to this one, in which a figure of a process's heap was read.
+pub(crate) fn last_reading(
     cx: &Evidence<'_>,
     process: &EntitySeries,
     figure: Signal<Gauge<Bytes>>,
-) -> Vec<usize> {
-    let is_read = |index: &usize| cx.timeline.at_of(process, figure, *index).is_some();
-    (0..cx.timeline.len()).filter(is_read).collect()
+    last: usize,
+) -> usize {
+    let read = readings(cx, process, figure);
+    let until = read.into_iter().rfind(|index| *index <= last);
+    until.unwrap_or(last)
 }
 
 /// So many readings in a row: one alone may be a moment between two bursts.

@@ -2,7 +2,7 @@
 
 use timeline::signals::{
     PROC_HEAP_ARENAS, PROC_HEAP_FREE_RESIDENT, PROC_HEAP_RESIDENT, PROC_HEAP_RETURNABLE,
-    PROC_HEAP_UNKNOWN, PROC_RSS,
+    PROC_HEAP_UNKNOWN, PROC_RSS, PROC_SWAP,
 };
 
 use crate::measures::available::little_left;
@@ -73,6 +73,7 @@ impl ArenaReading {
             resident: bytes(PROC_HEAP_RESIDENT)?,
             free_resident: bytes(PROC_HEAP_FREE_RESIDENT)?,
             uncertain: bytes(PROC_HEAP_UNKNOWN).unwrap_or_default(),
+            // Others are not recorded.
             is_whole: true,
         };
         let rss = timeline
@@ -82,6 +83,7 @@ impl ArenaReading {
             arenas: timeline.at_of(process, PROC_HEAP_ARENAS, index)?,
             figures: ProcessFigures {
                 rss,
+                swapped: bytes(PROC_SWAP).unwrap_or_default(),
                 heap: Some(heap),
             },
             heap,
@@ -95,9 +97,7 @@ impl ArenaReading {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let mut read = heap_growth::readings(cx, process, PROC_HEAP_RESIDENT);
-    read.retain(|index| *index <= stretch.last);
-    let last = read.pop().unwrap_or(stretch.last);
+    let last = heap_growth::last_reading(cx, process, PROC_HEAP_RESIDENT, stretch.last);
     let Some(it) = ArenaReading::at(cx, process, last).filter(ArenaReading::is_bloated) else {
         return clear!("it has few arenas, or little free memory in them");
     };

@@ -76,9 +76,7 @@ impl RuntimeReading {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
-    let mut read = heap_growth::readings(cx, process, PROC_RUNTIME_HEAP);
-    read.retain(|index| *index <= stretch.last);
-    let last = read.pop().unwrap_or(stretch.last);
+    let last = heap_growth::last_reading(cx, process, PROC_RUNTIME_HEAP, stretch.last);
     let Some(it) = RuntimeReading::at(cx, process, last).filter(RuntimeReading::is_most) else {
         return clear!("its runtime's heap is not most of it");
     };

@@ -228,6 +228,19 @@ fn the_image_is_a_heap() {
 }
 
 #[test]
+fn a_main_heap_that_is_divided_into_mappings_is_one() {
+    let (image, mut mappings) = Image::new();
+    let whole = read(&image, &mappings, 4096).unwrap();
+    let index = mappings.all.iter().position(|one| one.name == b"[heap]");
+    let index = index.unwrap();
+    let mut behind = mappings.all[index].clone();
+    behind.range.start += 8 * 4096;
+    mappings.all[index].range.end = behind.range.start;
+    mappings.all.insert(index + 1, behind);
+    assert_eq!(read(&image, &mappings, 4096), Ok(whole));
+}
+
+#[test]
 fn a_process_stopped_while_it_changes_a_bin_has_a_heap() {
     let (mut image, mappings) = Image::new();
     image.half_link_a_bin();

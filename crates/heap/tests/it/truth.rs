@@ -1,6 +1,6 @@
 //! An idle program: every figure equals the program's own count and malloc's.
 
-use heap::{Arena, Heap};
+use heap::{Arena, Heap, TargetMemory};
 
 use crate::target::{ArenaInfo, Target, figure};
 
@@ -154,6 +154,27 @@ fn threads_that_exit_and_a_heap_that_cannot_grow_are_counted_too() {
         let arguments = format!("4 frag 64 7 {options}");
         equals_its_own_count(&mut Target::start(&arguments), &arguments);
     }
+}
+
+#[test]
+fn pages_that_something_else_took_by_sbrk_are_not_the_heaps() {
+    let target = Target::start("1 frag 16 7 --foreign-sbrk");
+    let heap = target.heap().unwrap();
+    let [part] = heap.arenas[0].parts.as_slice() else {
+        panic!("{:?}", heap.arenas[0].parts)
+    };
+    let lengths = part
+        .foreign
+        .iter()
+        .map(|foreign| foreign.end - foreign.start);
+    assert_eq!(lengths.sum::<u64>(), 3 * 4096);
+    let (_, memory) = target.memory();
+    let (mut runs, mut at, end) = (Vec::new(), part.range.start, part.range.end);
+    while at < end {
+        at = memory.populated(&(at..end), &mut runs).until;
+    }
+    let in_ram = runs.iter().map(|run| run.range.end - run.range.start);
+    assert_eq!(part.resident, in_ram.sum::<u64>() - 3 * 4096);
 }
 
 #[test]

@@ -165,6 +165,13 @@ static size_t shape_size(struct worker *w) {
 }
 
 /* The main arena cannot grow by brk any more and goes on in mappings. */
+static void take_break(void) {
+    enum { BYTES = 3 * 4096 };
+    void *at = sbrk(BYTES);
+    if (at == (void *)-1) die("sbrk");
+    memset(at, 0x5a, BYTES);
+}
+
 static void block_brk(void) {
     char *at = (char *)(((uintptr_t)sbrk(0) + page_bytes - 1) & ~(page_bytes - 1));
     void *got = mmap(at, page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -178,7 +185,7 @@ static void build(struct worker *w) {
         if (is_main && half && w->live >= half) {
             half = 0;
             if (foreign_brk) block_brk();
-            if (foreign_sbrk && sbrk(3 * 4096) == (void *)-1) die("sbrk");
+            if (foreign_sbrk) take_break();
         }
         if (!allocate(w, shape_size(w))) break;
     }

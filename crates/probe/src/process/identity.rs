@@ -126,6 +126,16 @@ impl ProcessIdentity {
         Ok(found)
     }
 
+    /// Returns a thread of it that goes on, other than its first one.
+    pub fn other_thread(&self, root: &Root) -> Option<u32> {
+        let tasks = format!("/proc/{}/task", self.pid);
+        root.numbers(&tasks).ok()?.find(|tid| {
+            let status = root.read(&format!("{tasks}/{tid}/status"));
+            let state = StatusFacts::parse(&status.unwrap_or_default()).state;
+            *tid != self.pid && state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+        })
+    }
+
     /// Returns whether this is its name, or that of its program.
     pub fn is_named(&self, name: &[u8]) -> bool {
         let is_cut = self.name.len() == COMM_LEN && name.starts_with(&self.name);
@@ -165,6 +175,17 @@ fn age(start_ticks: u64) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_thread_is_one_that_goes_on() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || receiver.recv());
+        let identity = ProcessIdentity::read(&Root::default(), std::process::id()).unwrap();
+        let other = identity.other_thread(&Root::default());
+        drop(sender);
+        assert!(other.is_some_and(|tid| tid != identity.pid));
+        assert!(thread.join().unwrap().is_err());
+    }
 
     #[test]
     fn this_process_is_its_program_with_its_arguments() {

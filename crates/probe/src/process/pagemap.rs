@@ -121,6 +121,12 @@ impl Pagemap {
         })
     }
 
+    /// Returns whether the process has ended since it was opened, or started another program: its old memory is gone.
+    pub fn is_gone(&self) -> bool {
+        let mut entry = [0; size_of::<u64>()];
+        retrying(|| pread(&self.file, &mut entry, 0)) != Ok(entry.len())
+    }
+
     /// Reads the states of the pages in `range` into `states`, which it replaces. The caller bounds the range. Pages
     /// behind the last one that the kernel returns are absent: the address space ends there.
     ///
@@ -276,6 +282,20 @@ mod tests {
         assert_eq!(found, expected);
         assert!(words == 0 || words == (PAGES - 2) as u64);
         assert_eq!(memory[offset + size], 1);
+    }
+
+    #[test]
+    fn the_map_of_a_process_that_ended_is_gone() {
+        let open = |pid| Pagemap::open(&Root::default(), pid, PageSize::USUAL).unwrap();
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let map = open(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(map.is_gone());
+        assert!(!open(std::process::id()).is_gone());
     }
 
     #[test]

@@ -139,18 +139,18 @@ fn figures(html: &mut Html, report: &ExplainReport) {
     };
     let mut all = vec![("RSS", rss, swapped)];
     if let Some(heap) = &report.heap {
-        let total = &heap.total;
         let of_rss = |bytes: u64| match phrases::of_rss(bytes, report) {
             share if share.is_empty() => share,
             share => format!("{share} of RSS"),
         };
-        let live = total.live_resident_bytes;
-        let about = match Bytes::new(live) {
-            in_ram if live < total.live_bytes => format!("{in_ram} of it in RAM"),
-            _ => of_rss(live),
+        let (live, in_ram) = (heap.live_bytes(), heap.live_resident_bytes());
+        let about = if in_ram < live {
+            format!("{} of it in RAM", Bytes::new(in_ram))
+        } else {
+            of_rss(live)
         };
-        all.push(("Live malloc chunks", total.live_bytes, about));
-        let free = total.free_resident_bytes;
+        all.push(("Live malloc chunks", live, about));
+        let free = heap.unused_resident_bytes;
         all.push(("Free, but in RAM", free, of_rss(free)));
         let now = heap.forecast.trim_bytes;
         all.push(("malloc_trim returns", now, of_rss(now)));

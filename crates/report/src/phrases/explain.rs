@@ -5,7 +5,8 @@ use units::{Bytes, Count, Span};
 
 use super::LabelledText;
 use crate::model::explain::{
-    ExplainReport, FoundAllocator, HeapReport, LimitEntry, MappedFileEntry, ProcessSizes,
+    ExplainReport, FoundAllocator, HeapReport, LimitEntry, MappedFileEntry, MemoryPart,
+    ProcessSizes,
 };
 use crate::phrases::heap_cells::share;
 
@@ -172,7 +173,12 @@ pub(crate) fn large_chunks(heap: &HeapReport) -> Option<String> {
 pub(crate) fn doubts(heap: &HeapReport) -> Vec<String> {
     let changed = (heap.uncertain_bytes > 0).then(|| {
         let bytes = Bytes::new(heap.uncertain_bytes);
-        format!("These figures may be wrong by {bytes}: the heap changed meanwhile.")
+        let why = if heap.has_changed {
+            "the heap changed meanwhile"
+        } else {
+            "so much is in swap, or could not be read as chunks"
+        };
+        format!("These figures may be wrong by {bytes}: {why}.")
     });
     let partial = missing(heap).map(|why| format!("{why} The figures are too low."));
     changed.into_iter().chain(partial).collect()
@@ -374,7 +380,16 @@ fn cost(report: &ExplainReport) -> String {
         Some(_) => " Pages that were read count as accessed from now on.",
         None => "",
     };
-    format!("This answer took {cpu} of CPU time; {stopped}.{accessed}")
+    format!("Reading the process took {cpu} of CPU time; {stopped}.{accessed}")
+}
+
+/// By what a part was recognised, and whether that is only likely.
+pub(crate) fn recognised(part: &MemoryPart) -> String {
+    let likely = match part.certainty {
+        "likely" if !part.recognised_by.is_empty() => "likely: ",
+        _ => "",
+    };
+    format!("{likely}{}", part.recognised_by)
 }
 
 /// `5 %`: a part of RSS.

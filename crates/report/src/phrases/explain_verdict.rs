@@ -142,7 +142,7 @@ fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     if !heap.has_changed || report.cost.stopped_s.is_some() {
         return vec![format!(
             "Its malloc heap is damaged, or memtide does not know its form: {} of {} could not be read as chunks.",
-            Bytes::new(heap.uncertain_bytes),
+            Bytes::new(heap.uncertain_resident_bytes),
             Bytes::new(heap.total.system_bytes + heap.mmapped_bytes)
         )];
     }
@@ -150,7 +150,7 @@ fn unclear(report: &ExplainReport, heap: &HeapReport) -> Vec<String> {
     vec![format!(
         "Its heap changes while it is read: {free} of {} are free, give or take {}. Exact figures need a stop of about {}: memtide explain {} --freeze.",
         Bytes::new(heap.resident_bytes()),
-        Bytes::new(heap.uncertain_bytes),
+        Bytes::new(heap.uncertain_resident_bytes),
         Span::from_secs_f64(report.cost.wall_s),
         report.process.pid,
     )]

@@ -142,6 +142,7 @@ fn heap() -> HeapReport {
         mmapped_is_verified: Some(true),
         unused_resident_bytes: total.free_resident_bytes + total.cached_bytes,
         uncertain_bytes: 12 * KIB,
+        uncertain_resident_bytes: 12 * KIB,
         forecast: HeapForecast {
             trim_bytes: total.returnable_bytes,
             thread_tops_bytes: total.thread_top_bytes,

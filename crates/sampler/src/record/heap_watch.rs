@@ -78,6 +78,7 @@ impl HeapWatch {
             health,
             sender,
             ending,
+            killed: Vec::new(),
         };
         std::thread::Builder::new()
             .name("memtide-heaps".to_owned())
@@ -101,10 +102,12 @@ struct HeapRounds {
     health: Arc<Health>,
     sender: SyncSender<HeapAnswer>,
     ending: PipeReader,
+    /// Children that were killed and have not ended yet: one that waits in the kernel may take a while.
+    killed: Vec<Child>,
 }
 
 impl HeapRounds {
-    fn run(self) {
+    fn run(mut self) {
         let mut pause = FIRST;
         while !self.ends_within(pause) {
             let began = now().boot;
@@ -122,7 +125,8 @@ impl HeapRounds {
     }
 
     /// Has a child read the heaps once.
-    fn round(&self) -> Ended {
+    fn round(&mut self) -> Ended {
+        (self.killed).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         let Some((program, arguments)) = self.plan.command.split_first() else {
             return Ended::Stopped;
         };
@@ -133,30 +137,35 @@ impl HeapRounds {
         command.process_group(0);
         match command.spawn() {
             Ok(child) => self.answer_of(child),
-            Err(error) => failed(format!(
-                "cannot start `{}` to read heaps: {error}",
-                program.to_string_lossy()
-            )),
+            Err(error) => {
+                let program = program.to_string_lossy();
+                let why = format!("cannot start `{program}` to read heaps: {error}");
+                failed(why, Span::ZERO)
+            }
         }
     }
 
     /// Reads what the child writes, until it ends.
-    fn answer_of(&self, mut child: Child) -> Ended {
-        let until = now().boot.plus(DEADLINE);
+    fn answer_of(&mut self, mut child: Child) -> Ended {
+        let began = now().boot;
+        let took = || now().boot.saturating_sub(began);
         let mut text = Vec::new();
         let mut buffer = [0; 4096];
         while let Some(output) = &mut child.stdout {
-            let left = until.saturating_sub(now().boot);
+            let left = DEADLINE.saturating_sub(took());
             let [is_ending, is_ready] = ready([self.ending.as_fd(), output.as_fd()], left);
-            if is_ending || left == Span::ZERO || text.len() > ANSWER_BYTES_MAX {
-                // One that waits in the kernel may take a while to end: it is not waited for.
+            let is_long = text.len() > ANSWER_BYTES_MAX;
+            if is_ending || left == Span::ZERO || is_long {
                 let _ = child.kill();
-                return if is_ending {
-                    Ended::Stopped
-                } else {
-                    failed(format!(
-                        "reading the heaps took longer than {DEADLINE} and was ended"
-                    ))
+                self.killed.push(child);
+                return match (is_ending, is_long) {
+                    (true, _) => Ended::Stopped,
+                    (_, true) => failed("the child that reads heaps wrote too much".into(), took()),
+                    _ => {
+                        let why =
+                            format!("reading the heaps took longer than {DEADLINE} and was ended");
+                        failed(why, took())
+                    }
                 };
             }
             if is_ready {
@@ -169,10 +178,13 @@ impl HeapRounds {
         let status = child.wait();
         match HeapRound::from_json(&text) {
             Some(round) => Ended::Read(round),
-            None => failed(match status {
-                Ok(status) => format!("the child that reads heaps gave no answer ({status})"),
-                Err(error) => format!("the child that reads heaps gave no answer: {error}"),
-            }),
+            None => {
+                let why = match status {
+                    Ok(status) => format!("the child that reads heaps gave no answer ({status})"),
+                    Err(error) => format!("the child that reads heaps gave no answer: {error}"),
+                };
+                failed(why, took())
+            }
         }
     }
 
@@ -189,9 +201,11 @@ impl HeapRounds {
     }
 }
 
-fn failed(why: String) -> Ended {
+/// A round without readings. What it cost is unknown, but not more than the time that it took.
+fn failed(why: String, took: Span) -> Ended {
     Ended::Read(HeapRound {
         problems: vec![why],
+        cpu_s: took.as_secs_f64(),
         ..HeapRound::default()
     })
 }
@@ -244,11 +258,12 @@ mod tests {
     /// Plays one round of a child.
     fn round_of(script: &str) -> HeapRound {
         let (ending, _alive) = std::io::pipe().unwrap();
-        let rounds = HeapRounds {
+        let mut rounds = HeapRounds {
             plan: plan(script),
             health: Arc::default(),
             sender: sync_channel(1).0,
             ending,
+            killed: Vec::new(),
         };
         match rounds.round() {
             Ended::Read(round) => round,
@@ -282,11 +297,12 @@ mod tests {
     fn a_recorder_that_ends_does_not_wait_for_the_child() {
         let (ending, alive) = std::io::pipe().unwrap();
         drop(alive);
-        let rounds = HeapRounds {
+        let mut rounds = HeapRounds {
             plan: plan("exec sleep 600"),
             health: Arc::default(),
             sender: sync_channel(1).0,
             ending,
+            killed: Vec::new(),
         };
         assert!(matches!(rounds.round(), Ended::Stopped));
         assert!(rounds.ends_within(Span::from_hours(1)));

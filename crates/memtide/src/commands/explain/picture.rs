@@ -2,32 +2,51 @@
 
 use std::path::Path;
 
-use answers::ExplainTarget;
+use answers::{ExplainOptions, ExplainTarget};
+use probe::Root;
 use report::model::explain::ExplainReport;
 
+use super::selected;
 use crate::commands::export::OutputTarget;
 use crate::commands::page;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Draws the heap to a file, in the form of its name, or on the terminal.
-pub(super) fn draw(
-    report: &ExplainReport,
-    file: &Path,
-    force: bool,
-    output: &Output,
-) -> anyhow::Result<Exit> {
-    if file == Path::new("-") {
-        output.print(&("\n".to_owned() + &report::text::heap_picture(report, &output.screen())))?;
-        return Ok(Exit::Ok);
+/// Where a picture goes, and in which form.
+pub(super) enum Picture {
+    Terminal,
+    Svg(OutputTarget),
+    Page(OutputTarget),
+}
+
+impl Picture {
+    /// Returns the form of a file's name; fails if the file may not be written.
+    pub(super) fn new(file: &Path, force: bool) -> anyhow::Result<Self> {
+        if file == Path::new("-") {
+            return Ok(Self::Terminal);
+        }
+        let target = OutputTarget::new(file, force)?;
+        let is_svg = file.extension().is_some_and(|form| form == "svg");
+        Ok(if is_svg {
+            Self::Svg(target)
+        } else {
+            Self::Page(target)
+        })
     }
-    let is_svg = file.extension().is_some_and(|form| form == "svg");
-    let drawn = if is_svg {
-        report::heap_picture::svg(report)
-    } else {
-        report::heap_picture::html(report)
-    };
-    page::write(&drawn, &OutputTarget::new(file, force)?, output)
+
+    /// Draws a heap.
+    pub(super) fn draw(&self, report: &ExplainReport, output: &Output) -> anyhow::Result<Exit> {
+        let (drawn, target) = match self {
+            Self::Terminal => {
+                let drawn = report::text::heap_picture(report, &output.screen());
+                output.print(&("\n".to_owned() + &drawn))?;
+                return Ok(Exit::Ok);
+            }
+            Self::Svg(target) => (report::heap_picture::svg(report), target),
+            Self::Page(target) => (report::heap_picture::html(report), target),
+        };
+        page::write(&drawn, target, output)
+    }
 }
 
 /// Writes the page of a process where there is no recording to show it in.
@@ -37,6 +56,20 @@ pub(in crate::commands) fn page_alone(
     output: &Output,
 ) -> anyhow::Result<Exit> {
     output.note("this host has no recording: the page shows the process alone");
-    let report = super::with_picture(process, output)?;
+    let report = with_picture(process, output)?;
     page::write(&report::heap_picture::html(&report), target, output)
+}
+
+/// Explains a process with what its picture needs, for a page.
+pub(in crate::commands) fn with_picture(
+    target: &ExplainTarget,
+    output: &Output,
+) -> anyhow::Result<ExplainReport> {
+    let root = Root::default();
+    let pid = selected::pid(&root, target, output)?;
+    let options = ExplainOptions {
+        with_rows: true,
+        ..ExplainOptions::default()
+    };
+    Ok(answers::explain(&root, pid, options)?)
 }

@@ -14,40 +14,56 @@ use crate::cli::Format;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Prints the answer about a runtime's report alone.
-pub(super) fn alone(file: &Path, format: Format, output: &Output) -> anyhow::Result<Exit> {
-    let report = read(file, &ProcessBeside::default())?;
-    output.print(&match format {
-        Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::runtime_stats(&report, &output.screen()),
-    })?;
-    Ok(Exit::Ok)
+/// A runtime's report as it stands in its file.
+pub(super) struct RuntimeText<'a> {
+    file: &'a Path,
+    text: Vec<u8>,
 }
 
-/// Returns the answer beside what was read of the process.
-pub(super) fn beside(file: &Path, explained: &ExplainReport) -> anyhow::Result<RuntimeStatsReport> {
-    let heap = explained.heap.as_ref();
-    let process = &explained.process;
-    let beside = ProcessBeside {
-        // A report has the PID that the runtime knows.
-        pid: Some(process.namespace_pid.unwrap_or(process.pid)),
-        rss: Some(Bytes::new(explained.sizes.rss_bytes)),
-        malloc_free: heap.map(|heap| Bytes::new(heap.total.free_resident_bytes)),
-    };
-    read(file, &beside)
-}
+impl<'a> RuntimeText<'a> {
+    /// Reads a file; `-` is standard input.
+    pub(super) fn read(file: &'a Path) -> anyhow::Result<Self> {
+        let name = file.display();
+        let most = RUNTIME_STATS_SIZE_MAX.get();
+        let mut text = Vec::new();
+        let input: Box<dyn Read> = if file == Path::new("-") {
+            Box::new(std::io::stdin())
+        } else {
+            Box::new(File::open(file).with_context(|| format!("cannot read {name}"))?)
+        };
+        let read = input.take(most.saturating_add(1)).read_to_end(&mut text);
+        read.with_context(|| format!("cannot read {name}"))?;
+        let text = Self { file, text };
+        // A file that cannot be understood is an error before a process is watched for hours.
+        text.answer(&ProcessBeside::default()).map(|_| text)
+    }
 
-fn read(file: &Path, process: &ProcessBeside) -> anyhow::Result<RuntimeStatsReport> {
-    let name = file.display();
-    let most = RUNTIME_STATS_SIZE_MAX.get();
-    let mut text = Vec::new();
-    let input: Box<dyn Read> = if file == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(File::open(file).with_context(|| format!("cannot read {name}"))?)
-    };
-    let read = input.take(most.saturating_add(1)).read_to_end(&mut text);
-    read.with_context(|| format!("cannot read {name}"))?;
-    answers::runtime_stats(&text, process)
-        .with_context(|| format!("cannot read the runtime's report in {name}"))
+    /// Prints the answer about the report alone.
+    pub(super) fn print(&self, format: Format, output: &Output) -> anyhow::Result<Exit> {
+        let report = self.answer(&ProcessBeside::default())?;
+        output.print(&match format {
+            Format::Json => report::json(&report)? + "\n",
+            Format::Text => report::text::runtime_stats(&report, &output.screen()),
+        })?;
+        Ok(Exit::Ok)
+    }
+
+    /// Returns the answer beside what was read of the process.
+    pub(super) fn beside(&self, explained: &ExplainReport) -> anyhow::Result<RuntimeStatsReport> {
+        let heap = explained.heap.as_ref();
+        let process = &explained.process;
+        self.answer(&ProcessBeside {
+            // A report has the PID that the runtime knows.
+            pid: Some(process.namespace_pid.unwrap_or(process.pid)),
+            rss: Some(Bytes::new(explained.sizes.rss_bytes)),
+            malloc_free: heap.map(|heap| Bytes::new(heap.total.free_resident_bytes)),
+        })
+    }
+
+    fn answer(&self, process: &ProcessBeside) -> anyhow::Result<RuntimeStatsReport> {
+        answers::runtime_stats(&self.text, process).with_context(|| {
+            let name = self.file.display();
+            format!("cannot read the runtime's report in {name}")
+        })
+    }
 }

@@ -5,6 +5,7 @@ use units::{Bytes, Count};
 use super::{bar, panel, thousandths};
 use crate::html::escape::{Html, Tag, tag};
 use crate::model::explain::{ExplainReport, MemoryPart};
+use crate::phrases::explain as phrases;
 
 /// At most this many parts of a part; the rest is one line.
 const PARTS_MAX: usize = 12;
@@ -109,7 +110,7 @@ fn row(html: &mut Html, part: &MemoryPart, place: TreePlace) {
             html.tagged(Tag::of("span", "name"), &part.label);
             // Of what is certain, the pointer shows why.
             if part.certainty != "certain" && !part.recognised_by.is_empty() {
-                let by = format!("likely: {}", part.recognised_by);
+                let by = phrases::recognised(part);
                 html.raw(" ").tagged(Tag::of("span", "aside by"), &by);
             }
         });

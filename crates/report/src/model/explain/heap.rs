@@ -22,6 +22,8 @@ pub struct HeapReport {
     pub unused_resident_bytes: u64,
     /// By how much the figures may be wrong.
     pub uncertain_bytes: u64,
+    /// By how much those of memory in RAM may be wrong: of chunks in swap nothing is.
+    pub uncertain_resident_bytes: u64,
     /// What could be given back.
     pub forecast: HeapForecast,
     /// Chunks by size.
@@ -46,6 +48,11 @@ impl HeapReport {
     /// Returns what is in RAM of it, large chunks included.
     pub fn resident_bytes(&self) -> u64 {
         self.total.resident_bytes + self.mmapped_resident_bytes
+    }
+
+    /// Returns the live bytes, large chunks included.
+    pub fn live_bytes(&self) -> u64 {
+        self.total.live_bytes + self.mmapped_bytes
     }
 
     /// Returns the live bytes that are in RAM, large chunks included: those are live as a whole.

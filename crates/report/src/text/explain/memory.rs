@@ -3,7 +3,7 @@
 use units::{Bytes, Count};
 
 use crate::model::explain::{ExplainReport, HeapReport, MemoryPart};
-use crate::phrases::explain::{file_name, of_rss, rss};
+use crate::phrases::explain::{file_name, of_rss, recognised, rss};
 use crate::text::page::{Style, TextPage, piece};
 use crate::text::tree::{self, TreeNode};
 use crate::text::{Detail, Screen};
@@ -58,10 +58,6 @@ fn parts(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail
 fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail) -> TreeNode {
     let heap = report.heap.as_ref().filter(|_| part.is_malloc_heap);
     let is_divided = detail == Detail::All && depth < DEPTH;
-    let likely = match part.certainty {
-        "likely" if !part.recognised_by.is_empty() => "likely: ",
-        _ => "",
-    };
     let swapped = match part.swap_bytes {
         0 => String::new(),
         bytes => format!("; {} in swap", Bytes::new(bytes)),
@@ -72,8 +68,8 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
         share: of_rss(part.rss_bytes, report),
         note: match heap {
             Some(heap) => summary(heap) + &swapped,
-            None if is_divided => format!("{likely}{}{swapped}", part.recognised_by),
-            None => note(part, likely) + &swapped,
+            None if is_divided => recognised(part) + &swapped,
+            None => note(part) + &swapped,
         },
         parts: match heap {
             Some(heap) => uses(part, heap),
@@ -84,9 +80,9 @@ fn node(part: &MemoryPart, depth: usize, report: &ExplainReport, detail: Detail)
 }
 
 /// Names the largest parts of a part.
-fn note(part: &MemoryPart, likely: &str) -> String {
+fn note(part: &MemoryPart) -> String {
     if part.parts.is_empty() {
-        return format!("{likely}{}", part.recognised_by);
+        return recognised(part);
     }
     if let [only] = part.parts.as_slice() {
         let mappings = Count::new(only.mappings).named("mapping", "mappings");
