@@ -16,8 +16,8 @@ const HEADER: usize = 48;
 
 /// Returns the first addresses of the mappings in which most pools have a valid header.
 pub fn python_arenas(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages { pagemap, blocks };
-    sampled.mappings(ARENA_MIN, &|block| {
+    let sampled = SampledPages::new(pagemap, blocks, ARENA_MIN);
+    sampled.first_addresses(|block| {
         let has_pools = |pool_size: u64| {
             let (mut valid, mut used) = (0, 0);
             sampled.each(block, pool_size, &mut |pool| {

@@ -8,7 +8,7 @@
 
 use probe::{Pagemap, ProcessMemory, SmapsBlock};
 
-use crate::sampled_pages::{SampledPages, is_present};
+use crate::sampled_pages::SampledPages;
 
 /// Sizes of a page of objects.
 const PAGES: [u64; 2] = [64 << 10, 16 << 10];
@@ -19,8 +19,8 @@ const DESCRIPTOR: usize = 64;
 
 /// Returns the first addresses of the mappings in which most pages are Ruby's.
 pub fn ruby_pages(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages { pagemap, blocks };
-    sampled.mappings(PAGES[1], &|block| {
+    let sampled = SampledPages::new(pagemap, blocks, PAGES[1]);
+    sampled.first_addresses(|block| {
         let is_rubys = |page_bytes: u64| {
             let (mut valid, mut used) = (0_u32, 0);
             sampled.each(block, page_bytes, &mut |page| {
@@ -39,7 +39,7 @@ fn is_page(memory: &ProcessMemory, pagemap: &Pagemap, page: u64) -> bool {
         return false;
     }
     let address = u64::from_ne_bytes(header);
-    if !address.is_multiple_of(8) || !is_present(pagemap, address) {
+    if !address.is_multiple_of(8) || !pagemap.is_present(address) {
         return false;
     }
     let mut descriptor = [0; DESCRIPTOR];

@@ -1,26 +1,27 @@
 //! Which anonymous mappings have a runtime's own headers in them? Some of their pages are read, the present ones only.
 
-use probe::{PageState, Pagemap, SmapsBlock, SmapsField};
+use probe::{Pagemap, SmapsBlock, SmapsField};
 use units::Bytes;
 
-/// Pages that are read of a mapping.
+/// Pages of a mapping that are read, where there are few mappings.
 const PAGES_MAX: u64 = 256;
+/// The fewest that show what a mapping is.
+const PAGES_MIN: u64 = 16;
+/// Pages of all mappings together that are read: 0.2 s.
+const ALL_PAGES_MAX: u64 = 1 << 17;
 /// Mappings beyond this number are not read.
 const MAPPINGS_MAX: usize = 4096;
 
-/// The mappings of a process, and which of their pages are in RAM.
+/// The resident, unnamed mappings of a process, and which of their pages are in RAM.
 pub(crate) struct SampledPages<'a> {
-    pub(crate) pagemap: &'a Pagemap,
-    pub(crate) blocks: &'a [SmapsBlock],
+    pagemap: &'a Pagemap,
+    mappings: Vec<&'a SmapsBlock>,
+    pages_max: u64,
 }
 
-impl SampledPages<'_> {
-    /// Returns the first addresses of resident, unnamed mappings of at least `size_min` bytes that satisfy `is_wanted`.
-    pub(crate) fn mappings(
-        &self,
-        size_min: u64,
-        is_wanted: &dyn Fn(&SmapsBlock) -> bool,
-    ) -> Vec<u64> {
+impl<'a> SampledPages<'a> {
+    /// Samples the mappings of at least `size_min` bytes.
+    pub(crate) fn new(pagemap: &'a Pagemap, blocks: &'a [SmapsBlock], size_min: u64) -> Self {
         let is_candidate = |block: &&SmapsBlock| {
             let mapping = &block.mapping;
             mapping.is_anonymous()
@@ -29,8 +30,19 @@ impl SampledPages<'_> {
                 && mapping.size_bytes() >= size_min
                 && block.get(SmapsField::Rss) > Some(Bytes::ZERO)
         };
-        let candidates = self.blocks.iter().filter(is_candidate).take(MAPPINGS_MAX);
-        let found = candidates.filter(|block| is_wanted(block));
+        let candidates = blocks.iter().filter(is_candidate);
+        let mappings: Vec<_> = candidates.take(MAPPINGS_MAX).collect();
+        let share = ALL_PAGES_MAX / mappings.len().max(1) as u64;
+        Self {
+            pagemap,
+            mappings,
+            pages_max: share.clamp(PAGES_MIN, PAGES_MAX),
+        }
+    }
+
+    /// Returns the first addresses of the mappings that satisfy `is_wanted`.
+    pub(crate) fn first_addresses(&self, is_wanted: impl Fn(&SmapsBlock) -> bool) -> Vec<u64> {
+        let found = self.mappings.iter().filter(|block| is_wanted(block));
         found.map(|block| block.mapping.range.start).collect()
     }
 
@@ -39,23 +51,14 @@ impl SampledPages<'_> {
         let range = &block.mapping.range;
         let first = range.start.next_multiple_of(page_bytes);
         let pages = range.end.saturating_sub(first) / page_bytes;
-        let step = pages.div_ceil(PAGES_MAX).max(1) * page_bytes;
+        let step = pages.div_ceil(self.pages_max).max(1) * page_bytes;
         let mut at = first;
         while at.saturating_add(page_bytes) <= range.end {
-            if is_present(self.pagemap, at) {
+            // Reading an absent page would map one.
+            if self.pagemap.is_present(at) {
                 each(at);
             }
             at += step;
         }
     }
-}
-
-/// Reading an absent page would map one.
-pub(crate) fn is_present(pagemap: &Pagemap, address: u64) -> bool {
-    let Some(end) = address.checked_add(1) else {
-        return false;
-    };
-    let mut states = Vec::with_capacity(1);
-    let read = pagemap.read(&(address..end), &mut states);
-    read.is_ok() && states.first().copied().is_some_and(PageState::is_present)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use probe::Mappings;
+use probe::{Mapping, Mappings};
 
 use crate::find::ArenaWords;
 use crate::layout::{ArenaLayout, FAST_BEFORE_BINS, FAST_BINS, HEAP_ALIGNMENTS, TOP_BEFORE_BINS};
@@ -82,22 +82,40 @@ pub(crate) fn program_break(mappings: &Mappings) -> Option<Range<u64>> {
     Some(first.start..end)
 }
 
-/// Heaps of thread arenas by their starts, with their ends. One that overlaps another is forged, or a chain's loop.
-#[derive(Debug, Default)]
-pub(crate) struct DisjointHeaps(BTreeMap<u64, u64>);
+/// Heaps of thread arenas by their starts, with their ends.
+#[derive(Debug)]
+pub(crate) struct ThreadHeaps<'a> {
+    mappings: &'a Mappings,
+    ends: BTreeMap<u64, u64>,
+}
 
-impl DisjointHeaps {
-    /// Adds a heap, unless it overlaps one.
-    fn add(&mut self, heap: &Range<u64>) -> bool {
-        let before = self.0.range(..heap.end).next_back();
-        let is_apart = before.is_none_or(|(_, end)| *end <= heap.start);
-        if is_apart {
-            self.0.insert(heap.start, heap.end);
+impl<'a> ThreadHeaps<'a> {
+    pub(crate) const fn new(mappings: &'a Mappings) -> Self {
+        Self {
+            mappings,
+            ends: BTreeMap::new(),
         }
-        is_apart
+    }
+
+    /// Adds a heap. One that overlaps another is forged, or a chain's loop, and so is one with memory that it may share:
+    /// a process can map the same pages many times.
+    fn add(&mut self, heap: &Range<u64>) -> bool {
+        let before = self.ends.range(..heap.end).next_back();
+        let is_apart = before.is_none_or(|(_, end)| *end <= heap.start);
+        let is_own = |mapping: &Mapping| {
+            let is_anonymous = mapping.is_anonymous() || mapping.name.starts_with(HUGE_PAGES);
+            is_anonymous && !mapping.access.shared
+        };
+        let is_heap = is_apart && self.mappings.within(heap).all(is_own);
+        if is_heap {
+            self.ends.insert(heap.start, heap.end);
+        }
+        is_heap
     }
 }
 
+/// What the kernel calls private huge pages, in which malloc has its heaps with `glibc.malloc.hugetlb`.
+const HUGE_PAGES: &[u8] = b"/anon_hugepage";
 /// Addresses of a process. A damaged arena may claim any size; with this one as the most, no sum overflows.
 const ADDRESSES: u64 = 1 << 47;
 /// `NONCONTIGUOUS_BIT` of an arena's flags.
@@ -116,7 +134,7 @@ impl ArenaState {
         bins: u64,
         is_main: bool,
         known: Option<Parameters>,
-        heaps: &mut DisjointHeaps,
+        heaps: &mut ThreadHeaps<'_>,
     ) -> Option<Self> {
         let words = ArenaWords::read(memory, bins)?;
         if words.is_unused() {
@@ -144,7 +162,7 @@ impl ArenaState {
         memory: &impl TargetMemory,
         state: u64,
         layout: ArenaLayout,
-        heaps: &mut DisjointHeaps,
+        heaps: &mut ThreadHeaps<'_>,
     ) {
         let Some(alignment) = HEAP_ALIGNMENTS.into_iter().find(|alignment| {
             let heap = self.fields.top & !(alignment - 1);

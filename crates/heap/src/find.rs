@@ -31,10 +31,8 @@ pub(crate) const ARENAS_MAX: usize = 16_384;
 /// Bins that are being emptied or filled, one link after the other: the arena's lock permits one at a time, and a
 /// process may be stopped right then.
 const HALF_LINKED_MAX: u64 = 2;
-/// No more of a file's data is searched: programs have few MiB.
-const DATA_BYTES_MAX: u64 = 256 << 20;
-/// No more of all files' data together.
-const SEARCHED_BYTES_MAX: u64 = 1 << 30;
+/// No more data is searched: programs have few MiB, and what is initialised comes first.
+const SEARCHED_BYTES_MAX: u64 = 256 << 20;
 /// Pointers of candidates that are looked up among the mappings: 4096 arenas. A program has one main arena; more are forged.
 const LOOKUPS_MAX: u64 = 1 << 20;
 
@@ -74,7 +72,6 @@ fn ranges(mappings: &Mappings) -> Vec<Range<u64>> {
             }
             end = next.range.end;
         }
-        let end = end.min(mapping.range.start.saturating_add(DATA_BYTES_MAX));
         found.push((!is_c_library(mapping), mapping.range.start..end));
     }
     found.sort_by_key(|(is_other, _)| *is_other);

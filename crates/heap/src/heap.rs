@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use probe::{Mappings, PageRun};
 
-use crate::arena::{ArenaFields, ArenaPart, ArenaState, DisjointHeaps, program_break};
+use crate::arena::{ArenaFields, ArenaPart, ArenaState, ThreadHeaps, program_break};
 use crate::chunk::SizeWord;
 use crate::fast::{ArenaSpan, FastCandidates};
 use crate::find::{FoundArenas, arenas};
@@ -194,7 +194,7 @@ pub(crate) fn read_within<M: TargetMemory>(
 
 impl<M: TargetMemory> HeapReader<'_, M> {
     fn states(&self) -> Vec<ArenaState> {
-        let mut heaps = DisjointHeaps::default();
+        let mut heaps = ThreadHeaps::new(self.mappings);
         let arenas = self.found.bins.iter().enumerate();
         arenas
             .filter_map(|(index, bins)| {

@@ -58,7 +58,7 @@ pub use process::limits::{ProcessLimits, SoftHard};
 pub use process::mapped_file::{CachedFile, MappedFile};
 pub use process::maps::{Access, MAPPINGS_MAX, Mapping, Mappings};
 pub use process::memory::ProcessMemory;
-pub use process::pagemap::{PageRun, PageState, Pagemap, PagesKnown};
+pub use process::pagemap::{PageRun, Pagemap, PagesKnown};
 pub use process::pss::{Details, DetailsError, PssCost};
 pub use process::scan::ProcessDetail;
 pub use process::sharers::{FileKey, FileUsers, SharerBudget, Sharers};

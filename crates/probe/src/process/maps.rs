@@ -125,10 +125,15 @@ impl Mappings {
 
     /// Returns the mapping that contains an address.
     pub fn at(&self, address: u64) -> Option<&Mapping> {
-        let index = self.all.partition_point(|one| one.range.end <= address);
-        self.all
-            .get(index)
-            .filter(|one| one.range.contains(&address))
+        self.within(&(address..address.saturating_add(1))).next()
+    }
+
+    /// Returns the mappings that overlap a range, in order of address.
+    pub fn within(&self, range: &Range<u64>) -> impl Iterator<Item = &Mapping> {
+        let (start, end) = (range.start, range.end);
+        let first = self.all.partition_point(|one| one.range.end <= start);
+        let rest = self.all.get(first..).unwrap_or_default().iter();
+        rest.take_while(move |one| one.range.start < end)
     }
 }
 

@@ -61,9 +61,9 @@ pub struct Pagemap {
     path: PathBuf,
 }
 
-/// State of a page.
+/// A word of the page map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PageState(u64);
+struct PageState(u64);
 
 /// Pages next to each other that are all in RAM, or all in swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,13 +96,11 @@ impl PageRun {
 }
 
 impl PageState {
-    /// Whether it is in RAM.
-    pub const fn is_present(self) -> bool {
+    const fn is_present(self) -> bool {
         self.0 & (1 << 63) != 0
     }
 
-    /// Whether it is in swap.
-    pub const fn is_swapped(self) -> bool {
+    const fn is_swapped(self) -> bool {
         self.0 & (1 << 62) != 0
     }
 }
@@ -127,14 +125,20 @@ impl Pagemap {
         retrying(|| pread(&self.file, &mut entry, 0)) != Ok(entry.len())
     }
 
-    /// Reads the states of the pages in `range` into `states`, which it replaces. The caller bounds the range. Pages
+    /// Returns whether the page that contains an address is in RAM.
+    pub fn is_present(&self, address: u64) -> bool {
+        let page = self.page.bytes().get();
+        let start = address / page * page;
+        let mut runs = Vec::new();
+        let known = self.populated(&(start..start.saturating_add(page)), &mut runs);
+        known.is_ok() && runs.first().is_some_and(|run| !run.is_swapped)
+    }
+
+    /// Reads the words of the pages in `range` into `states`, which it replaces. The caller bounds the range. Pages
     /// behind the last one that the kernel returns are absent: the address space ends there.
-    ///
-    /// # Errors
-    /// [`ReadError`] if a read fails: the process has ended.
-    pub fn read(&self, range: &Range<u64>, states: &mut Vec<PageState>) -> Result<(), ReadError> {
+    fn read(&self, range: &Range<u64>, states: &mut Vec<PageState>) -> Result<(), ReadError> {
         const ENTRY: usize = size_of::<u64>();
-        const BATCH: usize = 8192;
+        const BATCH: usize = 512;
         let page = self.page.bytes().get();
         let first = range.start / page;
         let pages = (range.end.div_ceil(page).saturating_sub(first))
