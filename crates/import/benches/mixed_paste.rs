@@ -45,7 +45,10 @@ fn best(text: &str, mut run: impl FnMut()) -> f64 {
 /// Pastes of the corpus, each between fifteen times its length of other lines.
 fn mixed() -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pasted");
-    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     let pastes: Vec<String> = paths
         .iter()
@@ -53,12 +56,12 @@ fn mixed() -> String {
         .collect();
     let mut text = String::new();
     for paste in pastes.iter().cycle() {
+        if text.len() + paste.len() * 16 + 2 > BYTES {
+            break;
+        }
         text += paste;
         text += "\n\n";
         text += &noise(paste.len() * 15);
-        if text.len() + paste.len() * 16 > BYTES {
-            break;
-        }
     }
     text
 }
@@ -68,17 +71,49 @@ fn noise(bytes: usize) -> String {
     let mut text = String::new();
     let mut i = 0_usize;
     while text.len() + 200 < bytes {
-        i = i.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i = i
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let n = i >> 40;
         let (minute, second) = (n / 60 % 60, n % 60);
         let _ = match n % 8 {
-            0 | 1 => writeln!(text, "Nov 21 23:{minute:02}:{second:02} web sshd[{n}]: Accepted publickey for deploy from 10.0.0.7 port {} ssh2", n % 50_000),
-            2 => writeln!(text, "{{\"time\":\"2026-11-21T23:{minute:02}:{second:02}Z\",\"level\":\"info\",\"msg\":\"request {n} served\",\"ms\":{}}}", n % 900),
-            3 => writeln!(text, "    let value = table.get(index + {n}).map(|row| row.first * scale); // see note {second}"),
-            4 => writeln!(text, "The service was restarted {second} times, and each time somebody asked whether it has enough memory."),
-            5 => writeln!(text, "/dev/sd{}        {n} {}  {}  {second}% /srv/data/{minute}", char::from(b'a' + (n % 20) as u8), n / 2, n / 3),
-            6 => writeln!(text, "[{n}.{second:06}] usb 1-{}: new high-speed USB device number {second} using xhci_hcd", n % 9),
-            _ => writeln!(text, "{second} {minute} {} {} {n} 0 0 {}", n % 7, n % 11, n % 13),
+            0 | 1 => writeln!(
+                text,
+                "Nov 21 23:{minute:02}:{second:02} web sshd[{n}]: Accepted publickey for deploy from 10.0.0.7 port {} ssh2",
+                n % 50_000
+            ),
+            2 => writeln!(
+                text,
+                "{{\"time\":\"2026-11-21T23:{minute:02}:{second:02}Z\",\"level\":\"info\",\"msg\":\"request {n} served\",\"ms\":{}}}",
+                n % 900
+            ),
+            3 => writeln!(
+                text,
+                "    let value = table.get(index + {n}).map(|row| row.first * scale); // see note {second}"
+            ),
+            4 => writeln!(
+                text,
+                "The service was restarted {second} times, and each time somebody asked whether it has enough memory."
+            ),
+            5 => writeln!(
+                text,
+                "/dev/sd{}        {n} {}  {}  {second}% /srv/data/{minute}",
+                char::from(b'a' + (n % 20) as u8),
+                n / 2,
+                n / 3
+            ),
+            6 => writeln!(
+                text,
+                "[{n}.{second:06}] usb 1-{}: new high-speed USB device number {second} using xhci_hcd",
+                n % 9
+            ),
+            _ => writeln!(
+                text,
+                "{second} {minute} {} {} {n} 0 0 {}",
+                n % 7,
+                n % 11,
+                n % 13
+            ),
         };
     }
     text

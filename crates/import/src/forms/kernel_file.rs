@@ -14,6 +14,7 @@ use super::Form;
 use super::plausible::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 use field_file::FieldFile;
 use pairs::FieldValue;
@@ -27,8 +28,53 @@ mod shape;
 
 pub(super) const FORM: Form = Form {
     name: "kernel file",
+    begins: Begins {
+        // A heading, the first line.
+        lines: 2,
+        or: Some(may_be_fields),
+        commands: &["/proc", "/sys", "memory.", "pressure", "uname"],
+        ..Begins::with(&[
+            "/proc",
+            "/sys/",
+            "memory.",
+            "io.",
+            "cgroup.",
+            "cpu.",
+            "avg10=",
+            ", zone ",
+            "Page block order",
+            "Free pages count",
+            "slabinfo",
+            "# name ",
+            " : slabdata ",
+            "cpu ",
+            "sockets: used",
+            "Node ",
+            "Linux ",
+            "BOOT_IMAGE=",
+            "Name:",
+            "Rss:",
+            "00:00 ",
+        ])
+    },
     read,
 };
+
+/// Whether a line may be a field, or a row of figures.
+fn may_be_fields(lines: &[&str]) -> bool {
+    let Some(line) = lines.first() else {
+        return false;
+    };
+    let start = line.trim_start();
+    if start.starts_with(|c: char| c.is_ascii_hexdigit()) && shape::is_row(start) {
+        return true;
+    }
+    pairs::parse(line).is_some_and(|pairs| {
+        pairs
+            .iter()
+            .any(|pair| field_file::files_with(pair.name) != 0)
+    })
+}
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     run::before_each_line(input)

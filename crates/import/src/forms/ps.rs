@@ -9,9 +9,20 @@ use timeline::Entity;
 use super::processes::ProcessHeader;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 
-pub(super) const FORM: Form = Form { name: "ps", read };
+pub(super) const FORM: Form = Form {
+    name: "ps",
+    begins: Begins {
+        or: Some(|lines| pmap(lines).is_some()),
+        ..Begins::with(&[
+            "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", "res", "Res", "PSS", "pss", "Pss",
+            "SWAP", "swap", "Swap",
+        ])
+    },
+    read,
+};
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if let Some(block) = pmap(input.lines) {

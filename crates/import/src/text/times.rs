@@ -52,7 +52,9 @@ impl PrintedTime {
     /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`,
     /// `Time: …`, `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
     pub(crate) fn whole(line: &str) -> Option<Self> {
-        if line.len() > 80 || !line.contains(|c: char| c.is_ascii_digit()) {
+        // Seconds since 1970 have ten digits, other times a colon.
+        let digits = || line.bytes().filter(u8::is_ascii_digit).count();
+        if line.len() > 80 || !(line.contains(':') || digits() >= 10) {
             return None;
         }
         let line = line.trim_matches(is_punctuation);

@@ -196,6 +196,11 @@ fn is_disk(line: &str) -> bool {
         && numbers(&words.collect::<Vec<_>>().join(" ")) >= 11
 }
 
+/// Whether a line that begins with figures is of a file that is recognised by it.
+pub(super) fn is_row(line: &str) -> bool {
+    is_disk(line) || is_mapping(line)
+}
+
 fn is_stat(line: &str) -> bool {
     let Some((name, rest)) = line.split_once(' ') else {
         return false;

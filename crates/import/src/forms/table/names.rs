@@ -112,6 +112,17 @@ struct KnownName {
     is_sure: bool,
 }
 
+/// Parts of names: each name has one.
+pub(super) const STEMS: [&str; 72] = [
+    "mem", "Mem", "MEM", "free", "Free", "FREE", "swap", "Swap", "SWAP", "swp", "vail", "VAIL",
+    "ache", "ACHE", "uff", "UFF", "ctive", "CTIVE", "lab", "LAB", "rss", "RSS", "Rss", "anon",
+    "Anon", "ANON", "age", "pg", "PG", "psi", "some", "full", "nr_", "thp", "THP", "work", "oom",
+    "OOM", "irty", "IRTY", "rite", "kb", "/s", "zs", "numa", "comp", "drop", "stall", "kswapd",
+    "ommit", "uge", "irect", "malloc", "ercpu", "ap", "hm", "otal", "OTAL", "eclaim", "tack",
+    "ounce", "alloon", "hared", "nevict", "NEVICT", "lock", "LOCK", "nfs", "NFS", "ardware",
+    "naccept", "htlb",
+];
+
 /// Words that mean memory only together with other evidence.
 const COMMON: [&str; 24] = [
     "active",
@@ -358,6 +369,21 @@ mod tests {
             assert_eq!(column.unit.map(|unit| unit.name), Some(unit), "{head}");
             assert!(column.is_sure, "{head}");
         }
+    }
+
+    #[test]
+    fn every_name_has_a_stem() {
+        let names = signals::ALL
+            .iter()
+            .filter(|def| def.entity == Entity::Host)
+            .flat_map(|def| [def.field, def.sar, def.pcp, def.node_exporter]);
+        let names = names
+            .chain(ALIASES.map(|(name, _)| name))
+            .chain(["RSS", "rss"]);
+        let without =
+            |name: &&str| find(name).is_some() && !STEMS.iter().any(|stem| name.contains(stem));
+        let missing: Vec<&str> = names.filter(without).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]
