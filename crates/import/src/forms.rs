@@ -66,19 +66,22 @@ impl FormPlaces {
         Self(SEARCH.as_ref().map(|search| search.forms_of(text, lines)))
     }
 
-    /// Whether a block of the form, by its index, may begin at a line.
-    pub(crate) fn may_begin(
-        &self,
-        form: usize,
-        lines: &[&str],
-        at: usize,
-        command: Option<&str>,
-    ) -> bool {
-        let Some(found) = &self.0 else { return true };
-        let begins = &ALL[form].begins;
-        let first = found.iter().skip(at).take(begins.lines);
-        let has_word = || first.fold(0, |all, forms| all | forms) & 1 << form != 0;
-        let is_shown = |command: &str| begins.commands.iter().any(|word| command.contains(word));
-        has_word() || begins.or.is_some_and(|or| or(&lines[at..])) || command.is_some_and(is_shown)
+    /// The forms of which a block may begin at a line, as bits by their index.
+    pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u32 {
+        let Some(found) = &self.0 else {
+            return u32::MAX;
+        };
+        let mut forms = found[at];
+        for (index, form) in ALL.iter().enumerate() {
+            let begins = &form.begins;
+            let below = || found.iter().skip(at).take(begins.lines);
+            let is_shown =
+                |command: &str| begins.commands.iter().any(|word| command.contains(word));
+            let may_begin = (begins.lines > 1 && below().any(|forms| forms & 1 << index != 0))
+                || begins.or.is_some_and(|or| or(&lines[at..]))
+                || command.is_some_and(is_shown);
+            forms |= u32::from(may_begin) << index;
+        }
+        forms
     }
 }

@@ -144,8 +144,9 @@ impl Paste {
             return None;
         }
         let mut signals = BTreeSet::new();
+        let may_begin = places.forms_at(lines, at, command);
         for (index, form) in forms::ALL.iter().enumerate() {
-            let may_begin = places.may_begin(index, lines, at, command);
+            let may_begin = may_begin & 1 << index != 0;
             // Tests ask each form, to show that none is missed.
             if !may_begin && !cfg!(test) {
                 continue;

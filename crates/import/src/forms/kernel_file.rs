@@ -60,20 +60,24 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Whether a line may be a field, or a row of figures.
+/// Whether a line may be a field, or a row of figures. This runs for each line of a text.
 fn may_be_fields(lines: &[&str]) -> bool {
-    let Some(line) = lines.first() else {
-        return false;
-    };
-    let start = line.trim_start();
-    if start.starts_with(|c: char| c.is_ascii_hexdigit()) && shape::is_row(start) {
-        return true;
+    let start = lines.first().map_or("", |line| line.trim_start());
+    match start.as_bytes().first() {
+        Some(b'0'..=b'9') => shape::is_row(start),
+        // Of several fields on a line, any may be known.
+        Some(b'{' | b'|' | b'"' | b'`' | b'*') => pairs::parse(start).is_some(),
+        Some(_) => {
+            let is_end = |b: &u8| matches!(b, b' ' | b':' | b'=' | b'|' | b',' | b'"');
+            let end = start.bytes().take(64).position(|b| is_end(&b));
+            let name = start.get(..end.unwrap_or(start.len().min(64)));
+            name.is_some_and(|name| field_file::files_with(name) != 0)
+                || shape::is_mapping(start)
+                || (memchr::memchr2(b',', b'|', start.as_bytes()).is_some()
+                    && pairs::parse(start).is_some())
+        }
+        None => false,
     }
-    pairs::parse(line).is_some_and(|pairs| {
-        pairs
-            .iter()
-            .any(|pair| field_file::files_with(pair.name) != 0)
-    })
 }
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {

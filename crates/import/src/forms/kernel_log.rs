@@ -33,10 +33,8 @@ const TASKS_MAX: usize = 20;
 
 /// Whether a line may be a row of the table of tasks.
 fn may_be_task(lines: &[&str]) -> bool {
-    let Some(line) = lines.first().filter(|line| line.contains(']')) else {
-        return false;
-    };
-    signatures::has_task(line.as_bytes())
+    let line = lines.first().map_or(&b""[..], |line| line.as_bytes());
+    memchr::memchr(b']', line).is_some() && signatures::has_task(line)
 }
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {

@@ -17,7 +17,7 @@ pub(super) const FORM: Form = Form {
     begins: Begins {
         or: Some(|lines| pmap(lines).is_some()),
         ..Begins::with(&[
-            "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", "res", "Res", "PSS", "pss", "Pss",
+            "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", " res ", " Res ", "PSS", "pss", "Pss",
             "SWAP", "swap", "Swap",
         ])
     },
@@ -63,7 +63,11 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 
 /// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`.
 fn pmap(lines: &[&str]) -> Option<TextBlock> {
-    let (pid, _) = lines.first()?.split_once(':')?;
+    let first = lines.first()?;
+    first
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(())?;
+    let (pid, _) = first.split_once(':')?;
     let is_pid = !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit());
     let second = *lines.get(1)?;
     let is_mapping = |line: &str| {

@@ -83,7 +83,13 @@ const PROGRAMS: [&str; 12] = [
 
 /// A command alone on its line, in a heading or in quotation marks: `vmstat 2 20`, `` Output of `free -m`: ``.
 fn bare_command(line: &str) -> Option<&str> {
-    if line.len() > 120 {
+    // Its first word is lower case, or stands behind a mark or a quotation mark.
+    let has_mark = || memchr::memchr2(b'`', b'=', line.as_bytes()).is_some();
+    let is_lower = || {
+        line.trim_start()
+            .starts_with(|c: char| c.is_ascii_lowercase() || " *#=:`-".contains(c))
+    };
+    if line.len() > 120 || !(is_lower() || has_mark()) {
         return None;
     }
     let quoted = || {

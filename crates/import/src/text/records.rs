@@ -215,7 +215,11 @@ fn time_of(value: &Value) -> Option<String> {
 
 fn push_lines(text: &str, time: &str, messages: &mut Vec<String>) {
     for line in text.trim_end().lines() {
-        messages.extend(glued(line).into_iter().map(|line| format!("{time}{line}")));
+        if may_carry(line) {
+            messages.extend(glued(line).into_iter().map(|line| format!("{time}{line}")));
+        } else {
+            messages.push(format!("{time}{line}"));
+        }
     }
 }
 

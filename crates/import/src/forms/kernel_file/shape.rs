@@ -257,6 +257,9 @@ fn is_status_field(line: &str) -> bool {
 
 /// `55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0    [heap]`.
 pub(super) fn is_mapping(line: &str) -> bool {
+    if !line.starts_with(|c: char| c.is_ascii_hexdigit()) {
+        return false;
+    }
     let mut words = line.split(' ');
     let range = words.next().and_then(|word| word.split_once('-'));
     let is_hex = |word: &str| word.len() >= 6 && word.bytes().all(|b| b.is_ascii_hexdigit());

@@ -160,6 +160,9 @@ fn without_heading(lines: &[&str], options: &VmstatOptions) -> Option<Vec<&'stat
 
 /// Whether a line may be a row without a heading: it has many figures and little else.
 pub(super) fn may_be_row(line: &str) -> bool {
+    if line.len() < 31 || !line.ends_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let (mut figures, mut others) = (0_usize, 0_usize);
     for byte in line.bytes() {
         match byte {
