@@ -1,7 +1,10 @@
 //! The forms of text that memtide reads, one file each. A form recognises its block by content, takes the lines that
 //! belong to it and turns them into snapshots. Kernel text goes through the parsers that read live files.
 
+use std::sync::LazyLock;
+
 use crate::block::{BlockReader, TextBlock};
+use crate::text::line_scan::{Begins, LineSearch};
 
 mod free;
 mod kernel_file;
@@ -26,6 +29,8 @@ mod vmstat;
 pub(crate) struct Form {
     /// The usual name: `free`, `/proc/meminfo`.
     pub(crate) name: &'static str,
+    /// What is needed for a block to begin; [`read`](Self::read) is asked about such lines only.
+    pub(crate) begins: Begins,
     /// Reads the block that begins at the first line. `None` if there is none; then nothing was added.
     pub(crate) read: fn(&mut BlockReader<'_>) -> Option<TextBlock>,
 }
@@ -48,3 +53,35 @@ pub(crate) const ALL: &[Form] = &[
     sysctl::FORM,
     table::FORM,
 ];
+
+/// Which forms may begin where in a text.
+#[derive(Debug)]
+pub(crate) struct FormPlaces(Option<Vec<u32>>);
+
+impl FormPlaces {
+    /// Searches a text, once for all forms.
+    pub(crate) fn of(text: &str, lines: &[&str]) -> Self {
+        static SEARCH: LazyLock<Option<LineSearch>> =
+            LazyLock::new(|| LineSearch::new(ALL.iter().map(|form| &form.begins)));
+        Self(SEARCH.as_ref().map(|search| search.forms_of(text, lines)))
+    }
+
+    /// The forms of which a block may begin at a line, as bits by their index.
+    pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u32 {
+        let Some(found) = &self.0 else {
+            return u32::MAX;
+        };
+        let mut forms = found[at];
+        for (index, form) in ALL.iter().enumerate() {
+            let begins = &form.begins;
+            let below = || found.iter().skip(at).take(begins.lines);
+            let is_shown =
+                |command: &str| begins.commands.iter().any(|word| command.contains(word));
+            let may_begin = (begins.lines > 1 && below().any(|forms| forms & 1 << index != 0))
+                || begins.or.is_some_and(|or| or(&lines[at..]))
+                || command.is_some_and(is_shown);
+            forms |= u32::from(may_begin) << index;
+        }
+        forms
+    }
+}

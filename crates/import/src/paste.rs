@@ -11,7 +11,7 @@ use units::WallClock;
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
-use crate::forms;
+use crate::forms::{self, FormPlaces};
 use crate::sar::SarDocument;
 use crate::text::{PlainText, figure, prompt};
 
@@ -43,6 +43,7 @@ impl Paste {
         if self.facts.page_size.is_none() {
             self.facts.page_size = figure::page_size_in(&lines);
         }
+        let places = FormPlaces::of(text.as_str(), &lines);
         let mut at = 0;
         let mut command: Option<&str> = None;
         let mut wall: Option<WallClock> = None;
@@ -53,7 +54,7 @@ impl Paste {
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
             }
-            match self.block(&lines[at..], command, wall) {
+            match self.block(&lines, at, &places, command, wall) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
@@ -130,20 +131,30 @@ impl Paste {
         self.note(file, &|line| 1 + line, form, signals, block);
     }
 
-    /// The block that begins at the first line.
+    /// The block that begins at a line.
     fn block(
         &mut self,
         lines: &[&str],
+        at: usize,
+        places: &FormPlaces,
         command: Option<&str>,
         wall: Option<WallClock>,
     ) -> Option<(&'static str, BTreeSet<&'static str>, TextBlock)> {
-        if lines[0].is_empty() {
+        if lines[at].is_empty() {
             return None;
         }
         let mut signals = BTreeSet::new();
-        for form in forms::ALL {
-            let mut reader = self.block_reader(form.name, lines, command, wall, &mut signals);
+        let may_begin = places.forms_at(lines, at, command);
+        for (index, form) in forms::ALL.iter().enumerate() {
+            let may_begin = may_begin & 1 << index != 0;
+            // Tests ask each form, to show that none is missed.
+            if !may_begin && !cfg!(test) {
+                continue;
+            }
+            let mut reader =
+                self.block_reader(form.name, &lines[at..], command, wall, &mut signals);
             if let Some(block) = (form.read)(&mut reader) {
+                debug_assert!(may_begin, "{} begins at `{}`", form.name, lines[at]);
                 return Some((form.name, signals, block));
             }
         }

@@ -4,6 +4,7 @@
 pub(crate) mod bounded_lines;
 pub(crate) mod figure;
 pub(crate) mod kernel_words;
+pub(crate) mod line_scan;
 pub(crate) mod log_search;
 pub(crate) mod prompt;
 mod quoted_printable;
@@ -67,6 +68,11 @@ impl PlainText {
             .map(|line| self.plain.get(line.from as usize..line.to as usize))
             .map(Option::unwrap_or_default)
             .collect()
+    }
+
+    /// The lines in a row, without line ends.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.plain
     }
 
     /// The line of the text, from 0, that a plain line comes from; of a plain line behind the last, that of the last.
@@ -139,7 +145,7 @@ fn without_markup(line: &str) -> Cow<'_, str> {
         Some((before, "br" | "br/" | "br /")) => before,
         _ => line,
     };
-    if !line.contains('&') {
+    if memchr::memchr(b'&', line.as_bytes()).is_none() {
         return line.into();
     }
     let entities = [
@@ -159,6 +165,10 @@ fn without_markup(line: &str) -> Cow<'_, str> {
 
 /// Appends a line without terminal escapes and control characters; white space becomes spaces.
 fn push_plain(line: &str, plain: &mut String) {
+    if line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        plain.push_str(line);
+        return;
+    }
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         match c {

@@ -15,6 +15,7 @@ use super::size_unit::SLAB_IN_CACHE;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::PrintedFigure;
+use crate::text::line_scan::Begins;
 use crate::text::times::{PrintedTime, SampleTimes};
 
 mod options;
@@ -24,22 +25,19 @@ mod table;
 use options::FreeOptions;
 use table::FreeTable;
 
-pub(super) const FORM: Form = Form { name: "free", read };
+pub(super) const FORM: Form = Form {
+    name: "free",
+    // A time, the heading, the row.
+    begins: Begins {
+        lines: 3,
+        ..Begins::with(&table::MEM)
+    },
+    read,
+};
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    if !may_begin(input.lines) {
-        return None;
-    }
     let options = FreeOptions::from_command(input.command.unwrap_or_default());
     one_line(input, &options).or_else(|| tables(input, &options))
-}
-
-/// Whether the first lines have a word that all output of `free` has. This check runs for every line of a text, as
-/// reading a stamp is expensive.
-fn may_begin(lines: &[&str]) -> bool {
-    let has = |line: &&&str| table::MEM.iter().any(|name| line.contains(name));
-    // A time, the heading, the row.
-    lines.iter().take(3).any(|line| has(&line))
 }
 
 /// Tables one after the other, as long as they are a series.

@@ -14,6 +14,7 @@ use super::Form;
 use super::plausible::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 use field_file::FieldFile;
 use pairs::FieldValue;
@@ -27,8 +28,57 @@ mod shape;
 
 pub(super) const FORM: Form = Form {
     name: "kernel file",
+    begins: Begins {
+        // A heading, the first line.
+        lines: 2,
+        or: Some(may_be_fields),
+        commands: &["/proc", "/sys", "memory.", "pressure", "uname"],
+        ..Begins::with(&[
+            "/proc",
+            "/sys/",
+            "memory.",
+            "io.",
+            "cgroup.",
+            "cpu.",
+            "avg10=",
+            ", zone ",
+            "Page block order",
+            "Free pages count",
+            "slabinfo",
+            "# name ",
+            " : slabdata ",
+            "cpu ",
+            "sockets: used",
+            "Node ",
+            "Linux ",
+            "BOOT_IMAGE=",
+            "Name:",
+            "Rss:",
+            "00:00 ",
+        ])
+    },
     read,
 };
+
+/// Whether a line may be a field, or a row of figures. This runs for each line of a text.
+fn may_be_fields(lines: &[&str]) -> bool {
+    let start = lines.first().map_or("", |line| line.trim_start());
+    match start.as_bytes().first() {
+        Some(b'0'..=b'9') => shape::is_row(start),
+        // Of several fields on a line, any may be known.
+        Some(b'{' | b'|' | b'"' | b'`' | b'*') => pairs::parse(start).is_some(),
+        Some(_) => {
+            let is_end = |b: &u8| matches!(b, b' ' | b':' | b'=' | b'|' | b',' | b'"');
+            let end = start.bytes().take(64).position(|b| is_end(&b));
+            let name = start.get(..end.unwrap_or(start.len().min(64)));
+            name.is_some_and(|name| field_file::files_with(name) != 0)
+                || shape::is_mapping(start)
+                || (memchr::memchr2(b',', b'|', start.as_bytes()).is_some()
+                    && pairs::parse(start).is_some())
+        }
+        None => false,
+    }
+}
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     run::before_each_line(input)

@@ -7,17 +7,22 @@ mod embedded;
 mod messages;
 mod prefix;
 
-use probe::kernel_report;
+use probe::kernel_report::{self, signatures};
 use timeline::KernelReport;
 use timeline::kernel_report::ReportKind;
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
+use crate::text::line_scan::Begins;
 use messages::LogMessages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
+    begins: Begins {
+        or: Some(may_be_task),
+        ..Begins::with(&signatures::BEGINS)
+    },
     read,
 };
 
@@ -26,10 +31,13 @@ const WHOLE_MAX: usize = 200;
 /// At most 20 tasks of each further report.
 const TASKS_MAX: usize = 20;
 
+/// Whether a line may be a row of the table of tasks.
+fn may_be_task(lines: &[&str]) -> bool {
+    let line = lines.first().map_or(&b""[..], |line| line.as_bytes());
+    memchr::memchr(b']', line).is_some() && signatures::has_task(line)
+}
+
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    if !messages::is_candidate(input.lines.first()?) {
-        return None;
-    }
     let is_sysrq = is_sysrq_m(input.lines[0]);
     let skipped = usize::from(is_sysrq);
     let mut messages = LogMessages::new(&input.lines[skipped..]);

@@ -9,9 +9,20 @@ use timeline::Entity;
 use super::processes::ProcessHeader;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 
-pub(super) const FORM: Form = Form { name: "ps", read };
+pub(super) const FORM: Form = Form {
+    name: "ps",
+    begins: Begins {
+        or: Some(|lines| pmap(lines).is_some()),
+        ..Begins::with(&[
+            "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", " res ", " Res ", "PSS", "pss", "Pss",
+            "SWAP", "swap", "Swap",
+        ])
+    },
+    read,
+};
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if let Some(block) = pmap(input.lines) {
@@ -52,7 +63,11 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 
 /// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`.
 fn pmap(lines: &[&str]) -> Option<TextBlock> {
-    let (pid, _) = lines.first()?.split_once(':')?;
+    let first = lines.first()?;
+    first
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(())?;
+    let (pid, _) = first.split_once(':')?;
     let is_pid = !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit());
     let second = *lines.get(1)?;
     let is_mapping = |line: &str| {

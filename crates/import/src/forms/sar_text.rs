@@ -12,12 +12,33 @@ use std::collections::{BTreeSet, HashMap};
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::sar::{SadfLines, SarData};
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 use head::SarHead;
 use table::SarTable;
 use time::TableDays;
 
-pub(super) const FORM: Form = Form { name: "sar", read };
+pub(super) const FORM: Form = Form {
+    name: "sar",
+    begins: Begins::with(&[
+        "/s",
+        " %",
+        "\t%",
+        ";%",
+        "Linux ",
+        "LINUX-RESTART",
+        "# hostname;",
+        "kb",
+        "-sz",
+        "ldavg",
+        "tps",
+        "dentunusd",
+        "file-nr",
+        "inode-nr",
+        "blocked",
+    ]),
+    read,
+};
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if SadfLines::begins(input.lines[0]) {

@@ -13,15 +13,27 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure, pages, raw};
+use crate::text::line_scan::Begins;
 
 pub(super) const FORM: Form = Form {
     name: "slabtop",
+    begins: Begins::with(&[
+        "Active / Total ",
+        "Minimum / Average",
+        "OBJS",
+        "objs",
+        "Objs",
+        "Cache ",
+        "cache ",
+        "CACHE ",
+    ]),
     read,
 };
 
 /// The totals as pairs, noted without the table.
 pub(super) const TOTALS: Form = Form {
     name: "slabtop totals",
+    begins: Begins::with(&PAIRS),
     read: read_pairs,
 };
 

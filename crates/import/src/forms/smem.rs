@@ -11,8 +11,13 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure};
+use crate::text::line_scan::Begins;
 
-pub(super) const FORM: Form = Form { name: "smem", read };
+pub(super) const FORM: Form = Form {
+    name: "smem",
+    begins: Begins::with(&["Noncache"]),
+    read,
+};
 
 /// The rows that add up to MemTotal. Firmware and the kernel image are not part of it.
 const AREAS: [&str; 3] = ["kernel dynamic memory", "userspace memory", "free memory"];

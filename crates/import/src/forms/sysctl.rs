@@ -5,9 +5,14 @@ use timeline::{Fact, Sample, facts};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
+use crate::text::line_scan::Begins;
 
 pub(super) const FORM: Form = Form {
     name: "sysctl",
+    begins: Begins {
+        commands: &["sysctl"],
+        ..Begins::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
+    },
     read,
 };
 

@@ -15,9 +15,23 @@ use super::size_unit::SizeUnit;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::PrintedFigure;
+use crate::text::line_scan::Begins;
 use crate::text::prompt;
 
-pub(super) const FORM: Form = Form { name: "top", read };
+pub(super) const FORM: Form = Form {
+    name: "top",
+    begins: Begins::with(&[
+        "top - ",
+        "Tasks:",
+        "Threads:",
+        "Cpu",
+        "CPU:",
+        "Load average:",
+        "Mem",
+        "Swap",
+    ]),
+    read,
+};
 
 const DAY: u64 = 86_400;
 

@@ -15,7 +15,13 @@ fn behind_prompt(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix(['➜', '❯', 'λ']) {
         return Some(rest.trim());
     }
-    let (before, rest) = line.split_once(['$', '#', '%', '>'])?;
+    let bytes = line.as_bytes();
+    let marks = [
+        memchr::memchr3(b'$', b'#', b'%', bytes),
+        memchr::memchr(b'>', bytes),
+    ];
+    let (before, mark) = line.split_at(marks.into_iter().flatten().min()?);
+    let rest = mark.get(1..)?;
     let is_prompt = before.is_empty()
         || before.contains('@')
         || before.starts_with('[')
@@ -51,16 +57,18 @@ fn headed_host(line: &str) -> Option<&str> {
         && name.contains(|c: char| c.is_ascii_digit())
         && name.chars().all(is_host_char);
     // Parts of a host and steps of a test have numbers, too.
-    let is_part = [
-        "node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t",
-    ]
-    .iter()
-    .any(|part| {
-        let lower = name.to_ascii_lowercase();
-        let rest = lower.strip_prefix(part);
-        rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
-    });
-    (is_heading && is_name && !is_part).then_some(name)
+    let is_part = || {
+        [
+            "node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t",
+        ]
+        .iter()
+        .any(|part| {
+            let lower = name.to_ascii_lowercase();
+            let rest = lower.strip_prefix(part);
+            rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+        })
+    };
+    (is_heading && is_name && !is_part()).then_some(name)
 }
 
 fn is_host_char(c: char) -> bool {
@@ -75,7 +83,13 @@ const PROGRAMS: [&str; 12] = [
 
 /// A command alone on its line, in a heading or in quotation marks: `vmstat 2 20`, `` Output of `free -m`: ``.
 fn bare_command(line: &str) -> Option<&str> {
-    if line.len() > 120 {
+    // Its first word is lower case, or stands behind a mark or a quotation mark.
+    let has_mark = || memchr::memchr2(b'`', b'=', line.as_bytes()).is_some();
+    let is_lower = || {
+        line.trim_start()
+            .starts_with(|c: char| c.is_ascii_lowercase() || " *#=:`-".contains(c))
+    };
+    if line.len() > 120 || !(is_lower() || has_mark()) {
         return None;
     }
     let quoted = || {

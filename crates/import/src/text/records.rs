@@ -1,7 +1,10 @@
 //! Log records that are more than a line of text: JSON of the journal, of containers and of log services, the journal's
 //! export format, messages with escaped line ends, several messages on one line. Each message becomes a line.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
+use memchr::memmem::Finder;
 use serde_json::Value;
 
 use super::kernel_words;
@@ -86,7 +89,7 @@ impl RecordReader {
             self.export = Some(String::new());
             return nothing();
         }
-        if line.contains(" [s=") && line.contains(";i=") {
+        if line.ends_with(']') && line.contains(" [s=") && line.contains(";i=") {
             let time = PrintedTime::leading(line).and_then(|(time, _)| time.wall());
             self.export = Some(time.map_or_else(String::new, |wall| prefix_at(wall.unix_nanos())));
             return nothing();
@@ -212,16 +215,20 @@ fn time_of(value: &Value) -> Option<String> {
 
 fn push_lines(text: &str, time: &str, messages: &mut Vec<String>) {
     for line in text.trim_end().lines() {
-        messages.extend(glued(line).into_iter().map(|line| format!("{time}{line}")));
+        if may_carry(line) {
+            messages.extend(glued(line).into_iter().map(|line| format!("{time}{line}")));
+        } else {
+            messages.push(format!("{time}{line}"));
+        }
     }
 }
 
 /// Whether a line may carry more than one message.
 fn may_carry(line: &str) -> bool {
-    line.len() > 80
-        && ["kB", "oom", "pages", "rocess"]
-            .iter()
-            .any(|word| line.contains(word))
+    static WORDS: LazyLock<[Finder<'static>; 4]> =
+        LazyLock::new(|| ["kB", "oom", "pages", "rocess"].map(Finder::new));
+    let has = |word: &Finder<'_>| word.find(line.as_bytes()).is_some();
+    line.len() > 80 && WORDS.iter().any(has)
 }
 
 /// The lines of a text that writes line ends as `\n`, `<br>`, and its other escapes.

@@ -52,7 +52,12 @@ impl PrintedTime {
     /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`,
     /// `Time: …`, `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
     pub(crate) fn whole(line: &str) -> Option<Self> {
-        if line.len() > 80 || !line.contains(|c: char| c.is_ascii_digit()) {
+        // Seconds since 1970 have ten digits, other times a colon.
+        let count = |is_it: fn(&u8) -> bool| line.bytes().filter(is_it).count();
+        let may_be_time = || line.contains(':') || count(u8::is_ascii_digit) >= 10;
+        // A long word, `Wednesday`, `September`, `UTC`.
+        const LETTERS_MAX: usize = 40;
+        if line.len() > 80 || !may_be_time() || count(u8::is_ascii_alphabetic) > LETTERS_MAX {
             return None;
         }
         let line = line.trim_matches(is_punctuation);

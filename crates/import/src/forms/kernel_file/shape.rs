@@ -196,6 +196,11 @@ fn is_disk(line: &str) -> bool {
         && numbers(&words.collect::<Vec<_>>().join(" ")) >= 11
 }
 
+/// Whether a line that begins with figures is of a file that is recognised by it.
+pub(super) fn is_row(line: &str) -> bool {
+    is_disk(line) || is_mapping(line)
+}
+
 fn is_stat(line: &str) -> bool {
     let Some((name, rest)) = line.split_once(' ') else {
         return false;
@@ -252,6 +257,9 @@ fn is_status_field(line: &str) -> bool {
 
 /// `55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0    [heap]`.
 pub(super) fn is_mapping(line: &str) -> bool {
+    if !line.starts_with(|c: char| c.is_ascii_hexdigit()) {
+        return false;
+    }
     let mut words = line.split(' ');
     let range = words.next().and_then(|word| word.split_once('-'));
     let is_hex = |word: &str| word.len() >= 6 && word.bytes().all(|b| b.is_ascii_hexdigit());

@@ -112,6 +112,104 @@ struct KnownName {
     is_sure: bool,
 }
 
+/// Parts of names: each name has one.
+pub(super) const STEMS: [&str; 94] = [
+    "fault/s",
+    "flt/s",
+    "proc/s",
+    "mem",
+    "Mem",
+    "MEM",
+    "free",
+    "Free",
+    "FREE",
+    "swap",
+    "Swap",
+    "SWAP",
+    "swp",
+    "vail",
+    "VAIL",
+    "cache",
+    "Cache",
+    "CACHE",
+    "cached",
+    "buff",
+    "Buff",
+    "BUFF",
+    "active",
+    "Active",
+    "ACTIVE",
+    "slab",
+    "Slab",
+    "SLAB",
+    "rss",
+    "RSS",
+    "Rss",
+    "anon",
+    "Anon",
+    "ANON",
+    "page",
+    "Page",
+    "PAGE",
+    "pg",
+    "PG",
+    "psi",
+    "avg10",
+    "avg60",
+    "avg300",
+    "nr_",
+    "thp",
+    "THP",
+    "workingset",
+    "oom",
+    "OOM",
+    "dirty",
+    "Dirty",
+    "DIRTY",
+    "writeback",
+    "Writeback",
+    "kb",
+    "numa",
+    "compact",
+    "drop_",
+    "allocstall",
+    "kswapd",
+    "ommit",
+    "Huge",
+    "huge",
+    "Direct",
+    "Vmalloc",
+    "ercpu",
+    "apped",
+    "total",
+    "Total",
+    "TOTAL",
+    "eclaim",
+    "tack",
+    "ounce",
+    "alloon",
+    "shared",
+    "Shared",
+    "SHARED",
+    "nevict",
+    "NEVICT",
+    "locked",
+    "LOCKED",
+    "nfs",
+    "NFS",
+    "ardware",
+    "naccept",
+    "htlb",
+    "some ",
+    "some_",
+    "some,",
+    "some|",
+    "full ",
+    "full_",
+    "full,",
+    "full|",
+];
+
 /// Words that mean memory only together with other evidence.
 const COMMON: [&str; 24] = [
     "active",
@@ -358,6 +456,21 @@ mod tests {
             assert_eq!(column.unit.map(|unit| unit.name), Some(unit), "{head}");
             assert!(column.is_sure, "{head}");
         }
+    }
+
+    #[test]
+    fn every_name_has_a_stem() {
+        let names = signals::ALL
+            .iter()
+            .filter(|def| def.entity == Entity::Host)
+            .flat_map(|def| [def.field, def.sar, def.pcp, def.node_exporter]);
+        let names = names
+            .chain(ALIASES.map(|(name, _)| name))
+            .chain(["RSS", "rss"]);
+        let without =
+            |name: &&str| find(name).is_some() && !STEMS.iter().any(|stem| name.contains(stem));
+        let missing: Vec<&str> = names.filter(without).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]

@@ -158,6 +158,21 @@ fn without_heading(lines: &[&str], options: &VmstatOptions) -> Option<Vec<&'stat
     is_sure.then_some(columns)
 }
 
+/// Whether a line may be a row without a heading: it has many figures and little else.
+pub(super) fn may_be_row(line: &str) -> bool {
+    if line.len() < 31 || !line.ends_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    let (mut figures, mut others) = (0_usize, 0_usize);
+    for byte in line.bytes() {
+        match byte {
+            b'0'..=b'9' | b' ' => figures += 1,
+            _ => others += 1,
+        }
+    }
+    figures >= 31 && figures > others
+}
+
 /// A row of figures, with a time before or after them. `None` if it has too few or too many.
 fn row(line: &str, at: usize, most: usize) -> Option<VmstatRow> {
     let (before, text) = stamped(line);

@@ -14,10 +14,25 @@ use crate::builder::Snapshot;
 use crate::forms::Form;
 use crate::forms::size_unit::{SLAB_IN_CACHE, SizeUnit};
 use crate::text::figure::{KIB, PrintedFigure, raw};
+use crate::text::line_scan::Begins;
 
 /// A separate form, so that totals and the first row of a series can be of one time.
 pub(in crate::forms) const FORM: Form = Form {
     name: "vmstat -s",
+    begins: Begins {
+        commands: &["vmstat"],
+        ..Begins::with(&[
+            " memory",
+            "_memory",
+            "swap",
+            "ticks",
+            "paged",
+            "interrupts",
+            "context",
+            "boot",
+            "forks",
+        ])
+    },
     read,
 };
 

@@ -27,27 +27,61 @@ pub const CONTINUES: [&str; 7] = [
     " kB",
 ];
 
-/// Words of lines that a report can begin with, even if its head was cut off; many other lines have them too.
-pub const BEGINS: [&str; 19] = [
+/// Words of lines that a report can begin with, even if its head was cut off. Rows of the table of tasks have none.
+pub const BEGINS: [&str; 53] = [
     "how Memory",
     "hugepages_",
     "oom-kill",
+    "oom_kill",
+    "oom_reaper",
+    "out_of_memory",
     "ut of memory",
     "ut of Memory",
-    "llocation",
-    "vmalloc",
-    "SLUB",
-    "SLAB",
+    "No available memory",
+    "Kernel oom",
+    "llocation failure",
+    "llocation stalls",
+    "llocation error",
+    "vmalloc error",
+    "SLUB: ",
+    "SLAB: ",
     "Mem-",
-    "cgroup",
-    "memory",
     "total_vm",
-    "illed",
-    "Kill",
+    "Killed process",
+    "Kill process",
+    "kill process",
+    "killed as a result",
+    "are going to be killed",
+    "emory cgroup ",
+    "emory: usage ",
+    "swap: usage ",
+    "kmem: usage ",
+    "Tasks state",
     "anon:",
-    " free:",
     "ctive:",
-    "kB",
+    "free:",
+    "lowmem_reserve[]",
+    "protections[]",
+    "kB (",
+    "*4kB",
+    "pagecache pages",
+    "in swap cache",
+    "swap cached",
+    "pages RAM",
+    "pages of RAM",
+    "pages reserved",
+    "reserved pages",
+    "pages hwpoisoned",
+    "cma reserved",
+    "pages HighMem",
+    "pages of HIGHMEM",
+    "pages shared",
+    "pages non-shared",
+    "pagetable cache",
+    "Free swap",
+    "Total swap",
+    "Swap cache",
+    "deadlocked on memory",
 ];
 
 /// Words of lines so long that terminals and mails break them.
@@ -70,7 +104,7 @@ pub fn continues(line: &[u8]) -> bool {
 }
 
 /// Whether a line has a row of the table of tasks: `[  812]     0   812   9142 …` after any prefix.
-fn has_task(line: &[u8]) -> bool {
+pub fn has_task(line: &[u8]) -> bool {
     line.split(|b| *b == b']').skip(1).any(|rest| {
         let words = rest
             .split(u8::is_ascii_whitespace)

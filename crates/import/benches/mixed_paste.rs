@@ -1,0 +1,131 @@
+//! How fast a long paste is read: `cargo bench -p memtide-import --bench mixed_paste`.
+//!
+//! 16 MiB of lines of logs, of JSON, of code, of prose and of tables of other tools, with the pastes of the corpus in
+//! between, a sixteenth of the text. The floor is one vectorised pass for line ends over the same bytes, in the same run.
+//! Time is that of the CPU: other programs on the machine do not count.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // a benchmark prints, and fails where it cannot go on
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::path::Path;
+
+const BYTES: usize = 16 << 20;
+const ROUNDS: usize = 3;
+const PASSES: u32 = 100;
+
+fn main() {
+    let text = mixed();
+    let noise = noise(BYTES);
+    println!("MB/s, best of {ROUNDS}");
+    for (name, text) in [("mixed", &text), ("nothing to read", &noise)] {
+        // The clock of the scheduler ticks too slowly for one pass.
+        let passes = best(text, || {
+            for _ in 0..PASSES {
+                black_box(memchr::memchr_iter(b'\n', black_box(text.as_bytes())).count());
+            }
+        });
+        let floor = passes * f64::from(PASSES);
+        let mut blocks = 0;
+        let read = best(text, || {
+            let read = import::open_bytes("paste", text.as_bytes());
+            blocks = read.map_or(0, |source| source.origin.inputs.len());
+        });
+        println!("{name:<16} one memchr {floor:>7.0}   memtide {read:>7.1}   {blocks} blocks");
+    }
+}
+
+/// The CPU time of this thread.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanos: f64 = stat.split(' ').next().unwrap().parse().unwrap();
+    nanos / 1e9
+}
+
+fn best(text: &str, mut run: impl FnMut()) -> f64 {
+    let times = (0..ROUNDS).map(|_| {
+        let begun = cpu_seconds();
+        run();
+        cpu_seconds() - begun
+    });
+    #[allow(clippy::cast_precision_loss)] // a speed
+    let bytes = text.len() as f64;
+    bytes / 1e6 / times.fold(f64::INFINITY, f64::min)
+}
+
+/// Pastes of the corpus, each between fifteen times its length of other lines.
+fn mixed() -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pasted");
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    let pastes: Vec<String> = paths
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path.join("paste.txt")).ok())
+        .collect();
+    let mut text = String::new();
+    for paste in pastes.iter().cycle() {
+        if text.len() + paste.len() * 16 + 2 > BYTES {
+            break;
+        }
+        text += paste;
+        text += "\n\n";
+        text += &noise(paste.len() * 15);
+    }
+    text
+}
+
+/// Lines that are not of memory.
+fn noise(bytes: usize) -> String {
+    let mut text = String::new();
+    let mut i = 0_usize;
+    while text.len() + 200 < bytes {
+        i = i
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let n = i >> 40;
+        let (minute, second) = (n / 60 % 60, n % 60);
+        let _ = match n % 8 {
+            0 | 1 => writeln!(
+                text,
+                "Nov 21 23:{minute:02}:{second:02} web sshd[{n}]: Accepted publickey for deploy from 10.0.0.7 port {} ssh2",
+                n % 50_000
+            ),
+            2 => writeln!(
+                text,
+                "{{\"time\":\"2026-11-21T23:{minute:02}:{second:02}Z\",\"level\":\"info\",\"msg\":\"request {n} served\",\"ms\":{}}}",
+                n % 900
+            ),
+            3 => writeln!(
+                text,
+                "    let value = table.get(index + {n}).map(|row| row.first * scale); // see note {second}"
+            ),
+            4 => writeln!(
+                text,
+                "The service was restarted {second} times, and each time somebody asked whether it has enough memory."
+            ),
+            5 => writeln!(
+                text,
+                "/dev/sd{}        {n} {}  {}  {second}% /srv/data/{minute}",
+                char::from(b'a' + (n % 20) as u8),
+                n / 2,
+                n / 3
+            ),
+            6 => writeln!(
+                text,
+                "[{n}.{second:06}] usb 1-{}: new high-speed USB device number {second} using xhci_hcd",
+                n % 9
+            ),
+            _ => writeln!(
+                text,
+                "{second} {minute} {} {} {n} 0 0 {}",
+                n % 7,
+                n % 11,
+                n % 13
+            ),
+        };
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! One search of a text for the words that blocks begin with, shared by all forms: a form is asked about the few lines
+//! that have a word of it. Asking each form about each line reads 3 MB/s, the search 500 MB/s.
+
+use aho_corasick::AhoCorasick;
+
+/// What a line must have so that a block may begin there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begins {
+    /// Words of which one stands in the first lines.
+    pub(crate) words: &'static [&'static str],
+    /// How many first lines these are.
+    pub(crate) lines: usize,
+    /// Another sign in the lines: blocks of figures have no words.
+    pub(crate) or: Option<fn(&[&str]) -> bool>,
+    /// Words of a command above the block, whose output needs none of its own.
+    pub(crate) commands: &'static [&'static str],
+}
+
+impl Begins {
+    /// A block that has one of the words in its first line.
+    pub(crate) const fn with(words: &'static [&'static str]) -> Self {
+        Self {
+            words,
+            lines: 1,
+            or: None,
+            commands: &[],
+        }
+    }
+}
+
+/// Finds the words of up to 32 forms.
+#[derive(Debug)]
+pub(crate) struct LineSearch {
+    automaton: AhoCorasick,
+    /// The forms of each word, as bits.
+    forms: Vec<u32>,
+}
+
+impl LineSearch {
+    /// Prepares the search. `None` if the words cannot be searched for; then each form is asked about each line.
+    pub(crate) fn new<'a>(forms: impl Iterator<Item = &'a Begins>) -> Option<Self> {
+        let mut words: Vec<(&str, u32)> = Vec::new();
+        for (form, begins) in forms.enumerate() {
+            for word in begins.words {
+                match words.iter_mut().find(|(known, _)| known == word) {
+                    Some((_, forms)) => *forms |= 1 << form,
+                    None => words.push((word, 1 << form)),
+                }
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .kind(Some(aho_corasick::AhoCorasickKind::DFA))
+            .build(words.iter().map(|(word, _)| word))
+            .ok()?;
+        Some(Self {
+            automaton,
+            forms: words.iter().map(|(_, forms)| *forms).collect(),
+        })
+    }
+
+    /// The forms with a word in each line, as bits. Lines are parts of `text`, in its order.
+    pub(crate) fn forms_of(&self, text: &str, lines: &[&str]) -> Vec<u32> {
+        let mut found = vec![0; lines.len()];
+        let start = text.as_ptr() as usize;
+        let end_of = |line: &str| (line.as_ptr() as usize).saturating_sub(start) + line.len();
+        let mut at = 0;
+        let mut end = lines.first().map_or(0, |line| end_of(line));
+        for word in self.automaton.find_overlapping_iter(text) {
+            while word.end() > end && at + 1 < lines.len() {
+                at += 1;
+                end = end_of(lines[at]);
+            }
+            if let (Some(line), Some(forms)) =
+                (found.get_mut(at), self.forms.get(word.pattern().as_usize()))
+            {
+                *line |= forms;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_has_the_forms_of_its_words() {
+        let forms = [Begins::with(&["Mem", "kB"]), Begins::with(&["Mem", "swpd"])];
+        let search = LineSearch::new(forms.iter()).unwrap();
+        let text = "Mem: 7kBprose swpdx";
+        let lines = [&text[..8], &text[8..13], &text[13..13], &text[13..18]];
+        assert_eq!(search.forms_of(text, &lines), [0b11, 0, 0, 0b10]);
+        assert_eq!(search.forms_of("", &[]), [0_u32; 0]);
+    }
+}
