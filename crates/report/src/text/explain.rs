@@ -83,9 +83,10 @@ fn verdict(page: &mut TextPage, report: &ExplainReport, screen: &Screen) {
     let style = style(report);
     let word = report.verdict_text.to_uppercase();
     let is_narrow = screen.width() < NARROW;
-    let (head, indent) = if is_narrow {
+    // The name of an owner may be long.
+    let (head, indent) = if is_narrow || word.chars().count() >= INDENT {
         page.line(&[piece(style, word)]);
-        (Vec::new(), 0)
+        (Vec::new(), if is_narrow { 0 } else { INDENT })
     } else {
         (vec![piece(style, pad(&word, INDENT))], INDENT)
     };
