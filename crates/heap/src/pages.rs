@@ -252,8 +252,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
     fn finish_page(&mut self) {
         let page = self.page;
         let is_foreign = self.amounts[StretchKind::Foreign as usize] == self.page_bytes;
-        let run = self.run();
-        let run = run.filter(|run| run.range.start <= page && !is_foreign);
+        let run = (self.run()).filter(|run| run.range.start <= page && !is_foreign);
         match run.map(|run| run.is_swapped) {
             Some(false) => self.fold_present(),
             Some(true) => {

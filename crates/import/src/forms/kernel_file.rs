@@ -14,7 +14,7 @@ use super::Form;
 use super::plausible::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
-use crate::text::line_scan::Begins;
+use crate::text::line_scan::LineAnchors;
 use crate::text::prompt;
 use field_file::FieldFile;
 use pairs::FieldValue;
@@ -28,12 +28,12 @@ mod shape;
 
 pub(super) const FORM: Form = Form {
     name: "kernel file",
-    begins: Begins {
+    begins: LineAnchors {
         // A heading, the first line.
         lines: 2,
         or: Some(may_be_fields),
         commands: &["/proc", "/sys", "memory.", "pressure", "uname"],
-        ..Begins::with(&[
+        ..LineAnchors::with(&[
             "/proc",
             "/sys/",
             "memory.",

@@ -5,13 +5,13 @@ use timeline::{Fact, Sample, facts};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
-use crate::text::line_scan::Begins;
+use crate::text::line_scan::LineAnchors;
 
 pub(super) const FORM: Form = Form {
     name: "sysctl",
-    begins: Begins {
+    begins: LineAnchors {
         commands: &["sysctl"],
-        ..Begins::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
+        ..LineAnchors::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
     },
     read,
 };

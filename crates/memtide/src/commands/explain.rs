@@ -12,7 +12,7 @@ use probe::Root;
 use crate::cli::{ExplainArgs, Format};
 use crate::exit::Exit;
 use crate::output::Output;
-use picture::Picture;
+use picture::PictureOutput;
 use runtime::RuntimeText;
 
 pub(super) use picture::{page_alone, with_picture};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &Output) -> anyhow::Result<Exit> {
         return stats.print(args.answer.get(), output);
     };
     let picture = (args.heap_picture.as_deref())
-        .map(|file| Picture::new(file, args.force))
+        .map(|file| PictureOutput::new(file, args.force))
         .transpose()?;
     let pid = selected::pid(&root, &target, output)?;
     let options = ExplainOptions {

@@ -13,13 +13,13 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 /// Where a picture goes, and in which form.
-pub(super) enum Picture {
+pub(super) enum PictureOutput {
     Terminal,
     Svg(OutputTarget),
     Page(OutputTarget),
 }
 
-impl Picture {
+impl PictureOutput {
     /// Returns the form of a file's name; fails if the file may not be written.
     pub(super) fn new(file: &Path, force: bool) -> anyhow::Result<Self> {
         if file == Path::new("-") {
