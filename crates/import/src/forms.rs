@@ -10,7 +10,7 @@ mod free;
 mod kernel_file;
 mod kernel_log;
 mod numastat;
-mod plausible;
+pub(crate) mod plausible;
 mod processes;
 mod ps;
 mod row_order;

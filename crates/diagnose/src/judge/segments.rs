@@ -7,7 +7,7 @@ use timeline::{
     Timeline,
     signals::{MEM_AVAILABLE, MEM_TOTAL},
 };
-use units::Ratio;
+use units::{Bytes, Quantity, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::{Bursts, EvidenceLine, Finding};
@@ -134,8 +134,8 @@ fn change(segments: &[JudgedSegment<'_>]) -> Option<String> {
     let last = readings().max_by_key(|segment| segment.number)?;
     let (from, to) = (available(first)?, available(last)?);
     let ram = last.timeline.last(MEM_TOTAL)?;
-    let difference = from.max(to) - from.min(to);
-    let is_large = difference.as_f64() > CHANGE_MIN.get() * ram.as_f64();
+    let difference = from.get().abs_diff(to.get());
+    let is_large = Bytes::new(difference).as_f64() > CHANGE_MIN.get() * ram.as_f64();
     let verb = if to < from { "fell" } else { "rose" };
     (is_large && first.number < last.number).then(|| {
         format!(

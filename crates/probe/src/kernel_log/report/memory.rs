@@ -267,7 +267,13 @@ impl ReportMemory {
     /// Sizes of zones are added up if none is missing.
     pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>, has_all_zones: bool) -> Row {
         let mut row = Row::default();
-        if has_all_zones {
+        // Zones of memory that was added later are not in the RAM of some kernels.
+        let ram = self
+            .total(Total::Ram)
+            .map(|pages| Pages::new(pages).to_bytes(page));
+        let free = self.of_zones.iter().find(|(name, _)| *name == "free");
+        let is_part = ram.is_none_or(|ram| free.is_none_or(|(_, free)| *free <= ram));
+        if has_all_zones && is_part {
             set(&mut row, &ZONE_SIZES, &self.of_zones);
         }
         set(&mut row, &NODE_SIZES, &self.of_nodes);
@@ -294,6 +300,8 @@ impl ReportMemory {
             .total(Total::Ram)
             .zip(self.total(Total::Reserved))
             .map(|(ram, reserved)| bytes(ram.saturating_sub(reserved)));
+        // A request that is confined to some nodes is reported with their zones only, and the counters of all.
+        let managed = managed.filter(|managed| bytes(self.counted()) <= *managed);
         if let Some(total) = ram.filter(|ram| *ram > Bytes::ZERO).or(managed) {
             row.set(MEM_TOTAL, total);
         }
@@ -303,6 +311,23 @@ impl ReportMemory {
             }
         }
         row
+    }
+
+    /// Pages that are certainly there, by the counters.
+    fn counted(&self) -> u64 {
+        let names = [
+            "free",
+            "active_anon",
+            "inactive_anon",
+            "active_file",
+            "inactive_file",
+            "slab_reclaimable",
+            "slab_unreclaimable",
+        ];
+        names
+            .iter()
+            .filter_map(|name| self.counter(name))
+            .fold(0, u64::saturating_add)
     }
 
     /// Sets fields of `/proc/meminfo` that are sums of counters.
