@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use probe::saved::Parsers;
 use timeline::Facts;
-use units::{PageSize, WallClock};
+use units::PageSize;
 
 use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder, signals_in};
+use crate::text::times::PrintedTime;
 
 /// Where a form reads, and what it adds to.
 pub(crate) struct BlockReader<'a> {
@@ -15,7 +16,7 @@ pub(crate) struct BlockReader<'a> {
     /// The command behind the last shell prompt, if the block follows it: `vmstat 5`.
     pub(crate) command: Option<&'a str>,
     /// The time printed before the block: the output of `date`, the stamp of a log.
-    pub(crate) wall: Option<WallClock>,
+    pub(crate) time: Option<PrintedTime>,
     /// The parsers of kernel files.
     pub(crate) parsers: &'a mut Parsers,
     /// Facts about the host.
@@ -33,7 +34,8 @@ pub(crate) struct BlockReader<'a> {
 impl BlockReader<'_> {
     /// Adds what the block reports of one time.
     pub(crate) fn add(&mut self, mut snapshot: Snapshot) {
-        if let (SnapshotTime::Unknown, 0, Some(wall)) = (snapshot.when, self.added, self.wall) {
+        let wall = self.time.and_then(PrintedTime::wall);
+        if let (SnapshotTime::Unknown, 0, Some(wall)) = (snapshot.when, self.added, wall) {
             snapshot.when = SnapshotTime::At(wall);
         }
         // A timeline has one page size. A kernel report may have been written with another one.

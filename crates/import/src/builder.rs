@@ -12,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use timeline::{Entity, KernelReport, Sample, SignalId, Stamp, Timeline, signals};
 use units::Span;
 
+use crate::forms::plausible::has_part_above;
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
 /// A timeline in the making.
@@ -301,9 +302,13 @@ fn hash(report: &KernelReport) -> u64 {
     hasher.finish()
 }
 
-/// Whether two snapshots cannot be of one host at one time: the size of RAM or swap differs, or a level by more than
+/// Whether two snapshots cannot be of one host at one time: one has more of a part than the other has RAM, the size of
+/// RAM or swap differs, or a level by more than
 /// [`TimelineBuilder::SAME_TIME`] of RAM and the rounding of both.
 fn contradict(a: &Snapshot, b: &Snapshot) -> bool {
+    if has_part_above(a, b) || has_part_above(b, a) {
+        return true;
+    }
     let ram = a
         .host(signals::MEM_TOTAL.id())
         .or(b.host(signals::MEM_TOTAL.id()));

@@ -10,7 +10,7 @@ mod free;
 mod kernel_file;
 mod kernel_log;
 mod numastat;
-mod plausible;
+pub(crate) mod plausible;
 mod processes;
 mod ps;
 mod row_order;
@@ -56,31 +56,47 @@ pub(crate) const ALL: &[Form] = &[
 
 /// Which forms may begin where in a text.
 #[derive(Debug)]
-pub(crate) struct FormPlaces(Option<Vec<u32>>);
+pub(crate) struct FormPlaces {
+    /// The forms with a word in each line, as bits. `None`: each form may begin anywhere.
+    found: Option<Vec<u32>>,
+    /// The forms that may begin where none of their words is in the line.
+    others: Vec<usize>,
+}
 
 impl FormPlaces {
     /// Searches a text, once for all forms.
     pub(crate) fn of(text: &str, lines: &[&str]) -> Self {
         static SEARCH: LazyLock<Option<LineSearch>> =
             LazyLock::new(|| LineSearch::new(ALL.iter().map(|form| &form.begins)));
-        Self(SEARCH.as_ref().map(|search| search.forms_of(text, lines)))
+        let is_other = |form: &usize| {
+            let begins = &ALL[*form].begins;
+            begins.lines > 1 || begins.or.is_some()
+        };
+        Self {
+            found: SEARCH.as_ref().map(|search| search.forms_of(text, lines)),
+            others: (0..ALL.len()).filter(is_other).collect(),
+        }
     }
 
     /// The forms of which a block may begin at a line, as bits by their index.
     pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u32 {
-        let Some(found) = &self.0 else {
+        let Some(found) = &self.found else {
             return u32::MAX;
         };
         let mut forms = found[at];
-        for (index, form) in ALL.iter().enumerate() {
-            let begins = &form.begins;
-            let below = || found.iter().skip(at).take(begins.lines);
-            let is_shown =
-                |command: &str| begins.commands.iter().any(|word| command.contains(word));
-            let may_begin = (begins.lines > 1 && below().any(|forms| forms & 1 << index != 0))
-                || begins.or.is_some_and(|or| or(&lines[at..]))
-                || command.is_some_and(is_shown);
-            forms |= u32::from(may_begin) << index;
+        for form in &self.others {
+            let begins = &ALL[*form].begins;
+            let mut below = found.iter().skip(at).take(begins.lines);
+            let may_begin = below.any(|forms| forms & 1 << form != 0)
+                || begins.or.is_some_and(|or| or(&lines[at..]));
+            forms |= u32::from(may_begin) << form;
+        }
+        if let Some(command) = command {
+            for (index, form) in ALL.iter().enumerate() {
+                let words = form.begins.commands;
+                let is_shown = words.iter().any(|word| command.contains(word));
+                forms |= u32::from(is_shown) << index;
+            }
         }
         forms
     }

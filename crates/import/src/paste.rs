@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use probe::ParseError;
 use probe::saved::Parsers;
 use timeline::{Facts, Input, Origin, Problems, Sample, Source, SourceKind};
-use units::WallClock;
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
 use crate::forms::{self, FormPlaces};
 use crate::sar::SarDocument;
+use crate::text::times::PrintedTime;
 use crate::text::{PlainText, figure, prompt};
 
 /// At most 1,000 blocks are listed; a text may have a million.
@@ -46,7 +46,7 @@ impl Paste {
         let places = FormPlaces::of(text.as_str(), &lines);
         let mut at = 0;
         let mut command: Option<&str> = None;
-        let mut wall: Option<WallClock> = None;
+        let mut time: Option<PrintedTime> = None;
         while at < lines.len() {
             if let Some(host) = prompt::host(lines[at]) {
                 self.builder.at_host(host);
@@ -54,16 +54,21 @@ impl Paste {
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
             }
-            match self.block(&lines, at, &places, command, wall) {
+            match self.block(&lines, at, &places, command, time) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
                     self.note(file, &number, form, signals, block);
                     at += taken;
-                    (command, wall) = (None, None);
+                    (command, time) = (None, None);
                 }
                 None => {
-                    wall = prompt::time(lines[at]).or(wall);
+                    // A time of day is worth less than a date.
+                    let found = PrintedTime::whole(lines[at]);
+                    let is_better = |new: &PrintedTime| {
+                        new.wall().is_some() || time.is_none_or(|old| old.wall().is_none())
+                    };
+                    time = found.filter(is_better).or(time);
                     self.skipped += usize::from(!lines[at].is_empty());
                     at += 1;
                 }
@@ -138,7 +143,7 @@ impl Paste {
         at: usize,
         places: &FormPlaces,
         command: Option<&str>,
-        wall: Option<WallClock>,
+        time: Option<PrintedTime>,
     ) -> Option<(&'static str, BTreeSet<&'static str>, TextBlock)> {
         if lines[at].is_empty() {
             return None;
@@ -152,7 +157,7 @@ impl Paste {
                 continue;
             }
             let mut reader =
-                self.block_reader(form.name, &lines[at..], command, wall, &mut signals);
+                self.block_reader(form.name, &lines[at..], command, time, &mut signals);
             if let Some(block) = (form.read)(&mut reader) {
                 debug_assert!(may_begin, "{} begins at `{}`", form.name, lines[at]);
                 return Some((form.name, signals, block));
@@ -166,13 +171,13 @@ impl Paste {
         form: &'static str,
         lines: &'a [&'a str],
         command: Option<&'a str>,
-        wall: Option<WallClock>,
+        time: Option<PrintedTime>,
         signals: &'a mut BTreeSet<&'static str>,
     ) -> BlockReader<'a> {
         BlockReader {
             lines,
             command,
-            wall,
+            time,
             parsers: &mut self.parsers,
             facts: &mut self.facts,
             form,

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use timeline::{Timeline, signals::MEM_TOTAL};
+use timeline::{
+    Timeline,
+    signals::{MEM_AVAILABLE, MEM_TOTAL},
+};
+use units::{Bytes, Quantity, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::{Bursts, EvidenceLine, Finding};
@@ -101,12 +105,45 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
     let are_reports = segments
         .iter()
         .all(|segment| segment.timeline.reports().next().is_some());
+    let change = if machines.is_none() {
+        change(segments)
+    } else {
+        None
+    };
     let unordered = (!are_reports).then(|| {
+        let change = change.map_or_else(String::new, |change| format!("; in the order of the text {change}"));
         format!(
-            "{count} snapshots in unknown order: each was judged by itself, growth between them was not."
+            "{count} snapshots in unknown order: each was judged by itself, growth between them was not{change}."
         )
     });
     machines.into_iter().chain(unordered).collect()
+}
+
+/// A change of available memory smaller than this share of RAM is not said.
+const CHANGE_MIN: Ratio = Ratio::from_percent(5.0);
+
+/// `available fell from 3.0 GiB to 1.0 GiB between the first and the third`. Without times there is no rate.
+fn change(segments: &[JudgedSegment<'_>]) -> Option<String> {
+    let available = |segment: &JudgedSegment<'_>| segment.timeline.last(MEM_AVAILABLE);
+    let readings = || {
+        segments
+            .iter()
+            .filter(|segment| available(segment).is_some())
+    };
+    let first = readings().min_by_key(|segment| segment.number)?;
+    let last = readings().max_by_key(|segment| segment.number)?;
+    let (from, to) = (available(first)?, available(last)?);
+    let ram = last.timeline.last(MEM_TOTAL)?;
+    let difference = from.get().abs_diff(to.get());
+    let is_large = Bytes::new(difference).as_f64() > CHANGE_MIN.get() * ram.as_f64();
+    let verb = if to < from { "fell" } else { "rose" };
+    (is_large && first.number < last.number).then(|| {
+        format!(
+            "available {verb} from {from} to {to} between snapshots {} and {}",
+            first.number + 1,
+            last.number + 1
+        )
+    })
 }
 
 /// A segment and its diagnosis.

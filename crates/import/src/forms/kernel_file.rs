@@ -13,9 +13,10 @@ use units::{Bytes, PageSize, Pages};
 use super::Form;
 use super::plausible::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::Snapshot;
+use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::line_scan::LineAnchors;
 use crate::text::prompt;
+use crate::text::times::{PrintedTime, SampleTimes};
 use field_file::FieldFile;
 use pairs::FieldValue;
 use shape::FileShape;
@@ -36,7 +37,21 @@ pub(super) const FORM: Form = Form {
         ..LineAnchors::with(&[
             "/proc",
             "/sys/",
-            "memory.",
+            ".max",
+            ".current",
+            ".stat",
+            ".events",
+            ".low",
+            ".min",
+            ".high",
+            ".peak",
+            ".pressure",
+            "memory.swap",
+            "_in_bytes",
+            ".failcnt",
+            "memory.oom",
+            "memory.numa",
+            "memory.zswap",
             "io.",
             "cgroup.",
             "cpu.",
@@ -121,6 +136,9 @@ struct KernelFileReader<'r, 'a> {
     paths: HashSet<String>,
     /// The unit of sizes without a unit, in bytes, if the heading has one.
     unit: Option<f64>,
+    times: SampleTimes,
+    /// The time on a line since the fields of the snapshot began.
+    printed: Option<PrintedTime>,
 }
 
 /// Lines with their numbers in the block.
@@ -131,7 +149,12 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let unit = input
             .command
             .and_then(super::size_unit::SizeUnit::in_heading);
+        let every = input.command.and_then(prompt::loop_interval);
+        let mut times = SampleTimes::new(every);
+        times.next(input.time);
         Self {
+            times,
+            printed: None,
             input,
             snapshot: Snapshot::default(),
             block: TextBlock::default(),
@@ -220,7 +243,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         }
     }
 
-    /// Reads names and values. The same name again begins another snapshot.
+    /// Reads names and values. The same name again begins another snapshot, of the time that was printed between them.
     fn fields(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let Some(file) = FieldFile::at(path) else {
             return self.raw(path, lines);
@@ -234,13 +257,19 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let mut seen = HashSet::new();
         for (at, line) in lines {
             let Some(pairs) = pairs::parse(line) else {
-                self.unread(*at, line, file);
+                let time = PrintedTime::whole(line);
+                self.printed = time.or(self.printed);
+                if time.is_none() {
+                    self.unread(*at, line, file);
+                }
                 continue;
             };
             for pair in pairs {
                 if !seen.insert(pair.name.to_owned()) {
                     self.parse_lines(path, &mut text);
                     self.end_snapshot();
+                    let when = self.times.next(self.printed.take());
+                    self.snapshot.when = when.map_or(SnapshotTime::Unknown, |(when, _)| when);
                     self.paths.insert(path.to_owned());
                     seen = HashSet::from([pair.name.to_owned()]);
                 }

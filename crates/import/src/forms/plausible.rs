@@ -3,9 +3,9 @@
 
 use timeline::SignalId;
 use timeline::signals::{
-    MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE,
-    MEM_MAPPED, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
-    SWAP_FREE, SWAP_TOTAL,
+    HUGEPAGE_SIZE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED,
+    MEM_FREE, MEM_INACTIVE, MEM_MAPPED, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE,
+    MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
 };
 
 use super::size_unit::SizeUnit;
@@ -80,6 +80,23 @@ const PARTS: [SignalId; 12] = [
     MEM_ACTIVE.id(),
     MEM_INACTIVE.id(),
 ];
+
+/// Whether a part of RAM in one snapshot is larger than the RAM of another, beyond rounding: they are of two hosts.
+pub(crate) fn has_part_above(parts: &Snapshot, whole: &Snapshot) -> bool {
+    let Some(total) = whole.host(MEM_TOTAL.id()) else {
+        return false;
+    };
+    let most = total.saturating_add(whole.error(MEM_TOTAL.id()));
+    let huge = || {
+        let count = parts.host(HUGEPAGES_TOTAL.id())?;
+        count.checked_mul(parts.host(HUGEPAGE_SIZE.id())?)
+    };
+    let is_above = |part: &SignalId| {
+        let size = parts.host(*part);
+        size.is_some_and(|size| size > most.saturating_add(parts.error(*part)))
+    };
+    PARTS.iter().any(is_above) || huge().is_some_and(|huge| huge > most)
+}
 
 /// Drops parts that are larger than the whole, beyond rounding. Returns the first of them.
 pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId> {

@@ -72,7 +72,13 @@ impl PrintedTime {
     /// The time in a text that has nothing else but punctuation after it.
     fn alone(text: &str) -> Option<Self> {
         let (time, rest) = Self::leading(text)?;
-        rest.trim_matches(is_punctuation).is_empty().then_some(time)
+        let rest = rest.trim_matches(is_punctuation);
+        // `1795305100.002 2026-11-21 23:58:47` of pt-stalk.
+        let is_again = || {
+            text.starts_with(|c: char| c.is_ascii_digit())
+                && Self::leading(rest).is_some_and(|(_, rest)| rest.is_empty())
+        };
+        (rest.is_empty() || is_again()).then_some(time)
     }
 
     /// The wall-clock time, if date and year are known.

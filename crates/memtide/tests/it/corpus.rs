@@ -3,6 +3,7 @@
 mod expected;
 mod labels;
 mod layout;
+mod variants;
 
 use std::collections::BTreeSet;
 

@@ -98,7 +98,9 @@ impl FileShape {
                 .is_some_and(|rest| (7..=10).contains(&numbers(rest))),
             Self::Diskstats => is_disk(line),
             Self::Sockstat => line.starts_with("sockets: used "),
+            // Kernel reports have `Node 0 hugepages_total=4 …`.
             Self::NodeMeminfo => node_field(line)
+                .filter(|(_, rest)| !rest.trim_start().starts_with("hugepages_"))
                 .and_then(|(_, rest)| pairs::parse(rest))
                 .is_some_and(|pairs| pairs.iter().all(|p| p.has_colon)),
             Self::Smaps => is_mapping(line),

@@ -57,7 +57,9 @@ impl TableHeader {
 
     /// Reads a header; `None` if none of its words clearly means memory. `has_unit`: the heading above has a unit.
     pub(super) fn from_line(line: &str, has_unit: bool) -> Option<Self> {
-        if line.is_empty() || line.len() > Self::HEADER_BYTES_MAX {
+        // A sentence has words of memory, too.
+        let is_sentence = line.ends_with(['.', '?', '!']);
+        if line.is_empty() || is_sentence || line.len() > Self::HEADER_BYTES_MAX {
             return None;
         }
         let plain = line.trim_start_matches(['#', ' ']);

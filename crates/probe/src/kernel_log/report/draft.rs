@@ -147,7 +147,10 @@ impl Draft {
         };
         let page_size = self.zones.page_size().or_else(by_task);
         let page = page_size.unwrap_or(USUAL_PAGE);
-        let host = self.memory.row(page, self.zones.managed());
+        // Behind the zones come the page cache and swap.
+        let has_all_zones = self.memory.is_whole() || self.zones.is_whole();
+        let managed = self.zones.managed().filter(|_| has_all_zones);
+        let host = self.memory.row(page, managed, has_all_zones);
         let group = self.group_report();
         let constraint = self
             .kills

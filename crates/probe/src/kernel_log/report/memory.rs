@@ -32,6 +32,8 @@ pub(super) struct ReportMemory {
     huge: Vec<HugePages>,
     totals: Vec<(Total, u64)>,
     swap: [Option<Bytes>; 2],
+    /// Sizes by the names of [`NODE_SIZES`], summed over nodes.
+    of_nodes: Vec<(&'static str, Bytes)>,
     /// Sizes by the names of [`ZONE_SIZES`], summed over zones.
     of_zones: Vec<(&'static str, Bytes)>,
 }
@@ -88,7 +90,20 @@ const SIZES: [(&str, MemorySignal); 6] = [
     ("balloon", MEM_BALLOON),
 ];
 
-/// Sizes of zones; their sums replace the counters if a report was cut off above its zones.
+/// Sizes of nodes; their sums replace counters that are missing.
+const NODE_SIZES: [(&str, MemorySignal); 9] = [
+    ("active_anon", MEM_ACTIVE_ANON),
+    ("inactive_anon", MEM_INACTIVE_ANON),
+    ("active_file", MEM_ACTIVE_FILE),
+    ("inactive_file", MEM_INACTIVE_FILE),
+    ("unevictable", MEM_UNEVICTABLE),
+    ("mapped", MEM_MAPPED),
+    ("dirty", MEM_DIRTY),
+    ("writeback", MEM_WRITEBACK),
+    ("shmem", MEM_SHMEM),
+];
+
+/// Sizes of zones; their sums replace counters that are missing in nodes, too.
 const ZONE_SIZES: [(&str, MemorySignal); 6] = [
     ("free", MEM_FREE),
     ("active_anon", MEM_ACTIVE_ANON),
@@ -182,6 +197,12 @@ impl ReportMemory {
         add(&mut self.sizes, &SIZES, name, size);
     }
 
+    /// Adds a size of a node to the sum.
+    pub(super) fn note_node_size(&mut self, name: &str, size: Bytes) {
+        add(&mut self.of_nodes, &NODE_SIZES, name, size);
+        self.note_size(name, size);
+    }
+
     /// Adds a size of a zone to the sum.
     pub(super) fn note_zone_size(&mut self, name: &str, size: Bytes) {
         add(&mut self.of_zones, &ZONE_SIZES, name, size);
@@ -243,8 +264,19 @@ impl ReportMemory {
     }
 
     /// Returns what `/proc/meminfo` would have shown. `managed` is the memory that all zones manage, if it is printed.
-    pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>) -> Row {
+    /// Sizes of zones are added up if none is missing.
+    pub(super) fn row(&self, page: PageSize, managed: Option<Bytes>, has_all_zones: bool) -> Row {
         let mut row = Row::default();
+        // Zones of memory that was added later are not in the RAM of some kernels.
+        let ram = self
+            .total(Total::Ram)
+            .map(|pages| Pages::new(pages).to_bytes(page));
+        let free = self.of_zones.iter().find(|(name, _)| *name == "free");
+        let is_part = ram.is_none_or(|ram| free.is_none_or(|(_, free)| *free <= ram));
+        if has_all_zones && is_part {
+            set(&mut row, &ZONE_SIZES, &self.of_zones);
+        }
+        set(&mut row, &NODE_SIZES, &self.of_nodes);
         let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
         for (name, signal) in &COUNTERS {
             if let (Some(signal), Some(pages)) = (signal, self.counter(name)) {
@@ -261,9 +293,6 @@ impl ReportMemory {
             }
         }
         set(&mut row, &SIZES, &self.sizes);
-        if self.counters.is_empty() && self.total(Total::Ram).is_none() {
-            set(&mut row, &ZONE_SIZES, &self.of_zones);
-        }
         self.sums(&mut row, page);
         self.cache_and_anon(&mut row, page);
         self.huge_row(&mut row);
@@ -271,6 +300,8 @@ impl ReportMemory {
             .total(Total::Ram)
             .zip(self.total(Total::Reserved))
             .map(|(ram, reserved)| bytes(ram.saturating_sub(reserved)));
+        // A request that is confined to some nodes is reported with their zones only, and the counters of all.
+        let managed = managed.filter(|managed| bytes(self.counted()) <= *managed);
         if let Some(total) = ram.filter(|ram| *ram > Bytes::ZERO).or(managed) {
             row.set(MEM_TOTAL, total);
         }
@@ -280,6 +311,23 @@ impl ReportMemory {
             }
         }
         row
+    }
+
+    /// Pages that are certainly there, by the counters.
+    fn counted(&self) -> u64 {
+        let names = [
+            "free",
+            "active_anon",
+            "inactive_anon",
+            "active_file",
+            "inactive_file",
+            "slab_reclaimable",
+            "slab_unreclaimable",
+        ];
+        names
+            .iter()
+            .filter_map(|name| self.counter(name))
+            .fold(0, u64::saturating_add)
     }
 
     /// Sets fields of `/proc/meminfo` that are sums of counters.

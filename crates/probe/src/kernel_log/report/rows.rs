@@ -61,11 +61,14 @@ fn fill_zone(zone: &ZoneReport, page: PageSize, row: &mut EntityRow) {
         (ZONE_LOW, zone.low),
         (ZONE_HIGH, zone.high),
         (ZONE_BOOST, zone.boost),
-        (ZONE_MANAGED, zone.managed),
         (ZONE_PCP, zone.free_pcp),
         (ZONE_FREE_CMA, zone.free_cma),
     ] {
         row.set(signal, pages(size, page));
+    }
+    // A line that is cut off does not have it.
+    if zone.managed > Bytes::ZERO || zone.free == Bytes::ZERO {
+        row.set(ZONE_MANAGED, pages(zone.managed, page));
     }
     if let Some(reserve) = zone.reserve.iter().max() {
         row.set(ZONE_PROTECTION, pages(*reserve, page));

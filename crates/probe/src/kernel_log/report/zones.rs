@@ -59,12 +59,20 @@ impl Zones {
         PageSize::from_bytes(self.page?.get())
     }
 
+    /// Whether no zone is missing at the end: lists of free blocks follow the last, and no higher zone has a reserve in
+    /// it.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_last =
+            |zone: &Zone| !zone.reserve.is_empty() && zone.reserve.iter().all(|pages| *pages == 0);
+        self.zones.iter().any(|zone| zone.has_blocks) || self.zones.last().is_some_and(is_last)
+    }
+
     /// Returns the memory that all zones manage, if all were printed with their sizes.
     pub(super) fn managed(&self) -> Option<Bytes> {
         let sizes = self
             .zones
             .iter()
-            .map(|zone| zone.has_watermarks.then_some(zone.report.managed));
+            .map(|zone| zone.is_whole().then_some(zone.report.managed));
         let sum: Bytes = sizes.sum::<Option<Bytes>>()?;
         (sum > Bytes::ZERO).then_some(sum)
     }
@@ -134,7 +142,7 @@ impl Zones {
         }
         for (name, value) in &pairs.found {
             if let Some(size) = size(value) {
-                memory.note_size(name, size);
+                memory.note_node_size(name, size);
             }
         }
         Taken::whole(pairs.is_whole)
@@ -172,6 +180,12 @@ impl Zones {
 }
 
 impl Zone {
+    /// Whether its size is known. That of a zone without pages is 0.
+    fn is_whole(&self) -> bool {
+        self.has_watermarks
+            && (self.report.managed > Bytes::ZERO || self.report.free == Bytes::ZERO)
+    }
+
     /// Stores a size from the zone's line. Other sizes are for human readers, or are summed over nodes.
     fn note(&mut self, name: &str, size: Bytes) {
         let zone = &mut self.report;
