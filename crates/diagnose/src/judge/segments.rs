@@ -119,7 +119,7 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
     machines.into_iter().chain(unordered).collect()
 }
 
-/// A change of available memory smaller than this share of RAM is not said.
+/// A change of available memory smaller than this share of RAM is not reported.
 const CHANGE_MIN: Ratio = Ratio::from_percent(5.0);
 
 /// `available fell from 3.0 GiB to 1.0 GiB between the first and the third`. Without times there is no rate.

@@ -14,14 +14,14 @@ use timeline::kernel_report::ReportKind;
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::line_scan::Begins;
+use crate::text::line_scan::BlockStart;
 use messages::LogMessages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
-    begins: Begins {
+    begins: BlockStart {
         or: Some(may_be_task),
-        ..Begins::with(&signatures::BEGINS)
+        ..BlockStart::with(&signatures::BEGINS)
     },
     read,
 };

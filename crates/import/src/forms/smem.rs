@@ -11,11 +11,11 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure};
-use crate::text::line_scan::Begins;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "smem",
-    begins: Begins::with(&["Noncache"]),
+    begins: BlockStart::with(&["Noncache"]),
     read,
 };
 

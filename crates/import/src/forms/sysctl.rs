@@ -5,13 +5,13 @@ use timeline::{Fact, Sample, facts};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
-use crate::text::line_scan::Begins;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "sysctl",
-    begins: Begins {
+    begins: BlockStart {
         commands: &["sysctl"],
-        ..Begins::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
+        ..BlockStart::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
     },
     read,
 };
