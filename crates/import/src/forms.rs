@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::block::{BlockReader, TextBlock};
-use crate::text::line_scan::{LineAnchors, LineSearch};
+use crate::text::line_scan::{BlockStart, LineSearch};
 
 mod free;
 mod kernel_file;
@@ -30,7 +30,7 @@ pub(crate) struct Form {
     /// The usual name: `free`, `/proc/meminfo`.
     pub(crate) name: &'static str,
     /// What is needed for a block to begin; [`read`](Self::read) is asked about such lines only.
-    pub(crate) begins: LineAnchors,
+    pub(crate) begins: BlockStart,
     /// Reads the block that begins at the first line. `None` if there is none; then nothing was added.
     pub(crate) read: fn(&mut BlockReader<'_>) -> Option<TextBlock>,
 }

@@ -15,7 +15,7 @@ use super::size_unit::SLAB_IN_CACHE;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::PrintedFigure;
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::times::{PrintedTime, SampleTimes};
 
 mod options;
@@ -28,9 +28,9 @@ use table::FreeTable;
 pub(super) const FORM: Form = Form {
     name: "free",
     // A time, the heading, the row.
-    begins: LineAnchors {
+    begins: BlockStart {
         lines: 3,
-        ..LineAnchors::with(&table::MEM)
+        ..BlockStart::with(&table::MEM)
     },
     read,
 };

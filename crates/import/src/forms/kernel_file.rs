@@ -14,7 +14,7 @@ use super::Form;
 use super::plausible::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use crate::text::times::{PrintedTime, SampleTimes};
 use field_file::FieldFile;
@@ -29,12 +29,12 @@ mod shape;
 
 pub(super) const FORM: Form = Form {
     name: "kernel file",
-    begins: LineAnchors {
+    begins: BlockStart {
         // A heading, the first line.
         lines: 2,
         or: Some(may_be_fields),
         commands: &["/proc", "/sys", "memory.", "pressure", "uname"],
-        ..LineAnchors::with(&[
+        ..BlockStart::with(&[
             "/proc",
             "/sys/",
             ".max",

@@ -14,14 +14,14 @@ use timeline::kernel_report::ReportKind;
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use messages::LogMessages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
-    begins: LineAnchors {
+    begins: BlockStart {
         or: Some(may_be_task),
-        ..LineAnchors::with(&signatures::BEGINS)
+        ..BlockStart::with(&signatures::BEGINS)
     },
     read,
 };

@@ -11,11 +11,11 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{MIB, PrintedFigure, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "numastat",
-    begins: LineAnchors::with(&["Per-node", "Node ", "node", "Total"]),
+    begins: BlockStart::with(&["Per-node", "Node ", "node", "Total"]),
     read,
 };
 

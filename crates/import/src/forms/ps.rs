@@ -9,14 +9,14 @@ use timeline::Entity;
 use super::processes::ProcessHeader;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 
 pub(super) const FORM: Form = Form {
     name: "ps",
-    begins: LineAnchors {
+    begins: BlockStart {
         or: Some(|lines| pmap(lines).is_some()),
-        ..LineAnchors::with(&[
+        ..BlockStart::with(&[
             "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", " res ", " Res ", "PSS", "pss", "Pss",
             "SWAP", "swap", "Swap",
         ])

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::sar::{SadfLines, SarData};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use head::SarHead;
 use table::SarTable;
@@ -20,7 +20,7 @@ use time::TableDays;
 
 pub(super) const FORM: Form = Form {
     name: "sar",
-    begins: LineAnchors::with(&[
+    begins: BlockStart::with(&[
         "/s",
         " %",
         "\t%",

@@ -13,11 +13,11 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{KIB, PrintedFigure, pages, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "slabtop",
-    begins: LineAnchors::with(&[
+    begins: BlockStart::with(&[
         "Active / Total ",
         "Minimum / Average",
         "OBJS",
@@ -33,7 +33,7 @@ pub(super) const FORM: Form = Form {
 /// The totals as pairs, noted without the table.
 pub(super) const TOTALS: Form = Form {
     name: "slabtop totals",
-    begins: LineAnchors::with(&PAIRS),
+    begins: BlockStart::with(&PAIRS),
     read: read_pairs,
 };
 

@@ -8,11 +8,11 @@ use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{PrintedFigure, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "swapon",
-    begins: LineAnchors::with(&["rio", "RIO", "Rio"]),
+    begins: BlockStart::with(&["rio", "RIO", "Rio"]),
     read,
 };
 

@@ -5,13 +5,13 @@ use timeline::{Fact, Sample, facts};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "sysctl",
-    begins: LineAnchors {
+    begins: BlockStart {
         commands: &["sysctl"],
-        ..LineAnchors::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
+        ..BlockStart::with(&["vm.", "vm/", "kernel.", "kernel/", "fs.", "net."])
     },
     read,
 };

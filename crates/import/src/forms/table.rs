@@ -14,7 +14,7 @@ use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
 use header::TableHeader;
 use names::{ColumnMeaning, PressureKind, TableColumn};
@@ -27,7 +27,7 @@ mod row_time;
 
 pub(super) const FORM: Form = Form {
     name: "table",
-    begins: LineAnchors::with(&names::STEMS),
+    begins: BlockStart::with(&names::STEMS),
     read,
 };
 

@@ -15,12 +15,12 @@ use super::size_unit::SizeUnit;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::PrintedFigure;
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 
 pub(super) const FORM: Form = Form {
     name: "top",
-    begins: LineAnchors::with(&[
+    begins: BlockStart::with(&[
         "top - ",
         "Tasks:",
         "Threads:",

@@ -18,7 +18,7 @@ use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use crate::text::times::SampleTimes;
 
@@ -33,10 +33,10 @@ pub(super) use totals::FORM as TOTALS;
 
 pub(super) const FORM: Form = Form {
     name: "vmstat",
-    begins: LineAnchors {
+    begins: BlockStart {
         or: Some(|lines| lines.first().is_some_and(|line| rows::may_be_row(line))),
         commands: &["vmstat"],
-        ..LineAnchors::with(&["swpd", "procs", "free", "disk-", " disks", "read sectors"])
+        ..BlockStart::with(&["swpd", "procs", "free", "disk-", " disks", "read sectors"])
     },
     read,
 };

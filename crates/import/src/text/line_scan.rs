@@ -5,18 +5,18 @@ use aho_corasick::AhoCorasick;
 
 /// What a line must have so that a block may begin there.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LineAnchors {
+pub(crate) struct BlockStart {
     /// Words of which one stands in the first lines.
     pub(crate) words: &'static [&'static str],
     /// How many first lines these are.
     pub(crate) lines: usize,
     /// Another sign in the lines: blocks of figures have no words.
     pub(crate) or: Option<fn(&[&str]) -> bool>,
-    /// Words of a command above the block: its output needs none of its own.
+    /// Words of a command above the block: its output needs no words.
     pub(crate) commands: &'static [&'static str],
 }
 
-impl LineAnchors {
+impl BlockStart {
     /// A block that has one of the words in its first line.
     pub(crate) const fn with(words: &'static [&'static str]) -> Self {
         Self {
@@ -38,7 +38,7 @@ pub(crate) struct LineSearch {
 
 impl LineSearch {
     /// Prepares the search. `None` if the words cannot be searched for; then each form is asked about each line.
-    pub(crate) fn new<'a>(forms: impl Iterator<Item = &'a LineAnchors>) -> Option<Self> {
+    pub(crate) fn new<'a>(forms: impl Iterator<Item = &'a BlockStart>) -> Option<Self> {
         let mut words: Vec<(&str, u32)> = Vec::new();
         for (form, begins) in forms.enumerate() {
             for word in begins.words {
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn each_line_has_the_forms_of_its_words() {
         let forms = [
-            LineAnchors::with(&["Mem", "kB"]),
-            LineAnchors::with(&["Mem", "swpd"]),
+            BlockStart::with(&["Mem", "kB"]),
+            BlockStart::with(&["Mem", "swpd"]),
         ];
         let search = LineSearch::new(forms.iter()).unwrap();
         let text = "Mem: 7kBprose swpdx";

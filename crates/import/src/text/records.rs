@@ -231,7 +231,7 @@ fn may_carry(line: &str) -> bool {
     line.len() > 80 && WORDS.iter().any(has)
 }
 
-/// The lines of a text that writes line ends as `\n`, `<br>`, and its other escapes.
+/// The lines of a text with its line ends written as `\n` or `<br>`, and without its other escapes.
 fn escaped(line: &str) -> Option<Vec<String>> {
     let ends = ["\\r\\n", "\\n", "<br>", "<br/>", "<br />"];
     if !ends[1..].iter().any(|end| line.contains(end)) || kernel_words::starts(line).is_empty() {
@@ -308,8 +308,8 @@ fn stamps(line: &str) -> Vec<usize> {
 
 /// Where the date of a prefix begins that ends at `end`.
 fn date_before(line: &str, end: usize) -> Option<usize> {
-    const LENGTH_MAX: usize = 100;
-    (end.saturating_sub(LENGTH_MAX)..end).rev().find(|at| {
+    const PREFIX_LEN_MAX: usize = 100;
+    (end.saturating_sub(PREFIX_LEN_MAX)..end).rev().find(|at| {
         let Some(rest) = line.get(*at..end) else {
             return false;
         };
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(carried(&format!("{stamped}{stamped}")), [stamped, stamped]);
         let bare = "active_anon:1 inactive_anon:2 Node 0 DMA free:1kB min:2kB lowmem_reserve[]: 0 0 5 pages reserved";
         assert_eq!(carried(bare).len(), 4);
-        let prose = "it said Out of memory: Killed process 12 (a) total-vm:1kB, and not Mem-Info: as I had expected it to";
+        let prose = "it wrote Out of memory: Killed process 12 (a) total-vm:1kB, and not Mem-Info: as I had expected it to";
         assert_eq!(carried(prose), [prose]);
     }
 

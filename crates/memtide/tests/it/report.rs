@@ -517,7 +517,7 @@ fn one_look_is_a_bar_and_says_what_it_cannot_tell() {
 #[test]
 fn a_pasted_kill_shows_memory_at_the_kill() {
     let source = crate::cases::pastes()
-        .find(|case| case.id.starts_with("oom"))
+        .find(|case| case.id == "oom-tmpfs-fills-256m-board")
         .unwrap();
     let html = page(source.path(), &[]);
     tags(&html);

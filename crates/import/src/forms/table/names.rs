@@ -460,11 +460,9 @@ mod tests {
 
     #[test]
     fn every_name_has_a_stem() {
-        let names = signals::ALL
-            .iter()
-            .filter(|def| def.entity == Entity::Host)
-            .flat_map(|def| [def.field, def.sar, def.pcp, def.node_exporter]);
-        let names = names
+        let defs = signals::ALL.iter().filter(|def| def.entity == Entity::Host);
+        let names = defs
+            .flat_map(|def| [def.field, def.sar, def.pcp, def.node_exporter])
             .chain(ALIASES.map(|(name, _)| name))
             .chain(["RSS", "rss"]);
         let without =

@@ -14,14 +14,14 @@ use crate::builder::Snapshot;
 use crate::forms::Form;
 use crate::forms::size_unit::{SLAB_IN_CACHE, SizeUnit};
 use crate::text::figure::{KIB, PrintedFigure, raw};
-use crate::text::line_scan::LineAnchors;
+use crate::text::line_scan::BlockStart;
 
 /// A separate form, so that totals and the first row of a series can be of one time.
 pub(in crate::forms) const FORM: Form = Form {
     name: "vmstat -s",
-    begins: LineAnchors {
+    begins: BlockStart {
         commands: &["vmstat"],
-        ..LineAnchors::with(&[
+        ..BlockStart::with(&[
             " memory",
             "_memory",
             "swap",

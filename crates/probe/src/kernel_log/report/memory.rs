@@ -301,8 +301,8 @@ impl ReportMemory {
             .zip(self.total(Total::Reserved))
             .map(|(ram, reserved)| bytes(ram.saturating_sub(reserved)));
         // A request that is confined to some nodes is reported with their zones only, and the counters of all.
-        let plausible = managed.filter(|managed| bytes(self.counted()) <= *managed);
-        if let Some(total) = ram.filter(|ram| *ram > Bytes::ZERO).or(plausible) {
+        let of_zones = || managed.filter(|managed| bytes(self.counted()) <= *managed);
+        if let Some(total) = ram.filter(|ram| *ram > Bytes::ZERO).or_else(of_zones) {
             row.set(MEM_TOTAL, total);
         }
         for (signal, size) in [SWAP_FREE, SWAP_TOTAL].into_iter().zip(self.swap) {

@@ -1,6 +1,6 @@
 //! The table of tasks that could have been killed.
 //!
-//! Its columns changed five times; the heading names them. Without a heading their number distinguishes them
+//! Its columns changed five times; the heading names them. Without a heading their number shows which they are
 //! ([`columns_of`]). A bracket may be lost, and with it the PID; the next columns have the thread group's.
 
 use timeline::kernel_report::ReportTask;
