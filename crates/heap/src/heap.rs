@@ -495,9 +495,10 @@ impl Heap {
         self.is_ring_whole && !self.is_cut && self.arenas.iter().all(|arena| arena.is_whole)
     }
 
-    /// Returns whether free chunks came or went during the walk.
+    /// Returns whether free chunks came or went, or arenas grew, during the walk.
     pub fn has_changed(&self) -> bool {
-        self.arenas.iter().any(|arena| arena.has_changed)
+        let mut arenas = self.arenas.iter();
+        arenas.any(|arena| arena.has_changed || arena.drift_bytes > 0)
     }
 
     /// Returns the bytes of live chunks, those with a mapping of their own included.

@@ -212,7 +212,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
     }
 
     /// Returns the first run that does not end before the current page, as far as it is known.
-    fn run(&mut self) -> Option<&PageRun> {
+    fn pages_ahead(&mut self) -> Option<&PageRun> {
         loop {
             let rest = self.runs.get(self.run_index..).unwrap_or_default();
             let passed = rest.iter().take_while(|run| run.range.end <= self.page);
@@ -236,7 +236,7 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
         let to = to.min(self.end) / page_bytes * page_bytes;
         while self.page < to {
             let page = self.page;
-            let found = self.run().map(|run| run.range.start.max(page));
+            let found = self.pages_ahead().map(|run| run.range.start.max(page));
             let next = found.unwrap_or(self.runs_until).min(to);
             if next <= page {
                 break;
@@ -252,8 +252,12 @@ impl<'a, M: TargetMemory> PageFold<'a, M> {
     fn finish_page(&mut self) {
         let page = self.page;
         let is_foreign = self.amounts[StretchKind::Foreign as usize] == self.page_bytes;
-        let run = (self.run()).filter(|run| run.range.start <= page && !is_foreign);
-        match run.map(|run| run.is_swapped) {
+        let has_page = |run: &&PageRun| run.range.start <= page && !is_foreign;
+        match self
+            .pages_ahead()
+            .filter(has_page)
+            .map(|run| run.is_swapped)
+        {
             Some(false) => self.fold_present(),
             Some(true) => {
                 let page_bytes = self.page_bytes;

@@ -43,7 +43,7 @@ pub fn read_settled(
         first = read_within(&memory, &mappings, page);
     }
     let first = first?;
-    if is_settled(&first) {
+    if !first.has_changed() {
         return Ok(first);
     }
     let mut walks = vec![first];
@@ -104,9 +104,4 @@ fn live_by_block(heap: &Heap, block: u64) -> BTreeMap<u64, u64> {
         add(chunk.range.start, chunk.range.end - chunk.range.start);
     }
     blocks
-}
-
-fn is_settled(heap: &Heap) -> bool {
-    let drift = heap.arenas.iter().map(|arena| arena.drift_bytes);
-    !heap.has_changed() && drift.sum::<u64>() == 0
 }

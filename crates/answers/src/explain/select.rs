@@ -72,13 +72,7 @@ fn memoryless(root: &Root, one: &ProcessIdentity) -> Option<ExplainError> {
             },
             None => ExplainError::Zombie { pid, name: name() },
         }),
-        // A program may overwrite its arguments, but only a kernel thread has neither those nor a resident page.
-        _ if one.command.is_empty() && one.rss.is_some_and(|pages| pages.get() == 0) => {
-            Some(ExplainError::KernelThread {
-                pid: one.pid,
-                name: name(),
-            })
-        }
+        _ if one.is_kernel_thread => Some(ExplainError::KernelThread { pid, name: name() }),
         _ => None,
     }
 }

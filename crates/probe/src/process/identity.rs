@@ -39,6 +39,8 @@ pub struct ProcessIdentity {
     pub age: Option<Span>,
     /// Its resident pages, as `stat` counts them: without what its threads have not yet summed up.
     pub rss: Option<Pages>,
+    /// Whether it is a thread of the kernel: it has no memory of its own.
+    pub is_kernel_thread: bool,
     /// User, threads, PIDs in namespaces.
     pub facts: StatusFacts,
     /// Path of the cgroup that its memory is charged to, below the mount of the hierarchy.
@@ -90,9 +92,10 @@ impl ProcessIdentity {
         }
         let stat = text("stat");
         let mut row = EntityRow::default();
-        let (start, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
+        let (found, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
         identity.rss = row.row.get(PROC_RSS);
-        identity.start_ticks = start.and_then(|found| found.start);
+        identity.start_ticks = found.and_then(|found| found.start);
+        identity.is_kernel_thread = found.is_some_and(|found| found.is_kernel_thread);
         identity.age = identity.start_ticks.map(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");

@@ -23,6 +23,9 @@ use crate::text;
 
 /// The first field after the name.
 const STATE: usize = 3;
+/// The field of the kernel's flags, and the one of kernel threads, which has been the same since 2.6.27 (`PF_KTHREAD`).
+const FLAGS: usize = 9;
+const KERNEL_THREAD: u64 = 0x0020_0000;
 /// The field that, with the PID, distinguishes a process from a later one with the same PID.
 const START: usize = 22;
 /// All kernels in use have at least these fields; those beyond came later.
@@ -49,6 +52,7 @@ pub(crate) struct StatIdentity<'a> {
     pub(crate) name: &'a [u8],
     /// Clock ticks since boot; `None` if the text is cut or malformed.
     pub(crate) start: Option<u64>,
+    pub(crate) is_kernel_thread: bool,
 }
 
 /// Reads the text into the process's row: readings, the name as its label, and the start time into its key.
@@ -58,7 +62,7 @@ pub(crate) struct StatIdentity<'a> {
 pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
     let row = &mut process.row;
     let (identity, result) = read(text, |signal, value| row.set_raw(signal, value));
-    if let Some(StatIdentity { name, start }) = identity {
+    if let Some(StatIdentity { name, start, .. }) = identity {
         process.label.clear();
         text::push_lossy(&mut process.label, name);
         if let Some(start) = start {
@@ -80,7 +84,7 @@ pub(crate) fn read(
     if close < open {
         return (None, Err(no_name(text)));
     }
-    let mut start = None;
+    let (mut start, mut is_kernel_thread) = (None, false);
     // The name may contain newlines, so the line number is that of the remaining fields.
     let line = || 1 + memchr::memchr_iter(b'\n', &text[..close]).count();
     let mut first = First::default();
@@ -88,7 +92,9 @@ pub(crate) fn read(
     let mut last = STATE - 1;
     for (field, word) in (STATE..=LAST).zip(text::words(text::trim(&text[close + 1..]))) {
         last = field;
-        if field == START {
+        if field == FLAGS {
+            is_kernel_thread = text::number(word).is_some_and(|flags| flags & KERNEL_THREAD != 0);
+        } else if field == START {
             start = text::number(word);
             if start.is_none() {
                 first.note(|| ParseError::new(PROCESS_STAT, line(), "a start time", word));
@@ -104,8 +110,12 @@ pub(crate) fn read(
         let found = text::trim(&text[close + 1..]);
         first.note(|| ParseError::new(PROCESS_STAT, line(), "24 fields", found));
     }
-    let name = &text[open + 1..close];
-    (Some(StatIdentity { name, start }), first.into_result())
+    let identity = StatIdentity {
+        name: &text[open + 1..close],
+        start,
+        is_kernel_thread,
+    };
+    (Some(identity), first.into_result())
 }
 
 fn no_name(text: &[u8]) -> ParseError {
@@ -134,6 +144,15 @@ mod tests {
 
     /// From a 6.1 guest.
     const MISC: &[u8] = b"103 (misc) R 1 0 0 0 -1 4194304 370 0 2 0 3 5 0 0 20 0 1 0 241 44056576 4074 18446744073709551615 4198400 4735665 140725565948320 0 0 0 0 6 0 0 0 0 17 0 0 0 9 0 0 4908696 4932272 917012480 140725565951918 140725565951940 140725565951940 140725565951982 0\n";
+
+    #[test]
+    fn the_kernels_flags_tell_its_threads() {
+        const KTHREADD: &[u8] = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 2 0 0 20 0 1 0 6 0 0 18446744073709551615 0\n";
+        for (text, expected) in [(KTHREADD, true), (MISC, false), (&b"9 (x) R 1"[..], false)] {
+            let (identity, _) = super::read(text, |_, _| {});
+            assert_eq!(identity.unwrap().is_kernel_thread, expected);
+        }
+    }
 
     #[test]
     fn fields_meet_their_signals() {

@@ -294,3 +294,35 @@ fn watch_command(report: &ExplainReport, watch: Span) -> String {
     let minutes = (watch.as_secs_f64() / 60.0).ceil();
     format!("memtide explain {} --watch {minutes}m", report.process.pid)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::explain::ArenaEntry;
+
+    #[test]
+    fn a_heap_that_was_not_read_to_its_end_has_a_reason_and_a_lower_bound() {
+        let total = ArenaEntry {
+            resident_bytes: 63 << 20,
+            ..ArenaEntry::default()
+        };
+        let heap = HeapReport {
+            total,
+            is_cut: true,
+            ..HeapReport::default()
+        };
+        let report = ExplainReport {
+            heap: Some(heap),
+            ..ExplainReport::default()
+        };
+        let lines = explain_headline(&report, MemoryVerdict::Unclear, Span::ZERO);
+        assert!(
+            lines[0].contains("far more memory than is in RAM"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[0].ends_with("The 63 MiB that were found are a lower bound."),
+            "{lines:?}"
+        );
+    }
+}
