@@ -10,7 +10,7 @@ use timeline::kernel_report::{Constraint, ReportKind};
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, MEM_ANON, MEM_BALLOON, MEM_BOUNCE, MEM_CACHED, MEM_FREE,
     MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES, MEM_SEC_PAGE_TABLES, MEM_SHADOW_CALL_STACK,
-    MEM_SLAB, MEM_TOTAL, PROC_RSS, ZONE_FREE, ZONE_MANAGED,
+    MEM_SLAB, MEM_TOTAL, PROC_RSS, SWAP_FREE, SWAP_TOTAL, ZONE_FREE, ZONE_MANAGED,
 };
 use timeline::{Entity, KernelReport, Sample};
 use units::{Bytes, Pages};
@@ -440,4 +440,66 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn swap_is_read_as_people_quote_it() {
+    for text in [
+        "Free swap  = 864kB\nTotal swap = 2054128kB",
+        "Total swap 2054128kB, Free swap 864kB",
+        "Free swap: 864kB; Total swap: 2054128kB",
+    ] {
+        let lines: Vec<&str> = text.lines().chain(["12 pages reserved"]).collect();
+        let (_, report) = read(&lines).unwrap();
+        let of = |signal| report.host.get(signal);
+        assert_eq!(of(SWAP_FREE), Some(Bytes::from_kib(864)), "{text}");
+        assert_eq!(of(SWAP_TOTAL), Some(Bytes::from_kib(2_054_128)), "{text}");
+    }
+    assert!(read(["Free swap is 864kB", "12 pages reserved"]).is_none());
+}
+
+#[test]
+fn a_trace_of_the_killer_above_the_memory_is_a_kill() {
+    let arm = [
+        " oom_kill_process from out_of_memory+0x218/0x34c",
+        " out_of_memory from __alloc_pages+0xa98/0x1044",
+        "Mem-Info:",
+        "active_anon:239 inactive_anon:6756 isolated_anon:0",
+    ];
+    let x86 = [
+        " [<ffffffff81184c7e>] oom_kill_process+0x24e/0x3c0",
+        " [<ffffffff8118533a>] ? out_of_memory+0x4ba/0x500",
+        "Mem-Info:",
+        "active_anon:239 inactive_anon:6756 isolated_anon:0",
+    ];
+    for lines in [arm, x86] {
+        let (count, report) = read(lines).unwrap();
+        assert_eq!((count, report.kind), (4, ReportKind::OomKill));
+        assert!(!report.is_memory_dump());
+        // A task that hangs there has the same trace, and no memory below it.
+        assert!(read(&lines[..2]).is_none());
+    }
+}
+
+#[test]
+fn the_list_of_unreclaimable_caches_is_kept() {
+    let (_, report) = read([
+        "ip invoked oom-killer: gfp_mask=0xc2cc0(GFP_KERNEL), order=3, oom_score_adj=0",
+        "Unreclaimable slab info:",
+        "Name                      Used          Total",
+        "btrfs_extent_map     3207098KB    3375622KB",
+        "...",
+        "kmalloc-96                  32KB        120KB",
+    ])
+    .unwrap();
+    let slabs: Vec<_> = report
+        .slabs
+        .iter()
+        .map(|slab| (slab.name.as_str(), slab.total))
+        .collect();
+    let expected = [
+        ("btrfs_extent_map", Bytes::from_kib(3_375_622)),
+        ("kmalloc-96", Bytes::from_kib(120)),
+    ];
+    assert_eq!(slabs, expected);
 }

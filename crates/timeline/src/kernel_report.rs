@@ -43,6 +43,9 @@ pub struct KernelReport {
     pub tasks: Vec<ReportTask>,
     /// The number of further tasks in the table: a very long one is cut.
     pub tasks_left_out: usize,
+    /// Slab caches that cannot be reclaimed. Since 4.15 a report of a kill lists them if they are larger than all pages of
+    /// programs and files; empty otherwise.
+    pub slabs: Vec<ReportSlab>,
     /// The killed processes; several where a whole cgroup was killed.
     pub killed: Vec<Killed>,
     /// The slab cache that could not grow, where SLUB or SLAB says so: `kmalloc-4096`.
@@ -202,6 +205,17 @@ pub struct FreeBlocks {
     /// The requests that they may serve, as printed: `U` unmovable, `M` movable, `E` reclaimable, `H` high-order
     /// atomic, `C` CMA, `R` reserve or reclaimable by kernel; empty where not printed.
     pub types: String,
+}
+
+/// A slab cache of the list of unreclaimable ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportSlab {
+    /// Its name: `kmalloc-512`.
+    pub name: String,
+    /// The size of its objects in use.
+    pub used: Bytes,
+    /// Its size in RAM.
+    pub total: Bytes,
 }
 
 /// A task of the table.

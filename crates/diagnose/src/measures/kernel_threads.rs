@@ -1,14 +1,43 @@
 //! CPU time of kernel threads by the beginning of their name: kswapd, kcompactd. There is one thread for each NUMA node.
 
-use timeline::signals::{CPU_SYSTEM, PROC_PARENT, PROC_STIME, PROC_UTIME};
+use timeline::signals::{CPU_SYSTEM, PROC_CPU, PROC_PARENT, PROC_STIME, PROC_UTIME};
 use timeline::{Entity, EntitySeries, Stretch, Track};
 use units::{Count, PerSecond, Ratio, Ticks};
 
 use crate::evidence::{Evidence, Missing};
-use crate::trigger::{Expr, rate};
+use crate::trigger::{Expr, Reading, computed, computed_within, rate};
 
 /// kthreadd, the parent of kernel threads.
 pub(crate) const KTHREADD: Count = Count::new(2);
+
+/// kswapd, the background reclaimer; there is a thread for each NUMA node.
+pub(crate) const KSWAPD: &str = "kswapd";
+
+/// The CPU of the busiest kswapd.
+pub(crate) fn kswapd_cpu() -> Reading<Ratio> {
+    computed_within("kswapd's CPU", |cx| busiest(cx, KSWAPD), at_most)
+}
+
+/// The same as `top` prints it.
+pub(crate) fn kswapd_cpu_in_top() -> Reading<Ratio> {
+    computed("kswapd's CPU in top", |cx| {
+        let threads = printed(cx, KSWAPD).into_iter().map(|(_, cpus)| cpus);
+        threads
+            .reduce(larger)
+            .ok_or_else(|| cx.lacks_signal(PROC_CPU.id()))
+    })
+}
+
+/// Returns the kswapd that is busiest in `top`, and its CPU.
+pub(crate) fn busiest_in_top<'a>(
+    cx: &Evidence<'a>,
+    stretch: &Stretch,
+) -> Option<(&'a EntitySeries, Ratio)> {
+    let threads = printed(cx, KSWAPD).into_iter();
+    threads
+        .filter_map(|(thread, cpus)| Some((thread, cpus.mean_in(stretch)?)))
+        .max_by(|(_, a), (_, b)| a.get().total_cmp(&b.get()))
+}
 
 /// Returns the CPU that the busiest of these threads uses, over time.
 ///
@@ -38,7 +67,7 @@ pub(crate) fn at_most() -> Expr {
     /// USER_HZ, which is 100 on all current architectures.
     const TICKS: f64 = 100.0;
     const TOLERANCE: f64 = 1.1;
-    let cpu: crate::trigger::Reading<PerSecond<Ticks>> = rate(CPU_SYSTEM).times(TOLERANCE / TICKS);
+    let cpu: Reading<PerSecond<Ticks>> = rate(CPU_SYSTEM).times(TOLERANCE / TICKS);
     cpu.expr
 }
 
@@ -52,6 +81,18 @@ fn threads<'a>(cx: &Evidence<'a>, name: &str) -> Vec<(&'a EntitySeries, Track<Ra
                 ticks = ticks.plus(&user);
             }
             Some((thread, ticks.to_cpus(cx.facts.user_hz())))
+        })
+        .collect()
+}
+
+/// The same threads with the share of a CPU that `top` printed.
+fn printed<'a>(cx: &Evidence<'a>, name: &str) -> Vec<(&'a EntitySeries, Track<Ratio>)> {
+    let processes = cx.timeline.entities(Entity::Process);
+    processes
+        .filter(|process| process.label.starts_with(name) && is_kernel_thread(cx, process))
+        .filter_map(|thread| {
+            let share = cx.gauge_of(thread, PROC_CPU).ok()?;
+            Some((thread, share.scaled(1e-6).cast()))
         })
         .collect()
 }

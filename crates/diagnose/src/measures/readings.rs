@@ -1,17 +1,18 @@
 //! Quantities that no kernel file reports and that several triggers and stories need: each is defined here, once.
 
-use timeline::Track;
 use timeline::signals::{
-    ALLOCSTALL, MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
-    PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
-    SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
+    ALLOCSTALL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE,
+    MEM_INACTIVE, MEM_SHMEM, MEM_SLAB, MEM_TOTAL, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG60, PSWPIN,
+    PSWPOUT, REFAULT, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO,
+    ZSWPIN, ZSWPOUT,
 };
+use timeline::{Gauge, Signal, Track};
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::measures::floor::Floor;
 use crate::measures::pressure::PressureWindow;
-use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
+use crate::trigger::{Predicate, Reading, any, computed, gauge, ram, rate, stall};
 
 /// Threshold of file refaults: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more while
 /// thrashing, one second of 0.4 MiB/s on a calm host. A slow disk delivers no more than this if every page needs a
@@ -42,6 +43,30 @@ pub(crate) const RECLAIM_COSTS: Ratio = Ratio::from_percent(2.0);
 /// With this share of RAM available or less the host is near a shortage: an engineering choice, used only together with
 /// other evidence. Calm labelled captures have 15 % and more (November 2026).
 pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
+
+/// RAM, or where the source lacks MemTotal, a lower bound: the largest sum of parts that it shows.
+pub(crate) fn ram_at_least() -> Reading<Bytes> {
+    let parts = computed("parts of RAM", |cx| {
+        let of = |parts: &[Signal<Gauge<Bytes>>]| {
+            let known = parts.iter().filter_map(|part| cx.timeline.gauge(*part));
+            known.reduce(|sum, part| sum.plus(&part))
+        };
+        let sums = RAM_PARTS.iter().filter_map(|parts| of(parts)?.max());
+        let most = sums
+            .map(|(sum, _)| sum)
+            .max()
+            .ok_or_else(|| cx.lacks_signal(MEM_TOTAL.id()))?;
+        Ok(cx.timeline.constant(most).cast())
+    });
+    ram().or(parts)
+}
+
+/// Parts of RAM that do not overlap; each list by itself.
+const RAM_PARTS: [&[Signal<Gauge<Bytes>>]; 3] = [
+    &[MEM_FREE, MEM_CACHED, MEM_BUFFERS, MEM_ANON, MEM_SLAB],
+    &[MEM_FREE, MEM_ACTIVE, MEM_INACTIVE, MEM_SLAB],
+    &[MEM_AVAILABLE],
+];
 
 /// Page cache that can be dropped: Cached − Shmem + Buffers.
 pub(crate) fn page_cache() -> Reading<Bytes> {

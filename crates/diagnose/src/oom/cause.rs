@@ -147,11 +147,15 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
         ReportKind::OomKill if !report.shows_scope() => {
             OomCause::Unknown("whether the host or a cgroup ran out of memory")
         }
-        ReportKind::OomKill if report.host.get(MEM_TOTAL).is_none() && zones.is_empty() => {
+        ReportKind::OomKill
+            if report.host.get(MEM_TOTAL).is_none()
+                && zones.is_empty()
+                && report.slabs.is_empty() =>
+        {
             OomCause::Unknown("the part of the report that shows memory (Mem-Info)")
         }
         ReportKind::OomKill if zones.iter().any(is_roomy) => OomCause::Unknown(ROOM_BY_THEN),
-        ReportKind::OomKill => used_up(&report.host),
+        ReportKind::OomKill => used_up(report),
     }
 }
 
@@ -252,20 +256,32 @@ fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) 
     match (asked.is_atomic(), asked.order, zones.is_empty()) {
         (true, 0, _) => OomCause::AtomicReserve,
         (true, _, false) if is_known_low => OomCause::AtomicReserve,
-        // An order above what the kernel promises to find, and nothing shows a shortage.
-        (_, 4.., true) => OomCause::NoBlock,
+        // An order that the kernel does not promise to find, at once or at all, and nothing shows a shortage.
+        (true, 3.., true) | (_, 4.., true) => OomCause::NoBlock,
         (_, _, true) => OomCause::Unknown("the part of the report that shows memory (Mem-Info)"),
-        (false, ..) if is_known_low => used_up(&report.host),
+        (false, ..) if is_known_low => used_up(report),
         _ => OomCause::Unknown(ROOM_BY_THEN),
     }
 }
 
-fn used_up(host: &Row) -> OomCause {
+fn used_up(report: &KernelReport) -> OomCause {
     OomCause::UsedUp {
-        swap: host_swap(host),
-        by: filler(host),
+        swap: host_swap(&report.host),
+        by: listed_slab(report).unwrap_or_else(|| filler(&report.host)),
     }
 }
+
+/// What the list of unreclaimable slab caches shows where RAM is unknown. The kernel prints it only where they are larger
+/// than all pages of programs and files (mm/oom_kill.c, should_dump_unreclaim_slab); others, such as huge pages, may be
+/// larger still.
+fn listed_slab(report: &KernelReport) -> Option<Filler> {
+    let listed: Bytes = report.slabs.iter().map(|cache| cache.total).sum();
+    let is_large = listed >= LISTED_MIN && report.host.get(MEM_TOTAL).is_none();
+    is_large.then_some(Filler::Slab(listed))
+}
+
+/// With less than this, hosts of today have lost their memory to something else: an engineering choice.
+const LISTED_MIN: Bytes = Bytes::from_gib(1);
 
 /// How much more swap could take.
 fn host_swap(host: &Row) -> SwapState {

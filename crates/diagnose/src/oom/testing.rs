@@ -1,7 +1,8 @@
 //! Builds kernel reports for tests, figure by figure.
 
 use timeline::kernel_report::{
-    FreeBlocks, GroupLimit, GroupReport, Killed, ReportKind, ReportTask, Request, ZoneReport,
+    FreeBlocks, GroupLimit, GroupReport, Killed, ReportKind, ReportSlab, ReportTask, Request,
+    ZoneReport,
 };
 use timeline::signals::{
     MEM_ACTIVE_FILE, MEM_ANON, MEM_FREE, MEM_INACTIVE_FILE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
@@ -64,6 +65,21 @@ impl Report {
             task(30, "java", 2_064_248, 0),
         ];
         report
+    }
+
+    /// The head of a report of a kill: what shows memory is cut off.
+    pub(crate) fn of_the_head() -> Self {
+        Self::default().asking(0xc_2cc0, 3)
+    }
+
+    /// Adds a row to the list of unreclaimable slab caches.
+    pub(crate) fn listing(mut self, name: &str, size: Bytes) -> Self {
+        self.0.slabs.push(ReportSlab {
+            name: name.to_owned(),
+            used: size,
+            total: size,
+        });
+        self
     }
 
     /// A cgroup at its limit (in KiB) in which one process was killed.

@@ -3,7 +3,8 @@
 use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
 
 use crate::measures::available;
-use crate::measures::readings::memory_waits;
+use crate::measures::kernel_threads::kswapd_cpu_in_top;
+use crate::measures::readings::{memory_waits, ram_at_least};
 use crate::prelude::*;
 
 declare_rule! {
@@ -16,7 +17,8 @@ declare_rule! {
     /// ## How it is recognised
     /// MemAvailable stays at 5 % of RAM or less (at most 4 GiB on large hosts) for 10 s or longer. That alone is a
     /// warning. It is critical when tasks wait: memory stalls 5 % of the time, or one allocation stall per second. With
-    /// such stalls, 10 % of RAM or less (at most 8 GiB) is already a warning. A dip in one of several samples does not
+    /// such stalls, or while `top` shows kswapd with half a CPU or more, 10 % of RAM or less (at most 8 GiB) is already a
+    /// warning. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower bound. A dip in one of several samples does not
     /// count, and a single sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free
     /// memory plus all of the cache and reclaimable slab is used as an upper bound.
     /// ## Not this
@@ -48,9 +50,18 @@ const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
 const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 
+/// An engineering choice. A stream keeps kswapd busy too, but leaves its cache available.
+const KSWAPD_BUSY: Ratio = Ratio::from_percent(50.0);
+
 fn trigger() -> Trigger {
     let low = available::upper_bound().at_most("available", low());
-    Trigger::on_host(LEVEL, any![is_little(), all![low, memory_waits()]])
+    Trigger::on_host(LEVEL, any![is_little(), all![low, is_reclaiming()]])
+}
+
+/// Tasks wait for memory, or kswapd works hard for it.
+fn is_reclaiming() -> Predicate {
+    let is_busy = kswapd_cpu_in_top().at_least("kswapd's CPU in top", KSWAPD_BUSY);
+    any![memory_waits(), is_busy]
 }
 
 fn is_little() -> Predicate {
@@ -58,11 +69,11 @@ fn is_little() -> Predicate {
 }
 
 fn little() -> Reading<Bytes> {
-    ram().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
+    ram_at_least().share(AVAILABLE_LITTLE).min(LITTLE_AT_MOST)
 }
 
 fn low() -> Reading<Bytes> {
-    ram().share(AVAILABLE_LOW).min(LOW_AT_MOST)
+    ram_at_least().share(AVAILABLE_LOW).min(LOW_AT_MOST)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -77,7 +88,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "free memory plus cache"
     };
-    let ram = cx.ram()?;
+    let ram: Bytes = ram_at_least().track(cx)?.at(index).unwrap_or_default();
+    let of_ram = match cx.ram() {
+        Ok(_) => format!(" of {ram}"),
+        Err(_) => " (how much RAM there is, is not shown)".to_owned(),
+    };
     let stalls = PressureWindow::during(cx, stretch);
     let at = |reading: Reading<Bytes>| Ok(reading.track(cx)?.at(index).unwrap_or_default());
     let (little, low): (Bytes, Bytes) = (at(little())?, at(low())?);
@@ -87,15 +102,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waited = || stalls.for_memory() || lasts(all![is_little(), memory_waits()]);
     let severity = Severity::critical_if(is_little_left && waited());
     let edge = if is_little_left { little } else { low };
-    let share = least
-        .ratio_of(ram)
-        .map_or_else(String::new, |share| format!(" ({share})"));
+    let share = cx.of_ram(least);
+    let share = share.map_or_else(|_| String::new(), |share| format!(" ({share})"));
     let title = if cx.is_single_sample() {
         let bound = if is_measured { "" } else { "at most " };
-        format!("{bound}{least}{share} of {ram} is available.")
+        format!("{bound}{least}{share}{of_ram} is available.")
     } else {
         format!(
-            "{what} fell to {least}{share} of {ram} and stayed that low for {}.{}",
+            "{what} fell to {least}{share}{of_ram} and stayed that low for {}.{}",
             stretch.duration(),
             stalls.sentence()
         )
@@ -155,6 +169,39 @@ mod tests {
             found(RULE, &case().counter(ALLOCSTALL, 30)).severity,
             Severity::Warning
         );
+    }
+
+    #[test]
+    fn a_busy_kswapd_in_top_counts_as_waiting() {
+        use timeline::Entity;
+        use timeline::signals::{PROC_CPU, PROC_PARENT};
+        use units::{Count, Micros};
+        let case = |percent: u64, available| {
+            host(Case::once(), 917, available)
+                .gauge_of(
+                    Entity::Process,
+                    "49@0",
+                    PROC_CPU,
+                    Micros::new(percent * 10_000),
+                )
+                .gauge_of(Entity::Process, "49@0", PROC_PARENT, Count::new(2))
+                .named("49@0", "kswapd0")
+        };
+        assert_eq!(found(RULE, &case(66, 56)).severity, Severity::Warning);
+        clear(RULE, &case(20, 56));
+        clear(RULE, &case(66, 200));
+    }
+
+    #[test]
+    fn nothing_available_is_found_without_memtotal() {
+        let case = |available| {
+            Case::once()
+                .gauge(MEM_FREE, Bytes::from_mib(4))
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+        };
+        let finding = found(RULE, &case(0));
+        assert!(finding.title.contains("not shown"), "{}", finding.title);
+        clear(RULE, &case(40));
     }
 
     #[test]

@@ -267,14 +267,22 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
         .asked
         .map_or_else(String::new, |asked| asked.size(page));
     let (severity, effect) = oom::effect(explained);
-    let (value, open) = if explained.zones.is_empty() {
-        (0.7, "the report does not show the free lists")
+    let (why, value, open) = if explained.zones.is_empty() {
+        (
+            " for it; how much was free in smaller blocks is not shown",
+            0.6,
+            "the report does not show the zones (Mem-Info): their free memory would tell fragmentation from a shortage",
+        )
     } else {
-        (0.95, "")
+        (
+            ", although enough memory was free in smaller blocks",
+            0.95,
+            "",
+        )
     };
     RULE.found(
         severity,
-        format!("{effect} because no block of {size} was free, although enough memory was free in smaller blocks."),
+        format!("{effect} because no block of {size} was free{why}."),
     )
     .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
     .affects(oom::victim(explained))

@@ -1,11 +1,12 @@
 //! kswapd, the background reclaimer, uses much CPU and reclaims little.
 
 use timeline::facts::MGLRU;
-use timeline::signals::{PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_STIME, ZONE_BOOST};
+use timeline::signals::{
+    PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_CPU, PROC_STIME, ZONE_BOOST,
+};
 
-use crate::measures::kernel_threads;
+use crate::measures::kernel_threads::{self, KSWAPD, kswapd_cpu, kswapd_cpu_in_top};
 use crate::prelude::*;
-use crate::trigger::computed_within;
 
 declare_rule! {
     /// kswapd burns CPU looking for pages to reclaim and finds few.
@@ -15,7 +16,8 @@ declare_rule! {
     /// reclaim most of the pages it scans: they are in use, mapped, dirty or locked. Allocating tasks will soon have to
     /// reclaim too.
     /// ## How it is recognised
-    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and reclaims at most 30 of 100 scanned pages.
+    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and reclaims at most 30 of 100 scanned pages. Where
+    /// only `top` shows it, 90 % of a CPU count, and whether it reclaims pages is open.
     /// ## Not this
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
@@ -43,39 +45,34 @@ const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap
 /// thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
-const KSWAPD: &str = "kswapd";
+/// Without the counters of reclaim: no stream is known to keep kswapd this busy. An engineering choice.
+const KSWAPD_CPU_FULL: Ratio = Ratio::from_percent(90.0);
 
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
     let freed = rate(PGSTEAL_KSWAPD);
-    // There is one thread for each node; the busiest counts.
-    let cpu: Reading<Ratio> = computed_within(
-        "kswapd's CPU",
-        |cx| kernel_threads::busiest(cx, KSWAPD),
-        kernel_threads::at_most,
-    );
-    Trigger::on_host(
-        STALL,
-        all![
-            scanned
-                .clone()
-                .at_least("scanned by kswapd", PressureWindow::SCANNED),
-            freed.at_most_of(
-                &scanned,
-                "share of scanned pages that kswapd reclaimed",
-                EFFICIENT.get()
-            ),
-            cpu.at_least("kswapd's CPU", KSWAPD_CPU_BUSY),
-        ],
-    )
+    let finds_little = all![
+        scanned
+            .clone()
+            .at_least("scanned by kswapd", PressureWindow::SCANNED),
+        freed.at_most_of(
+            &scanned,
+            "share of scanned pages that kswapd reclaimed",
+            EFFICIENT.get()
+        ),
+        kswapd_cpu().at_least("kswapd's CPU", KSWAPD_CPU_BUSY),
+    ];
+    let is_full = kswapd_cpu_in_top().at_least("kswapd's CPU in top", KSWAPD_CPU_FULL);
+    Trigger::on_host(STALL, any![finds_little, is_full])
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let scanned = cx.rate(PGSCAN_KSWAPD)?;
-    let freed = cx.rate(PGSTEAL_KSWAPD)?;
+    let (Ok(scanned), Ok(freed)) = (cx.rate(PGSCAN_KSWAPD), cx.rate(PGSTEAL_KSWAPD)) else {
+        return in_top(cx, stretch);
+    };
     let Some((thread, cpus)) = kernel_threads::busiest_in(cx, KSWAPD, stretch) else {
-        return clear!("kswapd was not measured");
+        return in_top(cx, stretch);
     };
     let name = &thread.label;
     let used = cx.mean_in(stretch, PROC_STIME, &cpus)?;
@@ -117,6 +114,25 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("streaming-read", why_no_stream)
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, "")
+        .into())
+}
+
+/// The answer where `top` alone shows kswapd.
+fn in_top(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Outcome, Missing> {
+    let Some((thread, used)) = kernel_threads::busiest_in_top(cx, stretch) else {
+        return clear!("kswapd was not measured");
+    };
+    let name = &thread.label;
+    let title = format!("{name} uses {used} of a CPU; how much it reclaims is not shown.");
+    let open = "pgscan_kswapd and pgsteal_kswapd of two readings of /proc/vmstat would show whether it finds pages";
+    Ok(RULE
+        .found(Severity::Info, title)
+        .shows_from(Computed(PROC_CPU), used, KSWAPD_CPU_FULL, None, format!("{name} used {used} of a CPU"))
+        .counts_as("kswapd's CPU time")
+        .fix(Fix::say("See whether it reclaims pages, and how much memory is available.").inspect("grep -E 'kswapd|available' /proc/vmstat /proc/meminfo; sleep 10; grep kswapd /proc/vmstat"))
+        .fix(Fix::cap(cx, stretch.last, "Reduce demand: cap or stop what grew last."))
+        .affects([Affected::new("process", name, format!("{used} of a CPU"))])
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -236,6 +252,28 @@ mod tests {
         let case =
             working(90, 40_000, 100).gauge_of(Entity::Process, THREAD, PROC_PARENT, Count::new(1));
         assert_eq!(not_evaluated(RULE, &case).names, ["proc.stime"]);
+    }
+
+    /// What `top` shows of kswapd.
+    fn in_top(percent: u64) -> Case {
+        use timeline::signals::PROC_CPU;
+        use units::Micros;
+        Case::once()
+            .gauge_of(
+                Entity::Process,
+                THREAD,
+                PROC_CPU,
+                Micros::new(percent * 10_000),
+            )
+            .named(THREAD, "kswapd0")
+    }
+
+    #[test]
+    fn a_full_cpu_in_top_is_informational_and_half_a_cpu_proves_nothing() {
+        let finding = found(RULE, &in_top(100));
+        assert_eq!(finding.severity, Severity::Info);
+        assert_ne!(finding.confidence.word(), "confirmed");
+        clear(RULE, &in_top(60));
     }
 
     #[test]

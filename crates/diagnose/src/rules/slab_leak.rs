@@ -6,6 +6,7 @@ use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, 
 use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, heights, with_levels};
 use crate::measures::slab;
+use crate::oom::{self, Explained, Filler, OomCause};
 use crate::prelude::*;
 
 declare_rule! {
@@ -20,7 +21,8 @@ declare_rule! {
     /// steps, or is at 10 % of RAM (at least 256 MiB) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when half
     /// of it is freed, or when the level is flat for longer than the climb took (a minute at least). A fifth of RAM, a
     /// climb over an hour, or one with less than 10 % available is a warning. Where RAM is unknown, 4 GiB and 16 GiB
-    /// replace the shares. Seconds show a climb, not a leak: that needs a recording over hours.
+    /// replace the shares; 1 GiB, as a warning, in a kernel report that lists the caches, which says that they are larger
+    /// than all pages of programs and files. Seconds show a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is needed.
     /// - A jump that does not continue: a program was started.
@@ -94,7 +96,31 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let mut rises = Rise::of_size(&unreclaimable().track(cx)?, Rise::at_least(cx, CLIMB));
     // Drops jumps that do not continue: a program was started.
     rises.retain(|rise| rise.climbs);
-    with_levels(cx, is_high(), rises)
+    let mut found = with_levels(cx, is_high(), rises)?;
+    let reported = oom::reports(cx).into_iter().filter(is_listed);
+    let is_new = |at: usize| {
+        !found
+            .iter()
+            .any(|known| (known.first..=known.last).contains(&at))
+    };
+    let new: Vec<usize> = reported
+        .map(|one| one.index)
+        .filter(|at| is_new(*at))
+        .collect();
+    found.extend(new.into_iter().map(|at| Occurrence::on_host(at, at)));
+    Ok(found)
+}
+
+/// Whether the kernel's list of unreclaimable caches is what explains a kill.
+fn is_listed(explained: &Explained<'_>) -> bool {
+    let is_slab = matches!(
+        explained.cause,
+        OomCause::UsedUp {
+            by: Filler::Slab(_),
+            ..
+        }
+    );
+    is_slab && !explained.report.slabs.is_empty()
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -114,7 +140,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let edge = |share, otherwise| Ok(edge(share, otherwise).track(cx)?.at(at).unwrap_or_default());
     let high: Bytes = edge(SLAB_SHARE_HIGH, HIGH_UNKNOWN_RAM)?;
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
-    let severity = severity(cx, stretch, climb.as_ref(), too_high);
+    let is_reported = !oom::within(cx, stretch, is_listed).is_empty();
+    let severity = severity(cx, stretch, climb.as_ref(), too_high || is_reported);
     let grown = climb
         .as_ref()
         .and_then(|climb| slab::grown(cx, &climb.stretch))
@@ -137,8 +164,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
         })
         .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} of unreclaimable slab{of_ram}")))
+        .when(is_reported, |finding| finding.with_line("the kernel lists these caches, as they are larger than all pages of programs and files").counts_as("the kernel's own report"))
         // A few seconds of growth count as one kind of evidence only.
-        .counts_once_if(!is_long && !too_high)
+        .counts_once_if(!is_long && !too_high && !is_reported)
         .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
         .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
         .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when the growth began.").inspect("slabtop --once --sort=c | head -n 20"))
@@ -209,6 +237,28 @@ mod tests {
         signals::{MEM_AVAILABLE, MEM_TOTAL, SLAB_OBJECT_SIZE, SLAB_OBJECTS},
     };
     use units::{Count, Pages};
+
+    #[test]
+    fn caches_that_the_kernel_lists_at_a_kill_are_a_leak() {
+        use crate::oom::testing::Report;
+        let listed = |mib| {
+            let report = Report::of_the_head().listing("btrfs_extent_map", MIB(mib));
+            Case::of_report(report).gauge_of(
+                Entity::Slab,
+                "btrfs_extent_map",
+                SLAB_PAGES,
+                Pages::new(mib * 256),
+            )
+        };
+        let finding = found(RULE, &listed(3296));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.title.contains("btrfs_extent_map"),
+            "{}",
+            finding.title
+        );
+        clear(RULE, &listed(300));
+    }
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 

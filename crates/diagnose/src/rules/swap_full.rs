@@ -2,7 +2,8 @@
 
 use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
-use crate::measures::readings::refaults_file;
+use crate::measures::available;
+use crate::measures::readings::{ram_at_least, refaults_file};
 use crate::oom::{self, Explained, OomCause, SwapState};
 use crate::prelude::*;
 use crate::trigger;
@@ -17,7 +18,8 @@ declare_rule! {
     /// ## How it is recognised
     /// At most 10 % of swap is free and 10 % of RAM is available, for 10 s or longer. It is critical when less than 2 %
     /// of swap is free and tasks stall or files refault (are read again after eviction). A kernel report of a kill
-    /// shows both at once.
+    /// shows both at once. Where MemAvailable is missing, free memory plus all of the cache is its upper bound; with more
+    /// than 10 %, or without any figure of RAM, a swap of which less than 2 % is free is informational.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
     /// - `swap-thrash`: pages move in and out; both may be found.
@@ -53,12 +55,23 @@ fn trigger() -> Trigger {
 }
 
 fn used_up() -> Predicate {
-    let nearly_full = gauge(SWAP_TOTAL).share(NEARLY_FULL);
+    let left = || gauge(SWAP_FREE);
+    let at_most = |share| gauge(SWAP_TOTAL).share(share);
+    let is_full = left().at_most("free swap", at_most(SWAP_FREE_SHARE_FULL));
+    let is_little = gauge(MEM_AVAILABLE).at_most("available", little());
     all![
         gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
-        gauge(SWAP_FREE).at_most("free swap", nearly_full),
-        gauge(MEM_AVAILABLE).at_most("available", ram().share(AVAILABLE_COLD)),
+        left().at_most("free swap", at_most(NEARLY_FULL)),
+        any![
+            available::upper_bound().at_most("available at most", little()),
+            is_little.or_without(is_full),
+        ],
     ]
+}
+
+/// With this much of RAM available or less, a full swap is not of cold pages only.
+fn little() -> Reading<Bytes> {
+    ram_at_least().share(AVAILABLE_COLD)
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
@@ -109,9 +122,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let total = cx.timeline.at(SWAP_TOTAL, stretch.last);
     let total = total.unwrap_or_default();
-    let little = cx.ram()?.share(AVAILABLE_COLD);
-    let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
-        return clear!("available memory was not measured");
+    let Some((least, little, index)) = least_available(cx, stretch) else {
+        return Ok(of_swap_alone(cx, stretch, left, total).into());
     };
     let stalls = PressureWindow::during(cx, stretch);
     let refaults = refaults_file().bytes().track(cx).ok();
@@ -123,8 +135,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         left < total.share(SWAP_FREE_SHARE_FULL) && !cx.is_single_sample() && hurts,
     );
     let at = cx.time(index);
+    let bound = match cx.gauge(MEM_AVAILABLE) {
+        Ok(_) => "",
+        Err(_) => "at most ",
+    };
     let title = format!(
-        "RAM and swap are nearly used up: {left} of {total} swap is free and {least} of RAM is available, so further growth ends in an OOM kill."
+        "RAM and swap are nearly used up: {left} of {total} swap is free and {bound}{least} of RAM is available, so further growth ends in an OOM kill."
     );
     Ok(RULE
         .found(severity, title)
@@ -141,7 +157,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             least,
             little,
             at,
-            format!("available fell to {least}"),
+            format!("available fell to {bound}{least}"),
         )
         .counts_as("swap and RAM both used up")
         .shows_refaults(refaulted)
@@ -154,6 +170,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
+}
+
+/// The least available memory, or its upper bound, with its edge and its sample; `None` if it is not little.
+fn least_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(Bytes, Bytes, usize)> {
+    let track = available::upper_bound().track(cx).ok()?;
+    let (least, index) = track.min_in(stretch)?;
+    let little = little().track(cx).ok()?.at(index)?;
+    (least <= little).then_some((least, little, index))
+}
+
+/// The finding where nothing shows whether RAM is short too.
+fn of_swap_alone(cx: &Evidence<'_>, stretch: &Stretch, left: Bytes, total: Bytes) -> Finding {
+    let title = format!(
+        "Swap is full: {left} of {total} is free. Whether RAM is short too is not shown: MemAvailable is missing."
+    );
+    let text = format!("{left} of {total} swap free");
+    let share = total.share(SWAP_FREE_SHARE_FULL);
+    let finding = RULE
+        .found(Severity::Info, title)
+        .shows_below(SWAP_FREE, left, share, None, text)
+        .counts_as("swap used up");
+    remedy(cx, finding, stretch.last, total)
+        .affects(processes::largest(cx, stretch.last, 3))
+        .sure_by_kinds(
+            cx,
+            "MemAvailable (/proc/meminfo) would show whether the next allocation fails",
+        )
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Finding {
@@ -274,6 +317,39 @@ mod tests {
             RULE,
             &Case::of_report(Report::of_a_host().asking(0xcc0, -1)),
         );
+    }
+
+    #[test]
+    fn a_full_swap_alone_is_informational() {
+        let case = |free| {
+            Case::once()
+                .gauge(SWAP_TOTAL, Bytes::from_mib(957))
+                .gauge(SWAP_FREE, Bytes::from_mib(free))
+        };
+        assert_eq!(found(RULE, &case(0)).severity, Severity::Info);
+        clear(RULE, &case(90));
+    }
+
+    #[test]
+    fn without_memavailable_the_cache_bounds_it() {
+        use timeline::signals::{MEM_BUFFERS, MEM_CACHED, MEM_FREE};
+        let old_free = |cached| {
+            Case::once()
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge(MEM_FREE, Bytes::from_mib(20))
+                .gauge(MEM_BUFFERS, Bytes::from_mib(1))
+                .gauge(MEM_CACHED, Bytes::from_mib(cached))
+                .gauge(SWAP_TOTAL, Bytes::from_mib(500))
+                .gauge(SWAP_FREE, Bytes::from_mib(3))
+        };
+        let finding = found(RULE, &old_free(30));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.title.contains("at most 51 MiB"),
+            "{}",
+            finding.title
+        );
+        assert_eq!(found(RULE, &old_free(300)).severity, Severity::Info);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! The command may contain blanks in any column: columns before it are counted from the left, those behind it from the
 //! right. The start time of a process is unknown, so its key has 0 for it: in a timeline, one PID is one process.
 
-use timeline::signals::{PROC_PARENT, PROC_PSS, PROC_RSS, PROC_SIZE, PROC_SWAP, PROC_THREADS};
+use timeline::signals::{
+    PROC_CPU, PROC_PARENT, PROC_PSS, PROC_RSS, PROC_SIZE, PROC_SWAP, PROC_THREADS,
+};
 use timeline::{Entity, Facts};
-use units::{Bytes, Count};
+use units::{Bytes, Count, Micros};
 
 use crate::builder::Snapshot;
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
@@ -23,6 +25,8 @@ enum ProcessColumn {
     Proportional,
     Threads,
     Parent,
+    /// The share of a CPU that `top` measured; `ps` prints an average of the whole life.
+    Cpu,
     Command,
     /// A time of several words: `Sat Nov 21 23:58:47 2026`.
     Started,
@@ -44,6 +48,7 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
     ("NLWP", ProcessColumn::Threads),
     ("THCNT", ProcessColumn::Threads),
     ("PPID", ProcessColumn::Parent),
+    ("%CPU", ProcessColumn::Cpu),
     ("COMMAND", ProcessColumn::Command),
     ("CMD", ProcessColumn::Command),
     ("COMM", ProcessColumn::Command),
@@ -54,11 +59,11 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
 /// Other columns of such tables.
 const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
-    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%CPU", "%MEM", "CPU", "MEM", "PR",
-    "PRI", "NI", "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP",
-    "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "DATA", "CODE",
-    "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN", "LABEL",
-    "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ", "ETIME",
+    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%MEM", "CPU", "MEM", "PR", "PRI", "NI",
+    "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP", "SESS", "CLS",
+    "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "DATA", "CODE", "TRS", "DRS", "P",
+    "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN", "LABEL", "SUID", "TRPUSER",
+    "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ", "ETIME",
 ];
 
 /// The header of a table of processes.
@@ -71,10 +76,14 @@ impl ProcessHeader {
         if line.len() > 500 {
             return None;
         }
-        let columns: Vec<ProcessColumn> = line
+        let mut columns: Vec<ProcessColumn> = line
             .split_whitespace()
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
+        if !line.contains("VIRT") {
+            let of_life = columns.iter_mut().filter(|c| **c == ProcessColumn::Cpu);
+            of_life.for_each(|column| *column = ProcessColumn::Other);
+        }
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
         let once = columns
             .iter()
@@ -129,6 +138,12 @@ impl ProcessHeader {
                 (ProcessColumn::Swapped, Some(bytes)) => readings.set(PROC_SWAP, bytes),
                 (ProcessColumn::Proportional, Some(bytes)) => readings.set(PROC_PSS, bytes),
                 (ProcessColumn::Threads, _) => set_count(readings, PROC_THREADS, figure),
+                (ProcessColumn::Cpu, _) => {
+                    // 1 % of a CPU is 10,000 µs in a second.
+                    if let Some(micros) = raw(figure.value * 1e4) {
+                        readings.set(PROC_CPU, Micros::new(micros));
+                    }
+                }
                 (ProcessColumn::Parent, _) => set_count(readings, PROC_PARENT, figure),
                 _ => {}
             }
@@ -184,6 +199,12 @@ impl ProcessRow<'_> {
             ProcessColumn::Other | ProcessColumn::Started | ProcessColumn::Command => Some(()),
             // `-` means that it does not apply.
             _ if word == "-" => Some(()),
+            // A column of other words than numbers is not read, and the row is one all the same.
+            ProcessColumn::Cpu => {
+                let figure = PrintedFigure::binary(word).filter(|figure| !figure.has_unit);
+                self.figures.extend(figure.map(|figure| (column, figure)));
+                Some(())
+            }
             _ => {
                 self.figures.push((column, PrintedFigure::binary(word)?));
                 Some(())

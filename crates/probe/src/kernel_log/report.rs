@@ -54,7 +54,7 @@ pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
     if is_backwards && let Some(count) = end_of_reversed(&mut seen, &mut lines) {
         return Some((count, reversed(&seen[..count])));
     }
-    if reading.understood < lines_min {
+    if reading.understood < lines_min || reading.draft.is_trace_alone() {
         return None;
     }
     Some(reading.finish())
@@ -98,6 +98,7 @@ fn begins(line: &str) -> Begins {
         ]
         .iter()
         .any(|start| line.starts_with(start))
+        || line.contains("+0x")
         || line.contains("per-cpu:")
         || line.contains("hugepages_total=")
         || line.contains("allocations:")

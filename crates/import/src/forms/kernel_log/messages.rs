@@ -110,6 +110,11 @@ fn may_be_broken(line: &str) -> bool {
 /// Joins two pieces to a message: broken between words, or within a word.
 fn joins(front: &str, back: &str) -> Option<String> {
     let back = back.trim_start();
+    // Some mail programs begin the rest of a line with a plus; a list mark has a blank behind it.
+    let back = back
+        .strip_prefix('+')
+        .filter(|rest| !rest.starts_with(' '))
+        .unwrap_or(back);
     [format!("{front} {back}"), format!("{front}{back}")]
         .into_iter()
         .find(|line| is_line(line))

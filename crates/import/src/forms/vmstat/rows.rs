@@ -7,6 +7,8 @@ use crate::text::times::PrintedTime;
 #[derive(Debug)]
 pub(super) struct VmstatRows<'a> {
     columns: Vec<&'a str>,
+    /// Whether a mail broke the heading, and so the rows, in two lines.
+    is_wrapped: bool,
     /// In order.
     pub(super) rows: Vec<VmstatRow>,
     /// How many lines they have, with headings.
@@ -48,15 +50,17 @@ impl<'a> VmstatRows<'a> {
     pub(super) fn read(lines: &[&'a str], options: &VmstatOptions) -> Option<Self> {
         let mut rows = Self {
             columns: Vec::new(),
+            is_wrapped: false,
             rows: Vec::new(),
             lines: 0,
             not_understood: 0,
             problems: Vec::new(),
         };
         match heading(lines) {
-            Some((columns, taken)) => {
-                rows.columns = columns;
-                rows.lines = taken;
+            Some(heading) => {
+                rows.columns = heading.columns;
+                rows.lines = heading.lines;
+                rows.is_wrapped = heading.is_wrapped;
             }
             None => rows.columns = without_heading(lines, options)?,
         }
@@ -68,12 +72,12 @@ impl<'a> VmstatRows<'a> {
         let mut page_from = 0;
         let mut at = self.lines;
         while let Some(line) = lines.get(at) {
-            if let Some((columns, taken)) = heading(&lines[at..]) {
-                if columns != self.columns || self.rows.len() - page_from < PAGE_MIN {
+            if let Some(heading) = heading(&lines[at..]) {
+                if heading.columns != self.columns || self.rows.len() - page_from < PAGE_MIN {
                     break;
                 }
                 page_from = self.rows.len();
-                at += taken;
+                at += heading.lines;
                 continue;
             }
             let is_blank = line.is_empty() && !self.rows.is_empty();
@@ -81,13 +85,25 @@ impl<'a> VmstatRows<'a> {
                 at += 1;
                 continue;
             }
-            let Some(row) = row(line, at, self.columns.len()) else {
+            let wrapped = || self.wrapped_row(lines, at);
+            let whole = || row(line, at, self.columns.len()).map(|row| (row, 1));
+            let Some((row, taken)) = wrapped().or_else(whole) else {
                 break;
             };
-            at += 1;
+            at += taken;
             self.lines = at;
             self.add(row);
         }
+    }
+
+    /// The row in two lines, which together have all its figures.
+    fn wrapped_row(&self, lines: &[&str], at: usize) -> Option<(VmstatRow, usize)> {
+        let (line, next) = (lines.get(at)?, lines.get(at + 1)?);
+        let joined = format!("{line} {next}");
+        let row = self
+            .is_wrapped
+            .then(|| row(&joined, at, self.columns.len()))??;
+        (row.figures.len() == self.columns.len()).then_some((row, 2))
     }
 
     /// Adds a row if its shares of CPU time add up to 100 %.
@@ -117,22 +133,47 @@ impl<'a> VmstatRows<'a> {
     }
 }
 
-/// The names of the columns, and how many lines the heading has: one or two.
-fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
+/// The heading of a run.
+struct VmstatHeading<'a> {
+    columns: Vec<&'a str>,
+    lines: usize,
+    is_wrapped: bool,
+}
+
+/// The heading at the start of the lines: the names of the columns, perhaps below a line of groups, each of them perhaps
+/// broken in two.
+fn heading<'a>(lines: &[&'a str]) -> Option<VmstatHeading<'a>> {
     let first = lines.first()?;
     let is_band = first.contains("procs") && first.contains("memory");
-    let names = if is_band { lines.get(1)? } else { first };
-    let text = stamped(names).1;
+    let is_dashes = |line: &&&str| line.starts_with('-') && line.ends_with('-');
+    let is_broken_band = is_band && lines.get(1).as_ref().is_some_and(is_dashes);
+    let above = usize::from(is_band) + usize::from(is_broken_band);
+    let mut columns: Vec<&str> = names_in(stamped(lines.get(above)?).1).collect();
+    let has = |names: &[&str]| names.iter().all(|name| columns.contains(name));
+    if !has(&["free", "si", "so"]) && !has(&["r", "b", "swpd", "free"]) {
+        return None;
+    }
+    let rest: Vec<&str> = lines.get(above + 1).map_or(Vec::new(), |line| {
+        let names: Vec<&str> = names_in(line.trim()).collect();
+        let is_rest = names.len() == line.split_whitespace().count();
+        if is_rest { names } else { Vec::new() }
+    });
+    let is_wrapped = !rest.is_empty() && rest.iter().all(|name| !columns.contains(name));
+    if is_wrapped {
+        columns.extend(rest);
+    }
+    Some(VmstatHeading {
+        columns,
+        lines: above + 1 + usize::from(is_wrapped),
+        is_wrapped,
+    })
+}
+
+/// The names of columns at the start of a text.
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let known =
         |word: &&str| COLUMNS.contains(word) || ACTIVE.contains(word) || OLD_COLUMNS.contains(word);
-    let columns: Vec<&str> = text
-        .split(' ')
-        .filter(|w| !w.is_empty())
-        .take_while(known)
-        .collect();
-    let has = |names: &[&str]| names.iter().all(|name| columns.contains(name));
-    (has(&["free", "si", "so"]) || has(&["r", "b", "swpd", "free"]))
-        .then_some((columns, 1 + usize::from(is_band)))
+    text.split(' ').filter(|w| !w.is_empty()).take_while(known)
 }
 
 /// The columns of rows without a heading, if `vmstat` was run or two lines in a row have its form.

@@ -262,3 +262,25 @@ fn a_reversed_order_and_repeated_times_are_one_series() {
         assert_eq!((timeline.len(), timeline.segments().len()), (3, 1));
     }
 }
+
+/// As a mail program breaks lines of 72 columns.
+#[test]
+fn rows_that_a_mail_broke_in_two_are_joined() {
+    let text = "> procs -----------memory---------- ---swap-- -----io---- --system--
+> ----cpu----
+>  r  b   swpd   free   buff  cache   si   so    bi    bo   in    cs us sy id
+>  wa
+>  9  2   5244  38272 7738248  10400    0    0     3 11444  390    24  0  5
+>  75 20
+>  5 10   5244  30824 7747680   8684    0    0     0 265672 2582  1917  1 95
+>  0  4
+>  2 12   5244  30948 7747248   8708    0    0     0 222620 2858   292  0 33
+>  0 67
+";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.len(), 3);
+    assert_eq!(timeline.last(TASKS_BLOCKED), Some(Count::new(12)));
+    assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(30_948)));
+    let waited = timeline.rate(timeline::signals::CPU_IOWAIT).unwrap();
+    assert_eq!(waited.last().map(|rate| rate.get()), Some(67.0));
+}

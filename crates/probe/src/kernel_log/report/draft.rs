@@ -7,7 +7,7 @@ use units::PageSize;
 use super::group::GroupLines;
 use super::head::{self, Head};
 use super::kills::KillLines;
-use super::lists::List;
+use super::lists::Lists;
 use super::memory::ReportMemory;
 use super::taken::Taken;
 use super::tasks::TaskTable;
@@ -22,7 +22,7 @@ pub(super) struct Draft {
     group: GroupLines,
     tasks: TaskTable,
     kills: KillLines,
-    list: List,
+    lists: Lists,
     /// Whether another kernel event began since the head: its trace is not part of the report.
     is_elsewhere: bool,
 }
@@ -69,10 +69,9 @@ impl Draft {
         if taken == Taken::No {
             taken = self.kills.take(line);
         }
-        if taken == Taken::No && self.take_surroundings(line, foreign) {
-            taken = Taken::Yes;
-        }
-        taken
+        let is_near = taken == Taken::No
+            && (self.take_surroundings(line, foreign) || self.take_trace_of_kill(line));
+        if is_near { Taken::Yes } else { taken }
     }
 
     /// Takes a line after a kill: more of the kill, or, if the kill came first, the report in reverse order.
@@ -100,7 +99,7 @@ impl Draft {
         if taken == Taken::No {
             taken = self.tasks.take(line);
         }
-        if taken == Taken::No && self.list.take(line) {
+        if taken == Taken::No && self.lists.take(line) {
             taken = Taken::Yes;
         }
         if taken != Taken::No {
@@ -113,6 +112,17 @@ impl Draft {
         self.is_elsewhere |= OTHER_EVENTS.iter().any(|event| line.starts_with(event));
         let is_near = self.head.kind.is_some() && !self.has_body() && foreign <= Self::LINES_NEAR;
         is_near && !self.is_elsewhere && self.head.take_surroundings(line)
+    }
+
+    /// Takes a trace of a report that lost its first line.
+    fn take_trace_of_kill(&mut self, line: &str) -> bool {
+        let is_headless = self.head.kind.is_none() && !self.has_body();
+        is_headless && !self.is_elsewhere && self.head.take_trace_of_kill(line)
+    }
+
+    /// Whether nothing but a call trace shows that there was a kill: a task that hangs there has the same trace.
+    pub(super) fn is_trace_alone(&self) -> bool {
+        self.head.is_of_trace && !self.has_body() && !self.kills.is_begun()
     }
 
     /// Returns how many foreign lines may follow before the report ends.
@@ -174,6 +184,7 @@ impl Draft {
             request: self.head.request,
             kernel: self.head.kernel,
             slab_cache: self.head.slab_cache,
+            slabs: self.lists.slabs,
             trace: self.head.trace,
             ..KernelReport::default()
         }

@@ -19,7 +19,17 @@ pub(super) struct Head {
     /// Whether it is of a failed vmalloc, after which a separate head follows for the pages that it could not get.
     is_vmalloc: bool,
     has_slub: bool,
+    /// Whether only the call trace shows that it is of a kill.
+    pub(super) is_of_trace: bool,
 }
+
+/// The functions that choose and kill a process, and print the report.
+const KILLERS: [&str; 4] = [
+    "oom_kill_process",
+    "out_of_memory",
+    "mem_cgroup_out_of_memory",
+    "pagefault_out_of_memory",
+];
 
 /// The innermost functions are enough to recognise a trace.
 const FUNCTIONS_MAX: usize = 64;
@@ -57,6 +67,25 @@ impl Head {
             return Taken::Yes;
         }
         Taken::No
+    }
+
+    /// Takes a function of a trace that only a kill has. Its report has lost its first line.
+    pub(super) fn take_trace_of_kill(&mut self, line: &str) -> bool {
+        // Nothing but an address comes before it.
+        let is_address = |word: &&str| word.starts_with("[<") || *word == "?";
+        let first = scan::words(line).find(|word| !is_address(word));
+        let is_killer = |name: &&str| {
+            let is_first =
+                first.is_some_and(|first| first.trim_start_matches('(').starts_with(*name));
+            KILLERS.contains(name) && is_first
+        };
+        let Some(function) = function(line).filter(is_killer) else {
+            return false;
+        };
+        self.kind = Some(ReportKind::OomKill);
+        self.is_of_trace = true;
+        self.trace.push(cut(function, 100));
+        true
     }
 
     /// Begins the head at this line if it names the reason of a report.
@@ -396,9 +425,17 @@ fn is_registers(line: &str) -> bool {
     is_known || ((is_numbered || is_dump) && scan::words(rest).next().is_some_and(is_hex))
 }
 
-/// Returns the function in a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`.
+/// Returns the function in a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`; on Arm
+/// `oom_kill_process from out_of_memory+0x218/0x34c`, of which it is the first.
 fn function(line: &str) -> Option<&str> {
-    let word = scan::words(line).find(|word| word.contains("+0x") && word.contains("/0x"))?;
+    let is_place = |word: &&str| word.contains("+0x") && word.contains("/0x");
+    let mut words = scan::words(line);
+    let first = words.next()?;
+    let is_of_arm = words.next() == Some("from") && words.next().as_ref().is_some_and(is_place);
+    if is_of_arm && !first.starts_with(['[', '(']) {
+        return Some(first);
+    }
+    let word = scan::words(line).find(is_place)?;
     let (name, _) = word.trim_start_matches(['(', '?']).split_once("+0x")?;
     (!name.is_empty()).then_some(name)
 }

@@ -1,11 +1,21 @@
 //! Lists that follow the memory if kernel memory is short: unreclaimable slab caches, and allocations by place in the
-//! source. They are recognised but not stored: rules need only the sums, which the memory part has.
+//! source. The caches are stored; the allocations are recognised only.
 
-use super::scan::{self, number, size};
+use timeline::kernel_report::ReportSlab;
 
-/// The list that the lines belong to.
+use super::scan::{self, cut, number, size};
+
+/// The lists as far as they are read.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// The list that the last line belongs to.
+    current: List,
+    /// Unreclaimable slab caches, in the order printed.
+    pub(super) slabs: Vec<ReportSlab>,
+}
+
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+enum List {
     /// None.
     #[default]
     None,
@@ -15,40 +25,55 @@ pub(super) enum List {
     Allocations,
 }
 
-impl List {
+/// A kernel has some 200 caches.
+const SLABS_MAX: usize = 1000;
+
+impl Lists {
     pub(super) fn take(&mut self, line: &str) -> bool {
-        let title = match line.trim_end() {
-            "Unreclaimable slab info:" => Self::Slab,
-            "Memory allocations:" => Self::Allocations,
-            _ => {
-                let is_row = self.is_row(line);
-                if !is_row {
-                    *self = Self::None;
-                }
-                return is_row;
-            }
+        let line = line.trim_end();
+        self.current = match line {
+            "Unreclaimable slab info:" => List::Slab,
+            "Memory allocations:" => List::Allocations,
+            _ if self.takes_row(line) => return true,
+            // What somebody left out of a list.
+            "..." | "…" | "[...]" | "[…]" => return false,
+            _ => List::None,
         };
-        *self = title;
-        true
+        self.current != List::None
     }
 
-    fn is_row(self, line: &str) -> bool {
-        let mut words = scan::words(line);
-        match self {
-            Self::None => false,
-            // The name of a cache may contain blanks: its two sizes come last.
-            Self::Slab => {
-                let mut sizes = line.split_whitespace().rev().take(2);
-                line.starts_with("Name ")
-                    || (line.contains(' ') && sizes.all(|word| size(word).is_some()))
+    fn takes_row(&mut self, line: &str) -> bool {
+        match self.current {
+            List::None => false,
+            List::Slab => {
+                let cache = slab(line);
+                let is_row = cache.is_some() || line.starts_with("Name ");
+                if self.slabs.len() < SLABS_MAX {
+                    self.slabs.extend(cache);
+                }
+                is_row
             }
             // `12.3 MiB` in some kernels, bytes in others.
-            Self::Allocations => {
+            List::Allocations => {
                 line.contains(" func:")
-                    && words
+                    && scan::words(line)
                         .next()
                         .is_some_and(|word| number(word).is_some() || word.parse::<f64>().is_ok())
             }
         }
     }
+}
+
+/// Parses `btrfs_extent_map     3207098KB    3375622KB`. The name of a cache may contain blanks: its two sizes come last.
+fn slab(line: &str) -> Option<ReportSlab> {
+    let mut words = line.rsplitn(2, char::is_whitespace);
+    let total = size(words.next()?)?;
+    let mut words = words.next()?.trim_end().rsplitn(2, char::is_whitespace);
+    let used = size(words.next()?)?;
+    let name = words.next()?.trim();
+    (!name.is_empty()).then(|| ReportSlab {
+        name: cut(name, 100),
+        used,
+        total,
+    })
 }

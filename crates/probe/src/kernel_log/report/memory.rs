@@ -166,7 +166,11 @@ impl ReportMemory {
             }
             return Taken::once(is_there);
         }
-        if self.swap(line) || self.huge_pages(line) || is_per_cpu(line) || is_passed_over(line) {
+        let swap = self.swap(line);
+        if swap != Taken::No {
+            return swap;
+        }
+        if self.huge_pages(line) || is_per_cpu(line) || is_passed_over(line) {
             return Taken::Yes;
         }
         match total(line) {
@@ -219,21 +223,17 @@ impl ReportMemory {
         found.map(|(_, pages)| *pages)
     }
 
-    /// Takes `Free swap  = 0kB`, `Total swap = 425980kB`, `Free swap:   1048568kB`.
-    fn swap(&mut self, line: &str) -> bool {
-        let Some((name, size)) = line.split_once(['=', ':']) else {
-            return false;
-        };
-        let Some(size) = scan::size(size.trim()) else {
-            return false;
-        };
-        let slot = match name.trim_end() {
-            "Free swap" => 0,
-            "Total swap" => 1,
-            _ => return false,
+    /// Takes `Free swap  = 0kB`, `Total swap = 425980kB`, `Free swap:   1048568kB`; in one line, and without the sign, as
+    /// people quote them.
+    fn swap(&mut self, line: &str) -> Taken {
+        let Some((slot, size, rest)) = swap_size(line) else {
+            return Taken::No;
         };
         self.swap[slot] = Some(size);
-        true
+        match rest.trim_start_matches([',', ';', ' ']) {
+            "" => Taken::Yes,
+            rest => Taken::whole(self.swap(rest) == Taken::Yes),
+        }
     }
 
     /// Takes `Node 0 hugepages_total=4 hugepages_free=4 hugepages_surp=0 hugepages_size=2048kB`.
@@ -440,6 +440,18 @@ fn set(row: &mut Row, table: &[(&'static str, MemorySignal)], sums: &[(&'static 
             row.set(*signal, *size);
         }
     }
+}
+
+/// Parses the size of free (0) or all (1) swap at the start of a text; also returns what follows it.
+fn swap_size(text: &str) -> Option<(usize, Bytes, &str)> {
+    let (slot, rest) = ["Free swap", "Total swap"]
+        .iter()
+        .enumerate()
+        .find_map(|(slot, name)| Some((slot, text.strip_prefix(name)?)))?;
+    let value = rest.trim_start_matches([' ', '=', ':']);
+    let unit = value.find(|c: char| !c.is_ascii_digit())?;
+    let (word, rest) = value.split_at_checked(unit + 2)?;
+    Some((slot, scan::size(word)?, rest))
 }
 
 /// Parses a line of counters: `active_anon:33632 inactive_anon:1327714 isolated_anon:0`. All words are `name:number`,

@@ -5,8 +5,8 @@ use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask, ZoneR
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_MAX, CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX,
     PROC_OOM_ADJ, PROC_PAGE_TABLES, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM,
-    PROC_SIZE, PROC_SWAP, ZONE_BLOCKS, ZONE_BOOST, ZONE_FREE, ZONE_FREE_CMA, ZONE_HIGH, ZONE_LOW,
-    ZONE_MANAGED, ZONE_MIN, ZONE_PCP, ZONE_PROTECTION,
+    PROC_SIZE, PROC_SWAP, SLAB_PAGES, ZONE_BLOCKS, ZONE_BOOST, ZONE_FREE, ZONE_FREE_CMA, ZONE_HIGH,
+    ZONE_LOW, ZONE_MANAGED, ZONE_MIN, ZONE_PCP, ZONE_PROTECTION,
 };
 use timeline::{Entity, EntityRow, KernelReport, Sample};
 use units::{Bytes, Count, Limit, PageSize, Pages};
@@ -34,6 +34,11 @@ pub fn fill(report: &KernelReport, sample: &mut Sample) {
         };
         row.key.push_str(path);
         fill_group(group, row);
+    }
+    for cache in &report.slabs {
+        let row = sample.table_mut(Entity::Slab).add();
+        row.key.push_str(&cache.name);
+        row.row.set(SLAB_PAGES, pages(cache.total, page));
     }
     for task in &report.tasks {
         let row = sample.table_mut(Entity::Process).add();
