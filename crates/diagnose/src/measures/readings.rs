@@ -10,6 +10,7 @@ use timeline::{Gauge, Signal, Track};
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing};
+use crate::measures::available::available_at_most;
 use crate::measures::floor::Floor;
 use crate::measures::pressure::PressureWindow;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, ram, rate, stall};
@@ -44,7 +45,8 @@ pub(crate) const RECLAIM_COSTS: Ratio = Ratio::from_percent(2.0);
 /// other evidence. Calm labelled captures have 15 % and more (November 2026).
 pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
 
-/// RAM, or where the source lacks MemTotal, a lower bound: the largest sum of parts that it shows.
+/// RAM, or where the source lacks MemTotal, a lower bound: the largest sum of parts that it shows. It is a lower bound
+/// only, so it is known where little of it is available; anything else it cannot prove.
 pub(crate) fn ram_at_least() -> Reading<Bytes> {
     let parts = computed("parts of RAM", |cx| {
         let of = |parts: &[Signal<Gauge<Bytes>>]| {
@@ -56,6 +58,11 @@ pub(crate) fn ram_at_least() -> Reading<Bytes> {
             .map(|(sum, _)| sum)
             .max()
             .ok_or_else(|| cx.lacks_signal(MEM_TOTAL.id()))?;
+        let (available, _) = available_at_most(cx)?;
+        let is_little = |(least, _): (Bytes, _)| least <= most.share(LITTLE_AVAILABLE);
+        if !available.min().is_some_and(is_little) {
+            return Err(cx.lacks_signal(MEM_TOTAL.id()));
+        }
         Ok(cx.timeline.constant(most).cast())
     });
     ram().or(parts)

@@ -291,8 +291,12 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into_iter()
         .filter_map(|group| {
             let total = cx.timeline.last_of(group, CGROUP_EVENTS_OOM_KILL)?;
-            let limited = cgroups::limit(cx, group, CGROUP_MAX)?;
-            Some((total, limited, group))
+            let limit = cgroups::limit(cx, group, CGROUP_MAX);
+            // Where memory.max was not read, hits of a limit show that there is one.
+            let is_unread = cx.timeline.last_of(group, CGROUP_MAX).is_none();
+            let hits = cx.timeline.last_of(group, CGROUP_EVENTS_OOM);
+            let is_hit = is_unread && hits.is_some_and(|hits| hits > Count::ZERO);
+            (limit.is_some() || is_hit).then_some((total, limit, group))
         })
         .max_by_key(|(total, _, _)| *total);
     let Some((total, limit, group)) = worst.filter(|(total, _, _)| *total > Count::ZERO) else {
@@ -303,8 +307,12 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         _ => "processes were",
     };
     let label = &group.label;
+    let of_limit = match limit {
+        Some(limit) => format!("limit {limit}"),
+        None => "its limit, memory.max, is not shown".to_owned(),
+    };
     let title = format!(
-        "In cgroup {label} {processes} OOM-killed before the first sample ({total} in all, limit {limit})."
+        "In cgroup {label} {processes} OOM-killed before the first sample ({total} in all, {of_limit})."
     );
     let text = format!("{total} killed in {label} since its start, none since the first sample");
     Ok(RULE
@@ -312,7 +320,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shows(CGROUP_EVENTS_OOM_KILL, total, None, text)
         .counts_as("the cgroup's kill counter")
         .cause("The cgroup's counter shows that it happened, but not when, nor whether its limit or the host was the reason.")
-        .fix(raised(cx, group, Some(limit), "If its limit is still too small: raise it by a quarter."))
+        .fix(raised(cx, group, limit, "If its limit is still too small: raise it by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), LimitHit::Memory))
         .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
@@ -373,6 +381,17 @@ mod tests {
 
     fn host() -> Case {
         Case::over(10).gauge(MEM_AVAILABLE, Bytes::from_mib(500))
+    }
+
+    #[test]
+    fn a_counter_of_kills_is_found_where_the_limit_is_not_shown() {
+        let kills = || Case::once().counter_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, 0);
+        let hit = kills().counter_of(Cgroup, "/app", CGROUP_EVENTS_OOM, 0);
+        let finding = found(RULE, &hit);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.title.contains("not shown"), "{}", finding.title);
+        // Without a hit the host may have killed it.
+        clear(RULE, &kills());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Swap is full and little memory is available: an OOM kill is next.
 
-use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE, SWAP_FREE, SWAP_TOTAL};
 
 use crate::measures::available;
 use crate::measures::readings::{ram_at_least, refaults_file};
@@ -19,7 +19,8 @@ declare_rule! {
     /// At most 10 % of swap is free and 10 % of RAM is available, for 10 s or longer. It is critical when less than 2 %
     /// of swap is free and tasks stall or files refault (are read again after eviction). A kernel report of a kill
     /// shows both at once. Where MemAvailable is missing, free memory plus all of the cache is its upper bound; with more
-    /// than 10 %, or without any figure of RAM, a swap of which less than 2 % is free is informational.
+    /// than 10 %, or without any figure of RAM, a swap of which less than 2 % is free is informational, unless more than
+    /// 10 % of RAM is free.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
     /// - `swap-thrash`: pages move in and out; both may be found.
@@ -57,13 +58,19 @@ fn trigger() -> Trigger {
 fn used_up() -> Predicate {
     let left = || gauge(SWAP_FREE);
     let at_most = |share| gauge(SWAP_TOTAL).share(share);
-    let is_full = left().at_most("free swap", at_most(SWAP_FREE_SHARE_FULL));
+    // Much free memory is available memory.
+    let is_full = all![
+        left().at_most("free swap", at_most(SWAP_FREE_SHARE_FULL)),
+        gauge(MEM_FREE)
+            .at_most("free memory", little())
+            .if_measured(),
+    ];
     let is_little = gauge(MEM_AVAILABLE).at_most("available", little());
     all![
         gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
         left().at_most("free swap", at_most(NEARLY_FULL)),
         any![
-            available::upper_bound().at_most("available at most", little()),
+            available::upper_bound().at_most("available", little()),
             is_little.or_without(is_full),
         ],
     ]
@@ -190,7 +197,8 @@ fn of_swap_alone(cx: &Evidence<'_>, stretch: &Stretch, left: Bytes, total: Bytes
     let finding = RULE
         .found(Severity::Info, title)
         .shows_below(SWAP_FREE, left, share, None, text)
-        .counts_as("swap used up");
+        .counts_as("swap used up")
+        .cause("Swap can take nothing more. What it contains may be pages that nobody uses.");
     remedy(cx, finding, stretch.last, total)
         .affects(processes::largest(cx, stretch.last, 3))
         .sure_by_kinds(
@@ -332,7 +340,7 @@ mod tests {
 
     #[test]
     fn without_memavailable_the_cache_bounds_it() {
-        use timeline::signals::{MEM_BUFFERS, MEM_CACHED, MEM_FREE};
+        use timeline::signals::{MEM_BUFFERS, MEM_CACHED};
         let old_free = |cached| {
             Case::once()
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -350,6 +358,7 @@ mod tests {
             finding.title
         );
         assert_eq!(found(RULE, &old_free(300)).severity, Severity::Info);
+        clear(RULE, &old_free(300).gauge(MEM_FREE, Bytes::from_mib(280)));
     }
 
     #[test]

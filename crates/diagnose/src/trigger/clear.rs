@@ -122,8 +122,9 @@ impl Predicate {
             }
             Self::All(parts) => parts.iter().find_map(|part| part.never(subject)),
             Self::Any(parts) => {
-                let never: Option<Vec<Near>> =
-                    parts.iter().map(|part| part.never(subject)).collect();
+                // What was not measured says nothing.
+                let measured = parts.iter().filter(|part| part.holds(subject).is_ok());
+                let never: Option<Vec<Near>> = measured.map(|part| part.never(subject)).collect();
                 never?.into_iter().next()
             }
             Self::Measured(this, other) => match (this.holds(subject), other) {
