@@ -7,7 +7,7 @@ use units::PageSize;
 use super::group::GroupLines;
 use super::head::{self, Head};
 use super::kills::KillLines;
-use super::lists::Lists;
+use super::lists::ReportLists;
 use super::memory::ReportMemory;
 use super::taken::Taken;
 use super::tasks::TaskTable;
@@ -22,7 +22,7 @@ pub(super) struct Draft {
     group: GroupLines,
     tasks: TaskTable,
     kills: KillLines,
-    lists: Lists,
+    lists: ReportLists,
     /// Whether another kernel event began since the head: its trace is not part of the report.
     is_elsewhere: bool,
 }

@@ -1,4 +1,4 @@
-//! Lists that follow the memory if kernel memory is short: unreclaimable slab caches, and allocations by place in the
+//! ReportLists that follow the memory if kernel memory is short: unreclaimable slab caches, and allocations by place in the
 //! source. The caches are stored; the allocations are recognised only.
 
 use timeline::kernel_report::ReportSlab;
@@ -7,15 +7,15 @@ use super::scan::{self, cut, number, size};
 
 /// The lists as far as they are read.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct ReportLists {
     /// The list that the last line belongs to.
-    current: List,
+    current: ReportList,
     /// Unreclaimable slab caches, in the order printed.
     pub(super) slabs: Vec<ReportSlab>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum List {
+enum ReportList {
     /// None.
     #[default]
     None,
@@ -28,24 +28,24 @@ enum List {
 /// A kernel has some 200 caches.
 const SLABS_MAX: usize = 1000;
 
-impl Lists {
+impl ReportLists {
     pub(super) fn take(&mut self, line: &str) -> bool {
         let line = line.trim_end();
         self.current = match line {
-            "Unreclaimable slab info:" => List::Slab,
-            "Memory allocations:" => List::Allocations,
+            "Unreclaimable slab info:" => ReportList::Slab,
+            "Memory allocations:" => ReportList::Allocations,
             _ if self.takes_row(line) => return true,
             // What somebody left out of a list.
             "..." | "…" | "[...]" | "[…]" => return false,
-            _ => List::None,
+            _ => ReportList::None,
         };
-        self.current != List::None
+        self.current != ReportList::None
     }
 
     fn takes_row(&mut self, line: &str) -> bool {
         match self.current {
-            List::None => false,
-            List::Slab => {
+            ReportList::None => false,
+            ReportList::Slab => {
                 let cache = slab(line);
                 let is_row = cache.is_some() || line.starts_with("Name ");
                 if self.slabs.len() < SLABS_MAX {
@@ -54,7 +54,7 @@ impl Lists {
                 is_row
             }
             // `12.3 MiB` in some kernels, bytes in others.
-            List::Allocations => {
+            ReportList::Allocations => {
                 line.contains(" func:")
                     && scan::words(line)
                         .next()
