@@ -6,6 +6,7 @@ mod cause;
 mod history;
 mod holders;
 pub(crate) mod kills;
+pub(crate) mod notices;
 mod report_story;
 mod request;
 mod shortage;

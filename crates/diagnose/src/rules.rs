@@ -51,11 +51,13 @@ mod oom_constrained;
 mod oom_global;
 mod oom_manual;
 mod oom_score_misuse;
+mod oom_userspace;
 mod overcommit_limit;
 mod page_cache_thrash;
 mod page_tables_large;
 mod percpu_large;
 mod pinned_memory_large;
+mod pod_oom;
 mod process_leak;
 mod protection_imbalance;
 mod reclaim_behind_writes;
@@ -137,6 +139,8 @@ pub const ALL: &[Rule] = &[
     memory_errors::RULE,
     oom_global::RULE,
     oom_manual::RULE,
+    oom_userspace::RULE,
+    pod_oom::RULE,
     oom_score_misuse::RULE,
     oom_cgroup::RULE,
     oom_constrained::RULE,

@@ -9,7 +9,7 @@ mod snapshot;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use timeline::{Entity, KernelReport, Sample, SignalId, Stamp, Timeline, signals};
+use timeline::{Entity, KernelReport, KillNotice, Sample, SignalId, Stamp, Timeline, signals};
 use units::Span;
 
 use crate::forms::plausible::has_part_above;
@@ -33,6 +33,8 @@ pub(crate) struct TimelineBuilder {
     counter_offsets: Vec<(SignalId, u64)>,
     /// Hashes of the kernel reports so far: several logs of a bundle have the same one.
     reports: BTreeSet<u64>,
+    /// Messages of programs about kills.
+    notices: Vec<KillNotice>,
 }
 
 /// The sample that further blocks may still add to.
@@ -212,9 +214,31 @@ impl TimelineBuilder {
         self.pending.map(|pending| pending.snapshot)
     }
 
+    /// At most 10,000 messages about kills; further ones are dropped.
+    const NOTICES_MAX: usize = 10_000;
+
+    /// Adds a message about a kill. Several programs may say the same, and a killer signals a process twice.
+    pub(crate) fn notice(&mut self, notice: KillNotice) {
+        let is_same = |known: &KillNotice| {
+            known.ended_something() == notice.ended_something()
+                && known.subject() == notice.subject()
+                && !(known.subject().is_empty() && known.messenger != notice.messenger)
+        };
+        let is_known = self.notices.iter().rev().take(8).any(is_same);
+        if !is_known && self.notices.len() < Self::NOTICES_MAX {
+            self.notices.push(notice);
+        }
+    }
+
     /// The timeline, and how many snapshots did not fit in it.
     pub(crate) fn finish(mut self) -> (Timeline, usize) {
         self.flush();
+        if self.timeline.is_empty() && !self.notices.is_empty() {
+            self.timeline.push_new_segment(&Sample::default());
+        }
+        for notice in self.notices {
+            self.timeline.notice(notice);
+        }
         (self.timeline, self.dropped)
     }
 }

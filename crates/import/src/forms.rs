@@ -9,6 +9,7 @@ use crate::text::line_scan::{BlockStart, LineSearch};
 mod free;
 mod kernel_file;
 mod kernel_log;
+mod kill_notice;
 mod numastat;
 pub(crate) mod plausible;
 mod processes;
@@ -38,6 +39,7 @@ pub(crate) struct Form {
 /// All forms. Those that are least likely to take the lines of another form come first.
 pub(crate) const ALL: &[Form] = &[
     kernel_log::FORM,
+    kill_notice::FORM,
     sar_text::FORM,
     free::FORM,
     vmstat::FORM,

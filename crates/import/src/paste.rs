@@ -132,7 +132,8 @@ impl Paste {
         }
         let form = document.form;
         let mut signals = BTreeSet::new();
-        let block = document.emit(&mut self.block_reader(form, &[], None, None, &mut signals));
+        let block =
+            document.emit(&mut self.block_reader(form, (&[], &[]), None, None, &mut signals));
         self.note(file, &|line| 1 + line, form, signals, block);
     }
 
@@ -157,7 +158,7 @@ impl Paste {
                 continue;
             }
             let mut reader =
-                self.block_reader(form.name, &lines[at..], command, time, &mut signals);
+                self.block_reader(form.name, lines.split_at(at), command, time, &mut signals);
             if let Some(block) = (form.read)(&mut reader) {
                 debug_assert!(may_begin, "{} begins at `{}`", form.name, lines[at]);
                 return Some((form.name, signals, block));
@@ -169,13 +170,14 @@ impl Paste {
     fn block_reader<'a>(
         &'a mut self,
         form: &'static str,
-        lines: &'a [&'a str],
+        (above, lines): (&'a [&'a str], &'a [&'a str]),
         command: Option<&'a str>,
         time: Option<PrintedTime>,
         signals: &'a mut BTreeSet<&'static str>,
     ) -> BlockReader<'a> {
         BlockReader {
             lines,
+            above,
             command,
             time,
             parsers: &mut self.parsers,

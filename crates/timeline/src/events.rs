@@ -16,7 +16,7 @@ use units::Span;
 use crate::event::{Event, EventKind};
 use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
-use crate::timeline::Timeline;
+use crate::timeline::{Noticed, Timeline};
 
 pub use counters::{CounterRise, cgroup_counter_rises, host_counter_rises};
 pub use event_time::EventTime;
@@ -116,7 +116,7 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         let mut derived = breaks.iter().chain(&changes);
         !derived.any(|event| is_same_event(event, note))
     });
-    for more in [noted, derived, changes, breaks] {
+    for more in [noted, derived, changes, breaks, noticed(timeline)] {
         all.extend(more);
     }
     all.sort_by_key(|placed| placed.at);
@@ -183,6 +183,31 @@ fn noted(timeline: &Timeline) -> Vec<PlacedEvent> {
             PlacedEvent::exact(at, event.clone())
         })
         .collect()
+}
+
+/// Kills that programs speak of, in their own words.
+fn noticed(timeline: &Timeline) -> Vec<PlacedEvent> {
+    let event = |noticed: &Noticed| {
+        let notice = &noticed.notice;
+        let sample = timeline.index_of(noticed)?;
+        let stamp = timeline.stamp(sample)?;
+        let at = EventTime::new(timeline.times().get(sample).copied()?, notice.wall);
+        let event = Event {
+            stamp: Stamp {
+                wall: notice.wall.or(stamp.wall),
+                ..stamp
+            },
+            kind: EventKind::OomKill,
+            subject: notice.subject(),
+            text: format!("{}: {}", notice.messenger.name(), notice.text),
+            report: String::new(),
+        };
+        Some(PlacedEvent::exact(at, event))
+    };
+    let ended = timeline
+        .notices()
+        .filter(|noticed| noticed.notice.ended_something());
+    ended.filter_map(event).collect()
 }
 
 #[cfg(test)]

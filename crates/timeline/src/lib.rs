@@ -25,6 +25,7 @@ mod events;
 pub mod facts;
 mod identity;
 pub mod kernel_report;
+mod kill_notice;
 mod problems;
 mod roll_ups;
 mod sample;
@@ -44,6 +45,7 @@ pub use events::{
 };
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
+pub use kill_notice::{KillNotice, Messenger, NoticeKind};
 pub use problems::Problems;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
@@ -52,6 +54,6 @@ pub use source::{Input, Origin, OutOfRange, Source, SourceKind, TimePoint, TimeR
 pub use stretch::Stretch;
 pub use timeline::{
     Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, Downsampled, EarlierReport,
-    EntitySeries, Evicted, OutOfOrder, Reported, RoundingCase, Run, Step, Timeline, step,
+    EntitySeries, Evicted, Noticed, OutOfOrder, Reported, RoundingCase, Run, Step, Timeline, step,
 };
 pub use track::{Track, quantile};

@@ -32,7 +32,7 @@ pub use breaks::{Break, BreakKind};
 pub use column::Run;
 pub use downsampled::Downsampled;
 pub use eviction::Evicted;
-pub use reported::{EarlierReport, Reported};
+pub use reported::{EarlierReport, Noticed, Reported};
 pub use rounding::RoundingCase;
 pub use step::{CLOCK_TOLERANCE, Step, step};
 pub use wall::ClockStep;
@@ -102,6 +102,8 @@ pub struct Timeline {
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
     reports: Arc<Vec<Reported>>,
+    /// Messages of programs about kills, in the order of the source.
+    notices: Arc<Vec<Noticed>>,
     /// Reports from before the first sample, in order.
     earlier: Arc<Vec<EarlierReport>>,
     /// Bytes of the reports' texts.

@@ -2,13 +2,13 @@
 
 mod report;
 
-use timeline::EventKind;
 use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
+use timeline::{EventKind, KillNotice, NoticeKind};
 
 use crate::oom;
-use crate::oom::kills;
+use crate::oom::{kills, notices};
 use crate::prelude::*;
 
 declare_rule! {
@@ -24,7 +24,7 @@ declare_rule! {
     /// the same interval, or 15 % of RAM or less available before, confirm it; a fast-growing process is killed with
     /// hardly any stall. If the source has no cgroups, both kinds of kill look alike and these two signs decide. Kills
     /// before the first sample are informational.
-    /// The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark that each
+    /// The kubelet's event SystemOOM counts too. The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark that each
     /// zone was below, the processes, and what filled memory.
     /// ## Not this
     /// - `oom-cgroup`: a cgroup hit its own limit; the host has memory, and no allocation outside had to reclaim.
@@ -69,9 +69,10 @@ fn trigger() -> Trigger {
 /// Each kill that no cgroup limit explains.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let mut all = oom::occurrences(cx, report::is_the_hosts);
+    all.extend(notices::occurrences(cx, is_of_node));
     match counted(cx) {
         Ok(counted) => all.extend(counted),
-        Err(missing) if oom::reports(cx).is_empty() => return Err(missing),
+        Err(missing) if oom::reports(cx).is_empty() && all.is_empty() => return Err(missing),
         Err(_) => {}
     }
     Ok(joined(cx, all, oom::AGAIN))
@@ -128,6 +129,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(finding) = report::finding(cx, stretch) {
         return Ok(finding.killed(count.get()).into());
     }
+    if let Some(finding) = noticed(cx).filter(|_| kills.is_empty()) {
+        return Ok(finding.into());
+    }
     let signs = Signs::new(cx);
     // Report the interval that shows the shortage best.
     let intervals = kills.iter().map(|(at, _)| signs.at(cx, *at));
@@ -165,6 +169,35 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .sure_by_kinds(cx, open)
         .sure_at_most(most)
         .into())
+}
+
+/// Whether the kubelet says that the kernel killed for a shortage of the node.
+fn is_of_node(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
+    notice.kind == NoticeKind::Node && !notices::is_told_by_the_kernel(cx, notice)
+}
+
+/// The finding where only the kubelet speaks of the kill.
+fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
+    let all = notices::such(cx, is_of_node);
+    let one = all.last()?;
+    let subject = one.subject();
+    let whom = if one.process.is_empty() {
+        "a process"
+    } else {
+        subject.as_str()
+    };
+    let title = format!(
+        "The kubelet reports that the node ran out of memory (SystemOOM): the kernel killed {whom}{}.",
+        notices::among(all.len())
+    );
+    let finding = RULE
+        .found(Severity::Critical, title)
+        .and(|finding| notices::shown(finding, &all))
+        .affects(all.iter().rev().take(3).filter_map(|one| notices::affected(one)))
+        .fix(Fix::say("See the node's kernel log for what filled memory.").inspect("journalctl -k -b --no-pager | memtide check -"))
+        .fix(Fix::say("Reserve memory for the system (kubelet: system-reserved, eviction-hard), and let the pods request what they use."))
+        .sure(notices::sure("the kernel log of the node would show what filled memory"));
+    Some(finding)
 }
 
 /// `The host ran out of memory, and the kernel killed a process. There is no swap.`
@@ -347,6 +380,23 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, in_second, incidents, not_evaluated, times};
     use timeline::Entity::{Cgroup, Process};
     use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
+
+    #[test]
+    fn the_kubelets_word_of_a_kill_on_the_node_is_found() {
+        let notice = |kind| KillNotice {
+            process: "java".to_owned(),
+            pid: Some(812),
+            ..KillNotice::new(timeline::Messenger::Kubernetes, kind)
+        };
+        let finding = found(RULE, &Case::once().noticing(notice(NoticeKind::Node)));
+        assert!(
+            finding.title.contains("killed java (812)"),
+            "{}",
+            finding.title
+        );
+        let evicted = Case::once().noticing(notice(NoticeKind::Eviction));
+        assert_eq!(not_evaluated(RULE, &evicted).names, ["vm.oom_kill"]);
+    }
 
     /// A process is killed in second 9, with `stalls` allocation stalls in that second and `available` MiB of 469
     /// available one second before.

@@ -19,6 +19,8 @@ pub(crate) struct Case {
     samples: Vec<Sample>,
     /// Kernel reports, each with its sample.
     reports: Vec<(usize, KernelReport)>,
+    /// Messages of programs about kills.
+    notices: Vec<timeline::KillNotice>,
     /// Facts may be added freely.
     pub(crate) facts: Facts,
 }
@@ -38,6 +40,7 @@ impl Case {
                 .map(|n| Sample::at(Span::from_nanos(interval.as_nanos() * n)))
                 .collect(),
             reports: Vec::new(),
+            notices: Vec::new(),
             facts,
         }
     }
@@ -69,6 +72,12 @@ impl Case {
     /// Adds a kernel report in a second of the case; the sample keeps its readings.
     pub(crate) fn with_report(mut self, second: usize, Report(report): Report) -> Self {
         self.reports.push((second, report));
+        self
+    }
+
+    /// Adds a program's message about a kill.
+    pub(crate) fn noticing(mut self, notice: timeline::KillNotice) -> Self {
+        self.notices.push(notice);
         self
     }
 
@@ -294,6 +303,9 @@ impl Case {
             for (_, report) in self.reports.iter().filter(|(of, _)| *of == at) {
                 timeline.report(report.clone(), None);
             }
+        }
+        for notice in &self.notices {
+            timeline.notice(notice.clone());
         }
         ask(&Evidence::new(&timeline, &self.facts))
     }

@@ -5,7 +5,7 @@
 
 mod embedded;
 mod messages;
-mod prefix;
+pub(super) mod prefix;
 
 use probe::kernel_report::{self, signatures};
 use timeline::KernelReport;

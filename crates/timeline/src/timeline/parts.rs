@@ -68,6 +68,7 @@ impl Timeline {
             reports: self.reports.clone(),
             earlier: self.earlier.clone(),
             report_bytes: self.report_bytes,
+            notices: self.notices.clone(),
             recorder_events: self.recorder_events.clone(),
             downsampled: self.downsampled_within(first, end),
             origin: self.origin + first,

@@ -1,4 +1,4 @@
-//! Kernel reports of a timeline. Each belongs to the sample that shows memory as the report does, and has the log's
+//! Kernel reports and kill notices of a timeline. Each belongs to the sample that shows memory as the report does, and has the log's
 //! own time. Reports from before the first sample belong to no sample.
 
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use super::Timeline;
 use crate::event::Event;
 use crate::identity;
 use crate::kernel_report::KernelReport;
+use crate::kill_notice::KillNotice;
 use crate::sample::Stamp;
 
 /// A kernel report and the sample that shows the host's memory as the report does.
@@ -26,6 +27,15 @@ pub struct Reported {
     pub report: KernelReport,
     /// Its lines in the log; `None` beyond the bound of memory.
     pub text: Option<Arc<str>>,
+}
+
+/// A program's message about a kill, and the sample that it stands with.
+#[derive(Debug, Clone)]
+pub struct Noticed {
+    /// Index of the sample in the whole timeline.
+    pub sample: usize,
+    /// The message.
+    pub notice: KillNotice,
 }
 
 /// A kernel report from before the first sample.
@@ -163,6 +173,32 @@ impl Timeline {
         } else {
             time.saturating_sub(apart)
         }
+    }
+
+    /// At most 10,000 messages about kills; further ones are dropped.
+    const NOTICES_MAX: usize = 10_000;
+
+    /// Adds a program's message about a kill to the last sample.
+    pub fn notice(&mut self, notice: KillNotice) {
+        let last = self.len().checked_sub(1);
+        if let Some(last) = last.filter(|_| self.notices.len() < Self::NOTICES_MAX) {
+            let sample = self.origin + last;
+            Arc::make_mut(&mut self.notices).push(Noticed { sample, notice });
+        }
+    }
+
+    /// Messages about kills of this timeline's range.
+    pub fn notices(&self) -> impl Iterator<Item = &Noticed> {
+        let range = self.origin..self.origin + self.len();
+        self.notices
+            .iter()
+            .filter(move |noticed| range.contains(&noticed.sample))
+    }
+
+    /// Index in this timeline of the sample that a message stands with.
+    pub fn index_of(&self, noticed: &Noticed) -> Option<usize> {
+        let index = noticed.sample.checked_sub(self.origin)?;
+        (index < self.len()).then_some(index)
     }
 
     /// Kernel reports of this timeline's range.

@@ -11,12 +11,12 @@ use crate::text::times::PrintedTime;
 
 /// A message without its prefix.
 #[derive(Debug, Clone)]
-pub(super) struct LogMessage<'a> {
+pub(in crate::forms) struct LogMessage<'a> {
     pub(super) text: Cow<'a, str>,
     /// Whether it has a prefix: the second half of a broken line has none.
     pub(super) is_prefixed: bool,
     /// Its time, if the date has a year.
-    pub(super) wall: Option<WallClock>,
+    pub(in crate::forms) wall: Option<WallClock>,
     /// Its time, if the date lacks the year.
     pub(super) stamp: Option<LogStamp>,
 }
@@ -27,7 +27,7 @@ const PARTS_MAX: usize = 8;
 const PREFIX_MAX: usize = 160;
 
 /// Removes the prefix of a line, and what else stands around the message.
-pub(super) fn message(line: &str) -> LogMessage<'_> {
+pub(in crate::forms) fn message(line: &str) -> LogMessage<'_> {
     let (text, time) = stripped(line);
     let (text, time, is_found) = match embedded::message(line, text) {
         Some((text, inner)) => (text, time.or(inner), true),

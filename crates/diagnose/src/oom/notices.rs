@@ -1,0 +1,84 @@
+//! Messages of programs about kills, for the rules that tell them.
+
+use timeline::KillNotice;
+use units::Count;
+
+use crate::evidence::Evidence;
+use crate::finding::{Affected, Confidence, Finding};
+use crate::trigger::Occurrence;
+
+/// At most 4 messages are shown.
+const SHOWN: usize = 4;
+
+/// Whether a rule is about a message.
+type IsSuch = fn(&Evidence<'_>, &KillNotice) -> bool;
+
+/// The messages that a rule is about, in the order of the source.
+pub(crate) fn such<'a>(cx: &Evidence<'a>, is_such: IsSuch) -> Vec<&'a KillNotice> {
+    let all = cx.timeline.notices().map(|noticed| &noticed.notice);
+    all.filter(|notice| is_such(cx, notice)).collect()
+}
+
+/// One occurrence for all of them, at the last sample: a message has no readings of its own.
+pub(crate) fn occurrences(cx: &Evidence<'_>, is_such: IsSuch) -> Vec<Occurrence> {
+    let last = cx.timeline.len().saturating_sub(1);
+    let is_any = !such(cx, is_such).is_empty();
+    is_any
+        .then(|| Occurrence::on_host(last, last))
+        .into_iter()
+        .collect()
+}
+
+/// Whether a kernel report of this source describes the same kill: of the process that the message names, or any where
+/// it names none.
+pub(crate) fn is_told_by_the_kernel(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
+    let mut killed = cx
+        .timeline
+        .all_reports()
+        .iter()
+        .flat_map(|reported| &reported.report.killed);
+    match (notice.process.as_str(), notice.target.as_str()) {
+        ("", _) if notice.kind == timeline::NoticeKind::Unit => killed.next().is_some(),
+        ("", _) => false,
+        (process, _) => killed.any(|killed| killed.name == process),
+    }
+}
+
+/// The end of a title: ` (3 such messages)`; empty for one.
+pub(crate) fn among(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        count => {
+            let count = Count::new(u64::try_from(count).unwrap_or(u64::MAX));
+            format!(" ({count} such messages)")
+        }
+    }
+}
+
+/// Adds the messages as they stand in the source, the newest last.
+pub(crate) fn shown(finding: Finding, all: &[&KillNotice]) -> Finding {
+    let first = all.len().saturating_sub(SHOWN);
+    all[first..].iter().fold(finding, |finding, one| {
+        finding.with_line(format!("{}: {}", one.messenger.name(), one.text))
+    })
+}
+
+/// What a message is about.
+pub(crate) fn affected(one: &KillNotice) -> Option<Affected> {
+    let kind = if one.process.is_empty() {
+        "container or unit"
+    } else {
+        "process"
+    };
+    let name = one.subject();
+    let used = one.used.map(|used| format!("used {used}"));
+    (!name.is_empty()).then(|| Affected::new(kind, name, used.unwrap_or_default()))
+}
+
+/// The confidence: the message of a program, without the kernel's word.
+pub(crate) fn sure(open: &str) -> Confidence {
+    Confidence {
+        value: 0.85,
+        why: format!("rests on the message alone; {open}"),
+    }
+}

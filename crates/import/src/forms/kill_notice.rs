@@ -1,0 +1,96 @@
+//! Messages of programs about kills for memory: killers in user space ([`killers`]), Kubernetes ([`kubelet`]), container
+//! runtimes ([`containers`]), units of systemd and jobs ([`units`]).
+//!
+//! Each message is one line, wherever it stands; lines around it may name its container and limit. What only looks like
+//! such a message, as `"OOMKilled": false`, is recognised and says nothing.
+
+mod containers;
+mod killers;
+mod kubelet;
+mod phrase;
+mod units;
+
+use timeline::KillNotice;
+
+use super::Form;
+use super::kernel_log::prefix;
+use crate::block::{BlockReader, TextBlock};
+use crate::text::line_scan::BlockStart;
+
+pub(super) const FORM: Form = Form {
+    name: "kill notice",
+    begins: BlockStart::with(&[
+        "due to memory",
+        "due to swap",
+        "systemd-oomd killed",
+        "low memory! at or below",
+        "ending SIG",
+        "Killing process ",
+        "low on resource: ",
+        "eviction manager: ",
+        "MemoryPressure",
+        "nsufficientMemory",
+        "OOM encountered",
+        "OOM event in contain",
+        "OOMKilled",
+        "OOM Killed",
+        "container oom ",
+        "oom-kill",
+        "OOM killer",
+        "oom_kill event",
+    ]),
+    read,
+};
+
+/// What a line says.
+#[derive(Debug)]
+enum Message {
+    /// A kill, or what announces one.
+    Notice(KillNotice),
+    /// It is such a message, and says that nothing was killed; in words.
+    Nothing(&'static str),
+}
+
+/// A line with those around it.
+#[derive(Debug, Clone, Copy)]
+struct NoticeLine<'a> {
+    /// The line, without the marks at its ends.
+    text: &'a str,
+    /// The lines before it.
+    above: &'a [&'a str],
+    /// The lines after it.
+    below: &'a [&'a str],
+}
+
+/// The readers; the first that knows a line reads it.
+const READERS: [fn(NoticeLine<'_>) -> Option<Message>; 4] =
+    [killers::read, kubelet::read, containers::read, units::read];
+
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let (line, below) = input.lines.split_first()?;
+    let line = NoticeLine {
+        text: line.trim(),
+        above: input.above,
+        below,
+    };
+    let message = READERS.iter().find_map(|read| read(line))?;
+    let what = match message {
+        Message::Nothing(what) => what.to_owned(),
+        Message::Notice(mut notice) => {
+            let wall = prefix::message(line.text).wall;
+            notice.wall = wall.or_else(|| input.time.and_then(|time| time.wall()));
+            notice.text = phrase::cut(line.text, KillNotice::TEXT_MAX);
+            let what = format!("message of {} about a kill", notice.messenger.name());
+            input.builder.notice(notice);
+            what
+        }
+    };
+    Some(TextBlock {
+        what,
+        lines: 1,
+        ..TextBlock::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;

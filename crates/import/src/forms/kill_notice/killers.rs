@@ -1,0 +1,100 @@
+//! Killers in user space: systemd-oomd, earlyoom, the OOM controller of Talos.
+
+use timeline::{KillNotice, Messenger, NoticeKind};
+
+use super::phrase::{after, name, number, quoted_after, size, word_before};
+use super::{Message, NoticeLine};
+
+/// earlyoom names its victim within a few lines of what it measured.
+const EARLYOOM_LINES: usize = 4;
+
+pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+    let text = line.text;
+    let notice = oomd(text)
+        .or_else(|| oomd_in_unit(text))
+        .or_else(|| earlyoom_victim(line))
+        .or_else(|| earlyoom_alone(line))
+        .or_else(|| talos(text))?;
+    Some(Message::Notice(notice))
+}
+
+/// `Killed /user.slice/…/app.scope due to memory used (…) / total (…) and swap used (…) being more than 90.00%`, also
+/// `Marked /… for killing due to …`.
+fn oomd(text: &str) -> Option<KillNotice> {
+    let (_, rest) = text
+        .split_once("Killed ")
+        .or_else(|| text.split_once("Marked "))?;
+    let (path, reason) = rest.split_once(" due to ")?;
+    let path = path.trim_end_matches(" for killing");
+    let is_reason = ["memory ", "swap "].iter().any(|r| reason.starts_with(r));
+    if !path.starts_with('/') || path.contains(' ') || !is_reason {
+        return None;
+    }
+    let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Kill);
+    notice.target = name(path.rsplit('/').next().unwrap_or(path));
+    notice.reason = super::phrase::cut(reason.trim_end_matches(['>', '.']), 200);
+    Some(notice)
+}
+
+/// `app.service: systemd-oomd killed 2 process(es) in this unit.`
+fn oomd_in_unit(text: &str) -> Option<KillNotice> {
+    let unit = word_before(text, ": systemd-oomd killed ")?;
+    let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Kill);
+    notice.target = name(unit);
+    Some(notice)
+}
+
+/// `sending SIGTERM to process 11940 uid 1000 "python3": badness 209, VmRSS 2891 MiB`, `Killing process 1013 name`.
+fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
+    let text = line.text;
+    let signal = after(text, "ending SIG");
+    let victim = match signal {
+        Some(rest) => after(rest, " to process ")?,
+        None => after(text, "Low memory! Killing process ")?,
+    };
+    let pid = number(victim)?;
+    let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
+    notice.pid = Some(pid);
+    let quoted = || quoted_after(victim, "");
+    let bare = || victim.split_whitespace().nth(1);
+    notice.process = name(if signal.is_some() { quoted() } else { bare() }?);
+    notice.used = after(victim, "VmRSS ").and_then(size);
+    let mut before = line.above.iter().rev().take(EARLYOOM_LINES);
+    notice.reason = before
+        .find_map(|line| earlyoom_limits(line))
+        .unwrap_or_default();
+    Some(notice)
+}
+
+/// The thresholds alone, where no victim is named behind them.
+fn earlyoom_alone(line: NoticeLine<'_>) -> Option<KillNotice> {
+    let reason = earlyoom_limits(line.text)?;
+    let mut behind = line.below.iter().take(EARLYOOM_LINES);
+    if behind.any(|line| line.contains("ending SIG")) {
+        return None;
+    }
+    let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
+    notice.reason = reason;
+    Some(notice)
+}
+
+/// `low memory! at or below SIGTERM limits: mem 50 %, swap 10 %`.
+fn earlyoom_limits(text: &str) -> Option<String> {
+    let rest = after(text, "low memory! at or below ")?;
+    let is_limits = rest.starts_with("SIG") && rest.contains("limits: ");
+    let end = rest.find(['"', '\\', '`']).unwrap_or(rest.len());
+    is_limits.then(|| super::phrase::cut(rest.get(..end).unwrap_or(rest), 200))
+}
+
+/// `[talos] Sending SIGKILL to cgroup {…"controller": "runtime.OOMController", "cgroup": "/sys/fs/cgroup/…"}`.
+fn talos(text: &str) -> Option<KillNotice> {
+    let rest = after(text, "Sending SIGKILL to cgroup")?;
+    if !rest.contains("OOMController") {
+        return None;
+    }
+    let path = quoted_after(rest, "\"cgroup\":").or_else(|| quoted_after(rest, "\\\"cgroup\\\":"));
+    let path = path.unwrap_or_default();
+    let mut notice = KillNotice::new(Messenger::Talos, NoticeKind::Kill);
+    notice.target = name(path.strip_prefix("/sys/fs/cgroup").unwrap_or(path));
+    Some(notice)
+}

@@ -1,0 +1,118 @@
+//! What programs in user space say of kills for memory: killers such as systemd-oomd and earlyoom, and those that only
+//! pass on what the kernel did, such as the kubelet, container runtimes and systemd.
+//!
+//! The kernel writes none of it; its own report, where a source has it, says more and is a
+//! [`KernelReport`](crate::KernelReport).
+
+use units::{Bytes, WallClock};
+
+/// A program that speaks of a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Messenger {
+    /// systemd-oomd.
+    Oomd,
+    /// earlyoom.
+    Earlyoom,
+    /// The killer of Talos Linux.
+    Talos,
+    /// The kubelet, or another part of Kubernetes.
+    Kubernetes,
+    /// Docker, Podman, containerd.
+    Runtime,
+    /// systemd.
+    Systemd,
+    /// Slurm.
+    Slurm,
+}
+
+impl Messenger {
+    /// Its name in a sentence.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Oomd => "systemd-oomd",
+            Self::Earlyoom => "earlyoom",
+            Self::Talos => "the OOM controller of Talos",
+            Self::Kubernetes => "Kubernetes",
+            Self::Runtime => "the container runtime",
+            Self::Systemd => "systemd",
+            Self::Slurm => "Slurm",
+        }
+    }
+}
+
+/// What a program says happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoticeKind {
+    /// A program in user space killed a process or a cgroup, or was about to.
+    Kill,
+    /// The kubelet evicted a pod for memory.
+    Eviction,
+    /// The kubelet reclaims memory, or the node has the condition MemoryPressure.
+    NodePressure,
+    /// The kernel killed in a container's cgroup.
+    Container,
+    /// The kernel, or a killer in user space, killed a process of a unit.
+    Unit,
+    /// The kernel killed for lack of memory on the node.
+    Node,
+}
+
+/// One message about a kill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KillNotice {
+    /// Who says it.
+    pub messenger: Messenger,
+    /// What happened.
+    pub kind: NoticeKind,
+    /// The unit, pod, container or cgroup; empty where it is not named.
+    pub target: String,
+    /// The name of the process; empty where it is not named.
+    pub process: String,
+    /// The PID of the process.
+    pub pid: Option<u32>,
+    /// The threshold or the reason, in the messenger's words; empty where there is none.
+    pub reason: String,
+    /// What the target used.
+    pub used: Option<Bytes>,
+    /// Its request or limit.
+    pub limit: Option<Bytes>,
+    /// When, if the message has a full date.
+    pub wall: Option<WallClock>,
+    /// The line, cut to [`TEXT_MAX`](Self::TEXT_MAX) characters.
+    pub text: String,
+}
+
+impl KillNotice {
+    /// At most 300 characters of a line.
+    pub const TEXT_MAX: usize = 300;
+
+    /// A notice without details.
+    pub fn new(messenger: Messenger, kind: NoticeKind) -> Self {
+        Self {
+            messenger,
+            kind,
+            target: String::new(),
+            process: String::new(),
+            pid: None,
+            reason: String::new(),
+            used: None,
+            limit: None,
+            wall: None,
+            text: String::new(),
+        }
+    }
+
+    /// Whether something was killed or evicted; pressure of a node alone ends nothing.
+    pub fn ended_something(&self) -> bool {
+        self.kind != NoticeKind::NodePressure
+    }
+
+    /// What it is about, as `java (812)`; the process rather than what it is in; empty where neither is named.
+    pub fn subject(&self) -> String {
+        match (self.process.as_str(), self.pid) {
+            ("", _) => self.target.clone(),
+            (name, Some(pid)) => format!("{name} ({pid})"),
+            (name, None) => name.to_owned(),
+        }
+    }
+}
