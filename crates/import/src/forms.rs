@@ -6,10 +6,18 @@ use std::sync::LazyLock;
 use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::{BlockStart, LineSearch};
 
+mod arcstat;
+mod atop;
+mod container_usage;
+mod exposition;
 mod free;
+mod htop;
+mod ipcs;
 mod kernel_file;
 mod kernel_log;
 mod kill_notice;
+mod nmon;
+mod numactl;
 mod numastat;
 pub(crate) mod plausible;
 mod processes;
@@ -40,6 +48,14 @@ pub(crate) struct Form {
 pub(crate) const ALL: &[Form] = &[
     kernel_log::FORM,
     kill_notice::FORM,
+    nmon::FORM,
+    exposition::FORM,
+    arcstat::FORM,
+    atop::FORM,
+    htop::FORM,
+    container_usage::FORM,
+    numactl::FORM,
+    ipcs::FORM,
     sar_text::FORM,
     free::FORM,
     vmstat::FORM,

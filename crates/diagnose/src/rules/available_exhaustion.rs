@@ -1,6 +1,6 @@
 //! MemAvailable stays near zero.
 
-use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
+use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE, ZFS_ARC};
 
 use crate::measures::available;
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
@@ -24,8 +24,8 @@ declare_rule! {
     /// ## Not this
     /// - `free-low-harmless`: MemFree is low, which means nothing; MemAvailable is not.
     /// - A dip when a job starts, or a cgroup at its limit while the host has memory.
-    /// - Memory that only looks used: the ZFS ARC and free hugetlb pages (`hugetlb-unused`) are not part of
-    ///   MemAvailable.
+    /// - Memory that only looks used: the ARC of ZFS, which is added where the source shows its size, and free hugetlb
+    ///   pages (`hugetlb-unused`) are not part of MemAvailable.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
     /// some swap as a safety net. Verify: MemAvailable stays above 10 % of RAM over a whole work cycle, and stalls stay
@@ -54,8 +54,9 @@ const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 const KSWAPD_BUSY: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
-    let low = available::upper_bound().at_most("available", low());
-    Trigger::on_host(LEVEL, any![is_little(), all![low, is_reclaiming()]])
+    let is_low = available::upper_bound().at_most("available", low());
+    let is_low = all![is_low, is_beside_arc(low()), is_reclaiming()];
+    Trigger::on_host(LEVEL, any![is_little(), is_low])
 }
 
 /// Tasks wait for memory, or kswapd works hard for it.
@@ -65,7 +66,18 @@ fn is_reclaiming() -> Predicate {
 }
 
 fn is_little() -> Predicate {
-    available::upper_bound().at_most("available", little())
+    all![
+        available::upper_bound().at_most("available", little()),
+        is_beside_arc(little())
+    ]
+}
+
+/// The ARC of ZFS shrinks when programs want memory, which MemAvailable does not know.
+fn is_beside_arc(edge: Reading<Bytes>) -> Predicate {
+    let with_arc = gauge(ZFS_ARC).plus([available::upper_bound()]);
+    with_arc
+        .at_most("available with the ARC", edge)
+        .if_measured()
 }
 
 fn little() -> Reading<Bytes> {
@@ -190,6 +202,13 @@ mod tests {
         assert_eq!(found(RULE, &case(66, 56)).severity, Severity::Warning);
         clear(RULE, &case(20, 56));
         clear(RULE, &case(66, 200));
+    }
+
+    #[test]
+    fn clear_when_the_arc_of_zfs_can_shrink() {
+        let case = |arc| host(Case::once(), 64_226, 2170).gauge(ZFS_ARC, Bytes::from_mib(arc));
+        clear(RULE, &case(17_408));
+        found(RULE, &case(500));
     }
 
     #[test]

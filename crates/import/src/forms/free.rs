@@ -37,7 +37,23 @@ pub(super) const FORM: Form = Form {
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let options = FreeOptions::from_command(input.command.unwrap_or_default());
-    one_line(input, &options).or_else(|| tables(input, &options))
+    one_line(input, &options)
+        .or_else(|| tables(input, &options))
+        .or_else(|| folded(input, &options))
+}
+
+/// A table whose lines a page or a chat put in one.
+fn folded(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
+    let lines = table::unfolded(input.lines.first()?)?;
+    let table = FreeTable::read(&lines, options)?;
+    input.add(snapshot(&table));
+    Some(TextBlock {
+        what: format!("free in one line, {}", table.version()),
+        lines: 1,
+        unit: table.unit.name,
+        problems: table.problems,
+        ..TextBlock::default()
+    })
 }
 
 /// Tables one after the other, as long as they are a series.

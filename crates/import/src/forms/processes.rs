@@ -61,14 +61,19 @@ const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
     "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%MEM", "CPU", "MEM", "PR", "PRI", "NI",
     "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP", "SESS", "CLS",
-    "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "DATA", "CODE", "TRS", "DRS", "P",
-    "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN", "LABEL", "SUID", "TRPUSER",
-    "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ", "ETIME",
+    "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "MINFLT/S", "MAJFLT/S", "DATA",
+    "CODE", "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN",
+    "LABEL", "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ",
+    "ETIME",
 ];
 
 /// The header of a table of processes.
 #[derive(Debug)]
-pub(super) struct ProcessHeader(Vec<ProcessColumn>);
+pub(super) struct ProcessHeader {
+    columns: Vec<ProcessColumn>,
+    /// Words of the time that `pidstat` prints before its columns and rows, in any language: `17:36:04`, `05:36:04 PM`.
+    time_words: usize,
+}
 
 impl ProcessHeader {
     /// Reads a header. All words must be known columns: at least one that names the process, and a size.
@@ -76,8 +81,13 @@ impl ProcessHeader {
         if line.len() > 500 {
             return None;
         }
+        let is_time = |word: &&str| {
+            word.starts_with(|c: char| c.is_ascii_digit()) || matches!(*word, "AM" | "PM")
+        };
+        let time_words = line.split_whitespace().take_while(is_time).count();
         let mut columns: Vec<ProcessColumn> = line
             .split_whitespace()
+            .skip(time_words)
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
         if !line.contains("VIRT") {
@@ -97,7 +107,10 @@ impl ProcessHeader {
                 ProcessColumn::Proportional,
                 ProcessColumn::Swapped,
             ]);
-        is_one.then_some(Self(columns))
+        (is_one && time_words <= 2).then_some(Self {
+            columns,
+            time_words,
+        })
     }
 
     /// Adds a row to the snapshot. Returns whether the line is one.
@@ -152,12 +165,15 @@ impl ProcessHeader {
     }
 
     fn cells<'l>(&self, line: &'l str) -> Option<ProcessRow<'l>> {
-        let columns = &self.0;
+        let columns = &self.columns;
         let command = columns.iter().position(|c| *c == ProcessColumn::Command);
         let left = &columns[..command.unwrap_or(columns.len())];
         let right = &columns[command.map_or(columns.len(), |at| at + 1)..];
         let mut row = ProcessRow::default();
         let mut rest = line.trim();
+        for _ in 0..self.time_words {
+            rest = rest.split_once(char::is_whitespace)?.1.trim_start();
+        }
         for column in left {
             let words = match column {
                 ProcessColumn::Started if rest.starts_with(is_weekday) => 5,
@@ -277,13 +293,14 @@ mod tests {
             "    PID   RSS COMMAND",
             "  PID USER     Command                         Swap      USS      PSS      RSS",
             "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND",
+            "17时36分04秒   UID       PID  minflt/s  majflt/s     VSZ    RSS   %MEM  Command",
+            "05:36:04 PM   UID       PID  minflt/s  majflt/s     VSZ    RSS   %MEM  Command",
         ] {
             assert!(ProcessHeader::from_line(line).is_some(), "{line}");
         }
         for line in [
             "PID COMMAND",
-            "UID PID minflt/s majflt/s VSZ RSS %MEM Command",
-            "11:22:33 UID PID VSZ RSS %MEM Command",
+            "1 2 3 UID PID VSZ RSS %MEM Command",
             "RSS feeds are nice",
             "",
         ] {

@@ -26,6 +26,11 @@ impl BlockStart {
             commands: &[],
         }
     }
+
+    /// Whether a line has one of the words.
+    pub(crate) fn is_in(&self, line: &str) -> bool {
+        self.words.iter().any(|word| line.contains(word))
+    }
 }
 
 /// Finds the words of up to 32 forms.

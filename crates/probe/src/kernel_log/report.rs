@@ -83,7 +83,19 @@ enum Begins {
 
 fn begins(line: &str) -> Begins {
     let line = line.trim();
-    let is_inner = line.starts_with('[') && !line.contains("total_vm")
+    // Somebody quotes both sizes in one line.
+    let has_swap = line.contains("Free swap") && line.contains("Total swap");
+    let is_inner = !has_swap && is_inner(line);
+    match is_line_or_part(line) {
+        false => Begins::No,
+        true if is_inner => Begins::WithOthers,
+        true => Begins::Alone,
+    }
+}
+
+/// Whether a line is from the middle of a part.
+fn is_inner(line: &str) -> bool {
+    line.starts_with('[') && !line.contains("total_vm")
         || line.starts_with(|c: char| c.is_ascii_digit())
         || [
             "oom_reaper: ",
@@ -102,12 +114,7 @@ fn begins(line: &str) -> Begins {
         || line.contains("per-cpu:")
         || line.contains("hugepages_total=")
         || line.contains("allocations:")
-        || line.contains("slab info:");
-    match is_line_or_part(line) {
-        false => Begins::No,
-        true if is_inner => Begins::WithOthers,
-        true => Begins::Alone,
-    }
+        || line.contains("slab info:")
 }
 
 /// A report while it is read.

@@ -233,3 +233,23 @@ fn damaged_text_does_not_panic() {
     ));
     survives("free -L\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\n");
 }
+
+#[test]
+fn a_table_in_one_line_is_read() {
+    let text = "total used free shared buff/cache available Mem: 2038576 670716 327956 14296 1039904 1187160 Swap: 1557568 769096 788472\n";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(2_038_576)));
+    assert_eq!(
+        timeline.last(MEM_AVAILABLE),
+        Some(Bytes::from_kib(1_187_160))
+    );
+    assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_kib(788_472)));
+}
+
+#[test]
+fn the_french_row_of_swap_is_read() {
+    let text = "                total       utilisé      libre     partagé tamp/cache   disponible\n    Mem:           3856        2983         254         302         618         334\n    Partition d'échange:        1303        1288          14\n";
+    let timeline = paste(&format!("$ free -m\n{text}")).timeline;
+    assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(14)));
+    assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(334)));
+}

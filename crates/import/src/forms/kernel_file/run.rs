@@ -1,5 +1,7 @@
 //! Finds the lines that belong to kernel files, and their paths.
 
+use timeline::signals::MEMORY_PRESSURE;
+
 use super::field_file::{self, FieldFile};
 use super::shape::{self, FileShape};
 use super::{KernelFileReader, file_path, is_prompt, pairs};
@@ -229,8 +231,13 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         .take_while(|line| shape.continues(line))
         .count()
         .max(1);
+    let is_rest = |line: &&str| !line.is_empty();
+    let is_alone = !input.above.iter().any(is_rest) && !lines[taken..].iter().any(is_rest);
     let lines = &lines[..taken];
-    let Some(path) = path_of(shape, lines, input.command) else {
+    // A file saved alone has no heading; who saves one for memtide saves that of memory.
+    let is_assumed = is_alone && shape == FileShape::Pressure && input.command.is_none();
+    let assumed = is_assumed.then(|| MEMORY_PRESSURE.to_owned());
+    let Some(path) = path_of(shape, lines, input.command).or(assumed) else {
         let problem = "pressure of memory, io or cpu? There is no path or heading; not read";
         return Some(TextBlock {
             what: "pressure of an unknown resource".to_owned(),
@@ -247,7 +254,11 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         FileShape::Status => "/proc/PID/status",
         _ => &path,
     };
-    Some(reader.finish(what, taken))
+    let mut block = reader.finish(what, taken);
+    if is_assumed {
+        block.problem("pressure of memory, io or cpu? Nothing says which: taken for memory");
+    }
+    Some(block)
 }
 
 /// Reads a file that may have been printed several times.

@@ -281,13 +281,18 @@ db\t600\t2026-11-21 12:20:01 UTC\t-\tpgpgin/s\t300.00
 #[test]
 fn pidstat_and_prose_are_not_sar() {
     for text in [
-        "Linux 5.10.0 (db) 11/21/2026 _x86_64_ (8 CPU)\n\n12:00:01 UID PID minflt/s majflt/s VSZ RSS %MEM Command\n12:00:02 0 1 1.00 2.00 3 4 5 init\n",
         "Linux 5.10.0 (db) 11/21/2026 _x86_64_ (8 CPU)\n\navg-cpu: %user %nice %system %iowait %steal %idle\n 1 1 1 1 1 95\n",
         "I looked at pgpgin/s and pgpgout/s\nand nothing\n",
         "12:00:01 kbmemfree\n",
     ] {
         assert!(paste(text).origin.inputs.is_empty(), "{text}");
     }
+    let pidstat = "Linux 5.10.0 (db) 11/21/2026 _x86_64_ (8 CPU)\n\n12:00:01 UID PID minflt/s majflt/s VSZ RSS %MEM Command\n12:00:02 0 1 1.00 2.00 3 4 5 init\n";
+    let inputs = paste(pidstat).origin.inputs;
+    assert_eq!(
+        inputs.iter().map(|input| input.form).collect::<Vec<_>>(),
+        ["ps"]
+    );
 }
 
 #[test]

@@ -1,0 +1,263 @@
+//! What containers, pods and cgroups use, as tables: `docker stats` and its relatives, `kubectl top`, `systemd-cgtop`,
+//! `talosctl cgroups`.
+//!
+//! Each row is a cgroup, by the name that the tool gives it. The usage of Docker and Kubernetes leaves out inactive page
+//! cache. Rows of nodes (`kubectl top nodes`) are other machines: recognised, and not used.
+
+use timeline::Entity;
+use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX};
+use units::{Bytes, Limit};
+
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{KIB, PrintedFigure, raw};
+use crate::text::line_scan::BlockStart;
+
+pub(super) const FORM: Form = Form {
+    name: "container usage",
+    begins: BlockStart::with(&["MEM USAGE", "MEMORY(bytes)", "Control Group", "MemCurrent"]),
+    read,
+};
+
+/// At most 1,000 rows.
+const ROWS_MAX: usize = 1000;
+
+/// A table of usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UsageTable {
+    /// `docker stats`, `podman stats`, `nerdctl stats`; the name is in this column.
+    Runtime(usize),
+    /// `kubectl top pods`; the name is in this column.
+    Pods(usize),
+    /// `kubectl top nodes`.
+    Nodes,
+    /// `systemd-cgtop`.
+    Cgtop,
+    /// `talosctl cgroups --preset memory`.
+    Talos,
+}
+
+/// A row: its name, usage and limit.
+struct UsageRow<'a> {
+    name: &'a str,
+    used: Bytes,
+    limit: Option<Limit>,
+}
+
+impl UsageTable {
+    fn of_heading(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
+        if line.contains("MEM USAGE") && has("CONTAINER") | has("ID") {
+            // The names of the columns have blanks: `CONTAINER ID   NAME   CPU %`.
+            return Some(Self::Runtime(usize::from(has("NAME"))));
+        }
+        if has("MEMORY(bytes)") && has("NAME") {
+            let of_node = has("CPU%") || has("MEMORY%");
+            // With containers, the name of the container is the second.
+            let name = usize::from(has("NAMESPACE") || words.first() == Some(&"POD"));
+            return Some(if of_node {
+                Self::Nodes
+            } else {
+                Self::Pods(name)
+            });
+        }
+        if line.contains("Control Group") && has("Memory") {
+            return Some(Self::Cgtop);
+        }
+        (has("NAME") && has("MemCurrent") && has("MemMax")).then_some(Self::Talos)
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Runtime(_) => "docker stats",
+            Self::Pods(_) => "kubectl top pods",
+            Self::Nodes => "kubectl top nodes: other machines, not used",
+            Self::Cgtop => "systemd-cgtop",
+            Self::Talos => "talosctl cgroups",
+        }
+    }
+
+    fn row(self, line: &str) -> Option<UsageRow<'_>> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match self {
+            Self::Runtime(name) => {
+                let (before, after) = line.split_once('/')?;
+                let used = last_size(before)?;
+                let limit = first_size(after)?;
+                let name = words.get(name).copied()?;
+                // No limit prints as 0, or as the RAM of the host.
+                let limit = (limit > Bytes::ZERO).then_some(Limit::Bytes(limit));
+                Some(UsageRow { name, used, limit })
+            }
+            Self::Pods(name) => {
+                let used = words.iter().rev().find_map(|word| first_size(word));
+                let name = words.get(name).copied()?;
+                let used = used.filter(|_| words.len() >= 3)?;
+                Some(UsageRow {
+                    name,
+                    used,
+                    limit: None,
+                })
+            }
+            Self::Nodes => (words.len() >= 3 && words.iter().any(|word| word.ends_with('%')))
+                .then_some(UsageRow {
+                    name: "",
+                    used: Bytes::ZERO,
+                    limit: None,
+                }),
+            Self::Cgtop => {
+                let (name, memory) = (words.first()?, words.get(3)?);
+                let used = first_size(memory).or((*memory == "-").then_some(Bytes::ZERO))?;
+                Some(UsageRow {
+                    name,
+                    used,
+                    limit: None,
+                })
+            }
+            Self::Talos => {
+                let text = line.trim_start_matches(['│', '├', '└', '─', ' ']);
+                let (name, rest) = text.split_once("  ")?;
+                let used = first_size(rest.trim_start()).or_else(|| {
+                    rest.trim_start()
+                        .starts_with("unset")
+                        .then_some(Bytes::ZERO)
+                })?;
+                let limit =
+                    last_size(line).filter(|_| !line.ends_with("max") && !line.ends_with("unset"));
+                Some(UsageRow {
+                    name,
+                    used,
+                    limit: limit.map(Limit::Bytes),
+                })
+            }
+        }
+    }
+}
+
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let table = UsageTable::of_heading(input.lines.first()?)?;
+    let mut snapshot = Snapshot::default();
+    let mut lines = 1;
+    for line in input.lines[1..].iter().take(ROWS_MAX) {
+        // `docker stats` prints its heading again for each round.
+        let Some(row) = table.row(line) else { break };
+        lines += 1;
+        if row.used == Bytes::ZERO {
+            continue;
+        }
+        let into = &mut snapshot
+            .sample
+            .table_mut(Entity::Cgroup)
+            .entry(row.name)
+            .row;
+        into.set(CGROUP_CURRENT, row.used);
+        if let Some(limit) = row.limit {
+            into.set(CGROUP_MAX, limit);
+        }
+    }
+    if snapshot.has_readings() {
+        input.add(snapshot);
+    }
+    Some(TextBlock {
+        what: table.what().to_owned(),
+        lines,
+        ..TextBlock::default()
+    })
+}
+
+/// The size at the start of a text: `994 MiB`, `1.2GiB`, `159.7 kB`, `6648Mi`, `3.9G`.
+fn first_size(text: &str) -> Option<Bytes> {
+    let mut words = text.split_whitespace();
+    let first = words.next()?;
+    let is_unit = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let joined = match words.next().filter(is_unit) {
+        Some(unit) if is_number(first) => format!("{first}{unit}"),
+        _ => first.to_owned(),
+    };
+    let decimal = joined
+        .strip_suffix("kB")
+        .map(|number| number.parse::<f64>());
+    if let Some(Ok(kilo)) = decimal {
+        return raw(kilo * 1000.0).map(Bytes::new);
+    }
+    let figure = PrintedFigure::binary(&joined)?;
+    let has_unit = figure.has_unit || joined.ends_with('B');
+    has_unit
+        .then(|| raw(figure.in_bytes(KIB).value))?
+        .map(Bytes::new)
+}
+
+/// The size at the end of a text.
+fn last_size(text: &str) -> Option<Bytes> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let two = words.len().checked_sub(2).and_then(|at| words.get(at..));
+    let two = two.filter(|two| two[0].starts_with(|c: char| c.is_ascii_digit()));
+    let joined = two.map(|two| two.join(" "));
+    joined
+        .and_then(|joined| first_size(&joined))
+        .or_else(|| first_size(words.last()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{paste, survives};
+
+    fn usage(text: &str, name: &str) -> (Option<u64>, Option<Limit>) {
+        let timeline = paste(text).timeline;
+        let Some(group) = timeline.entity(Entity::Cgroup, name) else {
+            return (None, None);
+        };
+        let used = timeline.last_of(group, CGROUP_CURRENT);
+        (
+            used.map(|bytes| bytes.get() >> 10),
+            timeline.last_of(group, CGROUP_MAX),
+        )
+    }
+
+    #[test]
+    fn tables_of_runtimes_are_read_in_all_their_versions() {
+        let limit = |mib| Some(Limit::Bytes(Bytes::from_mib(mib)));
+        for (text, name, kib, limit) in [
+            (
+                "CONTAINER           CPU %               MEM USAGE/LIMIT     MEM %               NET I/O\nfblog          0.59%               288.5 MiB/994 MiB   28.99%              25.82 KiB/6.33 KiB\n",
+                "fblog",
+                295_424,
+                limit(994),
+            ),
+            (
+                "CONTAINER ID   NAME      CPU %     MEM USAGE / LIMIT   MEM %     NET I/O\n3ae83a77c1be   web       0.00%     1.5GiB / 2GiB       75.00%    0B / 0B\n",
+                "web",
+                1_572_864,
+                limit(2048),
+            ),
+            (
+                "CONTAINER           CPU %               MEM USAGE / LIMIT   MEM %\n77b5a678fbc0        0.00%               1024 kB / 0 B      0.00%\n",
+                "77b5a678fbc0",
+                1000,
+                None,
+            ),
+        ] {
+            assert_eq!(usage(text, name), (Some(kib), limit), "{text}");
+            survives(text);
+        }
+    }
+
+    #[test]
+    fn other_tables_are_read() {
+        let pods = "NAME    CPU(cores)   MEMORY(bytes)\nweb-0   10m          132Mi\n";
+        assert_eq!(usage(pods, "web-0"), (Some(132 << 10), None));
+        let cgtop = "Control Group                Tasks   %CPU   Memory  Input/s Output/s\n/                              210    5.1     3.9G        -        -\nsystem.slice                    60    1.0     1.5G        -        -\n";
+        assert_eq!(usage(cgtop, "system.slice"), (Some(1_572_864), None));
+        let talos = "NAME              MemCurrent   MemPeak    MemLow     Peak/Low   MemHigh    MemMin     Current/Min   MemMax\n.                      unset      unset     unset     unset%       unset      unset    unset%          unset\n├──init              85 MiB       88 MiB    192 MiB    45.73%         max     96 MiB    88.81%            max\n├──kubepods         810 MiB      811 MiB        0 B      max%         max        0 B      max%        3.5 GiB\n";
+        assert_eq!(usage(talos, "init"), (Some(85 << 10), None));
+        let limit = Limit::Bytes(Bytes::from_mib(3584));
+        assert_eq!(usage(talos, "kubepods"), (Some(810 << 10), Some(limit)));
+        let nodes = "NAME     CPU(cores)   CPU%      MEMORY(bytes)   MEMORY%\nnode-1   3605m        91%       6648Mi          101%\n";
+        assert!(paste(nodes).timeline.is_empty());
+        assert_eq!(paste(nodes).origin.inputs.len(), 1);
+    }
+}
