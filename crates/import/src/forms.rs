@@ -16,6 +16,7 @@ mod ipcs;
 mod kernel_file;
 mod kernel_log;
 mod kill_notice;
+mod monitor;
 mod nmon;
 mod numactl;
 mod numastat;
@@ -53,6 +54,7 @@ pub(crate) const ALL: &[Form] = &[
     arcstat::FORM,
     atop::FORM,
     htop::FORM,
+    monitor::FORM,
     container_usage::FORM,
     numactl::FORM,
     ipcs::FORM,

@@ -503,3 +503,23 @@ fn the_list_of_unreclaimable_caches_is_kept() {
     ];
     assert_eq!(slabs, expected);
 }
+
+#[test]
+fn a_single_line_of_a_kill_is_a_kill() {
+    for (line, killed) in [
+        (
+            "oom_reaper: reaped process 812 (java), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+            "java (812)",
+        ),
+        ("Out of memory: Killed process 12", ""),
+        ("Out of memory and no killable processes...", ""),
+        (
+            "Kernel panic - not syncing: Out of memory and no killable processes...",
+            "",
+        ),
+    ] {
+        let (_, report) = read([line]).unwrap_or_else(|| panic!("{line}"));
+        assert!(!report.is_memory_dump(), "{line}");
+        assert_eq!(report.subject(), killed, "{line}");
+    }
+}

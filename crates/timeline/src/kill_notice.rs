@@ -21,8 +21,12 @@ pub enum Messenger {
     Runtime,
     /// systemd.
     Systemd,
-    /// Slurm.
-    Slurm,
+    /// Slurm, LSF and other batch systems.
+    Batch,
+    /// Android's lowmemorykiller and lmkd.
+    Android,
+    /// A hosting platform: Cloud Run, Heroku, ECS.
+    Platform,
 }
 
 impl Messenger {
@@ -35,7 +39,9 @@ impl Messenger {
             Self::Kubernetes => "Kubernetes",
             Self::Runtime => "the container runtime",
             Self::Systemd => "systemd",
-            Self::Slurm => "Slurm",
+            Self::Batch => "the batch system",
+            Self::Android => "Android's low-memory killer",
+            Self::Platform => "the hosting platform",
         }
     }
 }
@@ -47,8 +53,9 @@ pub enum NoticeKind {
     Kill,
     /// The kubelet evicted a pod for memory.
     Eviction,
-    /// The kubelet reclaims memory, or the node has the condition MemoryPressure.
-    NodePressure,
+    /// Memory passed a threshold of the killer: the kubelet reclaims memory, the node has the condition MemoryPressure,
+    /// systemd-oomd is about to kill.
+    Pressure,
     /// The kernel killed in a container's cgroup.
     Container,
     /// The kernel, or a killer in user space, killed a process of a unit.
@@ -102,9 +109,9 @@ impl KillNotice {
         }
     }
 
-    /// Whether something was killed or evicted; pressure of a node alone ends nothing.
+    /// Whether something was killed or evicted; pressure alone ends nothing.
     pub fn ended_something(&self) -> bool {
-        self.kind != NoticeKind::NodePressure
+        self.kind != NoticeKind::Pressure
     }
 
     /// What it is about, as `java (812)`; the process rather than what it is in; empty where neither is named.

@@ -44,6 +44,14 @@ pub(crate) fn is_told_by_the_kernel(cx: &Evidence<'_>, notice: &KillNotice) -> b
     }
 }
 
+/// A name at the start of a sentence. Names of programs keep their case.
+pub(crate) fn sentence_case(name: &str) -> String {
+    match name.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => name.to_owned(),
+    }
+}
+
 /// The end of a title: ` (3 such messages)`; empty for one.
 pub(crate) fn among(count: usize) -> String {
     match count {

@@ -47,7 +47,7 @@ fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
 fn is_such(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
     let is_kind = matches!(
         notice.kind,
-        NoticeKind::Kill | NoticeKind::Eviction | NoticeKind::NodePressure | NoticeKind::Unit
+        NoticeKind::Kill | NoticeKind::Eviction | NoticeKind::Pressure | NoticeKind::Unit
     );
     is_kind && !is_told_by_the_kernel(cx, notice)
 }
@@ -60,7 +60,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     };
     let ended: Vec<_> = all.iter().filter(|one| one.ended_something()).collect();
     let severity = match one.kind {
-        NoticeKind::NodePressure => Severity::Warning,
+        NoticeKind::Pressure => Severity::Warning,
         _ => Severity::Critical,
     };
     let title = format!("{}{}.", what_happened(one), notices::among(ended.len()));
@@ -113,10 +113,16 @@ fn what_happened(one: &KillNotice) -> String {
             let pod = if one.target.is_empty() { "a pod".to_owned() } else { format!("the pod of container {whom}") };
             format!("The kubelet evicted {pod}, as the node was low on memory{over}")
         }
-        NoticeKind::NodePressure => {
+        NoticeKind::Pressure if one.messenger == Messenger::Oomd => {
+            "systemd-oomd reports that memory passed its threshold, and will kill".to_owned()
+        }
+        NoticeKind::Pressure => {
             "The kubelet reports too little memory on the node (MemoryPressure) and will evict pods".to_owned()
         }
-        _ => format!("{who} killed {whom}{used}"),
+        _ => {
+            let limit = one.limit.map_or_else(String::new, |limit| format!(", of {limit}"));
+            format!("{} killed {whom}{used}{limit}", notices::sentence_case(who))
+        }
     }
 }
 
@@ -218,7 +224,7 @@ mod tests {
 
     #[test]
     fn pressure_of_a_node_is_a_warning_and_an_eviction_critical() {
-        let pressure = notice(Messenger::Kubernetes, NoticeKind::NodePressure);
+        let pressure = notice(Messenger::Kubernetes, NoticeKind::Pressure);
         let case = Case::once().noticing(pressure);
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
         let case = case.noticing(notice(Messenger::Kubernetes, NoticeKind::Eviction));

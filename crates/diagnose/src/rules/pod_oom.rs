@@ -56,7 +56,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     let whom = match (one.target.as_str(), one.process.as_str()) {
         ("", "") => "a container".to_owned(),
         ("", process) => format!("{process} in a container"),
-        (target, _) if one.messenger == Messenger::Slurm => target.to_owned(),
+        (target, _) if one.messenger == Messenger::Batch => target.to_owned(),
         (target, _) => format!("container {target}"),
     };
     let limit = one
@@ -64,7 +64,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .map_or_else(String::new, |limit| format!(", whose limit is {limit}"));
     let title = format!(
         "{} reports that the kernel killed {whom} for memory (OOMKilled){limit}{}.",
-        sentence_case(one.messenger.name()),
+        notices::sentence_case(one.messenger.name()),
         notices::among(all.len())
     );
     let (inspect, verify) = steps(one.messenger);
@@ -86,7 +86,7 @@ fn steps(messenger: Messenger) -> (&'static str, &'static str) {
             "kubectl describe pod POD | grep -A6 -E 'Limits|Last State'\nkubectl top pod POD --containers",
             "kubectl get pods: RESTARTS does not rise over a work cycle",
         ),
-        Messenger::Slurm => (
+        Messenger::Batch => (
             "sacct -j JOB -o JobID,ReqMem,MaxRSS,State",
             "sacct shows MaxRSS below ReqMem, and no OUT_OF_MEMORY",
         ),
@@ -95,13 +95,6 @@ fn steps(messenger: Messenger) -> (&'static str, &'static str) {
             "docker inspect: OOMKilled stays false over a work cycle",
         ),
     }
-}
-
-fn sentence_case(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! Messages of programs about kills for memory: killers in user space ([`killers`]), Kubernetes ([`kubelet`]), container
-//! runtimes ([`containers`]), units of systemd and jobs ([`units`]).
+//! runtimes ([`containers`]), units of systemd ([`units`]), batch systems and platforms ([`quotas`]).
 //!
 //! Each message is one line, wherever it stands; lines around it may name its container and limit. What only looks like
 //! such a message, as `"OOMKilled": false`, is recognised and says nothing.
 
 mod containers;
+mod exits;
 mod killers;
 mod kubelet;
 mod phrase;
+mod quotas;
 mod units;
 
 use timeline::KillNotice;
@@ -38,6 +40,21 @@ pub(super) const FORM: Form = Form {
         "oom-kill",
         "OOM killer",
         "oom_kill event",
+        "OOMKilled}}",
+        "TaskOOM",
+        "container_oom_events_total",
+        "with reclaim activity",
+        "is more than ",
+        "emory limit",
+        "TERM_MEMLIMIT",
+        "job killed: mem ",
+        "OutOfMemoryError",
+        "Error R1",
+        "lowmemorykiller: Kill",
+        "137",
+        "status=9/KILL",
+        "annot allocate memory",
+        "std::bad_alloc",
     ]),
     read,
 };
@@ -63,8 +80,14 @@ struct NoticeLine<'a> {
 }
 
 /// The readers; the first that knows a line reads it.
-const READERS: [fn(NoticeLine<'_>) -> Option<Message>; 4] =
-    [killers::read, kubelet::read, containers::read, units::read];
+const READERS: [fn(NoticeLine<'_>) -> Option<Message>; 6] = [
+    killers::read,
+    kubelet::read,
+    containers::read,
+    units::read,
+    quotas::read,
+    exits::read,
+];
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (line, below) = input.lines.split_first()?;

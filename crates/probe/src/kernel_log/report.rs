@@ -85,7 +85,8 @@ fn begins(line: &str) -> Begins {
     let line = line.trim();
     // Somebody quotes both sizes in one line.
     let has_swap = line.contains("Free swap") && line.contains("Total swap");
-    let is_inner = !has_swap && is_inner(line);
+    let is_victim = line.starts_with("oom_reaper: reaped process ");
+    let is_inner = !has_swap && !is_victim && is_inner(line);
     match is_line_or_part(line) {
         false => Begins::No,
         true if is_inner => Begins::WithOthers,

@@ -138,11 +138,15 @@ fn common_words_and_names_of_several_files_decide_nothing() {
 }
 
 #[test]
-fn pressure_without_a_name_is_not_guessed() {
+fn pressure_without_a_name_is_that_of_memory_only_if_it_is_alone() {
     let lines = "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n";
-    let opened = paste(lines);
+    let opened = paste(&format!("Here it is:\n{lines}"));
     assert!(opened.timeline.is_empty());
     assert!(opened.problems[0].contains("not read"));
+    // A file saved alone.
+    let opened = paste(lines);
+    assert!(opened.timeline.last(PSI_MEMORY_SOME).is_some());
+    assert!(opened.problems[0].contains("taken for memory"));
     for text in [
         format!("/proc/pressure/memory\n{lines}"),
         format!("memory:\n{lines}"),

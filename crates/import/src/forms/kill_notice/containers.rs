@@ -13,8 +13,11 @@ const LIMIT_LINES: usize = 15;
 const NOT_KILLED: &str = "state of a container: not OOM-killed";
 
 pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
-    if let Some(notice) = event(line.text) {
+    if let Some(notice) = event(line.text).or_else(|| counter(line.text)) {
         return Some(Message::Notice(notice));
+    }
+    if let Some(message) = of_template(line) {
+        return Some(message);
     }
     let (before, rest) = line
         .text
@@ -62,11 +65,54 @@ fn event(text: &str) -> Option<KillNotice> {
     })
 }
 
+/// `container_oom_events_total{…} 3`, and containerd's event.
+fn counter(text: &str) -> Option<KillNotice> {
+    let is_event = text.contains("TaskOOM");
+    let count = || {
+        let rest = after(text, "container_oom_events_total")?;
+        let value = rest.rsplit(['}', ' ', '|']).find(|word| !word.is_empty())?;
+        value.parse::<f64>().ok().filter(|count| *count >= 1.0)
+    };
+    if !is_event && count().is_none() {
+        return None;
+    }
+    let mut notice = KillNotice::new(Messenger::Runtime, NoticeKind::Container);
+    let named = ["container=\"", "pod=\"", "container_id:\"", "container_id="];
+    let target = named
+        .iter()
+        .find_map(|key| after(text, key)?.split(['"', ' ']).next());
+    notice.target = name(target.unwrap_or_default());
+    Some(notice)
+}
+
+/// `docker inspect -f '{{.State.OOMKilled}}' web`, and `true` or `false` below.
+fn of_template(line: NoticeLine<'_>) -> Option<Message> {
+    let rest = after(line.text, ".State.OOMKilled}}")?;
+    let answer = line.below.first()?.trim();
+    match answer.split_whitespace().next()? {
+        "true" => {
+            let mut notice = KillNotice::new(Messenger::Runtime, NoticeKind::Container);
+            notice.target = name(rest.split_whitespace().next_back().unwrap_or_default());
+            Some(Message::Notice(notice))
+        }
+        "false" => Some(Message::Nothing(NOT_KILLED)),
+        _ => None,
+    }
+}
+
 /// Whether a text ends in the name of the field: `Reason:  `, `"reason": "`, `reason=\"`.
 fn is_reason(before: &str) -> bool {
     let is_mark = |c: char| "\"'`:= \\\t(".contains(c);
     let field = before.trim_end_matches(is_mark).to_ascii_lowercase();
-    field.len() < before.len() && field.ends_with("reason")
+    const FIELDS: [&str; 6] = [
+        "reason",
+        "status",
+        "state",
+        "message",
+        "terminated",
+        "exit message",
+    ];
+    field.len() < before.len() && FIELDS.iter().any(|known| field.ends_with(known))
 }
 
 /// Whether the value of a metric is not 0. `reason="OOMKilled"}` without a value is an expression.
@@ -81,7 +127,8 @@ fn is_not_zero(rest: &str) -> bool {
 /// The pod in a row of `kubectl get pods`, in any of its columns: `web-0   0/1   OOMKilled   5 (2m ago)   10m`.
 fn pod_in_row(text: &str) -> Option<&str> {
     let words: Vec<&str> = text.split_whitespace().take(5).collect();
-    let at = words.iter().position(|word| *word == "OOMKilled")?;
+    let is_state = |word: &&str| matches!(*word, "OOMKilled" | "Init:OOMKilled");
+    let at = words.iter().position(is_state)?;
     let (of, ready) = (words.get(at.checked_sub(2)?)?, words.get(at - 1)?);
     let (up, all) = ready.split_once('/')?;
     let is_count = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());

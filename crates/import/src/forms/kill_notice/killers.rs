@@ -14,7 +14,8 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
         .or_else(|| oomd_in_unit(text))
         .or_else(|| earlyoom_victim(line))
         .or_else(|| earlyoom_alone(line))
-        .or_else(|| talos(text))?;
+        .or_else(|| talos(text))
+        .or_else(|| oomd_threshold(text))?;
     Some(Message::Notice(notice))
 }
 
@@ -42,6 +43,21 @@ fn oomd_in_unit(text: &str) -> Option<KillNotice> {
     let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Kill);
     notice.target = name(unit);
     Some(notice)
+}
+
+/// `Memory pressure for /a.slice is 64.15% > 60.00% for > 30s with reclaim activity`, `Swap used (…) / total (…) is more than
+/// 90.00%`: what systemd-oomd logs before it kills.
+fn oomd_threshold(text: &str) -> Option<KillNotice> {
+    let is_pressure =
+        text.contains("emory pressure for /") && text.contains("with reclaim activity");
+    let is_swap =
+        text.contains("used (") && text.contains("total (") && text.contains("is more than ");
+    (is_pressure || is_swap).then(|| {
+        let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Pressure);
+        let message = after(text, "]: ").unwrap_or(text);
+        notice.reason = super::phrase::cut(message, 200);
+        notice
+    })
 }
 
 /// `sending SIGTERM to process 11940 uid 1000 "python3": badness 209, VmRSS 2891 MiB`, `Killing process 1013 name`.

@@ -76,7 +76,7 @@ fn manager(text: &str) -> Option<KillNotice> {
     let is_of_memory = is_of_memory.iter().any(|word| rest.contains(word))
         || (rest.contains("reclaim") && rest.contains("\"memory\""));
     is_of_memory.then(|| {
-        let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::NodePressure);
+        let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::Pressure);
         notice.reason = cut(rest, 160);
         notice
     })
@@ -87,7 +87,7 @@ fn condition(text: &str) -> Option<Message> {
     let state = word_after(text, "MemoryPressure").filter(|_| !text.contains("eviction manager"));
     let is_under = state == Some("True") || text.contains("KubeletHasInsufficientMemory");
     if is_under {
-        let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::NodePressure);
+        let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::Pressure);
         notice.reason = "the node has the condition MemoryPressure".to_owned();
         return Some(Message::Notice(notice));
     }

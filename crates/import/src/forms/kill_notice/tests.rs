@@ -104,6 +104,24 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
             "2026-11-21T23:58:47.011072877Z container oom 3ae83a77c1be3ae83a77c1be (image=web:1, name=web)",
             "web",
         ),
+        ("web-0   0/1     Init:OOMKilled   5   10m\n", "web-0"),
+        ("  message: OOMKilled (exit code 137)\n", ""),
+        (
+            "$ docker inspect -f '{{.State.OOMKilled}}' web\ntrue\n",
+            "web",
+        ),
+        (
+            "container_oom_events_total{container=\"web\",pod=\"web-0\"} 3\n",
+            "web",
+        ),
+        (
+            "Memory limit of 512 MiB exceeded with 523 MiB used. Consider increasing the memory limit\n",
+            "",
+        ),
+        (
+            "StoppedReason: OutOfMemoryError: Container killed due to memory usage\n",
+            "",
+        ),
         (
             "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch. Some of the step tasks have been OOM Killed.",
             "step 123.batch",
@@ -120,6 +138,27 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
         "      Reason:       OOMKilled\n      Exit Code:    137\n    Limits:\n      cpu:     1\n      memory:  100Mi\n",
     );
     assert_eq!(limited.limit, Some(Bytes::from_mib(100)));
+}
+
+#[test]
+fn batch_systems_and_android_name_what_they_killed() {
+    let job =
+        only("slurmstepd: error: Job 123 exceeded memory limit (4194304 > 2097152), being killed");
+    assert_eq!(
+        (job.target.as_str(), job.used, job.limit),
+        (
+            "Job 123",
+            Some(Bytes::from_gib(4)),
+            Some(Bytes::from_gib(2))
+        )
+    );
+    let lsf = only("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.");
+    assert_eq!(lsf.kind, NoticeKind::Kill);
+    let android = only(
+        "lowmemorykiller: Killing 'com.app' (1234), adj 900, to free 53532kB on behalf of 'kswapd0' (72) because cache 80000kB is below limit 90000kB",
+    );
+    assert_eq!(android.subject(), "com.app (1234)");
+    assert!(android.reason.starts_with("cache 80000kB"), "{android:?}");
 }
 
 #[test]
@@ -161,6 +200,12 @@ fn what_only_looks_like_a_kill_is_none() {
         "\"name\": \"oomkilled-85d9cf68b6\"",
         "The node was low on resource: ephemeral-storage. Container web was using 10Gi",
         "OOMPolicy=kill",
+        "Exit Code:    137",
+        "3ae83a77c1be web:1 \"/run\" 2 hours ago Exited (137) 5 minutes ago web",
+        "app.service: Main process exited, code=killed, status=9/KILL",
+        "container_oom_events_total{container=\"web\"} 0",
+        "$ docker inspect -f '{{.State.OOMKilled}}' web\nfalse\n",
+        "-bash: fork: Cannot allocate memory",
     ] {
         assert_eq!(notices(text), [], "{text}");
     }

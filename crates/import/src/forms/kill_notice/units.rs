@@ -1,16 +1,15 @@
-//! Units of systemd whose result is `oom-kill`, and job steps of Slurm.
+//! Units of systemd whose result is `oom-kill`.
 
 use timeline::{KillNotice, Messenger, NoticeKind};
 
-use super::phrase::{after, name, word_after, word_before};
+use super::phrase::{name, word_before};
 use super::{Message, NoticeLine};
 
 /// `systemctl status` names the unit a few lines above its state.
 const UNIT_LINES: usize = 6;
 
 pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
-    let notice = unit(line).or_else(|| slurm(line.text))?;
-    Some(Message::Notice(notice))
+    unit(line).map(Message::Notice)
 }
 
 /// `Active: failed (Result: oom-kill) since …`, `app.service: Failed with result 'oom-kill'.`, `app.service: A process
@@ -49,18 +48,4 @@ fn above(line: NoticeLine<'_>) -> Option<&str> {
     };
     let mut near = line.above.iter().rev().take(UNIT_LINES);
     near.find_map(|line| line.split_whitespace().take(3).find(is_unit))
-}
-
-/// `slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch`, in old versions `in step 123.batch cgroup`.
-fn slurm(text: &str) -> Option<KillNotice> {
-    let rest = after(text, "oom-kill event(s) in ").or_else(|| after(text, "oom_kill event"))?;
-    if !text.contains("Detected ") {
-        return None;
-    }
-    let step = word_after(rest, "StepId=").or_else(|| word_after(rest, "step "));
-    let mut notice = KillNotice::new(Messenger::Slurm, NoticeKind::Container);
-    notice.target = step
-        .map(|step| format!("step {}", name(step)))
-        .unwrap_or_default();
-    Some(notice)
 }

@@ -25,6 +25,8 @@ pub(super) struct KillLines {
     chosen: Option<Killed>,
     killed: Vec<Killed>,
     is_whole_group: bool,
+    /// Whether the line of the kill is cut off before the process.
+    is_cut: bool,
     /// Whether the line with the reason is cut off before the task.
     is_reason_cut: bool,
 }
@@ -42,7 +44,7 @@ impl KillLines {
             return Taken::Yes;
         }
         if ENDS.iter().any(|end| line.starts_with(end)) {
-            self.is_without_kill |= !line.starts_with("oom_reaper: ");
+            self.ended(line);
             return Taken::Yes;
         }
         let Some((front, rest)) = kill_line(line) else {
@@ -65,6 +67,32 @@ impl KillLines {
         taken
     }
 
+    /// Notes a line of [`ENDS`].
+    fn ended(&mut self, line: &str) {
+        let Some(reaped) = line.strip_prefix("oom_reaper: ") else {
+            self.is_without_kill = true;
+            self.is_group |= line.starts_with("Memory cgroup");
+            if !self.is_group {
+                self.constraint.get_or_insert(Constraint::None);
+            }
+            return;
+        };
+        // Alone, it is the only line that names the killed process.
+        let victim = reaped
+            .strip_prefix("reaped process ")
+            .filter(|_| !self.is_begun());
+        if let Some((pid, victim)) = victim.and_then(|victim| Some((pid(victim)?, victim))) {
+            let front = victim
+                .split_once(", now ")
+                .map_or(victim, |(front, _)| front);
+            self.killed.push(Killed {
+                pid,
+                name: name(front),
+                ..Killed::default()
+            });
+        }
+    }
+
     /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.named.is_some() || self.is_reason_cut || self.is_done()
@@ -76,6 +104,7 @@ impl KillLines {
             || self.chosen.is_some()
             || self.is_without_kill
             || self.is_whole_group
+            || self.is_cut
     }
 
     /// Returns the killed processes that were reported.
@@ -180,7 +209,10 @@ impl KillLines {
     /// Takes `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
     fn killed(&mut self, front: &str, text: &str) -> Taken {
         let Some((killed, is_whole)) = killed(text) else {
-            return Taken::No;
+            // Cut off within the PID.
+            let is_cut = !front.is_empty() && text.trim_end().bytes().all(|b| b.is_ascii_digit());
+            self.is_cut |= is_cut;
+            return if is_cut { Taken::Part } else { Taken::No };
         };
         let is_first = self.killed.is_empty();
         let is_same = self.killed.iter().any(|known| known.pid == killed.pid);

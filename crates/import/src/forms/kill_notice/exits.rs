@@ -1,0 +1,47 @@
+//! What ended a process without saying why: exit status 137, SIGKILL, an allocation that failed in a program. Such lines are
+//! recognised, so that the answer says what they prove, and tell of no kill.
+
+use super::{Message, NoticeLine};
+
+const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for memory has OOMKilled or a kernel report";
+const SIGKILL: &str = "ended by SIGKILL, from whom is not shown";
+const ENOMEM: &str =
+    "an allocation failed in a program: memory, a limit of it, or overcommit; which is not shown";
+const OF_JVM: &str =
+    "OutOfMemoryError of Java: a limit of its own heap; the host's memory is not shown";
+
+pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+    let text = line.text;
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
+    let what = if has(&["java.lang.OutOfMemoryError"]) {
+        OF_JVM
+    } else if is_137(text) {
+        STATUS_137
+    } else if has(&["status=9/KILL"]) {
+        SIGKILL
+    } else if has(&["annot allocate memory", "std::bad_alloc"]) {
+        ENOMEM
+    } else {
+        return None;
+    };
+    Some(Message::Nothing(what))
+}
+
+/// `exit code 137`, `Exit Code:    137`, `"ExitCode": 137`, `exitCode:137`, `Exited (137)`, `exitCode=137`.
+fn is_137(text: &str) -> bool {
+    let Some((before, behind)) = text.split_once("137") else {
+        return false;
+    };
+    let before = before.trim_end_matches(['"', '\'', ' ', ':', '=', '(', '\t']);
+    let before = before.to_ascii_lowercase();
+    let is_number = !behind.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let names = [
+        "exit code",
+        "exitcode",
+        "exit_code",
+        "exited",
+        "exit status",
+        "with code",
+    ];
+    is_number && names.iter().any(|name| before.ends_with(name))
+}
