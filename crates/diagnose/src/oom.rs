@@ -179,7 +179,12 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
         kill(&one)
     } else {
         let page = one.report.page_size.or(cx.facts.page_size);
-        let size = one.asked.map(|asked| format!(" for {}", asked.size(page)));
+        let of_pages = || one.asked.map(|asked| format!(" for {}", asked.size(page)));
+        let of_vmalloc = one
+            .report
+            .vmalloc
+            .map(|size| format!(" for {size} of vmalloc space"));
+        let size = of_vmalloc.or_else(of_pages);
         format!(
             "A request{} failed, and no process was killed for it",
             size.unwrap_or_default()

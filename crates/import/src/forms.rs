@@ -8,7 +8,9 @@ use crate::text::line_scan::{BlockStart, LineSearch};
 
 mod arcstat;
 mod atop;
+mod cgroup_values;
 mod container_usage;
+mod earlyoom;
 mod exposition;
 mod free;
 mod htop;
@@ -51,11 +53,13 @@ pub(crate) const ALL: &[Form] = &[
     kill_notice::FORM,
     nmon::FORM,
     exposition::FORM,
+    earlyoom::FORM,
     arcstat::FORM,
     atop::FORM,
     htop::FORM,
     monitor::FORM,
     container_usage::FORM,
+    cgroup_values::FORM,
     numactl::FORM,
     ipcs::FORM,
     sar_text::FORM,

@@ -523,3 +523,24 @@ fn a_single_line_of_a_kill_is_a_kill() {
         assert_eq!(report.subject(), killed, "{line}");
     }
 }
+
+#[test]
+fn a_failed_vmalloc_has_a_size() {
+    for (line, size) in [
+        (
+            "mod: vmalloc: allocation failure: 1073741824 bytes, mode:0xcc0(GFP_KERNEL), nodemask=(null)",
+            1 << 30,
+        ),
+        (
+            "mod: vmalloc: allocation failure, allocated 4096 of 8192 bytes",
+            8192,
+        ),
+        (
+            "mod: vmalloc error: size 4198400, page order 0, failed to allocate pages, mode:0xcc0(GFP_KERNEL)",
+            4_198_400,
+        ),
+    ] {
+        let (_, report) = read([line]).unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(report.vmalloc, Some(Bytes::new(size)), "{line}");
+    }
+}

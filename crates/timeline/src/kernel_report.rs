@@ -20,6 +20,8 @@ pub struct KernelReport {
     pub invoker: Option<Invoker>,
     /// What it requested.
     pub request: Option<Request>,
+    /// The size of a failed vmalloc; `None` for a request of pages, and where not printed.
+    pub vmalloc: Option<Bytes>,
     /// Which part of memory the request was confined to; `None` where not printed.
     pub constraint: Option<Constraint>,
     /// NUMA nodes that the task may use, as printed: `0-1`.

@@ -57,6 +57,11 @@ impl Row {
         self.0.iter().copied()
     }
 
+    /// Forgets the readings of some signals.
+    pub fn forget(&mut self, signals: &[SignalId]) {
+        self.0.retain(|(found, _)| !signals.contains(found));
+    }
+
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

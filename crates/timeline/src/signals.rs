@@ -450,8 +450,8 @@ signals! {
             "Merged pages in use by KSM.";
         KSM_SHARING: Gauge<Pages> = "ksm.pages_sharing", "/sys/kernel/mm/ksm/pages_sharing", "1", 1, "2.6.32", "", "mem.ksm.pages_sharing", "node_ksmd_pages_sharing",
             "Pages that KSM saves.";
-        ZFS_ARC: Gauge<Bytes> = "mem.zfs_arc", ZFS_ARCSTATS, "size", 1, "", "", "", "",
-            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts it as used.";
+        ZFS_ARC: Gauge<Bytes> = "mem.zfs_arc", DERIVED, "size of ZFS's arcstats", 1, "", "", "", "",
+            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts it as used. Read from pasted texts only.";
         PAGE_CACHE: Gauge<Bytes> = "mem.page_cache", DERIVED, "Cached − Shmem + Buffers", 1, "", "", "", "",
             "Page cache that can be dropped: file data and metadata, without shared memory.";
         SWAP_USED: Gauge<Bytes> = "swap.used", DERIVED, "SwapTotal − SwapFree", 1, "", "kbswpused", "swap.used", "",

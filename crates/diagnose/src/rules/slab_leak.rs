@@ -18,7 +18,7 @@ declare_rule! {
     /// one day memory is gone.
     /// ## How it is recognised
     /// Unreclaimable slab (SUnreclaim) climbs by 4 % of RAM or more (at least 16 MiB), in 10 s or longer and in several
-    /// steps, or is at 10 % of RAM (at least 256 MiB) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when half
+    /// steps, or is at 10 % of RAM (at least 256 MiB, on small boards a third of RAM) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when half
     /// of it is freed, or when the level is flat for longer than the climb took (a minute at least). A fifth of RAM, a
     /// climb over an hour, or one with less than 10 % available is a warning. Where RAM is unknown, 4 GiB and 16 GiB
     /// replace the shares; 1 GiB, as a warning, in a kernel report that lists the caches, which says that they are larger
@@ -48,6 +48,8 @@ const CLIMB: Ratio = Ratio::from_percent(4.0);
 const SLAB_SHARE_HIGH: Ratio = Ratio::from_percent(10.0);
 /// On small machines the basic kernel objects alone take a large share.
 const HIGH_AT_LEAST: Bytes = Bytes::from_mib(256);
+/// On boards so small that this is less: no board is known to need a third of its RAM for them. An engineering choice.
+const HIGH_OF_BOARD: Ratio = Ratio::from_percent(33.0);
 /// Where RAM is unknown: 10 % of 40 GiB.
 const HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(4);
 /// No healthy load is known to use this much; a leak of SELinux objects was found at 45 GiB.
@@ -82,7 +84,8 @@ fn is_unreclaimable(cache: &slab::SlabCache) -> bool {
 /// This share of RAM, or `otherwise` where RAM is unknown.
 fn edge(share: Ratio, otherwise: Bytes) -> Reading<Bytes> {
     let of_ram = ram().share(share).or(Reading::constant(otherwise));
-    of_ram.max(HIGH_AT_LEAST)
+    let least = ram().share(HIGH_OF_BOARD).min(HIGH_AT_LEAST);
+    of_ram.max(least.or(Reading::constant(HIGH_AT_LEAST)))
 }
 
 fn is_high() -> Predicate {

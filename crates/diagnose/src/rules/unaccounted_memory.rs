@@ -7,6 +7,7 @@ use timeline::signals::{
 
 use crate::accounting::totals::Checks;
 use crate::accounting::{Accounting, account};
+use crate::finding::Confidence;
 use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, with_levels};
 use crate::prelude::*;
@@ -20,10 +21,12 @@ declare_rule! {
     /// buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
     /// together do not explain where that memory is.
     /// ## How it is recognised
-    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more for 10 s; each value
+    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more (on small boards a
+    /// quarter of RAM) for 10 s; each value
     /// is the median of five samples. If it rises by as much, is 15 % of RAM, or leaves less than 10 % available, it is
     /// a warning; otherwise informational. Kernels without counters of per-CPU lists, vmalloc or per-CPU memory leave 1
     /// % to 4 % unexplained; there the threshold is 10 %.
+    /// Where Slab and the lines after it were cut off, a quarter of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
@@ -47,8 +50,11 @@ declare_rule! {
 const UNACCOUNTED_SHARE_LARGE: Ratio = Ratio::from_percent(5.0);
 /// Where the source lacks terms that every host has: per-CPU lists alone may take some percent.
 const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
-/// An engineering choice.
+/// An engineering choice; on small boards a quarter of RAM.
 const AT_LEAST: Bytes = Bytes::from_gib(1);
+const AT_LEAST_OF_BOARD: Ratio = Ratio::from_percent(25.0);
+/// Where lines are missing: slab and page tables of healthy hosts take less together. An engineering choice.
+const UNSHOWN_SHARE_LARGE: Ratio = Ratio::from_percent(25.0);
 /// Three times the threshold: no healthy driver takes this much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
 /// The number of samples on either side of one, for the median.
@@ -71,7 +77,8 @@ fn could() -> Predicate {
         gauge(MEM_PERCPU),
         gauge(MEM_HUGETLB),
     ]);
-    let large = ram().share(UNACCOUNTED_SHARE_LARGE).max(AT_LEAST);
+    let least = ram().share(AT_LEAST_OF_BOARD).min(AT_LEAST);
+    let large = ram().share(UNACCOUNTED_SHARE_LARGE).max(least);
     let uncounted = ram().minus(counted);
     uncounted.at_least("memory in none of the largest counters", large)
 }
@@ -85,13 +92,63 @@ fn is_large() -> Predicate {
 }
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
-    let large = large(cx, &last(cx)?)?;
+    let last = match last(cx) {
+        Ok(last) => last,
+        Err(missing) => {
+            return unshown(cx)
+                .map(|at| vec![Occurrence::on_host(at, at)])
+                .ok_or(missing);
+        }
+    };
+    let large = large(cx, &last)?;
     // On most hosts this is enough, without accounting for each sample.
     if !could().holds(Subject { cx, of: None })?.could_hold() {
         return Ok(Vec::new());
     }
     let rises = Rise::of_size(&unaccounted(cx)?, large);
     with_levels(cx, is_large(), rises)
+}
+
+/// The last sample of which the lines shown leave much of RAM out: Slab and what follows it in /proc/meminfo were cut off.
+fn unshown(cx: &Evidence<'_>) -> Option<usize> {
+    let ram = cx.ram().ok()?;
+    let index = cx.timeline.len().checked_sub(1)?;
+    cx.timeline.at(MEM_SLAB, index).is_none().then_some(())?;
+    (unshown_at(cx, index)? >= ram.share(UNSHOWN_SHARE_LARGE).max(AT_LEAST)).then_some(index)
+}
+
+/// RAM less the largest counters; `None` without one of them.
+fn unshown_at(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
+    let parts = [MEM_FREE, MEM_ANON, MEM_CACHED, MEM_BUFFERS];
+    let shown: Bytes = parts
+        .into_iter()
+        .map(|part| cx.timeline.at(part, index))
+        .sum::<Option<Bytes>>()?;
+    let pool = cx.timeline.at(MEM_HUGETLB, index).unwrap_or_default();
+    Some(cx.ram().ok()?.saturating_sub(shown + pool))
+}
+
+/// The finding where the lines that would explain the rest are not shown.
+fn of_lines_not_shown(cx: &Evidence<'_>, index: usize) -> Result<Outcome, Missing> {
+    let ram = cx.ram()?;
+    let Some(rest) = unshown_at(cx, index) else {
+        return clear!("memory was not broken down");
+    };
+    let of_ram = cx.of_ram(rest)?;
+    let title = format!(
+        "{rest} of RAM ({of_ram}) is in none of the lines shown; Slab and the lines after it in /proc/meminfo are missing."
+    );
+    let text = format!("{rest} of MemTotal ({ram}) is neither free, nor anonymous, nor page cache");
+    Ok(RULE
+        .found(Severity::Info, title)
+        .shows_from(MEM_UNACCOUNTED, rest, ram.share(UNSHOWN_SHARE_LARGE), None, text)
+        .cause("Slab, page tables, huge pages, or memory in no counter at all: the lines that would tell are not shown.")
+        .fix(Fix::say("Give memtide the whole file; as root also the slab caches.").inspect("cat /proc/meminfo\nslabtop -o | head -n 20"))
+        .sure(Confidence {
+            value: 0.5,
+            why: "rests on the lines shown; Slab, SUnreclaim, PageTables and HugePages_Total would tell what it is".to_owned(),
+        })
+        .into())
 }
 
 /// The last accounting that breaks RAM down.
@@ -119,7 +176,10 @@ fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
     } else {
         LARGE_INCOMPLETE
     };
-    Ok(cx.ram()?.share(share).max(AT_LEAST))
+    let ram = cx.ram()?;
+    Ok(ram
+        .share(share)
+        .max(AT_LEAST.min(ram.share(AT_LEAST_OF_BOARD))))
 }
 
 /// Unaccounted memory at each sample: the median of a few samples, because the files of one sample are not all read at
@@ -149,6 +209,9 @@ fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
+    if last(cx).is_err() {
+        return of_lines_not_shown(cx, stretch.last);
+    }
     if Checks::run(cx).disagree() {
         return clear!("MemTotal is unreliable on this host, so unaccounted memory is unknown");
     }
@@ -226,6 +289,22 @@ mod tests {
 
     const GIB: fn(u64) -> Bytes = Bytes::from_gib;
 
+    #[test]
+    fn a_file_that_is_cut_before_slab_is_said_to_lack_it() {
+        let cut = |anon| {
+            Case::once()
+                .gauge(MEM_TOTAL, GIB(251))
+                .gauge(MEM_FREE, GIB(12))
+                .gauge(MEM_BUFFERS, GIB(4))
+                .gauge(MEM_CACHED, GIB(42))
+                .gauge(MEM_ANON, GIB(anon))
+        };
+        let finding = found(RULE, &cut(91));
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.title.contains("lines shown"), "{}", finding.title);
+        assert_eq!(not_evaluated(RULE, &cut(180)).names, ["mem.page_tables"]);
+    }
+
     /// A host of 32 GiB with this much free; the other counters are constant.
     fn host(seconds: u64, free: &[u64]) -> Case {
         let mut case = Case::over(seconds)
@@ -299,11 +378,17 @@ mod tests {
 
     #[test]
     fn clear_on_a_small_host() {
-        let mut case = host(30, &[0]);
-        for (signal, mib) in [(MEM_TOTAL, 700), (MEM_ANON, 300), (MEM_CACHED, 100)] {
-            case = case.gauge(signal, Bytes::from_mib(mib));
-        }
-        clear(RULE, &case);
+        let with_cache = |mib| {
+            let sizes = [(MEM_TOTAL, 700), (MEM_ANON, 300), (MEM_CACHED, mib)];
+            sizes
+                .into_iter()
+                .fold(host(30, &[0]), |case, (signal, mib)| {
+                    case.gauge(signal, Bytes::from_mib(mib))
+                })
+        };
+        clear(RULE, &with_cache(300));
+        // Half of a small board is no small matter.
+        found(RULE, &with_cache(50));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use shape::FileShape;
 
 mod field_file;
 mod file_path;
+pub(super) use file_path::UNNAMED_CGROUP;
 mod pairs;
 mod run;
 mod shape;

@@ -106,6 +106,8 @@ impl ProcessHeader {
                 ProcessColumn::Resident,
                 ProcessColumn::Proportional,
                 ProcessColumn::Swapped,
+                // busybox prints the size of the address space only.
+                ProcessColumn::Size,
             ]);
         (is_one && time_words <= 2).then_some(Self {
             columns,

@@ -2,9 +2,15 @@
 //!
 //! "kB" there are KiB; `HugePages_*` are counts. Fields come and go with kernels (some 40 to 60): unknown fields are
 //! stored by name, missing ones are absent. All numbers are from one read, but per-CPU drift makes sums differ by a few
-//! MiB. Cost: one `pread` of 1.5 KiB, 6 µs; no lock that a task waits for.
+//! MiB. lxcfs shows a container's memory and passes some lines of the machine on: lines larger than all memory are those, and
+//! are not used. Cost: one `pread` of 1.5 KiB, 6 µs; no lock that a task waits for.
 
-use timeline::{Sample, signals::MEMINFO};
+use timeline::signals::{
+    MEM_KERNEL_STACK, MEM_KRECLAIMABLE, MEM_PAGE_TABLES, MEM_PERCPU, MEM_SLAB,
+    MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEMINFO,
+};
+use timeline::{Gauge, Row, Sample, Signal};
+use units::Bytes;
 
 use crate::error::ParseError;
 use crate::fields::Fields;
@@ -26,10 +32,34 @@ impl Meminfo {
     /// The first line without a number; the other lines are read.
     pub fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let Sample { host, unknown, .. } = sample;
-        self.0.parse(text, host, |field, value| {
+        let parsed = self.0.parse(text, host, |field, value| {
             unknown.keep(MEMINFO, field, value)
-        })
+        });
+        if is_of_container(host) {
+            host.forget(&KERNEL_TERMS.map(|term| term.id()));
+        }
+        parsed
     }
+}
+
+/// Kernel memory: what lxcfs may pass on from the machine.
+const KERNEL_TERMS: [Signal<Gauge<Bytes>>; 7] = [
+    MEM_SLAB,
+    MEM_SLAB_RECLAIMABLE,
+    MEM_SLAB_UNRECLAIMABLE,
+    MEM_KRECLAIMABLE,
+    MEM_PAGE_TABLES,
+    MEM_KERNEL_STACK,
+    MEM_PERCPU,
+];
+
+/// Whether kernel memory is larger than MemTotal: then MemTotal is that of a container, and the rest of its machine.
+pub(crate) fn is_of_container(host: &Row) -> bool {
+    let total = host.get(MEM_TOTAL).filter(|total| *total > Bytes::ZERO);
+    total.is_some_and(|total| {
+        let sizes = KERNEL_TERMS.into_iter().filter_map(|term| host.get(term));
+        sizes.max().is_some_and(|largest| largest > total)
+    })
 }
 
 #[cfg(test)]
@@ -53,6 +83,18 @@ mod tests {
         assert_eq!(sample.host.get(MEM_ACTIVE_FILE), Some(Bytes::from_kib(3)));
         assert_eq!(sample.host.get(HUGEPAGES_TOTAL), Some(Count::new(96)));
         assert_eq!(sample.host.get(MEM_AVAILABLE), None, "missing is not zero");
+    }
+
+    #[test]
+    fn lines_larger_than_all_memory_are_of_the_machine_around_a_container() {
+        let (sample, _) = parse(
+            "MemTotal: 524288 kB\nMemFree: 102400 kB\nSlab: 480000 kB\nPageTables: 775000 kB\n",
+        );
+        assert_eq!(sample.host.get(MEM_PAGE_TABLES), None);
+        assert_eq!(sample.host.get(MEM_SLAB), None);
+        assert_eq!(sample.host.get(MEM_FREE), Some(Bytes::from_kib(102_400)));
+        let (sample, _) = parse("MemTotal: 524288 kB\nSlab: 480000 kB\nPageTables: 5000 kB\n");
+        assert_eq!(sample.host.get(MEM_SLAB), Some(Bytes::from_kib(480_000)));
     }
 
     #[test]

@@ -16,8 +16,6 @@ pub const DISKSTATS: &str = "/proc/diskstats";
 pub const SWAPS: &str = "/proc/swaps";
 /// `/proc/slabinfo`; root only.
 pub const SLABINFO: &str = "/proc/slabinfo";
-/// `arcstats` of ZFS; read from texts only.
-pub const ZFS_ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 /// `/proc/sys/fs/dentry-state`.
 pub const DENTRY_STATE: &str = "/proc/sys/fs/dentry-state";
 /// `/proc/sys/fs/inode-nr`.

@@ -1,8 +1,8 @@
 //! The headline if no finding gives one: whether the absence of findings means that memory is enough.
 
 use timeline::Entity;
-use timeline::signals::{OOM_KILLS, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
-use units::{Count, Quantity, Span};
+use timeline::signals::{MEM_AVAILABLE, OOM_KILLS, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+use units::{Count, Quantity, Ratio, Span};
 
 use super::{LONG_RECORDING, Level, single_sample};
 use crate::evidence::Evidence;
@@ -35,10 +35,39 @@ pub(super) fn level_and_headline(
         return (Level::Unknown, title);
     }
     if lacks_refaults(cx) {
-        let headline = "The levels are normal, but this source cannot show whether memory is enough: it has neither swap-ins nor refaults (evicted pages read again).";
-        return (Level::Unknown, headline.to_owned());
+        return (Level::Unknown, without_movement(cx));
     }
     not_enough(cx, watched, limit).unwrap_or_else(|| (Level::Ok, enough(cx, limit)))
+}
+
+/// The headline of a series that shows levels only.
+fn without_movement(cx: &Evidence<'_>) -> String {
+    let lacks = "it has neither swap-ins nor refaults (evicted pages read again)";
+    match fall(cx) {
+        Some(fall) => format!(
+            "{fall} Whether it goes on, and whether memory is enough, this source cannot show: {lacks}."
+        ),
+        None => format!(
+            "The levels are normal, but this source cannot show whether memory is enough: {lacks}."
+        ),
+    }
+}
+
+/// A fall of available memory by a tenth of RAM or more to a quarter or less.
+fn fall(cx: &Evidence<'_>) -> Option<String> {
+    const NOTABLE: Ratio = Ratio::from_percent(10.0);
+    let available = cx.gauge(MEM_AVAILABLE).ok()?;
+    let (first, last) = (available.at(0)?, available.last()?);
+    let ram = cx.ram().ok()?;
+    let is_notable = first.saturating_sub(last) >= ram.share(NOTABLE);
+    let is_low = last <= ram.share(readings::ROOM);
+    (is_notable && is_low).then(|| {
+        let share = cx.of_ram(last).unwrap_or_default();
+        format!(
+            "Available memory fell from {first} to {last} ({share} of RAM) in {}.",
+            cx.recorded()
+        )
+    })
 }
 
 /// Whether the source lacks swap-ins and refaults. Without them a shortage does not show, and "enough" would be a

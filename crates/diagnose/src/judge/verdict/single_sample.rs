@@ -15,7 +15,7 @@ fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
         Some((low, high)) => (low, high, "from this host's zones"),
         None => {
             let (low, high) = Floor::expected(cx, total);
-            (low, high, "predicted for an x86-64 host of this size")
+            (low, high, "predicted from x86-64 hosts of this size")
         }
     }
 }

@@ -158,6 +158,15 @@ impl AtLimit<'_> {
             .filter(|shared| self.is_much(*shared))
     }
 
+    /// Pages of files that wait to be written, where they are a quarter of the limit or more.
+    fn unwritten(&self) -> Option<Bytes> {
+        let dirty = self.stat(["file_dirty", "dirty"]).unwrap_or_default();
+        let writeback = self
+            .stat(["file_writeback", "writeback"])
+            .unwrap_or_default();
+        Some(dirty + writeback).filter(|unwritten| self.is_much(*unwritten))
+    }
+
     fn kernel(&self) -> Option<Bytes> {
         self.stat(["kernel", "slab_unreclaimable"])
             .filter(|kernel| self.is_much(*kernel))
@@ -191,6 +200,8 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> Stri
         format!("; {shared} of it is shared memory and tmpfs")
     } else if let Some(kernel) = at_limit.kernel() {
         format!("; {kernel} of it is kernel memory")
+    } else if let Some(unwritten) = at_limit.unwritten() {
+        format!("; {unwritten} of it is page cache that was not written to the disk yet")
     } else {
         String::new()
     };
@@ -270,6 +281,8 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
         "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the cgroup, and stay when a process is killed."
     } else if at_limit.kernel().is_some() || at_limit.which == LimitHit::Kernel {
         "Kernel memory of the cgroup's programs (sockets, inodes, page tables) is charged to it and cannot be reclaimed."
+    } else if at_limit.unwritten().is_some() {
+        "The cgroup is full of dirty page cache: its programs write faster than the disk takes it, and dirty pages cannot be dropped. They do not need more memory as such."
     } else {
         "The programs of the cgroup need more memory than its limit allows, and nothing in it can be reclaimed."
     };
@@ -323,6 +336,25 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::rules::swap_full;
     use crate::rules::testing::{Case, clear, found};
+
+    #[test]
+    fn a_cgroup_full_of_dirty_pages_is_not_said_to_need_more() {
+        let mut report = Report::of_a_group(102_400, 102_400);
+        if let Some(group) = &mut report.0.group {
+            group.stat = vec![
+                ("cache".to_owned(), 95 << 20),
+                ("rss".to_owned(), 5 << 20),
+                ("dirty".to_owned(), 80 << 20),
+            ];
+        }
+        let finding = found(RULE, &Case::of_report(report));
+        assert!(finding.title.contains("not written"), "{}", finding.title);
+        assert!(
+            finding.cause.contains("dirty page cache"),
+            "{}",
+            finding.cause
+        );
+    }
 
     #[test]
     fn the_title_names_cgroup_limit_and_victim() {

@@ -8,7 +8,7 @@ use timeline::facts::CgroupMode;
 use timeline::signals;
 
 /// An unknown cgroup.
-pub(super) const UNNAMED_CGROUP: &str = "(pasted cgroup)";
+pub(in crate::forms) const UNNAMED_CGROUP: &str = "(pasted cgroup)";
 
 /// At most 32 paths of a command, as each costs time on every line.
 const PATHS_MAX: usize = 32;

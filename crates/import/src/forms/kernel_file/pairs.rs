@@ -31,7 +31,7 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
     let mut words = line
         .split([' ', '|', ',', ';', '{', '}'])
         .map(|word| word.trim_matches(['"', '\'', '`', '*']))
-        .filter(|word| !word.is_empty())
+        .filter(|word| !word.is_empty() && *word != ".")
         .peekable();
     // A thousands separator can be mistaken for a separator of pairs.
     if has_thousands_separators(line) {

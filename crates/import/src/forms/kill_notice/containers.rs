@@ -67,7 +67,9 @@ fn event(text: &str) -> Option<KillNotice> {
 
 /// `container_oom_events_total{…} 3`, and containerd's event.
 fn counter(text: &str) -> Option<KillNotice> {
-    let is_event = text.contains("TaskOOM");
+    let is_event = ["TaskOOM", "/tasks/oom"]
+        .iter()
+        .any(|event| text.contains(event));
     let count = || {
         let rest = after(text, "container_oom_events_total")?;
         let value = rest.rsplit(['}', ' ', '|']).find(|word| !word.is_empty())?;
@@ -77,7 +79,13 @@ fn counter(text: &str) -> Option<KillNotice> {
         return None;
     }
     let mut notice = KillNotice::new(Messenger::Runtime, NoticeKind::Container);
-    let named = ["container=\"", "pod=\"", "container_id:\"", "container_id="];
+    let named = [
+        "container=\"",
+        "pod=\"",
+        "container_id:\"",
+        "container_id\":\"",
+        "container_id=",
+    ];
     let target = named
         .iter()
         .find_map(|key| after(text, key)?.split(['"', ' ']).next());

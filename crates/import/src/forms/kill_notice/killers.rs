@@ -63,6 +63,9 @@ fn oomd_threshold(text: &str) -> Option<KillNotice> {
 /// `sending SIGTERM to process 11940 uid 1000 "python3": badness 209, VmRSS 2891 MiB`, `Killing process 1013 name`.
 fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     let text = line.text;
+    if let Some(notice) = earlyoom_of_2018(line) {
+        return Some(notice);
+    }
     let signal = after(text, "ending SIG");
     let victim = match signal {
         Some(rest) => after(rest, " to process ")?,
@@ -79,6 +82,22 @@ fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     notice.reason = before
         .find_map(|line| earlyoom_limits(line))
         .unwrap_or_default();
+    Some(notice)
+}
+
+/// `Killing process: name, pid: 13025, badness: 551, VmRSS: 5440 MiB`.
+fn earlyoom_of_2018(line: NoticeLine<'_>) -> Option<KillNotice> {
+    let rest = after(line.text, "Killing process: ")?;
+    let (process, rest) = rest.split_once(", pid: ")?;
+    let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
+    notice.process = name(process);
+    notice.pid = Some(number(rest)?);
+    notice.used = after(rest, "VmRSS: ").and_then(size);
+    let before = line
+        .above
+        .last()
+        .and_then(|line| after(line, "Low memory! "));
+    notice.reason = super::phrase::cut(before.unwrap_or_default(), 200);
     Some(notice)
 }
 

@@ -43,11 +43,12 @@ fn eviction(text: &str) -> Option<KillNotice> {
 
 /// `System OOM encountered, victim process: java, pid: 812`, `Cgroup OOM encountered, …`.
 fn victim(text: &str) -> Option<KillNotice> {
-    let (before, rest) = text.split_once("OOM encountered, victim process: ")?;
-    let kind = if before.trim_end().ends_with("Cgroup") {
-        NoticeKind::Container
-    } else {
-        NoticeKind::Node
+    let (before, rest) = text.split_once("OOM encountered")?;
+    let rest = rest.strip_prefix(", victim process: ").unwrap_or_default();
+    let kind = match before.trim_end() {
+        before if before.ends_with("Cgroup") => NoticeKind::Container,
+        before if before.ends_with("System") => NoticeKind::Node,
+        _ => return None,
     };
     let mut notice = KillNotice::new(Messenger::Kubernetes, kind);
     notice.process = name(rest.split(", pid").next()?);

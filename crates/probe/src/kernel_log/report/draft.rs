@@ -158,7 +158,12 @@ impl Draft {
         let page_size = self.zones.page_size().or_else(by_task);
         let page = page_size.unwrap_or(USUAL_PAGE);
         // Behind the zones come the page cache and swap.
-        let has_all_zones = self.memory.is_whole() || self.zones.is_whole();
+        let has_all_zones = self.memory.is_whole()
+            || self.zones.is_whole()
+            || self
+                .memory
+                .free(page)
+                .is_some_and(|free| self.zones.have_most_of(free));
         let managed = self.zones.managed().filter(|_| has_all_zones);
         let host = self.memory.row(page, managed, has_all_zones);
         let group = self.group_report();
@@ -182,6 +187,7 @@ impl Draft {
             tasks: self.tasks.into_tasks(page),
             invoker: self.head.invoker,
             request: self.head.request,
+            vmalloc: self.head.vmalloc,
             kernel: self.head.kernel,
             slab_cache: self.head.slab_cache,
             slabs: self.lists.slabs,

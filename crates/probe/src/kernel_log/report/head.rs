@@ -1,6 +1,7 @@
 //! The head of a report: who requested what, on which kernel, and by which call path.
 
 use timeline::kernel_report::{Invoker, ReportKind, Request};
+use units::Bytes;
 
 use super::scan::{self, cut, signed, small};
 use super::taken::Taken;
@@ -18,6 +19,8 @@ pub(super) struct Head {
     pub(super) trace: Vec<String>,
     /// Whether it is of a failed vmalloc, after which a separate head follows for the pages that it could not get.
     is_vmalloc: bool,
+    /// The size that vmalloc was asked for.
+    pub(super) vmalloc: Option<Bytes>,
     has_slub: bool,
     /// Whether only the call trace shows that it is of a kill.
     pub(super) is_of_trace: bool,
@@ -128,6 +131,7 @@ impl Head {
         }
         self.kind = Some(ReportKind::AllocationFailure);
         self.is_vmalloc = is_vmalloc;
+        self.vmalloc = self.vmalloc.or(vmalloc_size(text).filter(|_| is_vmalloc));
         let (name, is_name) = task_name(name);
         let is_whole = is_bare || is_name && request.as_ref().is_some_and(|read| read.is_whole);
         self.request = request
@@ -229,6 +233,16 @@ pub(super) fn is_start(line: &str) -> bool {
     line.contains("invoked oom-killer:")
         || line.starts_with("oom-killer: gfp_mask=")
         || of_failure()
+}
+
+/// The size in `: 1073741824 bytes, mode:…`, `, allocated 4096 of 8192 bytes`, `size 4198400, page order 0, …`.
+fn vmalloc_size(text: &str) -> Option<Bytes> {
+    let behind = text.split_once("size ").map(|(_, rest)| rest);
+    let before = || text.split_once(" bytes")?.0.rsplit([' ', ':']).next();
+    let digits = behind
+        .and_then(|rest| rest.split(',').next())
+        .or_else(before)?;
+    scan::number(digits.trim()).map(Bytes::new)
 }
 
 /// Splits `oom-killer: gfp_mask=0xd0`, the form before 2.6.18 named the task.

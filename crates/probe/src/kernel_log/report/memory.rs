@@ -313,6 +313,12 @@ impl ReportMemory {
         row
     }
 
+    /// Free memory, by the counters.
+    pub(super) fn free(&self, page: PageSize) -> Option<Bytes> {
+        let pages = self.counter("free")?;
+        Some(Pages::new(pages).to_bytes(page))
+    }
+
     /// Pages that are certainly there, by the counters.
     fn counted(&self) -> u64 {
         let names = [

@@ -28,7 +28,7 @@ pub const CONTINUES: [&str; 7] = [
 ];
 
 /// Words of lines that a report can begin with, even if its head was cut off. Rows of the table of tasks have none.
-pub const BEGINS: [&str; 53] = [
+pub const BEGINS: [&str; 57] = [
     "how Memory",
     "hugepages_",
     "oom-kill",
@@ -59,6 +59,10 @@ pub const BEGINS: [&str; 53] = [
     "Tasks state",
     "anon:",
     "ctive:",
+    "unevictable:",
+    "slab_reclaimable:",
+    "mapped:",
+    "pagetables:",
     "free:",
     "lowmem_reserve[]",
     "protections[]",

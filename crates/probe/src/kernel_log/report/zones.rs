@@ -67,6 +67,12 @@ impl Zones {
         self.zones.iter().any(|zone| zone.has_blocks) || self.zones.last().is_some_and(is_last)
     }
 
+    /// Whether the zones have about all of the free memory that the counters show, so that no large one is missing.
+    pub(super) fn have_most_of(&self, free: Bytes) -> bool {
+        let of_zones: Bytes = self.zones.iter().map(|zone| zone.report.free).sum();
+        !self.zones.is_empty() && of_zones.get() >= free.get() - free.get() / 50
+    }
+
     /// Returns the memory that all zones manage, if all were printed with their sizes.
     pub(super) fn managed(&self) -> Option<Bytes> {
         let sizes = self
