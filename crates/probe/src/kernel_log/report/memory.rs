@@ -396,6 +396,7 @@ impl ReportMemory {
         if let Some(pages) = from_lists().or_else(from_anon) {
             row.set(MEM_ANON, bytes(pages));
         }
+        from_nodes(row);
     }
 
     /// Sums the pools of all sizes; the counts are those of the size with the most memory, as the default size is not
@@ -417,6 +418,27 @@ impl ReportMemory {
         row.set(HUGEPAGES_TOTAL, sum(|pool| pool.total));
         row.set(HUGEPAGES_FREE, sum(|pool| pool.free));
         row.set(HUGEPAGES_SURP, sum(|pool| pool.surplus));
+    }
+}
+
+/// Fills in what the counters would have shown, where they were cut off, from the lists in the lines of nodes: their pages
+/// are anonymous or of files, and shared memory is on the anonymous ones.
+fn from_nodes(row: &mut Row) {
+    let sum = |row: &Row, parts: [MemorySignal; 2]| -> Option<Bytes> {
+        parts.into_iter().map(|part| row.get(part)).sum()
+    };
+    let Some(shared) = row.get(MEM_SHMEM) else {
+        return;
+    };
+    if row.get(MEM_ANON).is_none()
+        && let Some(lists) = sum(row, [MEM_ACTIVE_ANON, MEM_INACTIVE_ANON])
+    {
+        row.set(MEM_ANON, lists.saturating_sub(shared));
+    }
+    if row.get(MEM_CACHED).is_none()
+        && let Some(lists) = sum(row, [MEM_ACTIVE_FILE, MEM_INACTIVE_FILE])
+    {
+        row.set(MEM_CACHED, lists + shared);
     }
 }
 
