@@ -512,6 +512,8 @@ fn a_single_line_of_a_kill_is_a_kill() {
             "java (812)",
         ),
         ("Out of memory: Killed process 12", ""),
+        ("Out of memory: Kill process 812 (java)", "java (812)"),
+        ("python3 invoked oom-killer", ""),
         ("Out of memory and no killable processes...", ""),
         (
             "Kernel panic - not syncing: Out of memory and no killable processes...",

@@ -725,7 +725,7 @@ signals! {
         PROC_STIME: Counter<Ticks> = "proc.stime", PROCESS_STAT, "15 stime", 1, "", "", "proc.psinfo.stime", "",
             "CPU time of the process in the kernel.";
         PROC_CPU: Gauge<Micros> = "proc.cpu", DERIVED, "utime + stime of an interval", 1, "", "", "", "",
-            "CPU time per second, as top prints it for the interval before (%CPU); memtide itself reads proc.utime and proc.stime.";
+            "CPU time per second, as top prints it of the interval before and ps of the whole life (%CPU); memtide itself reads proc.utime and proc.stime.";
         PROC_THREADS: Gauge<Count> = "proc.threads", PROCESS_STAT, "20 num_threads", 1, "", "", "proc.psinfo.threads", "",
             "Threads of the process.";
         PROC_SIZE: Gauge<Bytes> = "proc.size", PROCESS_STAT, "23 vsize", 1, "", "", "proc.psinfo.vsize", "",

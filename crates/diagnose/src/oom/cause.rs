@@ -254,7 +254,7 @@ fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) 
     let low = |z: &Checked<'_>| z.hurdle != Hurdle::Nothing;
     let is_known_low = zones.iter().filter(|z| z.is_eligible()).all(low);
     match (asked.is_atomic(), asked.order, zones.is_empty()) {
-        (true, 0, _) => OomCause::AtomicReserve,
+        (true, 0, _) | (true, 1..=2, true) => OomCause::AtomicReserve,
         (true, _, false) if is_known_low => OomCause::AtomicReserve,
         // An order that the kernel does not promise to find, at once or at all, and nothing shows a shortage.
         (true, 3.., true) | (_, 4.., true) => OomCause::NoBlock,

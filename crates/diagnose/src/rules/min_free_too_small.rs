@@ -70,7 +70,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(asked) = &one.asked else {
         return clear!("the report does not show the allocation");
     };
-    let reason = if asked.is_privileged {
+    let is_open = one.zones.is_empty() && asked.order > 0;
+    let reason = if asked.is_privileged && is_open {
+        "the reserve for atomic allocations was used up, or had no block of that size"
+    } else if asked.is_privileged {
         "the reserve for atomic allocations was used up"
     } else {
         "free memory was at its watermarks; such allocations have a fallback"
@@ -84,7 +87,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
     let finding = oom::measures(cx, &one, oom::explain(cx, &one, finding));
     let (value, open) = if one.zones.is_empty() {
-        (0.75, "the report does not show the zones")
+        (
+            if is_open { 0.6 } else { 0.75 },
+            "the report does not show the zones",
+        )
     } else {
         (0.92, "")
     };

@@ -49,9 +49,10 @@ impl UsageTable {
     fn of_heading(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
-        if line.contains("MEM USAGE") && has("CONTAINER") | has("ID") {
+        if line.contains("MEM USAGE") && (has("CONTAINER") || has("ID") || has("NAME")) {
             // The names of the columns have blanks: `CONTAINER ID   NAME   CPU %`.
-            return Some(Self::Runtime(usize::from(has("NAME"))));
+            let is_second = has("NAME") && words.first() != Some(&"NAME");
+            return Some(Self::Runtime(usize::from(is_second)));
         }
         if has("MEMORY(bytes)") && has("NAME") {
             let of_node = has("CPU%") || has("MEMORY%");
@@ -86,7 +87,7 @@ impl UsageTable {
                 let (before, after) = line.split_once('/')?;
                 let used = last_size(before)?;
                 let limit = first_size(after)?;
-                let name = words.get(name).copied()?;
+                let name = names_before(before).nth(name)?;
                 // No limit prints as 0, or as the RAM of the host.
                 let limit = (limit > Bytes::ZERO).then_some(Limit::Bytes(limit));
                 Some(UsageRow { name, used, limit })
@@ -167,6 +168,12 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     })
 }
 
+/// The cells before the usage of a container: its id and name, which are separated by several blanks and may contain one.
+fn names_before(text: &str) -> impl Iterator<Item = &str> {
+    let cells = text.split("  ").flat_map(|cell| cell.split('\t'));
+    cells.map(str::trim).filter(|cell| !cell.is_empty())
+}
+
 /// The size at the start of a text: `994 MiB`, `1.2GiB`, `159.7 kB`, `6648Mi`, `3.9G`.
 fn first_size(text: &str) -> Option<Bytes> {
     let mut words = text.split_whitespace();
@@ -233,6 +240,12 @@ mod tests {
                 "web",
                 1_572_864,
                 limit(2048),
+            ),
+            (
+                "NAME           MEM USAGE / LIMIT   MEM %\ncontainer 1    24MiB / 64MiB    37.22%\n\nTotal:   506.99%\n",
+                "container 1",
+                24_576,
+                limit(64),
             ),
             (
                 "CONTAINER           CPU %               MEM USAGE / LIMIT   MEM %\n77b5a678fbc0        0.00%               1024 kB / 0 B      0.00%\n",

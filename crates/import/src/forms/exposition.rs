@@ -57,7 +57,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         }
         let Some(metric) = metric(text) else { break };
         lines = at + 1;
-        let Some((signal, _)) = BY_NAME.get(metric.name) else {
+        // node_exporter before 0.16 left the unit out.
+        let of_2017 = || BY_NAME.get(format!("{}_bytes", metric.name).as_str());
+        let Some((signal, _)) = BY_NAME.get(metric.name).or_else(of_2017) else {
             continue;
         };
         let instance = label(metric.labels, "instance").unwrap_or_default();
@@ -140,6 +142,12 @@ mod tests {
         assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::new(310_000_000)));
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(160)));
         survives(PAGE);
+    }
+
+    #[test]
+    fn names_of_old_versions_are_read() {
+        let timeline = paste("# HELP node_memory_MemAvailable Memory information field MemAvailable.\nnode_memory_MemAvailable 3.1e+08\n").timeline;
+        assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::new(310_000_000)));
     }
 
     #[test]

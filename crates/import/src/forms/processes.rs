@@ -25,7 +25,7 @@ enum ProcessColumn {
     Proportional,
     Threads,
     Parent,
-    /// The share of a CPU that `top` measured; `ps` prints an average of the whole life.
+    /// The share of a CPU: in `top` of the interval before, in `ps` of the whole life.
     Cpu,
     Command,
     /// A time of several words: `Sat Nov 21 23:58:47 2026`.
@@ -49,6 +49,7 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
     ("THCNT", ProcessColumn::Threads),
     ("PPID", ProcessColumn::Parent),
     ("%CPU", ProcessColumn::Cpu),
+    ("CPU%", ProcessColumn::Cpu),
     ("COMMAND", ProcessColumn::Command),
     ("CMD", ProcessColumn::Command),
     ("COMM", ProcessColumn::Command),
@@ -59,12 +60,12 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
 /// Other columns of such tables.
 const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
-    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%MEM", "CPU", "MEM", "PR", "PRI", "NI",
-    "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP", "SESS", "CLS",
-    "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "MINFLT/S", "MAJFLT/S", "DATA",
-    "CODE", "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN",
-    "LABEL", "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ",
-    "ETIME",
+    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%MEM", "MEM%", "CPU", "MEM", "PR",
+    "PRI", "NI", "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP",
+    "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "MINFLT/S",
+    "MAJFLT/S", "DATA", "CODE", "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT",
+    "NDRT", "ADDR", "WCHAN", "LABEL", "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM",
+    "OOMSCORE", "OOMADJ", "ETIME",
 ];
 
 /// The header of a table of processes.
@@ -85,15 +86,11 @@ impl ProcessHeader {
             word.starts_with(|c: char| c.is_ascii_digit()) || matches!(*word, "AM" | "PM")
         };
         let time_words = line.split_whitespace().take_while(is_time).count();
-        let mut columns: Vec<ProcessColumn> = line
+        let columns: Vec<ProcessColumn> = line
             .split_whitespace()
             .skip(time_words)
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
-        if !line.contains("VIRT") {
-            let of_life = columns.iter_mut().filter(|c| **c == ProcessColumn::Cpu);
-            of_life.for_each(|column| *column = ProcessColumn::Other);
-        }
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
         let once = columns
             .iter()
@@ -106,8 +103,9 @@ impl ProcessHeader {
                 ProcessColumn::Resident,
                 ProcessColumn::Proportional,
                 ProcessColumn::Swapped,
-                // busybox prints the size of the address space only.
+                // busybox prints the size of the address space only, some tables only what kswapd does.
                 ProcessColumn::Size,
+                ProcessColumn::Cpu,
             ]);
         (is_one && time_words <= 2).then_some(Self {
             columns,
@@ -302,6 +300,7 @@ mod tests {
         }
         for line in [
             "PID COMMAND",
+            "%CPU of a COMMAND",
             "1 2 3 UID PID VSZ RSS %MEM Command",
             "RSS feeds are nice",
             "",

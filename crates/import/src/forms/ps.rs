@@ -18,7 +18,7 @@ pub(super) const FORM: Form = Form {
         or: Some(|lines| pmap(lines).is_some()),
         ..BlockStart::with(&[
             "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", " res ", " Res ", "PSS", "pss", "Pss",
-            "SWAP", "swap", "Swap",
+            "SWAP", "swap", "Swap", "%CPU", "%cpu", "CPU%", "VSZ",
         ])
     },
     read,

@@ -58,6 +58,7 @@ impl Head {
         if let Some((name, request)) = line
             .split_once("invoked oom-killer:")
             .or_else(|| old_head(line))
+            .or_else(|| cut_head(line))
         {
             return self.invoked(name.trim_end(), request);
         }
@@ -249,6 +250,13 @@ fn vmalloc_size(text: &str) -> Option<Bytes> {
 fn old_head(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("oom-killer: ")?;
     rest.starts_with("gfp_mask=").then_some(("", rest))
+}
+
+/// Splits `python3 invoked oom-killer`, cut off before the request. A sentence has more words before it.
+fn cut_head(line: &str) -> Option<(&str, &str)> {
+    let name = line.trim_end().strip_suffix(" invoked oom-killer")?;
+    let is_name = !name.contains(' ') && !["who", "what", "which", "it", "kernel"].contains(&name);
+    is_name.then_some((name, ""))
 }
 
 /// The name of a task at the end of a text, and whether nothing stands before it. The kernel keeps 15 bytes of a name; of

@@ -178,7 +178,16 @@ impl KillLines {
             return self.before(pid);
         }
         let Some((_, score)) = rest.rsplit_once(" score ") else {
-            return Taken::No;
+            // Cut off before the score.
+            let is_cut = rest.trim_end().ends_with(')') && !name(rest).is_empty();
+            if is_cut {
+                self.chosen = Some(Killed {
+                    pid,
+                    name: name(rest),
+                    ..Killed::default()
+                });
+            }
+            return if is_cut { Taken::Part } else { Taken::No };
         };
         let end = score.split_once(' ').map_or("", |(_, end)| end);
         // The score is a number of points or thousandths, depending on the kernel; a child may be killed instead.
