@@ -83,15 +83,15 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
 fn steps(messenger: Messenger) -> (&'static str, &'static str) {
     match messenger {
         Messenger::Kubernetes => (
-            "kubectl describe pod POD | grep -A6 -E 'Limits|Last State'\nkubectl top pod POD --containers",
+            "kubectl describe pods -A | grep -E '^Name:|Limits|memory:|Last State|Reason'\nkubectl top pods -A --containers",
             "kubectl get pods: RESTARTS does not rise over a work cycle",
         ),
         Messenger::Batch => (
-            "sacct -j JOB -o JobID,ReqMem,MaxRSS,State",
+            "sacct -o JobID,ReqMem,MaxRSS,State",
             "sacct shows MaxRSS below ReqMem, and no OUT_OF_MEMORY",
         ),
         _ => (
-            "docker stats --no-stream\ndocker inspect -f '{{.State.OOMKilled}} {{.HostConfig.Memory}}' CONTAINER",
+            "docker stats --no-stream\ndocker ps -aq | xargs docker inspect -f '{{.Name}} {{.State.OOMKilled}} {{.HostConfig.Memory}}'",
             "docker inspect: OOMKilled stays false over a work cycle",
         ),
     }

@@ -63,6 +63,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let key = format!("/{UNNAMED_CGROUP}");
     let row = snapshot.sample.table_mut(Entity::Cgroup).entry(&key);
     let (mut lines, mut sizes) = (0, 0);
+    let (mut used, mut limit) = (None, None);
     for line in input.lines {
         let Some((what, text)) = named(line) else {
             break;
@@ -71,8 +72,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let figure = size(text);
         let bytes = figure.map(Bytes::new);
         match (what, bytes) {
-            (CgroupValue::Used, Some(bytes)) => row.row.set(CGROUP_CURRENT, bytes),
-            (CgroupValue::Limit, Some(bytes)) => row.row.set(CGROUP_MAX, Limit::Bytes(bytes)),
+            (CgroupValue::Used, Some(bytes)) => used = Some(bytes),
+            (CgroupValue::Limit, Some(bytes)) => limit = Some(bytes),
             (CgroupValue::Anon, Some(bytes)) => row.row.set(CGROUP_ANON, bytes),
             (CgroupValue::File, Some(bytes)) => row.row.set(CGROUP_FILE, bytes),
             (CgroupValue::Kills, Some(count)) => {
@@ -81,6 +82,13 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             _ => continue,
         }
         sizes += 1;
+    }
+    if let Some(used) = used {
+        row.row.set(CGROUP_CURRENT, used);
+    }
+    // A limit far below the usage is a number that was cut.
+    if let Some(limit) = limit.filter(|limit| used.is_none_or(|used| used <= *limit + *limit)) {
+        row.row.set(CGROUP_MAX, Limit::Bytes(limit));
     }
     // One line alone is read by the reader of kernel files, or is a sentence.
     if sizes < 2 {

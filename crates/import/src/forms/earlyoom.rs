@@ -46,9 +46,15 @@ fn snapshot(line: &str) -> Option<Snapshot> {
         let Some((free, whole)) = text.split_once(" of ") else {
             continue;
         };
-        let whole = whole.split_whitespace().next()?;
-        for (signal, word) in [(left, free.trim()), (total, whole)] {
-            let figure = PrintedFigure::binary(word).filter(|figure| !figure.has_unit)?;
+        // A line that is cut has lost the unit, and perhaps digits.
+        let (whole, _) = whole.split_once(" MiB")?;
+        let figure =
+            |word: &str| PrintedFigure::binary(word.trim()).filter(|figure| !figure.has_unit);
+        let (free, whole) = (figure(free)?, figure(whole)?);
+        if free.value > whole.value {
+            return None;
+        }
+        for (signal, figure) in [(left, free), (total, whole)] {
             snapshot.set_size(signal.id(), figure, MIB);
             snapshot.set_error(signal.id(), MIB);
         }

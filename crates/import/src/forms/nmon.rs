@@ -73,6 +73,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if names.is_empty() || rows.is_empty() {
         return None;
     }
+    // A row that is cut has lost digits.
+    rows.retain(|(_, cells)| cells.len() >= names.len());
     let count = rows.len();
     for (tag, cells) in rows {
         let mut snapshot = snapshot(&names, &cells);

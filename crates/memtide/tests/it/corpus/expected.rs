@@ -346,9 +346,11 @@ fn no_answer_is_unfinished() {
     const NEVER: [&str; 7] = ["NaN", " inf ", " 0 times", "..", " ,", "TODO", "{}"];
     for case in cases::all() {
         let text = std::fs::read_to_string(case.folder.join("check.txt")).unwrap_or_default();
-        // What is quoted from a source may hold anything.
+        // A path is quoted from the source, and may hold anything.
+        let words = text.split(' ').filter(|word| !word.contains('/'));
+        let own = words.collect::<Vec<_>>().join(" ");
         for never in NEVER {
-            assert!(!text.contains(never), "{}: `{never}`", case.id);
+            assert!(!own.contains(never), "{}: `{never}`", case.id);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 36] = [
+const WITHOUT_A_CASE: [(&str, &str); 35] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -26,10 +26,6 @@ const WITHOUT_A_CASE: [(&str, &str); 36] = [
         "programs of the captures walk through their memory, or read ahead less than 1 MiB/s",
     ),
     ("tier-thrash", "no capture has memory tiers"),
-    (
-        "kswapd-saturated",
-        "kswapd takes less than half a CPU in every capture, or frees most of what it scans",
-    ),
     (
         "kswapd-stuck",
         "it is a fault of some kernels, and no capture has one of them",
