@@ -63,7 +63,9 @@ pub(crate) fn explain(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Findi
         finding = finding.during(stretch);
     }
     if let Some(stamp) = &one.report.stamp {
-        finding = finding.with_line(format!("time in the log: {}", stamp.text));
+        // Syslog pads the day with a blank.
+        let words: Vec<&str> = stamp.text.split_whitespace().collect();
+        finding = finding.with_line(format!("time in the log: {}", words.join(" ")));
     }
     for killed in one.report.killed.iter().take(KILLED) {
         finding = finding.with_line(killed_line(one, killed));

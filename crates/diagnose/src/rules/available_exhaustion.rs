@@ -114,8 +114,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waited = || stalls.for_memory() || lasts(all![is_little(), memory_waits()]);
     let severity = Severity::critical_if(is_little_left && waited());
     let edge = if is_little_left { little } else { low };
-    let share = cx.of_ram(least);
-    let share = share.map_or_else(|_| String::new(), |share| format!(" ({share})"));
+    let share = match cx.of_ram(least) {
+        Ok(share) => format!(" ({share})"),
+        Err(_) => String::new(),
+    };
     let title = if cx.is_single_sample() {
         let bound = if is_measured { "" } else { "at most " };
         format!("{bound}{least}{share}{of_ram} is available.")

@@ -15,8 +15,8 @@ declare_rule! {
     /// the node looks the same there.
     /// ## How it is recognised
     /// The reason OOMKilled, `"OOMKilled": true`, the event `container oom`, or the kubelet's CgroupOOM, in the output of
-    /// kubectl, docker or podman, in events and in metrics. Kernel reports of the same kill say more, and are told
-    /// instead.
+    /// kubectl, docker or podman, in events and in metrics. Kernel reports of the same kill say more, and
+    /// replace it.
     /// ## Not this
     /// - `oom-cgroup`: the kernel's own report, with usage, limit and what filled it.
     /// - Exit status 137 without OOMKilled: SIGKILL from anybody, such as a failed liveness probe or `docker kill`.
@@ -40,7 +40,7 @@ fn trigger() -> Trigger {
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    clear!("no container is said to be OOM-killed")
+    clear!("no message of an OOM kill in a container")
 }
 
 fn is_such(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
@@ -61,7 +61,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     };
     let limit = one
         .limit
-        .map_or_else(String::new, |limit| format!(", whose limit is {limit}"));
+        .map_or_else(String::new, |limit| format!(", with a limit of {limit}"));
     let title = format!(
         "{} reports that the kernel killed {whom} for memory (OOMKilled){limit}{}.",
         notices::sentence_case(one.messenger.name()),
@@ -117,7 +117,7 @@ mod tests {
         one.limit = Some(Bytes::from_mib(100));
         let finding = found(RULE, &Case::once().noticing(one));
         assert_eq!(finding.severity, Severity::Critical);
-        let expected = "killed container web for memory (OOMKilled), whose limit is 100 MiB";
+        let expected = "killed container web for memory (OOMKilled), with a limit of 100 MiB";
         assert!(finding.title.contains(expected), "{}", finding.title);
     }
 

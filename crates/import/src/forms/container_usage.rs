@@ -93,9 +93,13 @@ impl UsageTable {
                 Some(UsageRow { name, used, limit })
             }
             Self::Pods(name) => {
-                let used = words.iter().rev().find_map(|word| first_size(word));
+                let is_row = words.len() >= 3;
+                let used = words
+                    .iter()
+                    .rev()
+                    .find_map(|word| first_size(word))
+                    .filter(|_| is_row)?;
                 let name = words.get(name).copied()?;
-                let used = used.filter(|_| words.len() >= 3)?;
                 Some(UsageRow {
                     name,
                     used,
@@ -200,12 +204,13 @@ fn first_size(text: &str) -> Option<Bytes> {
 /// The size at the end of a text.
 fn last_size(text: &str) -> Option<Bytes> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let two = words.len().checked_sub(2).and_then(|at| words.get(at..));
-    let two = two.filter(|two| two[0].starts_with(|c: char| c.is_ascii_digit()));
-    let joined = two.map(|two| two.join(" "));
-    joined
-        .and_then(|joined| first_size(&joined))
-        .or_else(|| first_size(words.last()?))
+    let last = words.len().checked_sub(1)?;
+    let with_unit = || {
+        let number = words.get(last.checked_sub(1)?)?;
+        let is_number = number.starts_with(|c: char| c.is_ascii_digit());
+        first_size(&format!("{number} {}", words[last])).filter(|_| is_number)
+    };
+    with_unit().or_else(|| first_size(words[last]))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The lines in which `earlyoom` logs what it measures: `mem avail: 4105 of 7836 MiB (52 %), swap free: 2048 of 2048 MiB`.
-//! One line a second, or as told by `-r`; there is no clock in them.
+//! One line a second, or as `-r` says; there is no clock in them.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
 

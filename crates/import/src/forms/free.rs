@@ -42,7 +42,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         .or_else(|| folded(input, &options))
 }
 
-/// A table whose lines a page or a chat put in one.
+/// A table that a page or a chat put in one line.
 fn folded(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
     let lines = table::unfolded(input.lines.first()?)?;
     let table = FreeTable::read(&lines, options)?;

@@ -63,7 +63,7 @@ pub(super) const FORM: Form = Form {
 
 /// What a line says.
 #[derive(Debug)]
-enum Message {
+enum NoticeMessage {
     /// A kill, or what announces one.
     Notice(KillNotice),
     /// It is such a message, and says that nothing was killed; in words.
@@ -82,7 +82,7 @@ struct NoticeLine<'a> {
 }
 
 /// The readers; the first that knows a line reads it.
-const READERS: [fn(NoticeLine<'_>) -> Option<Message>; 6] = [
+const READERS: [fn(NoticeLine<'_>) -> Option<NoticeMessage>; 6] = [
     killers::read,
     kubelet::read,
     containers::read,
@@ -100,8 +100,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     };
     let message = READERS.iter().find_map(|read| read(line))?;
     let what = match message {
-        Message::Nothing(what) => what.to_owned(),
-        Message::Notice(mut notice) => {
+        NoticeMessage::Nothing(what) => what.to_owned(),
+        NoticeMessage::Notice(mut notice) => {
             let wall = prefix::message(line.text).wall;
             notice.wall = wall.or_else(|| input.time.and_then(|time| time.wall()));
             notice.text = phrase::cut(line.text, KillNotice::TEXT_MAX);

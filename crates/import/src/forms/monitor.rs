@@ -1,8 +1,8 @@
 //! Summaries of memory in screens of monitors: `glances`, `btop`, and `neofetch` and its relatives.
 //!
-//! All three mean by "used" what programs use, without the cache; by "free" glances means what is available. Summaries whose
-//! "used" may include the cache (Proxmox' page, hosting panels) or that print shares alone (the greeting of Ubuntu) are
-//! recognised and not used.
+//! All three mean by "used" what programs use, without the cache; by "free" glances means what is available. Summaries in
+//! which "used" may include the cache (Proxmox' page, hosting panels) or that print shares alone (the greeting of Ubuntu)
+//! are recognised and not used.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_CACHED, MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
 use timeline::{Gauge, Signal};
@@ -88,7 +88,7 @@ fn btop(lines: &[&str]) -> Option<(&'static str, usize, Snapshot)> {
     for (at, line) in lines.iter().enumerate().take(LINES) {
         let text = line.trim_matches(|c: char| c.is_whitespace() || "│┃|".contains(c));
         let label = LABELS.iter().find(|(label, _)| text.starts_with(label));
-        if at == 0 && !label.is_some_and(|(label, _)| *label == "Total:") {
+        if at == 0 && label.is_none_or(|(label, _)| *label != "Total:") {
             return None;
         }
         if let Some((_, signal)) = label {

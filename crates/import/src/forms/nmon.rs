@@ -57,11 +57,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             break;
         };
         match cells.as_slice() {
-            ["MEM", tag, ..] if tag.starts_with('T') => {
-                if rows.len() < ROWS_MAX {
-                    rows.push((tag, cells));
-                }
+            ["MEM", tag, ..] if tag.starts_with('T') && rows.len() < ROWS_MAX => {
+                rows.push((tag, cells));
             }
+            ["MEM", tag, ..] if tag.starts_with('T') => {}
             ["MEM", ..] => names = cells,
             ["ZZZZ", tag, clock, date, ..] => {
                 times.extend(time(clock, date).map(|time| (*tag, time)));

@@ -252,7 +252,10 @@ fn sentences_of_findings_follow_the_convention() {
             .chain(sentences.map(|(_, text)| text))
             .chain([&finding.verify])
         {
-            for never in NEVER.iter().filter(|never| text.contains(**never)) {
+            // A path is quoted from the source, and may hold anything.
+            let words = text.split(' ').filter(|word| !word.contains('/'));
+            let own = words.collect::<Vec<_>>().join(" ");
+            for never in NEVER.iter().filter(|never| own.contains(**never)) {
                 wrong.insert(format!("{id}: `{never}` in: {text}"));
             }
         }

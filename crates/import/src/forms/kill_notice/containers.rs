@@ -4,7 +4,7 @@ use timeline::{KillNotice, Messenger, NoticeKind};
 use units::Bytes;
 
 use super::phrase::{after, name, size, word_after};
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
 /// The name of a container stands at most this many lines from its state.
 const NAME_LINES: usize = 40;
@@ -12,9 +12,9 @@ const NAME_LINES: usize = 40;
 const LIMIT_LINES: usize = 15;
 const NOT_KILLED: &str = "state of a container: not OOM-killed";
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     if let Some(notice) = event(line.text).or_else(|| counter(line.text)) {
-        return Some(Message::Notice(notice));
+        return Some(NoticeMessage::Notice(notice));
     }
     if let Some(message) = of_template(line) {
         return Some(message);
@@ -25,7 +25,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
         .or_else(|| line.text.split_once("OOM Killed"))?;
     let value = rest.trim_start_matches(['"', ' ', ':', '=', '\\']);
     if value.starts_with("false") {
-        return Some(Message::Nothing(NOT_KILLED));
+        return Some(NoticeMessage::Nothing(NOT_KILLED));
     }
     let of_runtime = value.starts_with("true");
     let of_kubernetes = is_reason(before) && is_not_zero(rest);
@@ -45,7 +45,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
         .or_else(|| name_in_json(line.below))
         .unwrap_or_default();
     notice.limit = limit(line.below);
-    Some(Message::Notice(notice))
+    Some(NoticeMessage::Notice(notice))
 }
 
 /// `2026-11-21T23:58:47.011072877Z container oom 3ae83a77c1be (image=…, name=web)`.
@@ -94,16 +94,16 @@ fn counter(text: &str) -> Option<KillNotice> {
 }
 
 /// `docker inspect -f '{{.State.OOMKilled}}' web`, and `true` or `false` below.
-fn of_template(line: NoticeLine<'_>) -> Option<Message> {
+fn of_template(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let rest = after(line.text, ".State.OOMKilled}}")?;
     let answer = line.below.first()?.trim();
     match answer.split_whitespace().next()? {
         "true" => {
             let mut notice = KillNotice::new(Messenger::Runtime, NoticeKind::Container);
             notice.target = name(rest.split_whitespace().next_back().unwrap_or_default());
-            Some(Message::Notice(notice))
+            Some(NoticeMessage::Notice(notice))
         }
-        "false" => Some(Message::Nothing(NOT_KILLED)),
+        "false" => Some(NoticeMessage::Nothing(NOT_KILLED)),
         _ => None,
     }
 }
@@ -143,7 +143,7 @@ fn pod_in_row(text: &str) -> Option<&str> {
     (is_count(up) && is_count(all)).then_some(*of)
 }
 
-/// The container whose section the line stands in: `  web:` above `State:`.
+/// The container of the section that the line stands in: `  web:` above `State:`.
 fn container_above(above: &[&str]) -> Option<String> {
     let mut state_at = usize::MAX;
     for line in above.iter().rev().take(NAME_LINES) {

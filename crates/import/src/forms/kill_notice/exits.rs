@@ -1,7 +1,7 @@
 //! What ended a process without saying why: exit status 137, SIGKILL, an allocation that failed in a program. Such lines are
 //! recognised, so that the answer says what they prove, and tell of no kill.
 
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
 const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for memory has OOMKilled or a kernel report";
 const SIGKILL: &str = "ended by SIGKILL, from whom is not shown";
@@ -10,7 +10,7 @@ const ENOMEM: &str =
 const OF_JVM: &str =
     "OutOfMemoryError of Java: a limit of its own heap; the host's memory is not shown";
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
     let what = if has(&["java.lang.OutOfMemoryError"]) {
@@ -24,7 +24,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
     } else {
         return None;
     };
-    Some(Message::Nothing(what))
+    Some(NoticeMessage::Nothing(what))
 }
 
 /// `exit code 137`, `Exit Code:    137`, `"ExitCode": 137`, `exitCode:137`, `Exited (137)`, `exitCode=137`.
@@ -32,8 +32,8 @@ fn is_137(text: &str) -> bool {
     let Some((before, behind)) = text.split_once("137") else {
         return false;
     };
-    let before = before.trim_end_matches(['"', '\'', ' ', ':', '=', '(', '\t']);
-    let before = before.to_ascii_lowercase();
+    let is_mark = |c: char| "\"' :=(\t".contains(c);
+    let before = before.trim_end_matches(is_mark).to_ascii_lowercase();
     let is_number = !behind.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let names = [
         "exit code",

@@ -3,12 +3,12 @@
 use timeline::{KillNotice, Messenger, NoticeKind};
 
 use super::phrase::{after, name, number, quoted_after, size, word_before};
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
 /// earlyoom names its victim within a few lines of what it measured.
 const EARLYOOM_LINES: usize = 4;
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let notice = oomd(text)
         .or_else(|| oomd_in_unit(text))
@@ -16,7 +16,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
         .or_else(|| earlyoom_alone(line))
         .or_else(|| talos(text))
         .or_else(|| oomd_threshold(text))?;
-    Some(Message::Notice(notice))
+    Some(NoticeMessage::Notice(notice))
 }
 
 /// `Killed /user.slice/…/app.scope due to memory used (…) / total (…) and swap used (…) being more than 90.00%`, also

@@ -3,17 +3,19 @@
 use timeline::{KillNotice, Messenger, NoticeKind};
 
 use super::phrase::{after, cut, name, number, quoted_after, size, word_after};
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
 const NO_PRESSURE: &str = "condition of a node: no memory pressure";
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let notice = eviction(text)
         .or_else(|| victim(text))
         .or_else(|| oom_event(text))
         .or_else(|| manager(text));
-    notice.map(Message::Notice).or_else(|| condition(text))
+    notice
+        .map(NoticeMessage::Notice)
+        .or_else(|| condition(text))
 }
 
 /// `The node was low on resource: memory. Container app was using 166088Ki, which exceeds its request of 10Mi.`
@@ -84,13 +86,13 @@ fn manager(text: &str) -> Option<KillNotice> {
 }
 
 /// `MemoryPressure   True   …   KubeletHasInsufficientMemory   kubelet has insufficient memory available`.
-fn condition(text: &str) -> Option<Message> {
+fn condition(text: &str) -> Option<NoticeMessage> {
     let state = word_after(text, "MemoryPressure").filter(|_| !text.contains("eviction manager"));
     let is_under = state == Some("True") || text.contains("KubeletHasInsufficientMemory");
     if is_under {
         let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::Pressure);
         notice.reason = "the node has the condition MemoryPressure".to_owned();
-        return Some(Message::Notice(notice));
+        return Some(NoticeMessage::Notice(notice));
     }
-    (state == Some("False")).then_some(Message::Nothing(NO_PRESSURE))
+    (state == Some("False")).then_some(NoticeMessage::Nothing(NO_PRESSURE))
 }

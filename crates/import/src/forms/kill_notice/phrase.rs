@@ -7,9 +7,10 @@ use crate::text::figure::{KIB, PrintedFigure, raw};
 /// At most 200 characters of a name.
 const NAME_MAX: usize = 200;
 
-/// A text cut to `most` characters.
+/// A text cut to `most` characters, with one blank where a table has several.
 pub(super) fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(most).collect()
 }
 
 /// A name as a message gives it, without marks around it.

@@ -4,16 +4,16 @@ use timeline::{KillNotice, Messenger, NoticeKind};
 use units::Bytes;
 
 use super::phrase::{after, cut, name, number, size, word_after};
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let notice = slurm(text)
         .or_else(|| batch(text))
         .or_else(|| cloud_run(text))
         .or_else(|| platform(text))
         .or_else(|| android(text))?;
-    Some(Message::Notice(notice))
+    Some(NoticeMessage::Notice(notice))
 }
 
 /// `slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch`, in old versions `in step 123.batch cgroup`.

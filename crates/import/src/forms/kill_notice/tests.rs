@@ -42,7 +42,7 @@ fn killers_name_their_victim_and_threshold() {
 #[test]
 fn the_kubelet_says_what_went_over_its_request() {
     let evicted = only(
-        "Message: The node was low on resource: memory. Threshold quantity: 100Mi, available: 84Mi. Container web was using 166088Ki, which exceeds its request of 10Mi.",
+        "NoticeMessage: The node was low on resource: memory. Threshold quantity: 100Mi, available: 84Mi. Container web was using 166088Ki, which exceeds its request of 10Mi.",
     );
     assert_eq!(
         (evicted.kind, evicted.target.as_str()),

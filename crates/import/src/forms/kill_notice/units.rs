@@ -1,15 +1,15 @@
-//! Units of systemd whose result is `oom-kill`.
+//! Units of systemd with the result `oom-kill`.
 
 use timeline::{KillNotice, Messenger, NoticeKind};
 
 use super::phrase::{name, word_before};
-use super::{Message, NoticeLine};
+use super::{NoticeLine, NoticeMessage};
 
 /// `systemctl status` names the unit a few lines above its state.
 const UNIT_LINES: usize = 6;
 
-pub(super) fn read(line: NoticeLine<'_>) -> Option<Message> {
-    unit(line).map(Message::Notice)
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
+    unit(line).map(NoticeMessage::Notice)
 }
 
 /// `Active: failed (Result: oom-kill) since …`, `app.service: Failed with result 'oom-kill'.`, `app.service: A process
