@@ -35,6 +35,8 @@ pub(crate) struct TimelineBuilder {
     reports: BTreeSet<u64>,
     /// Messages of programs about kills.
     notices: Vec<KillNotice>,
+    /// How many there were, with those that say the same.
+    notices_seen: usize,
 }
 
 /// The sample that further blocks may still add to.
@@ -217,6 +219,16 @@ impl TimelineBuilder {
     /// At most 10,000 messages about kills; further ones are dropped.
     const NOTICES_MAX: usize = 10_000;
 
+    /// Whether further snapshots are dropped.
+    pub(crate) fn is_full(&self) -> bool {
+        self.dropped > 0
+    }
+
+    /// Whether there were more messages about kills than are read with the lines around them.
+    pub(crate) fn has_many_notices(&self) -> bool {
+        self.notices_seen >= Self::NOTICES_MAX
+    }
+
     /// Adds a message about a kill. Several programs may say the same, and a killer signals a process twice.
     pub(crate) fn notice(&mut self, notice: KillNotice) {
         let is_same = |known: &KillNotice| {
@@ -225,6 +237,7 @@ impl TimelineBuilder {
                 && !(known.subject().is_empty() && known.messenger != notice.messenger)
         };
         let is_known = self.notices.iter().rev().take(8).any(is_same);
+        self.notices_seen += 1;
         if !is_known && self.notices.len() < Self::NOTICES_MAX {
             self.notices.push(notice);
         }

@@ -33,6 +33,7 @@ mod smem;
 mod swapon;
 mod sysctl;
 mod table;
+mod timed_fields;
 mod top;
 mod vmstat;
 
@@ -73,6 +74,7 @@ pub(crate) const ALL: &[Form] = &[
     smem::FORM,
     top::FORM,
     ps::FORM,
+    timed_fields::FORM,
     kernel_file::FORM,
     sysctl::FORM,
     table::FORM,

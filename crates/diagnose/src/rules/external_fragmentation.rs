@@ -267,23 +267,19 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
         .asked
         .map_or_else(String::new, |asked| asked.size(page));
     let (severity, effect) = oom::effect(explained);
-    let (why, value, open) = if explained.zones.is_empty() {
-        (
-            " for it; how much was free in smaller blocks is not shown",
-            0.6,
-            "the report does not show the zones (Mem-Info): their free memory would tell fragmentation from a shortage",
-        )
+    let (because, value, open) = if explained.zones.is_empty() {
+        let because = format!(
+            ", probably because no block of {size} was free; how much was free in smaller blocks is not shown"
+        );
+        let open = "the report does not show the zones (Mem-Info): their free memory would distinguish fragmentation from a shortage";
+        (because, 0.6, open)
     } else {
-        (
-            ", although enough memory was free in smaller blocks",
-            0.95,
-            "",
-        )
+        let because = format!(
+            " because no block of {size} was free, although enough memory was free in smaller blocks"
+        );
+        (because, 0.95, "")
     };
-    RULE.found(
-        severity,
-        format!("{effect} because no block of {size} was free{why}."),
-    )
+    RULE.found(severity, format!("{effect}{because}."))
     .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
     .affects(oom::victim(explained))
     .sure(oom::sure(explained, value, open))

@@ -58,11 +58,11 @@ fn table(lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
 /// `size                            4    33285996544` near `c_max`.
 fn kernel_file(above: &[&str], lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
     field(lines.first()?, "c_max")?;
-    let near = above.iter().rev().take(LINES_MAX);
+    // `c`, `c_min`, `c_max` and `size` stand together.
     let size = lines
         .iter()
         .take(8)
-        .chain(near)
+        .chain(above.iter().rev().take(8))
         .find_map(|line| field(line, "size"))?;
     let is_field = |line: &&&str| line.split_whitespace().count() == 3;
     let taken = lines.iter().take(LINES_MAX).take_while(is_field).count();

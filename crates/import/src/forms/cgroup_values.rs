@@ -86,8 +86,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if let Some(used) = used {
         row.row.set(CGROUP_CURRENT, used);
     }
-    // A limit far below the usage is a number that was cut.
-    if let Some(limit) = limit.filter(|limit| used.is_none_or(|used| used <= *limit + *limit)) {
+    // A limit below the usage is a number that was cut.
+    if let Some(limit) =
+        limit.filter(|limit| used.is_none_or(|used| used.get() <= limit.get() + limit.get() / 50))
+    {
         row.row.set(CGROUP_MAX, Limit::Bytes(limit));
     }
     // One line alone is read by the reader of kernel files, or is a sentence.

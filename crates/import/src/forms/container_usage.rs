@@ -16,7 +16,13 @@ use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "container usage",
-    begins: BlockStart::with(&["MEM USAGE", "MEMORY(bytes)", "Control Group", "MemCurrent"]),
+    begins: BlockStart::with(&[
+        "MEM USAGE",
+        "MEMORY(bytes)",
+        "Control Group",
+        "MemCurrent",
+        "PodMetrics",
+    ]),
     read,
 };
 
@@ -142,6 +148,9 @@ impl UsageTable {
 }
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if input.lines.first()?.contains("PodMetrics") {
+        return pod_metrics(input);
+    }
     let table = UsageTable::of_heading(input.lines.first()?)?;
     let mut snapshot = Snapshot::default();
     let mut lines = 1;
@@ -167,6 +176,37 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     Some(TextBlock {
         what: table.what().to_owned(),
+        lines,
+        ..TextBlock::default()
+    })
+}
+
+/// The JSON of the metrics API: `"kind": "PodMetricsList"`, then `"name": "web"` and `"memory": "19732Ki"` of each container.
+fn pod_metrics(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let mut snapshot = Snapshot::default();
+    let (mut name, mut lines) = ("", 1);
+    for (at, line) in input.lines.iter().enumerate().take(ROWS_MAX) {
+        let Some((key, value)) = line.trim().split_once(':') else {
+            continue;
+        };
+        let value = value.trim().trim_end_matches(',').trim_matches('"');
+        match key {
+            "\"name\"" => name = value,
+            "\"memory\"" => {
+                let used = first_size(value)?;
+                let into = &mut snapshot.sample.table_mut(Entity::Cgroup).entry(name).row;
+                into.set(CGROUP_CURRENT, used);
+                lines = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if name.is_empty() || !snapshot.has_readings() {
+        return None;
+    }
+    input.add(snapshot);
+    Some(TextBlock {
+        what: "usage of containers from the metrics API".to_owned(),
         lines,
         ..TextBlock::default()
     })
@@ -262,6 +302,13 @@ mod tests {
             assert_eq!(usage(text, name), (Some(kib), limit), "{text}");
             survives(text);
         }
+    }
+
+    #[test]
+    fn the_json_of_the_metrics_api_is_read() {
+        let text = "{\n  \"kind\": \"PodMetricsList\",\n  \"items\": [\n {\n \"metadata\": {\n \"name\": \"web-0\"\n },\n \"containers\": [\n {\n \"name\": \"web\",\n \"usage\": {\n \"cpu\": \"0\",\n \"memory\": \"19732Ki\"\n }\n }\n ]\n }\n ]\n}\n";
+        assert_eq!(usage(text, "web"), (Some(19_732), None));
+        survives(text);
     }
 
     #[test]

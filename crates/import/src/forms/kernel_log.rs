@@ -38,6 +38,16 @@ fn may_be_task(lines: &[&str]) -> bool {
 }
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    // Nothing that is read from here on is added.
+    let is_named = |line: &str| {
+        signatures::SIGNATURES
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let is_late = input.builder.is_full() && !is_named(input.lines[0]);
+    if is_late || is_trace_without_memory(input.lines) {
+        return None;
+    }
     let is_sysrq = is_sysrq_m(input.lines[0]);
     let skipped = usize::from(is_sysrq);
     let mut messages = LogMessages::new(&input.lines[skipped..]);
@@ -67,6 +77,16 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     input.add(snapshot);
     Some(block)
+}
+
+/// Whether a call trace begins here and no memory follows: a task that hangs has such a trace, and a text of traces has
+/// one in each line.
+fn is_trace_without_memory(lines: &[&str]) -> bool {
+    /// A trace has at most 64 functions, with registers between and modules below them.
+    const LINES: usize = 100;
+    let is_trace = lines.first().is_some_and(|line| line.contains("+0x"));
+    let has_memory = |line: &&str| line.contains("Mem-") || line.contains("emory: usage");
+    is_trace && !lines.iter().take(LINES).any(has_memory)
 }
 
 /// SysRq m: `sysrq: Show Memory`.

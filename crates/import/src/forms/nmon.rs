@@ -37,6 +37,8 @@ const COLUMNS: &[(&str, Signal<Gauge<Bytes>>)] = &[
 ];
 /// The rounding of a size.
 const ROUNDING: f64 = 0.05 * MIB;
+/// The rows begin behind the settings of the host.
+const HEAD_LINES_MAX: usize = 5000;
 /// A file of a day with a row each second.
 const ROWS_MAX: usize = 86_400;
 
@@ -49,6 +51,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut times: BTreeMap<&str, PrintedTime> = BTreeMap::new();
     let mut lines = 0;
     for (at, line) in input.lines.iter().enumerate() {
+        if rows.is_empty() && at > HEAD_LINES_MAX {
+            break;
+        }
         let Some(cells) = cells(line) else {
             // A file of nmon has rows only; a quoted part ends here.
             if line.is_empty() {
@@ -61,6 +66,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
                 rows.push((tag, cells));
             }
             ["MEM", tag, ..] if tag.starts_with('T') => {}
+            ["AAA", "progname", ..] if at > 0 => break,
+            // Another file, or the heading again.
+            ["MEM", ..] | ["AAA", "progname", ..] if at > 0 && !names.is_empty() => break,
             ["MEM", ..] => names = cells,
             ["ZZZZ", tag, clock, date, ..] => {
                 times.extend(time(clock, date).map(|time| (*tag, time)));

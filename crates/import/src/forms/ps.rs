@@ -40,6 +40,11 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         if line.is_empty() || prompt::time(line).is_some() {
             break;
         }
+        // Rows that somebody left out.
+        if matches!(*line, "..." | "…" | "[...]") {
+            block.lines += 1;
+            continue;
+        }
         if line.starts_with("-----") {
             // Below the table smem prints sums.
             block.lines += 2.min(input.lines.len() - block.lines);

@@ -28,6 +28,7 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
     if line.len() > 2000 || !line.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
+    let line = without_remark(line);
     let mut words = line
         .split([' ', '|', ',', ';', '{', '}'])
         .map(|word| word.trim_matches(['"', '\'', '`', '*']))
@@ -58,6 +59,18 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
         });
     }
     (!pairs.is_empty()).then_some(pairs)
+}
+
+/// A line without the remark in brackets that somebody added to it: `VmRSS: 28244936 kB  (~28 GB resident)`.
+fn without_remark(line: &str) -> &str {
+    let remark = line
+        .trim_end()
+        .strip_suffix(')')
+        .and_then(|line| line.rsplit_once(" ("));
+    match remark {
+        Some((front, inner)) if !inner.contains('(') => front.trim_end(),
+        _ => line,
+    }
 }
 
 /// Parses one pair with thousands separators in its value: `MemFree:  1,028 kB`.

@@ -10,6 +10,8 @@ use super::{NoticeLine, NoticeMessage};
 const NAME_LINES: usize = 40;
 /// The limit stands behind the state.
 const LIMIT_LINES: usize = 15;
+/// `docker inspect` prints the limit in another section.
+const OF_DOCKER_LINES: usize = 200;
 const NOT_KILLED: &str = "state of a container: not OOM-killed";
 
 pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
@@ -182,7 +184,7 @@ fn limit(below: &[&str]) -> Option<Bytes> {
             .find_map(|line| size(line.strip_prefix("memory:")?))
     });
     let of_docker = || {
-        let mut all = below.iter().take(400).map(|line| line.trim());
+        let mut all = below.iter().take(OF_DOCKER_LINES).map(|line| line.trim());
         all.find_map(|line| word_after(line.strip_prefix("\"Memory\"")?, ":"))
             .and_then(size)
     };

@@ -83,6 +83,9 @@ impl Head {
                 first.is_some_and(|first| first.trim_start_matches('(').starts_with(*name));
             KILLERS.contains(name) && is_first
         };
+        if self.trace.len() >= FUNCTIONS_MAX {
+            return false;
+        }
         let Some(function) = function(line).filter(is_killer) else {
             return false;
         };
