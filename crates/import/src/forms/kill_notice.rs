@@ -94,9 +94,10 @@ const READERS: [fn(NoticeLine<'_>) -> Option<NoticeMessage>; 6] = [
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (line, below) = input.lines.split_first()?;
     // A log of nothing else is not searched around each line.
-    let (above, below): (&[&str], &[&str]) = match input.builder.has_many_notices() {
-        true => (&[], &[]),
-        false => (input.above, below),
+    let (above, below): (&[&str], &[&str]) = if input.builder.has_many_notices() {
+        (&[], &[])
+    } else {
+        (input.above, below)
     };
     let line = NoticeLine {
         text: line.trim(),
