@@ -7,6 +7,7 @@ use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::{BlockStart, LineSearch};
 
 mod free;
+mod htop;
 mod kernel_file;
 mod kernel_log;
 mod numastat;
@@ -40,6 +41,7 @@ pub(crate) const ALL: &[Form] = &[
     kernel_log::FORM,
     sar_text::FORM,
     free::FORM,
+    htop::FORM,
     vmstat::FORM,
     vmstat::TOTALS,
     slabtop::FORM,

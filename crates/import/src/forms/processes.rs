@@ -54,11 +54,12 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
 /// Other columns of such tables.
 const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
-    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%CPU", "%MEM", "CPU", "MEM", "PR",
-    "PRI", "NI", "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP",
-    "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "DATA", "CODE",
-    "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN", "LABEL",
-    "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ", "ETIME",
+    "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%CPU", "%MEM", "CPU%", "MEM%", "CPU",
+    "MEM", "PR", "PRI", "NI", "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID",
+    "SID", "PGRP", "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT",
+    "DATA", "CODE", "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR",
+    "WCHAN", "LABEL", "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE",
+    "OOMADJ", "ETIME",
 ];
 
 /// The header of a table of processes.
@@ -72,7 +73,9 @@ impl ProcessHeader {
             return None;
         }
         let columns: Vec<ProcessColumn> = line
-            .split_whitespace()
+            // htop marks the column by which it sorts: `CPU%▽MEM%`.
+            .split(|c: char| c.is_whitespace() || matches!(c, '▽' | '△' | '▼' | '▲'))
+            .filter(|word| !word.is_empty())
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));

@@ -43,24 +43,38 @@ const WIDE_COLUMNS: [&str; 7] = [
 ];
 
 /// Names of the row of RAM, in English and in the translations of procps.
-pub(super) const MEM: [&str; 8] = [
+pub(super) const MEM: [&str; 15] = [
     "Mem",
     "Speicher",
     "Mém",
     "Mem.",
     "Memoria",
+    "Memória",
+    "Minne",
+    "Pamięć",
+    "Paměť",
+    "Geheugen",
     "内存",
     "記憶體",
+    "メモリ",
+    "메모리",
     "Память",
 ];
 /// Names of the row of swap.
-const SWAP: [&str; 8] = [
+pub(super) const SWAP: [&str; 15] = [
     "Swap",
     "Auslager",
     "Éch",
+    "Échange",
+    "Partition d'échange",
     "Inter",
+    "Intercambio",
+    "Växling",
+    "Wymiana",
     "交换",
     "置換空間",
+    "スワップ",
+    "스왑",
     "Подкачка",
     "Partição",
 ];
@@ -248,7 +262,12 @@ fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
 
 /// The names of the columns: those of an English header, else by their number and sums.
 fn columns<'a>(header: &[(&'a str, usize)], figures: &[PrintedFigure]) -> Vec<&'a str> {
-    let is_english = header.first().is_some_and(|(name, _)| *name == "total");
+    // `total` is the first name in French and Spanish, too.
+    let is_english = header.len() > 2
+        && header
+            .iter()
+            .zip(["total", "used", "free"])
+            .all(|((name, _), english)| *name == english);
     let is_new = header.get(4).is_some_and(|(name, _)| name.contains('/'));
     match figures.len().max(header.len()) {
         _ if is_english => header.iter().map(|(name, _)| *name).collect(),
