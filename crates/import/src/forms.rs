@@ -6,11 +6,16 @@ use std::sync::LazyLock;
 use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::{BlockStart, LineSearch};
 
+mod atop;
 mod free;
 mod htop;
 mod kernel_file;
 mod kernel_log;
+mod metrics;
+mod nmon;
+mod numactl;
 mod numastat;
+mod pidstat;
 pub(crate) mod plausible;
 mod processes;
 mod ps;
@@ -42,6 +47,11 @@ pub(crate) const ALL: &[Form] = &[
     sar_text::FORM,
     free::FORM,
     htop::FORM,
+    metrics::FORM,
+    atop::FORM,
+    nmon::FORM,
+    pidstat::FORM,
+    numactl::FORM,
     vmstat::FORM,
     vmstat::TOTALS,
     slabtop::FORM,

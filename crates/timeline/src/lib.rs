@@ -25,6 +25,7 @@ mod events;
 pub mod facts;
 mod identity;
 pub mod kernel_report;
+pub mod metric;
 mod problems;
 mod roll_ups;
 mod sample;
