@@ -7,7 +7,9 @@ use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::{BlockStart, LineSearch};
 
 mod atop;
+mod btop;
 mod free;
+mod glances;
 mod htop;
 mod kernel_file;
 mod kernel_log;
@@ -49,6 +51,8 @@ pub(crate) const ALL: &[Form] = &[
     htop::FORM,
     metrics::FORM,
     atop::FORM,
+    btop::FORM,
+    glances::FORM,
     nmon::FORM,
     pidstat::FORM,
     numactl::FORM,

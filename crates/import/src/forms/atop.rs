@@ -243,6 +243,26 @@ PAG | numamig    0 | migrate    0 | pgin       1 | pgout  37236 | swin       0 |
         );
     }
 
+    /// `/proc/meminfo` of the second in which the screen was printed.
+    #[test]
+    fn figures_are_the_kernels_within_their_rounding() {
+        let timeline = paste(SCREEN).timeline;
+        for (signal, kib) in [
+            (MEM_TOTAL, 24_684_084),
+            (MEM_FREE, 12_931_264),
+            (MEM_CACHED, 10_467_204),
+            (MEM_SLAB, 619_152),
+        ] {
+            let read = timeline.last(signal).unwrap().get();
+            let error = timeline.rounding_error(signal.id()).unwrap();
+            assert!(
+                read.abs_diff(kib * 1024) <= error,
+                "{} {read}",
+                signal.def().name
+            );
+        }
+    }
+
     #[test]
     fn a_line_may_be_broken_in_two() {
         let text = "MEM | tot 67.5G  free 676.0M\n    | cache 45.0G\nswap| tot 7.0G   free 7.0G\n";

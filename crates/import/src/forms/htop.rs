@@ -188,6 +188,19 @@ F1Help  F2Setup F3SearchF4FilterF5Tree  F6SortByF7Nice -F8Nice +F9Kill  F10Quit
         assert_eq!(opened.origin.inputs[0].last_line, 11);
     }
 
+    /// The bar and `/proc/meminfo` of one second.
+    #[test]
+    fn what_is_available_is_the_kernels_within_its_error() {
+        let text = "  Mem[||||||||||||||||              674M/23.5G] Uptime: 02:13:07\n  Swp[                              0K/0K]\n";
+        let timeline = paste(text).timeline;
+        for (signal, kib) in [(MEM_TOTAL, 24_684_084), (MEM_AVAILABLE, 23_571_428)] {
+            let read = timeline.last(signal).unwrap().get();
+            let error = timeline.rounding_error(signal.id()).unwrap();
+            assert!(read.abs_diff(kib * 1024) <= error, "{read} {error}");
+        }
+        assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::ZERO));
+    }
+
     #[test]
     fn threads_are_not_counted_again() {
         let timeline = paste(SCREEN).timeline;

@@ -30,7 +30,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     MetricLine::parse(input.lines.first()?)?;
     let mut facts = input.facts.clone();
     facts.page_size.get_or_insert(PageSize::USUAL);
-    let known = MetricNames::new(&facts);
+    let known = HostMetrics::new(&facts);
     known.of(input.lines.first()?)?;
     let mut samples: BTreeMap<(&str, Option<WallClock>), Sample> = BTreeMap::new();
     let mut block = TextBlock {
@@ -64,9 +64,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 /// The metrics of the host by name.
-struct MetricNames(HashMap<String, Metric>);
+struct HostMetrics(HashMap<String, Metric>);
 
-impl MetricNames {
+impl HostMetrics {
     fn new(facts: &timeline::Facts) -> Self {
         let host = || {
             let of_host = |id: &SignalId| id.def().entity == Entity::Host;
