@@ -89,9 +89,7 @@ fn screen(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             block.lines = at + 1;
         }
     }
-    if snapshot.host(MEM_TOTAL.id()).is_none() {
-        return None;
-    }
+    snapshot.host(MEM_TOTAL.id())?;
     if let Some(wall) = clock(input.before) {
         snapshot.when = SnapshotTime::At(wall);
     }

@@ -90,9 +90,10 @@ impl RelaidTable {
             let name = first.trim_end_matches([':', '：']);
             let is_row = MEM.contains(&name) || SWAP.contains(&name);
             let rest = cells.collect::<Vec<_>>().join(" ");
-            rows.push(match is_row {
-                true => format!("{name}: {rest}"),
-                false => format!("{first} {rest}").trim().to_owned(),
+            rows.push(if is_row {
+                format!("{name}: {rest}")
+            } else {
+                format!("{first} {rest}").trim().to_owned()
             });
         }
         (rows.len() >= 2).then_some(Self { rows, lines: taken })
@@ -127,31 +128,37 @@ fn row_start(text: &str, names: &[&str]) -> Option<usize> {
 
 /// Where the figures of the row at the start of a text end, and how many there are.
 fn figures(text: &str, names: &[&str]) -> (usize, usize) {
-    let name = names.iter().filter(|name| text.starts_with(**name));
-    let Some(name) = name.map(|name| name.len()).max() else {
+    let rest_behind = |name: &&str| {
+        let rest = text.strip_prefix(*name)?;
+        rest.strip_prefix([':', '：'])
+    };
+    let Some(mut rest) = names.iter().find_map(rest_behind) else {
         return (0, 0);
     };
-    let colon = text[name..].chars().next().map_or(0, char::len_utf8);
-    let (mut end, mut count) = (name + colon, 0);
+    let mut count = 0;
     // `free` has at most 7 columns.
-    for word in text[end..].split_whitespace().take(7) {
-        // The word lies in the text, behind the figure before.
-        let Some(at) = text[end..].find(word) else {
+    while count < 7 {
+        let from = rest.trim_start();
+        let word = from.split_whitespace().next().unwrap_or_default();
+        let Some(after) = from.strip_prefix(word).filter(|_| !word.is_empty()) else {
             break;
         };
         if PrintedFigure::binary(word).is_none() {
             break;
         }
-        end += at + word.len();
+        rest = after;
         count += 1;
     }
-    (end, count)
+    (text.len() - rest.len(), count)
 }
 
 /// Whether a line has all rows: six figures of RAM, three of swap.
 fn is_complete(line: &str) -> bool {
     let (end, count) = figures(line, &MEM);
-    let rest = &line[end..];
-    let swap = row_start(rest, &SWAP).map(|at| figures(&rest[at..], &SWAP).1);
-    count >= 6 && swap.is_some_and(|count| count >= 3)
+    let swap = || {
+        let rest = line.get(end..)?;
+        let swap = rest.get(row_start(rest, &SWAP)?..)?;
+        Some(figures(swap, &SWAP).1)
+    };
+    count >= 6 && swap().is_some_and(|count| count >= 3)
 }
