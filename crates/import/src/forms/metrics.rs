@@ -6,9 +6,10 @@
 //! hosts.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use timeline::metric::{Metric, MetricNaming};
-use timeline::{Entity, Sample, SignalId, signals};
+use timeline::{Entity, Facts, Sample, SignalId, signals};
 use units::{PageSize, WallClock};
 
 use super::Form;
@@ -26,19 +27,17 @@ pub(super) const FORM: Form = Form {
 const SAMPLES_MAX: usize = 100_000;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    // Most lines with such a word are none: the first is checked before the names are prepared.
-    MetricLine::parse(input.lines.first()?)?;
-    let mut facts = input.facts.clone();
-    facts.page_size.get_or_insert(PageSize::USUAL);
-    let known = HostMetrics::new(&facts);
-    known.of(input.lines.first()?)?;
+    let first = MetricLine::parse(input.lines.first()?)?;
+    HOST_METRICS.get(first.name)?;
+    let mut facts = Facts::default();
+    facts.page_size = input.facts.page_size.or(Some(PageSize::USUAL));
     let mut samples: BTreeMap<(&str, Option<WallClock>), Sample> = BTreeMap::new();
     let mut block = TextBlock {
         what: "metrics, as node_exporter and memtide write them".to_owned(),
         ..TextBlock::default()
     };
     for (at, line) in input.lines.iter().enumerate() {
-        if let Some((metric, found)) = known.of(line) {
+        if let Some((metric, found)) = known(line, &facts) {
             block.lines = at + 1;
             let key = (found.labels, found.time);
             if (samples.len() < SAMPLES_MAX || samples.contains_key(&key))
@@ -63,39 +62,37 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     (input.added > 0).then_some(block)
 }
 
-/// The metrics of the host by name.
-struct HostMetrics(HashMap<String, Metric>);
-
-impl HostMetrics {
-    fn new(facts: &timeline::Facts) -> Self {
-        let host = || {
-            let of_host = |id: &SignalId| id.def().entity == Entity::Host;
-            signals::ALL
-                .iter()
-                .filter_map(|def| def.id())
-                .filter(of_host)
-        };
-        let mut names = HashMap::new();
-        for naming in [MetricNaming::Memtide, MetricNaming::NodeExporter] {
-            for metric in host().filter_map(|id| Metric::new(id, naming, facts)) {
-                names.insert(metric.name.clone(), metric);
+/// The signals of the host by the names of their metrics. Prepared once: a text may have a metric on every line.
+static HOST_METRICS: LazyLock<HashMap<String, (SignalId, MetricNaming)>> = LazyLock::new(|| {
+    // Names do not depend on the page size.
+    let mut facts = Facts::default();
+    facts.page_size = Some(PageSize::USUAL);
+    let host = || {
+        let of_host = |id: &SignalId| id.def().entity == Entity::Host;
+        let ids = signals::ALL.iter().filter_map(|def| def.id());
+        ids.filter(of_host)
+    };
+    let mut names = HashMap::new();
+    for naming in [MetricNaming::Memtide, MetricNaming::NodeExporter] {
+        for id in host() {
+            let Some(metric) = Metric::new(id, naming, &facts) else {
+                continue;
+            };
+            let old = metric.name.strip_suffix("_bytes");
+            if let Some(old) = old.filter(|old| old.starts_with("node_")) {
+                names.entry(old.to_owned()).or_insert((id, naming));
             }
+            names.insert(metric.name, (id, naming));
         }
-        for metric in host().filter_map(|id| Metric::new(id, MetricNaming::NodeExporter, facts)) {
-            if metric.name.starts_with("node_")
-                && let Some(old) = metric.name.strip_suffix("_bytes")
-            {
-                names.entry(old.to_owned()).or_insert(metric);
-            }
-        }
-        Self(names)
     }
+    names
+});
 
-    /// The metric on a line, with its value.
-    fn of<'l>(&self, line: &'l str) -> Option<(&Metric, MetricLine<'l>)> {
-        let found = MetricLine::parse(line)?;
-        Some((self.0.get(found.name)?, found))
-    }
+/// The metric on a line, with its value.
+fn known<'l>(line: &'l str, facts: &Facts) -> Option<(Metric, MetricLine<'l>)> {
+    let found = MetricLine::parse(line)?;
+    let (id, naming) = HOST_METRICS.get(found.name)?;
+    Some((Metric::new(*id, *naming, facts)?, found))
 }
 
 /// A line of a metric.
