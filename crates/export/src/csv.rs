@@ -153,7 +153,7 @@ impl<'a> CsvRows<'a> {
 }
 
 fn number(signal: SignalId, raw: u64) -> String {
-    if super::is_unlimited(signal, raw) {
+    if timeline::metric::is_unlimited(signal, raw) {
         "inf".to_owned()
     } else {
         raw.to_string()

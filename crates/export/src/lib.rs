@@ -26,13 +26,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use timeline::{SignalId, Source};
-use units::{Limit, Quantity as _, Unit as _};
 
 pub use capture::Capture;
 pub use csv::{Csv, quoted, rfc3339};
-pub use metric::MetricNaming;
 pub use openmetrics::OpenMetrics;
 pub use packed::Packed;
+pub use timeline::metric::MetricNaming;
 
 /// The requested signals; all if none is named.
 #[derive(Debug, Clone, Default)]
@@ -94,11 +93,6 @@ pub trait Exporter {
         picks: &Picks,
         output: &mut dyn Write,
     ) -> io::Result<Exported>;
-}
-
-/// Whether a reading means "no limit", which only signals of limits have.
-fn is_unlimited(signal: SignalId, raw: u64) -> bool {
-    signal.def().unit == Limit::NAME && Limit::from_raw(raw) == Limit::Unlimited
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use timeline::metric::{Metric, MetricNaming, MetricType};
 use timeline::{Entity, Run, SignalId, Timeline};
 
 use crate::columns::{self, EntityColumns};
-use crate::metric::{self, Metric, MetricNaming, Type};
+use crate::metric;
 use crate::{Exported, Exporter, Picks};
 use timeline::Source;
 
@@ -139,9 +140,9 @@ impl Family<'_> {
         }
         let name = &self.metric.name;
         let kind = match self.metric.kind {
-            Type::Counter => "counter",
-            Type::Gauge => "gauge",
-            Type::Untyped => "untyped",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Untyped => "untyped",
         };
         self.head(name, kind, output)?;
         for (labels, raw) in now {
@@ -155,9 +156,9 @@ impl Family<'_> {
     fn all(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<usize> {
         let name = &self.metric.name;
         let (family, kind) = match self.metric.kind {
-            Type::Counter => (name.strip_suffix("_total").unwrap_or(name), "counter"),
-            Type::Gauge => (name.as_str(), "gauge"),
-            Type::Untyped => (name.as_str(), "unknown"),
+            MetricType::Counter => (name.strip_suffix("_total").unwrap_or(name), "counter"),
+            MetricType::Gauge => (name.as_str(), "gauge"),
+            MetricType::Untyped => (name.as_str(), "unknown"),
         };
         self.head(family, kind, output)?;
         let mut backwards = 0;

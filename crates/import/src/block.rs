@@ -13,8 +13,10 @@ use crate::text::times::PrintedTime;
 pub(crate) struct BlockReader<'a> {
     /// The lines from here to the end of the text.
     pub(crate) lines: &'a [&'a str],
-    /// The lines of the text before them.
-    pub(crate) above: &'a [&'a str],
+    /// The lines before them.
+    pub(crate) before: &'a [&'a str],
+    /// The name of the file; empty if it is unknown.
+    pub(crate) file: &'a str,
     /// The command behind the last shell prompt, if the block follows it: `vmstat 5`.
     pub(crate) command: Option<&'a str>,
     /// The time printed before the block: the output of `date`, the stamp of a log.

@@ -8,20 +8,23 @@ use crate::text::line_scan::{BlockStart, LineSearch};
 
 mod arcstat;
 mod atop;
+mod btop;
 mod cgroup_values;
 mod container_usage;
 mod earlyoom;
-mod exposition;
+mod fetch;
 mod free;
+mod glances;
 mod htop;
 mod ipcs;
 mod kernel_file;
 mod kernel_log;
 mod kill_notice;
-mod monitor;
+mod metrics;
 mod nmon;
 mod numactl;
 mod numastat;
+mod pidstat;
 pub(crate) mod plausible;
 mod processes;
 mod ps;
@@ -52,19 +55,22 @@ pub(crate) struct Form {
 pub(crate) const ALL: &[Form] = &[
     kernel_log::FORM,
     kill_notice::FORM,
-    nmon::FORM,
-    exposition::FORM,
     earlyoom::FORM,
     arcstat::FORM,
-    atop::FORM,
-    htop::FORM,
-    monitor::FORM,
     container_usage::FORM,
     cgroup_values::FORM,
-    numactl::FORM,
     ipcs::FORM,
     sar_text::FORM,
     free::FORM,
+    htop::FORM,
+    metrics::FORM,
+    atop::FORM,
+    btop::FORM,
+    glances::FORM,
+    fetch::FORM,
+    nmon::FORM,
+    pidstat::FORM,
+    numactl::FORM,
     vmstat::FORM,
     vmstat::TOTALS,
     slabtop::FORM,

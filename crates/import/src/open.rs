@@ -311,7 +311,7 @@ fn with_a_sample(name: &str, read: Source) -> Result<Source, OpenError> {
 }
 
 fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Source>, OpenError> {
-    let mut paste = Paste::default();
+    let mut paste = Paste::of_file(name);
     let searched = paste.read_stream("", packing, started);
     if !paste.is_empty() {
         return Ok(Some(paste.finish(SourceKind::Text).named(name)));

@@ -22,6 +22,8 @@ const INPUTS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Paste {
     parsers: Parsers,
+    /// The name of a file that is read alone.
+    name: String,
     facts: Facts,
     builder: TimelineBuilder,
     problems: Problems,
@@ -31,6 +33,14 @@ pub(crate) struct Paste {
 }
 
 impl Paste {
+    /// Reads one file with this name.
+    pub(crate) fn of_file(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Reads a text; `file` is its name if there are several. Line numbers start at `first_line`.
     pub(crate) fn read(&mut self, text: &PlainText, file: &str, first_line: usize) {
         if text.truncated() > 0 {
@@ -54,7 +64,7 @@ impl Paste {
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
             }
-            match self.block(&lines, at, &places, command, time) {
+            match self.block(file, &lines, at, &places, command, time) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
@@ -133,13 +143,14 @@ impl Paste {
         let form = document.form;
         let mut signals = BTreeSet::new();
         let block =
-            document.emit(&mut self.block_reader(form, (&[], &[]), None, None, &mut signals));
+            document.emit(&mut self.block_reader(form, file, (&[], 0), None, None, &mut signals));
         self.note(file, &|line| 1 + line, form, signals, block);
     }
 
     /// The block that begins at a line.
     fn block(
         &mut self,
+        file: &str,
         lines: &[&str],
         at: usize,
         places: &FormPlaces,
@@ -158,7 +169,7 @@ impl Paste {
                 continue;
             }
             let mut reader =
-                self.block_reader(form.name, lines.split_at(at), command, time, &mut signals);
+                self.block_reader(form.name, file, (lines, at), command, time, &mut signals);
             if let Some(block) = (form.read)(&mut reader) {
                 debug_assert!(may_begin, "{} begins at `{}`", form.name, lines[at]);
                 return Some((form.name, signals, block));
@@ -167,17 +178,21 @@ impl Paste {
         None
     }
 
+    /// `lines` are all lines of the text, and where the block begins.
     fn block_reader<'a>(
         &'a mut self,
         form: &'static str,
-        (above, lines): (&'a [&'a str], &'a [&'a str]),
+        file: &'a str,
+        (lines, at): (&'a [&'a str], usize),
         command: Option<&'a str>,
         time: Option<PrintedTime>,
         signals: &'a mut BTreeSet<&'static str>,
     ) -> BlockReader<'a> {
+        let (before, lines) = lines.split_at(at.min(lines.len()));
         BlockReader {
             lines,
-            above,
+            before,
+            file: if file.is_empty() { &self.name } else { file },
             command,
             time,
             parsers: &mut self.parsers,

@@ -26,6 +26,7 @@ pub mod facts;
 mod identity;
 pub mod kernel_report;
 mod kill_notice;
+pub mod metric;
 mod problems;
 mod roll_ups;
 mod sample;

@@ -23,7 +23,7 @@ const LINES_MAX: usize = 200;
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = *input.lines.first()?;
     let (what, lines, size) = table(input.lines)
-        .or_else(|| kernel_file(input.above, input.lines))
+        .or_else(|| kernel_file(input.before, input.lines))
         .or_else(|| Some(("arc_summary", 1, summary(first)?)))?;
     let mut snapshot = Snapshot::default();
     let size = size.in_bytes(KIB);

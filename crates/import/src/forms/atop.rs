@@ -1,167 +1,282 @@
-//! `atop`: the lines of memory, swap and paging of a screen: `MEM | tot 1.9G | free 101.7M | cache 244.2M |`, with bars
-//! between the fields, blanks only, or a field on a line of its own.
-//!
-//! "cache" is the page cache without buffers, "slab" all of slab. Counts of paging are of the interval that the head
-//! names, and are not used: without the sample before it they have no beginning.
+//! Screens of `atop`: the lines MEM and SWP, with their bars or with blanks squeezed, and `atop -P MEM,SWP`, which prints
+//! pages. Counts of the line PAG are of an interval of unknown length on a screen and are not used.
 
+use timeline::SignalId;
 use timeline::signals::{
-    COMMIT_LIMIT, COMMITTED_AS, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_PAGE_TABLES,
-    MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
+    COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE,
+    MEM_PAGE_TABLES, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{Gauge, Signal};
-use units::Bytes;
+use units::{PageSize, WallClock};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::figure::{MIB, PrintedFigure};
+use crate::text::figure::PrintedFigure;
 use crate::text::line_scan::BlockStart;
-use crate::text::times::PrintedTime;
 
 pub(super) const FORM: Form = Form {
     name: "atop",
-    begins: BlockStart::with(&["ATOP - ", "MEM |", "MEM  |", "mem |"]),
+    begins: BlockStart::with(&["MEM ", "SWP ", "PAG "]),
     read,
 };
 
-/// A screen has some 20 lines above its processes.
-const LINES_MAX: usize = 40;
-
-/// The fields of the line of memory.
-const MEM: &[(&str, Signal<Gauge<Bytes>>)] = &[
-    ("tot", MEM_TOTAL),
-    ("free", MEM_FREE),
-    ("cache", MEM_CACHED),
-    ("buff", MEM_BUFFERS),
-    ("dirty", MEM_DIRTY),
-    ("slab", MEM_SLAB),
-    ("slrec", MEM_SLAB_RECLAIMABLE),
-    ("shmem", MEM_SHMEM),
-    ("pgtab", MEM_PAGE_TABLES),
+/// Names of the cells of MEM.
+const MEM: [(&str, SignalId); 10] = [
+    ("tot", MEM_TOTAL.id()),
+    ("free", MEM_FREE.id()),
+    ("avail", MEM_AVAILABLE.id()),
+    ("cache", MEM_CACHED.id()),
+    ("buff", MEM_BUFFERS.id()),
+    ("slab", MEM_SLAB.id()),
+    ("slrec", MEM_SLAB_RECLAIMABLE.id()),
+    ("dirty", MEM_DIRTY.id()),
+    ("shmem", MEM_SHMEM.id()),
+    ("pgtab", MEM_PAGE_TABLES.id()),
 ];
-/// The fields of the line of swap.
-const SWAP: &[(&str, Signal<Gauge<Bytes>>)] = &[
-    ("tot", SWAP_TOTAL),
-    ("free", SWAP_FREE),
-    ("vmcom", COMMITTED_AS),
-    ("vmlim", COMMIT_LIMIT),
+/// Names of the cells of SWP.
+const SWP: [(&str, SignalId); 4] = [
+    ("tot", SWAP_TOTAL.id()),
+    ("free", SWAP_FREE.id()),
+    ("vmcom", COMMITTED_AS.id()),
+    ("vmlim", COMMIT_LIMIT.id()),
 ];
+/// Columns of `atop -P MEM` behind the page size (man atop, "PARSEABLE OUTPUT"), in pages.
+const MEM_PAGES: [SignalId; 7] = [
+    MEM_TOTAL.id(),
+    MEM_FREE.id(),
+    MEM_CACHED.id(),
+    MEM_BUFFERS.id(),
+    MEM_SLAB.id(),
+    MEM_DIRTY.id(),
+    MEM_SLAB_RECLAIMABLE.id(),
+];
+/// Columns of `atop -P SWP` behind the page size, in pages.
+const SWP_PAGES: [SignalId; 2] = [SWAP_TOTAL.id(), SWAP_FREE.id()];
+/// At most 12 lines of a screen from MEM to SWP.
+const LINES_MAX: usize = 12;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let mut snapshot = Snapshot::default();
-    let first = input.lines.first()?;
-    let head = head(first);
-    if head.is_none() && label(first).is_none_or(|(label, _)| !label.eq_ignore_ascii_case("mem")) {
+    parseable(input).or_else(|| screen(input))
+}
+
+fn screen(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if label(input.lines.first()?)? != "MEM" {
         return None;
     }
-    let mut lines = usize::from(head.is_some());
-    let mut current = "";
-    for (at, line) in input.lines.iter().enumerate().take(LINES_MAX).skip(lines) {
-        let Some((found, fields)) = label(line) else {
-            break;
-        };
-        if !found.is_empty() {
-            current = found;
-        }
-        let table = match current.to_ascii_lowercase().as_str() {
-            "mem" => MEM,
-            "swp" | "swap" => SWAP,
-            _ => &[],
-        };
-        // The line of another screen.
-        let is_again = found.eq_ignore_ascii_case("mem") && snapshot.host(MEM_TOTAL.id()).is_some();
-        if is_again {
-            break;
-        }
-        for (signal, figure) in sizes(fields, table) {
-            snapshot.set_size(signal.id(), figure, MIB);
-        }
-        lines = at + 1;
-    }
-    snapshot
-        .host(MEM_TOTAL.id())
-        .or(snapshot.host(MEM_FREE.id()))?;
-    snapshot.when = head
-        .flatten()
-        .and_then(PrintedTime::wall)
-        .map_or(SnapshotTime::Unknown, SnapshotTime::At);
-    input.add(snapshot);
-    Some(TextBlock {
+    let mut snapshot = Snapshot::default();
+    let mut block = TextBlock {
         what: "atop".to_owned(),
-        lines,
+        unit: "as printed",
         ..TextBlock::default()
-    })
+    };
+    let mut names: &[(&str, SignalId)] = &[];
+    for (at, line) in input.lines.iter().take(LINES_MAX).enumerate() {
+        match label(line) {
+            Some("MEM")
+                if at > 0 && snapshot.host(MEM_TOTAL.id()).is_some() && line.contains(" tot ") =>
+            {
+                break;
+            }
+            Some("MEM") => names = &MEM,
+            Some("SWP" | "swap") => names = &SWP,
+            // A line that was broken in two.
+            Some("") => {}
+            Some(_) => names = &[],
+            None => break,
+        }
+        if !names.is_empty() {
+            cells(line, names, &mut snapshot);
+            block.lines = at + 1;
+        }
+    }
+    snapshot.host(MEM_TOTAL.id())?;
+    if let Some(wall) = clock(input.before) {
+        snapshot.when = SnapshotTime::At(wall);
+    }
+    input.add(snapshot);
+    Some(block)
 }
 
-/// The time in `ATOP - host   2016/12/11  18:41:27   -----   10s elapsed`; the inner `None` where it is not understood.
-#[allow(clippy::option_option)] // a head, and perhaps its time
-fn head(line: &str) -> Option<Option<PrintedTime>> {
-    let (_, rest) = line.split_once("ATOP - ")?;
-    let words: Vec<&str> = rest.split_whitespace().skip(1).take(2).collect();
-    let text = words.join(" ").replace('/', "-");
-    Some(PrintedTime::whole(&text))
+/// The word before the first bar: `MEM`; empty where a line goes on.
+fn label(line: &str) -> Option<&str> {
+    let (before, _) = line.split_once('|')?;
+    let label = before.trim();
+    (label.len() <= 4 && label.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(label)
 }
 
-/// The label of a line, and its fields; an empty label goes on with the line before.
-fn label(line: &str) -> Option<(&str, &str)> {
-    let (label, fields) = line.trim_start().split_once('|')?;
-    let label = label.trim();
-    let is_label = label.len() <= 4 && label.bytes().all(|b| b.is_ascii_alphanumeric());
-    is_label.then_some((label, fields))
-}
-
-/// The sizes of a line: name and figure in turn, between bars or blanks.
-fn sizes<'a>(
-    fields: &'a str,
-    table: &'a [(&'static str, Signal<Gauge<Bytes>>)],
-) -> impl Iterator<Item = (Signal<Gauge<Bytes>>, PrintedFigure)> + 'a {
-    let words: Vec<&str> = fields
-        .split(|c: char| c == '|' || c.is_whitespace())
+/// Reads names and figures.
+fn cells(line: &str, names: &[(&str, SignalId)], snapshot: &mut Snapshot) {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || c == '|')
         .filter(|word| !word.is_empty())
         .collect();
-    let pairs: Vec<_> = words
-        .windows(2)
-        .filter_map(|pair| {
-            let (_, signal) = table.iter().find(|(name, _)| *name == pair[0])?;
-            let figure = PrintedFigure::binary(pair[1]).filter(|figure| figure.has_unit)?;
-            Some((*signal, figure))
+    for pair in words.windows(2) {
+        let signal = names.iter().find(|(name, _)| *name == pair[0]);
+        let figure = PrintedFigure::binary(pair[1]).filter(|figure| figure.has_unit);
+        if let (Some((_, signal)), Some(figure)) = (signal, figure) {
+            snapshot.set_size(*signal, figure, 1.0);
+        }
+    }
+}
+
+/// The time in the heading of the screen: `ATOP - web  2016/12/11  18:41:27  …  10s elapsed`.
+fn clock(before: &[&str]) -> Option<WallClock> {
+    let heading = before.iter().rev().take(LINES_MAX);
+    let heading = heading
+        .into_iter()
+        .find(|line| line.starts_with("ATOP - "))?;
+    let mut words = heading
+        .split_whitespace()
+        .skip_while(|word| !word.contains('/'));
+    let (date, time) = (words.next()?.replace('/', "-"), words.next()?);
+    crate::text::prompt::time(&format!("{date} {time}"))
+}
+
+/// `MEM host 1795711648 2026/11/26 16:47:28 10 4096 6171021 …`, a line for each label and time.
+fn parseable(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    ParseableLine::parse(input.lines.first()?)?;
+    let mut block = TextBlock {
+        what: "atop -P".to_owned(),
+        unit: "pages",
+        ..TextBlock::default()
+    };
+    let mut snapshot = Snapshot::default();
+    let mut time = None;
+    for (at, line) in input.lines.iter().enumerate() {
+        match ParseableLine::parse(line) {
+            Some(found) => {
+                if time.is_some_and(|time| time != found.time) && snapshot.has_readings() {
+                    input.add(std::mem::take(&mut snapshot));
+                }
+                time = Some(found.time);
+                snapshot.when = SnapshotTime::At(WallClock::from_unix_nanos(found.time));
+                found.fill(&mut snapshot);
+            }
+            None if matches!(*line, "SEP" | "RESET") => {}
+            None => break,
+        }
+        block.lines = at + 1;
+    }
+    if snapshot.has_readings() {
+        input.add(snapshot);
+    }
+    Some(block)
+}
+
+/// A line of `atop -P`.
+struct ParseableLine<'l> {
+    label: &'l str,
+    /// Nanoseconds since 1970.
+    time: i64,
+    page: PageSize,
+    figures: Vec<u64>,
+}
+
+impl<'l> ParseableLine<'l> {
+    fn parse(line: &'l str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let label = words
+            .next()
+            .filter(|word| matches!(*word, "MEM" | "SWP" | "PAG"))?;
+        let epoch: i64 = words.nth(1)?.parse().ok()?;
+        let date = words.next()?;
+        let interval = words.nth(1)?;
+        interval
+            .parse::<u64>()
+            .ok()
+            .filter(|_| date.contains('/'))?;
+        Some(Self {
+            label,
+            time: epoch.checked_mul(1_000_000_000)?,
+            page: PageSize::from_bytes(words.next()?.parse().ok()?)?,
+            figures: words.map_while(|word| word.parse().ok()).collect(),
         })
-        .collect();
-    pairs.into_iter()
+    }
+
+    fn fill(&self, snapshot: &mut Snapshot) {
+        let signals: &[SignalId] = match self.label {
+            "MEM" => &MEM_PAGES,
+            "SWP" => &SWP_PAGES,
+            _ => &[],
+        };
+        for (signal, pages) in signals.iter().zip(&self.figures) {
+            if let Some(bytes) = pages.checked_mul(self.page.bytes().get()) {
+                snapshot.sample.host.set_raw(*signal, bytes);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
+    use units::{Bytes, Span};
 
-    const SCREEN: &str =
-        "ATOP - host1           2026/11/21  23:58:47    -----------      10s elapsed
-PRC | sys    1.13s | user   0.43s | #proc     75 | #zombie    0 | #exit   5383 |
-MEM | tot   992.8M | free  211.5M | cache 470.0M | buff   87.2M | slab  164.7M |
-SWP | tot     0.0M | free    0.0M |              | vmcom 207.6M | vmlim 496.4M |
-PAG | scan 0 | steal 0 | | stall 0 | | swin 3 | | swout 0 |
+    const SCREEN: &str = "\
+ATOP - web                 2026/11/26  16:47:14                  -----------------                  2s elapsed
+CPL | numcpu     2 | avg1    4.07 | avg5    3.32 | avg15   2.45 |              | csw     9059 | intr    3003 |
+MEM | tot    23.5G | free   12.3G | cache  10.0G | dirty 136.3M | buff   37.8M | slab  604.6M | pgtab  13.4M |
+MEM | numnode    1 |              | shmem  56.4M | shrss   0.0M | shswp   0.0M | tcpsk   0.5M | udpsk   0.0M |
+SWP | tot     0.0M | free    0.0M | swcac   0.0M |              |              | vmcom   3.6G | vmlim  11.8G |
+PAG | numamig    0 | migrate    0 | pgin       1 | pgout  37236 | swin       0 | swout      0 | oomkill    0 |
 ";
 
     #[test]
-    fn the_lines_of_memory_and_swap_are_read() {
-        let timeline = paste(SCREEN).timeline;
-        let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
-        assert_eq!(mib(MEM_TOTAL), Some(992));
-        assert_eq!(mib(MEM_CACHED), Some(470));
-        assert_eq!(mib(MEM_SLAB), Some(164));
-        assert_eq!(mib(SWAP_TOTAL), Some(0));
+    fn cells_are_known_by_their_names() {
+        let opened = paste(SCREEN);
+        let timeline = &opened.timeline;
+        assert_eq!(timeline.last(MEM_CACHED), Some(Bytes::from_gib(10)));
+        assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::ZERO));
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::new(25_232_932_864)));
         assert!(timeline.stamp(0).unwrap().wall.is_some());
         survives(SCREEN);
+        let squeezed = SCREEN
+            .replace("  ", " ")
+            .replace("  ", " ")
+            .replace("  ", " ");
+        assert_eq!(
+            paste(&squeezed).timeline.last(MEM_CACHED),
+            Some(Bytes::from_gib(10))
+        );
+    }
+
+    /// `/proc/meminfo` of the second in which the screen was printed.
+    #[test]
+    fn figures_are_the_kernels_within_their_rounding() {
+        let timeline = paste(SCREEN).timeline;
+        for (signal, kib) in [
+            (MEM_TOTAL, 24_684_084),
+            (MEM_FREE, 12_931_264),
+            (MEM_CACHED, 10_467_204),
+            (MEM_SLAB, 619_152),
+        ] {
+            let read = timeline.last(signal).unwrap().get();
+            let error = timeline.rounding_error(signal.id()).unwrap();
+            assert!(
+                read.abs_diff(kib * 1024) <= error,
+                "{} {read}",
+                signal.def().name
+            );
+        }
     }
 
     #[test]
-    fn fields_without_bars_and_on_further_lines_are_read() {
-        let text = "MEM | tot 67.5G  free 676.3M\n    | cache 45.2G\nswap| tot 7.4G   free 7.4G\n";
+    fn a_line_may_be_broken_in_two() {
+        let text = "MEM | tot 67.5G  free 676.0M\n    | cache 45.0G\nswap| tot 7.0G   free 7.0G\n";
         let timeline = paste(text).timeline;
-        let gib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 30);
-        assert_eq!((gib(MEM_TOTAL), gib(MEM_CACHED)), (Some(67), Some(45)));
-        assert_eq!(gib(SWAP_TOTAL), Some(7));
-        assert!(paste("MEM | what | is | this\n").timeline.is_empty());
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_mib(676)));
+        assert_eq!(timeline.last(MEM_CACHED), Some(Bytes::from_gib(45)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_gib(7)));
+    }
+
+    #[test]
+    fn parseable_lines_are_a_series() {
+        let text = "RESET\nMEM vm 1795711648 2026/11/26 16:47:28 8001 4096 6171021 3304311 2566009 10138 154298 562 138758 0\nSWP vm 1795711648 2026/11/26 16:47:28 8001 4096 7 5 0\nSEP\nMEM vm 1795711649 2026/11/26 16:47:29 1 4096 6171021 3311796 2567052 10138 154379 574 138849 0\nSEP\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.duration(), Span::from_secs(1));
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::new(3_311_796 * 4096)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::new(5 * 4096)));
+        survives(text);
     }
 }

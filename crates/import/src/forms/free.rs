@@ -1,5 +1,5 @@
 //! `free` of any procps: old columns (`buffers cached`, `-/+ buffers/cache`) and new (`buff/cache available`), all
-//! units, one line (`-L`), a series, headings in some other languages.
+//! units, one line (`-L`), a series, headings in other languages; also flattened into one line, and as a Markdown table.
 //!
 //! The columns changed their meaning. "used" includes buffers and cache before procps 3.3.10, and is total − available
 //! since 4.0, so it only serves to check that the row adds up. "buff/cache" includes reclaimable slab since 3.3.10.
@@ -19,17 +19,19 @@ use crate::text::line_scan::BlockStart;
 use crate::text::times::{PrintedTime, SampleTimes};
 
 mod options;
+mod relaid;
 mod sums;
 mod table;
 
 use options::FreeOptions;
+use relaid::RelaidTable;
 use table::FreeTable;
 
 pub(super) const FORM: Form = Form {
     name: "free",
-    // A time, the heading, the row.
+    // A time, the heading, its rule, the row.
     begins: BlockStart {
-        lines: 3,
+        lines: 4,
         ..BlockStart::with(&table::MEM)
     },
     read,
@@ -38,22 +40,8 @@ pub(super) const FORM: Form = Form {
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let options = FreeOptions::from_command(input.command.unwrap_or_default());
     one_line(input, &options)
+        .or_else(|| relaid_table(input, &options))
         .or_else(|| tables(input, &options))
-        .or_else(|| folded(input, &options))
-}
-
-/// A table that a page or a chat put in one line.
-fn folded(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
-    let lines = table::unfolded(input.lines.first()?)?;
-    let table = FreeTable::read(&lines, options)?;
-    input.add(snapshot(&table));
-    Some(TextBlock {
-        what: format!("free in one line, {}", table.version()),
-        lines: 1,
-        unit: table.unit.name,
-        problems: table.problems,
-        ..TextBlock::default()
-    })
 }
 
 /// Tables one after the other, as long as they are a series.
@@ -91,6 +79,26 @@ fn tables(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBloc
         block.lines += blank + table.lines;
     }
     (block.lines > 0).then_some(block)
+}
+
+/// A table that a web page or a document laid out anew: in one line, or with bars between its cells.
+fn relaid_table(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
+    let relaid = RelaidTable::of(input.lines)?;
+    let rows: Vec<&str> = relaid.rows.iter().map(String::as_str).collect();
+    let table = FreeTable::read(&rows, options)?;
+    let problems = table.problems.iter();
+    let block = TextBlock {
+        what: format!("free, {}", table.version()),
+        lines: relaid.lines,
+        unit: table.unit.name,
+        problems: problems.map(|(_, text)| (0, text.clone())).collect(),
+        not_understood: 0,
+    };
+    let snapshot = snapshot(&table);
+    if !snapshot.sample.host.is_empty() {
+        input.add(snapshot);
+    }
+    Some(block)
 }
 
 /// The snapshot of a table.

@@ -97,7 +97,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (above, below): (&[&str], &[&str]) = if input.builder.has_many_notices() {
         (&[], &[])
     } else {
-        (input.above, below)
+        (input.before, below)
     };
     let line = NoticeLine {
         text: line.trim(),

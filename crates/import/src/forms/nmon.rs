@@ -1,163 +1,145 @@
-//! Files of `nmon`: rows of memory (`MEM,T0001,…`) with their heading, and the times of the rows (`ZZZZ,T0001,…`). Sizes
-//! are MiB with one decimal.
+//! Files of `nmon`: `MEM,…` by the names in its heading, in MiB; the times stand in `ZZZZ,…`. -1 and -0 mean that a
+//! figure is not known.
 
-use std::collections::BTreeMap;
-
+use timeline::SignalId;
 use timeline::signals::{
     MEM_ACTIVE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE, MEM_SWAP_CACHED, MEM_TOTAL,
     SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{Gauge, Signal};
-use units::Bytes;
+use units::WallClock;
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Link, Snapshot, SnapshotTime};
+use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::{MIB, PrintedFigure};
 use crate::text::line_scan::BlockStart;
-use crate::text::times::PrintedTime;
 
 pub(super) const FORM: Form = Form {
     name: "nmon",
-    begins: BlockStart::with(&["MEM,Memory", "AAA,progname,nmon"]),
+    begins: BlockStart::with(&["MEM,Memory MB"]),
     read,
 };
 
-/// The columns that are used.
-const COLUMNS: &[(&str, Signal<Gauge<Bytes>>)] = &[
-    ("memtotal", MEM_TOTAL),
-    ("memfree", MEM_FREE),
-    ("swaptotal", SWAP_TOTAL),
-    ("swapfree", SWAP_FREE),
-    ("cached", MEM_CACHED),
-    ("active", MEM_ACTIVE),
-    ("buffers", MEM_BUFFERS),
-    ("swapcached", MEM_SWAP_CACHED),
-    ("inactive", MEM_INACTIVE),
+/// Columns of MEM. `memshared` was another figure in old kernels.
+const COLUMNS: [(&str, SignalId); 9] = [
+    ("memtotal", MEM_TOTAL.id()),
+    ("memfree", MEM_FREE.id()),
+    ("swaptotal", SWAP_TOTAL.id()),
+    ("swapfree", SWAP_FREE.id()),
+    ("cached", MEM_CACHED.id()),
+    ("active", MEM_ACTIVE.id()),
+    ("buffers", MEM_BUFFERS.id()),
+    ("swapcached", MEM_SWAP_CACHED.id()),
+    ("inactive", MEM_INACTIVE.id()),
 ];
-/// The rounding of a size.
-const ROUNDING: f64 = 0.05 * MIB;
-/// The rows begin behind the settings of the host.
-const HEAD_LINES_MAX: usize = 5000;
-/// A file of a day with a row each second.
-const ROWS_MAX: usize = 86_400;
+/// At most 100,000 rows.
+const ROWS_MAX: usize = 100_000;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    if !FORM.begins.is_in(input.lines.first()?) {
-        return None;
-    }
-    let mut names: Vec<&str> = Vec::new();
-    let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut times: BTreeMap<&str, PrintedTime> = BTreeMap::new();
-    let mut lines = 0;
-    for (at, line) in input.lines.iter().enumerate() {
-        if rows.is_empty() && at > HEAD_LINES_MAX {
-            break;
-        }
-        let Some(cells) = cells(line) else {
-            // A file of nmon has rows only; a quoted part ends here.
-            if line.is_empty() {
-                continue;
-            }
+    let heading = plain(input.lines.first()?).strip_prefix("MEM,Memory MB")?;
+    let columns: Vec<Option<SignalId>> = heading.split(',').skip(1).map(column).collect();
+    let mut block = TextBlock {
+        what: "nmon".to_owned(),
+        unit: "MiB",
+        lines: 1,
+        ..TextBlock::default()
+    };
+    let mut when = SnapshotTime::Unknown;
+    for (at, line) in input.lines.iter().enumerate().skip(1) {
+        let line = plain(line);
+        let mut cells = line.split(',');
+        let Some(label) = cells.next().filter(|_| is_record(line)) else {
             break;
         };
-        match cells.as_slice() {
-            ["MEM", tag, ..] if tag.starts_with('T') && rows.len() < ROWS_MAX => {
-                rows.push((tag, cells));
-            }
-            ["MEM", tag, ..] if tag.starts_with('T') => {}
-            ["AAA", "progname", ..] if at > 0 => break,
-            // Another file, or the heading again.
-            ["MEM", ..] | ["AAA", "progname", ..] if at > 0 && !names.is_empty() => break,
-            ["MEM", ..] => names = cells,
-            ["ZZZZ", tag, clock, date, ..] => {
-                times.extend(time(clock, date).map(|time| (*tag, time)));
+        match label {
+            "ZZZZ" => when = clock(cells.skip(1)).map_or(SnapshotTime::Unknown, SnapshotTime::At),
+            "MEM" if input.added < ROWS_MAX => {
+                let mut snapshot = Snapshot {
+                    when,
+                    ..Snapshot::default()
+                };
+                for (signal, cell) in columns.iter().zip(cells.skip(1)) {
+                    if let (Some(signal), Some(figure)) = (signal, PrintedFigure::binary(cell)) {
+                        snapshot.set_size(*signal, figure, MIB);
+                    }
+                }
+                if snapshot.has_readings() {
+                    input.add(snapshot);
+                }
             }
             _ => {}
         }
-        lines = at + 1;
+        block.lines = at + 1;
     }
-    if names.is_empty() || rows.is_empty() {
-        return None;
-    }
-    // A row that is cut has lost digits.
-    rows.retain(|(_, cells)| cells.len() >= names.len());
-    let count = rows.len();
-    for (tag, cells) in rows {
-        let mut snapshot = snapshot(&names, &cells);
-        let wall = times.get(tag).and_then(|time| time.wall());
-        snapshot.when = wall.map_or(SnapshotTime::Unknown, SnapshotTime::At);
-        snapshot.link = Link::Follows;
-        input.add(snapshot);
-    }
-    Some(TextBlock {
-        what: format!("nmon, {count} rows of memory"),
-        lines,
-        unit: "MiB",
-        ..TextBlock::default()
+    (input.added > 0).then_some(block)
+}
+
+/// The line without the stars of a comment.
+fn plain(line: &str) -> &str {
+    line.trim_start_matches([' ', '*', '/'])
+}
+
+fn column(name: &str) -> Option<SignalId> {
+    let name = name.trim();
+    let found = COLUMNS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, signal)| *signal)
+}
+
+/// A label in capitals and a comma.
+fn is_record(line: &str) -> bool {
+    line.split_once(',').is_some_and(|(label, _)| {
+        label.starts_with(|c: char| c.is_ascii_uppercase())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 
-/// The cells of a row: a name in capitals and more, behind the marks of a comment.
-fn cells(line: &str) -> Option<Vec<&str>> {
-    let row = line.trim().trim_start_matches(['*', '#', '/', ' ']);
-    let cells: Vec<&str> = row.split(',').map(str::trim).collect();
-    let is_name = |name: &str| {
-        let is_letter = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
-        (2..=16).contains(&name.len()) && name.bytes().all(is_letter)
-    };
-    (cells.len() >= 2 && is_name(cells[0])).then_some(cells)
-}
-
-/// `23:58:47` and `21-NOV-2026`.
-fn time(clock: &str, date: &str) -> Option<PrintedTime> {
+/// `16:47:09,26-NOV-2026`.
+fn clock<'l>(mut cells: impl Iterator<Item = &'l str>) -> Option<WallClock> {
     const MONTHS: &str = "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC";
-    let mut parts = date.split('-');
+    let (time, date) = (cells.next()?, cells.next()?);
+    let mut parts = date.trim().split('-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let month = MONTHS.find(month).filter(|_| month.len() == 3)? / 3 + 1;
-    PrintedTime::whole(&format!("{year}-{month:02}-{day:0>2} {clock}"))
-}
-
-fn snapshot(names: &[&str], cells: &[&str]) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    for (name, signal) in COLUMNS {
-        let at = names.iter().position(|known| known == name);
-        // -1 and -0.0 mean that the kernel has no such figure.
-        let cell = at
-            .and_then(|at| cells.get(at))
-            .filter(|cell| !cell.starts_with('-'));
-        if let Some(figure) = cell.and_then(|cell| PrintedFigure::binary(cell)) {
-            snapshot.set_size(signal.id(), figure, MIB);
-            snapshot.set_error(signal.id(), ROUNDING);
-        }
-    }
-    snapshot
+    let at = MONTHS
+        .find(month)
+        .filter(|at| month.len() == 3 && at % 3 == 0)?;
+    crate::text::prompt::time(&format!("{year}-{:02}-{day} {time}", at / 3 + 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
+    use units::{Bytes, Span};
 
-    const TEXT: &str = "AAA,progname,nmon\nMEM,Memory MB host1,memtotal,hightotal,lowtotal,swaptotal,memfree,highfree,lowfree,swapfree,memshared,cached,active,bigfree,buffers,swapcached,inactive\nZZZZ,T0001,23:58:47,21-NOV-2026\nMEM,T0001,7821.4,0.0,7821.4,8189.4,1232.6,0.0,1232.6,8189.1,-0.0,2421.6,3081.7,-1.0,153.9,0.0,1645.1\nZZZZ,T0002,23:59:47,21-NOV-2026\nMEM,T0002,7821.4,0.0,7821.4,8189.4,932.6,0.0,932.6,8189.1,-0.0,2421.6,3081.7,-1.0,153.9,0.0,1645.1\n";
+    const FILE: &str = "\
+MEM,Memory MB vm,memtotal,hightotal,lowtotal,swaptotal,memfree,highfree,lowfree,swapfree,memshared,cached,active,bigfree,buffers,swapcached,inactive
+NET,Network I/O vm,lo-read-KB/s,eth0-read-KB/s
+ZZZZ,T0001,16:47:09,26-NOV-2026
+CPU001,T0001,1.0,2.0
+MEM,T0001,24105.6,-0.0,-0.0,0.0,12649.1,-0.0,-0.0,0.0,58.8,10258.5,2967.2,-1.0,37.7,0.0,7661.1
+ZZZZ,T0002,16:47:10,26-NOV-2026
+MEM,T0002,24105.6,-0.0,-0.0,0.0,12648.0,-0.0,-0.0,0.0,58.5,10258.0,2967.2,-1.0,37.8,0.0,7670.5
+";
 
     #[test]
-    fn rows_are_read_by_their_heading_and_at_their_times() {
-        let timeline = paste(TEXT).timeline;
+    fn rows_have_the_times_before_them() {
+        let timeline = paste(FILE).timeline;
         assert_eq!(timeline.len(), 2);
-        assert_eq!(timeline.duration(), units::Span::from_secs(60));
-        let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
-        assert_eq!((mib(MEM_TOTAL), mib(MEM_FREE)), (Some(7821), Some(932)));
-        survives(TEXT);
+        assert_eq!(timeline.duration(), Span::from_secs(1));
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_mib(12_648)));
+        assert_eq!(timeline.last(MEM_CACHED), Some(Bytes::from_mib(10_258)));
+        assert!(timeline.rounding_error(MEM_FREE.id()).is_some());
+        survives(FILE);
     }
 
     #[test]
-    fn a_part_in_a_comment_is_read() {
-        let text: String = TEXT
-            .lines()
-            .skip(1)
-            .map(|line| format!("\t * {line}\n"))
-            .collect();
-        assert_eq!(paste(&format!("/**\n{text} */\n")).timeline.len(), 2);
+    fn lines_in_a_comment_are_read() {
+        let text: String = FILE.lines().map(|line| format!("\t * {line}\n")).collect();
+        assert_eq!(
+            paste(&text).timeline.last(MEM_FREE),
+            Some(Bytes::from_mib(12_648))
+        );
     }
 }

@@ -62,18 +62,15 @@ const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
     "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%MEM", "MEM%", "CPU", "MEM", "PR",
     "PRI", "NI", "SHR", "SHARED", "F", "C", "PSR", "WCHAN", "LWP", "TGID", "PGID", "SID", "PGRP",
-    "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "MINFLT/S",
-    "MAJFLT/S", "DATA", "CODE", "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT",
-    "NDRT", "ADDR", "WCHAN", "LABEL", "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM",
-    "OOMSCORE", "OOMADJ", "ETIME",
+    "SESS", "CLS", "RTPRIO", "SZ", "USS", "MINFL", "MAJFL", "MINFLT", "MAJFLT", "DATA", "CODE",
+    "TRS", "DRS", "P", "UNIT", "CGROUP", "%VSZ", "VSZRW", "NFLT", "NDRT", "ADDR", "WCHAN", "LABEL",
+    "SUID", "TRPUSER", "SIZE", "MAP", "MAPS", "SWAPPED", "OOM", "OOMSCORE", "OOMADJ", "ETIME",
 ];
 
 /// The header of a table of processes.
 #[derive(Debug)]
 pub(super) struct ProcessHeader {
     columns: Vec<ProcessColumn>,
-    /// Words of the time that `pidstat` prints before its columns and rows, in any language: `17:36:04`, `05:36:04 PM`.
-    time_words: usize,
 }
 
 impl ProcessHeader {
@@ -82,13 +79,10 @@ impl ProcessHeader {
         if line.len() > 500 {
             return None;
         }
-        let is_time = |word: &&str| {
-            word.starts_with(|c: char| c.is_ascii_digit()) || matches!(*word, "AM" | "PM")
-        };
-        let time_words = line.split_whitespace().take_while(is_time).count();
         let columns: Vec<ProcessColumn> = line
-            .split_whitespace()
-            .skip(time_words)
+            // htop marks the column by which it sorts: `CPU%▽MEM%`.
+            .split(|c: char| c.is_whitespace() || matches!(c, '▽' | '△' | '▼' | '▲'))
+            .filter(|word| !word.is_empty())
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
@@ -107,10 +101,7 @@ impl ProcessHeader {
                 ProcessColumn::Size,
                 ProcessColumn::Cpu,
             ]);
-        (is_one && time_words <= 2).then_some(Self {
-            columns,
-            time_words,
-        })
+        is_one.then_some(Self { columns })
     }
 
     /// Adds a row to the snapshot. Returns whether the line is one.
@@ -171,9 +162,6 @@ impl ProcessHeader {
         let right = &columns[command.map_or(columns.len(), |at| at + 1)..];
         let mut row = ProcessRow::default();
         let mut rest = line.trim();
-        for _ in 0..self.time_words {
-            rest = rest.split_once(char::is_whitespace)?.1.trim_start();
-        }
         for column in left {
             let words = match column {
                 ProcessColumn::Started if rest.starts_with(is_weekday) => 5,
@@ -293,15 +281,14 @@ mod tests {
             "    PID   RSS COMMAND",
             "  PID USER     Command                         Swap      USS      PSS      RSS",
             "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND",
-            "17时36分04秒   UID       PID  minflt/s  majflt/s     VSZ    RSS   %MEM  Command",
-            "05:36:04 PM   UID       PID  minflt/s  majflt/s     VSZ    RSS   %MEM  Command",
         ] {
             assert!(ProcessHeader::from_line(line).is_some(), "{line}");
         }
         for line in [
             "PID COMMAND",
             "%CPU of a COMMAND",
-            "1 2 3 UID PID VSZ RSS %MEM Command",
+            "UID PID minflt/s majflt/s VSZ RSS %MEM Command",
+            "11:22:33 UID PID VSZ RSS %MEM Command",
             "RSS feeds are nice",
             "",
         ] {

@@ -148,6 +148,8 @@ enum ColumnUse {
     Size(SignalId, f64),
     Resident(f64),
     Plain(SignalId),
+    /// In the unit of the catalogue.
+    Reading(SignalId),
     Rate(SignalId),
     /// Percent over this many seconds.
     Share(SignalId, f64),
@@ -213,7 +215,9 @@ fn size_for_marks(
 ) -> Option<f64> {
     match column.meaning {
         // Counts are whole, as bytes are; shares are below 100.
-        ColumnMeaning::Plain(_) | ColumnMeaning::Pressure(_, PressureKind::Total) => {
+        ColumnMeaning::Plain(_)
+        | ColumnMeaning::Reading(_)
+        | ColumnMeaning::Pressure(_, PressureKind::Total) => {
             return Some(1.0);
         }
         ColumnMeaning::Pressure(_, PressureKind::Average(_)) => return Some(f64::INFINITY),
@@ -262,6 +266,7 @@ fn used<'c>(
         ColumnMeaning::Size(signal, implied) => ColumnUse::Size(signal, size(implied)?),
         ColumnMeaning::Resident if !header.has_keys() => ColumnUse::Resident(size(None)?),
         ColumnMeaning::Plain(signal) => ColumnUse::Plain(signal),
+        ColumnMeaning::Reading(signal) => ColumnUse::Reading(signal),
         ColumnMeaning::Rate(signal) => ColumnUse::Rate(signal),
         ColumnMeaning::Pressure(signal, kind) => {
             pressure(signal, kind, figures()).ok_or("it is neither a percentage nor a total")?
@@ -447,6 +452,11 @@ impl TableReader<'_> {
                     snapshot.sample.host.set_raw(signal, value);
                 }
             }
+            ColumnUse::Reading(signal) => {
+                if let Some(value) = raw(figure.value).filter(|_| !figure.has_unit) {
+                    snapshot.sample.host.set_raw(signal, value);
+                }
+            }
             ColumnUse::Rate(signal) => {
                 let seconds = between.unwrap_or(0.0);
                 self.add(column, figure.value * seconds * scale(signal), between);
@@ -494,6 +504,23 @@ mod tests {
     fn shape(timeline: &Timeline) -> (usize, usize, u64) {
         let seconds = timeline.duration().as_nanos() / 1_000_000_000;
         (timeline.len(), timeline.segments().len(), seconds)
+    }
+
+    #[test]
+    fn what_memtide_exports_has_the_units_of_the_catalogue() {
+        let text = "time,elapsed_s,mem.free,vm.pswpin,vm.pgpgin,psi.memory.some\n\
+            2026-11-26T16:56:14.5Z,0,4096,7,1024,3\n2026-11-26T16:56:15.5Z,1,8192,9,2048,5\n";
+        let clockless = text
+            .replace("2026-11-26T16:56:14.5Z", "")
+            .replace("2026-11-26T16:56:15.5Z", "");
+        for text in [text, &clockless] {
+            let timeline = paste(text).timeline;
+            assert_eq!(shape(&timeline), (2, 1, 1), "{text}");
+            assert_eq!(timeline.last(MEM_FREE), Some(Bytes::new(8192)), "{text}");
+            assert_eq!(timeline.last(PSWPIN), Some(Pages::new(9)));
+            assert_eq!(timeline.last(PGPGIN), Some(Bytes::new(2048)));
+            assert_eq!(timeline.last(PSI_MEMORY_SOME), Some(units::Micros::new(5)));
+        }
     }
 
     #[test]

@@ -43,58 +43,48 @@ const WIDE_COLUMNS: [&str; 7] = [
 ];
 
 /// Names of the row of RAM, in English and in the translations of procps.
-pub(super) const MEM: [&str; 8] = [
+pub(super) const MEM: [&str; 15] = [
     "Mem",
     "Speicher",
     "Mém",
     "Mem.",
     "Memoria",
+    "Memória",
+    "Minne",
+    "Pamięć",
+    "Paměť",
+    "Geheugen",
     "内存",
     "記憶體",
+    "メモリ",
+    "메모리",
     "Память",
 ];
 /// Names of the row of swap.
-const SWAP: [&str; 14] = [
+pub(super) const SWAP: [&str; 17] = [
     "Swap",
     "Auslager",
     "Éch",
+    "Échange",
+    "Partition d'échange",
     "Inter",
+    "Intercambio",
+    "Växling",
+    "Wymiana",
     "交换",
     "置換空間",
+    "スワップ",
+    "스왑",
     "Подкачка",
     "Partição",
-    "Partition d'échange",
     "Partition d’échange",
     "Partition d'échang",
-    "Échange",
-    "Intercambio",
-    "スワップ",
 ];
 /// Other rows: sums and parts.
 const OTHERS: [&str; 5] = ["-/+ buffers/cache", "-/+", "Low", "High", "Total"];
 
 /// At most 12 lines, more than the heading and rows of one table.
 const LINES_MAX: usize = 12;
-
-/// The lines of a table that was pasted as one line, which begins with its heading; `None` if it is not.
-pub(super) fn unfolded(line: &str) -> Option<Vec<&str>> {
-    let words = ["Mem:", "-/+", "Swap:"];
-    let text = line.trim();
-    if !text.starts_with("total ") || !text.contains(" Mem: ") {
-        return None;
-    }
-    let mut starts: Vec<usize> = words.iter().filter_map(|word| text.find(word)).collect();
-    starts.push(0);
-    starts.sort_unstable();
-    let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    let lines = starts.iter().zip(ends);
-    Some(
-        lines
-            .filter_map(|(from, to)| text.get(*from..to))
-            .map(str::trim)
-            .collect(),
-    )
-}
 
 impl<'a> FreeTable<'a> {
     /// Reads the table at the start of the lines, after a time if there is one.
@@ -274,9 +264,12 @@ fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
 
 /// The names of the columns: those of an English header, else by their number and sums.
 fn columns<'a>(header: &[(&'a str, usize)], figures: &[PrintedFigure]) -> Vec<&'a str> {
-    let name = |at: usize| header.get(at).map(|(name, _)| *name);
-    // The French for the first column is the same.
-    let is_english = name(0) == Some("total") && name(1).is_none_or(|name| name == "used");
+    // `total` is the first name in French and Spanish, too.
+    let is_english = header.len() > 2
+        && header
+            .iter()
+            .zip(["total", "used", "free"])
+            .all(|((name, _), english)| *name == english);
     let is_new = header.get(4).is_some_and(|(name, _)| name.contains('/'));
     match figures.len().max(header.len()) {
         _ if is_english => header.iter().map(|(name, _)| *name).collect(),

@@ -227,29 +227,111 @@ fn one_line_per_sample_is_read() {
 }
 
 #[test]
+fn a_table_in_one_line_is_read() {
+    let row = "total used free shared buff/cache available Mem: 2038576 670716 327956 14296 1039904 1187160 Swap: 1557568 769096 788472";
+    for text in [
+        row.to_owned(),
+        format!("| Memory | {row} |"),
+        format!("$ free {row} $ ps"),
+        row.replace("1039904 1187160 Swap", "1039904\n1187160 Swap"),
+        row.replace("total used free shared buff/cache available ", ""),
+        row.replace(
+            "total used free shared buff/cache available Mem",
+            "gesamt belegt frei gemeinsam Puffer/Cache verfügbar Speicher",
+        ),
+    ] {
+        let timeline = paste(&text).timeline;
+        assert_eq!(
+            timeline.last(MEM_AVAILABLE),
+            Some(Bytes::from_kib(1_187_160)),
+            "{text}"
+        );
+        assert_eq!(
+            timeline.last(SWAP_FREE),
+            Some(Bytes::from_kib(788_472)),
+            "{text}"
+        );
+        survives(&text);
+    }
+}
+
+#[test]
+fn a_table_with_bars_is_read() {
+    for text in [
+        "| | total | used | free | shared | buff/cache | available |\n|---|---|---|---|---|---|---|\n| Mem: | 31Gi | 20Gi | 1.6Gi | 328Mi | 9.6Gi | 10Gi |\n| Swap: | 29Gi | 69Mi | 29Gi | | | |\n",
+        "|  | total | used | free | shared | buff/cache | available |\n|:--|--:|--:|--:|--:|--:|--:|\n| **Mem** | 31Gi | 20Gi | 1.6Gi | 328Mi | 9.6Gi | 10Gi |\n| **Swap** | 29Gi | 69Mi | 29Gi |\n",
+    ] {
+        let timeline = paste(text).timeline;
+        assert_eq!(
+            timeline.last(MEM_AVAILABLE),
+            Some(Bytes::from_gib(10)),
+            "{text}"
+        );
+        assert_eq!(
+            timeline.last(SWAP_USED),
+            Some(Bytes::from_mib(69)),
+            "{text}"
+        );
+        survives(text);
+    }
+}
+
+#[test]
+fn columns_are_known_by_position_in_any_language() {
+    for (heading, mem, swap) in [
+        (
+            "total utilisé libre partagé tamp/cache disponible",
+            "Mem:",
+            "Partition d'échange:",
+        ),
+        (
+            "total usado libre compartido búf/caché disponible",
+            "Mem:",
+            "Swap:",
+        ),
+        (
+            "total usada livre compart. buff/cache disponível",
+            "Mem.:",
+            "Swap:",
+        ),
+        (
+            "gesamt benutzt frei gemns. Puffer/Cache verfügbar",
+            "Speicher:",
+            "Auslager:",
+        ),
+        (
+            "totalt använd ledig delad buff/cache tillgänglig",
+            "Minne:",
+            "Växling:",
+        ),
+        ("总计 已用 空闲 共享 缓冲/缓存 可用", "内存：", "交换："),
+        (
+            "合計 使用 空き 共有 バッファ/キャッシュ 利用可",
+            "メモリ:",
+            "スワップ:",
+        ),
+    ] {
+        let text = format!(
+            "{heading}\n{mem} 1,9Gi 214Mi 1,1Gi 3,0Mi 676Mi 1,5Gi\n{swap} 974Mi 0,0Ki 974Mi\n"
+        );
+        let timeline = paste(&text).timeline;
+        assert_eq!(
+            timeline.last(MEM_CACHED),
+            Some(Bytes::from_mib(676)),
+            "{text}"
+        );
+        assert_eq!(
+            timeline.last(SWAP_TOTAL),
+            Some(Bytes::from_mib(974)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn damaged_text_does_not_panic() {
     survives(&format!(
         "$ free -h -s 5\n23:58:47\n{ARTICLE}\n2026-11-21 23:58:57 - {ARTICLE}"
     ));
     survives("free -L\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\n");
-}
-
-#[test]
-fn a_table_in_one_line_is_read() {
-    let text = "total used free shared buff/cache available Mem: 2038576 670716 327956 14296 1039904 1187160 Swap: 1557568 769096 788472\n";
-    let timeline = paste(text).timeline;
-    assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(2_038_576)));
-    assert_eq!(
-        timeline.last(MEM_AVAILABLE),
-        Some(Bytes::from_kib(1_187_160))
-    );
-    assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_kib(788_472)));
-}
-
-#[test]
-fn the_french_row_of_swap_is_read() {
-    let text = "                total       utilisé      libre     partagé tamp/cache   disponible\n    Mem:           3856        2983         254         302         618         334\n    Partition d'échange:        1303        1288          14\n";
-    let timeline = paste(&format!("$ free -m\n{text}")).timeline;
-    assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(14)));
-    assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(334)));
 }

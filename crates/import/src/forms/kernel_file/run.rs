@@ -1,7 +1,5 @@
 //! Finds the lines that belong to kernel files, and their paths.
 
-use timeline::signals::MEMORY_PRESSURE;
-
 use super::field_file::{self, FieldFile};
 use super::shape::{self, FileShape};
 use super::{KernelFileReader, file_path, is_prompt, pairs};
@@ -11,6 +9,8 @@ use crate::block::{BlockReader, TextBlock};
 const BETWEEN_MAX: usize = 2;
 /// At most 4 unknown fields at the start of a truncated text.
 const BEFORE_KNOWN_MAX: usize = 4;
+/// At most 3 lines above lines of pressure may name the resource.
+const NAMED_ABOVE_MAX: usize = 3;
 /// At most 64 lines decide which file it is.
 const EXAMINED_MAX: usize = 64;
 
@@ -231,13 +231,11 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         .take_while(|line| shape.continues(line))
         .count()
         .max(1);
-    let is_rest = |line: &&str| !line.is_empty();
-    let is_alone = !input.above.iter().any(is_rest) && !lines[taken..].iter().any(is_rest);
     let lines = &lines[..taken];
-    // A file saved alone has no heading; who saves one for memtide saves that of memory.
-    let is_assumed = is_alone && shape == FileShape::Pressure && input.command.is_none();
-    let assumed = is_assumed.then(|| MEMORY_PRESSURE.to_owned());
-    let Some(path) = path_of(shape, lines, input.command).or(assumed) else {
+    let path = path_of(shape, lines, input.command).or_else(|| pressure_around(input, lines));
+    let assumed = path.is_none() && is_memory_alone(input, lines);
+    let path = path.or_else(|| assumed.then(|| "/proc/pressure/memory".to_owned()));
+    let Some(path) = path else {
         let problem = "pressure of memory, io or cpu? There is no path or heading; not read";
         return Some(TextBlock {
             what: "pressure of an unknown resource".to_owned(),
@@ -248,17 +246,54 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         });
     };
     let mut reader = KernelFileReader::new(input);
+    if assumed {
+        reader.problem(
+            0,
+            "pressure of memory, io or cpu? The text is nothing else: taken as memory",
+        );
+    }
     repeated(&mut reader, &path, shape, 0, taken);
     let what = match shape {
         FileShape::Smaps => "mappings of a process",
         FileShape::Status => "/proc/PID/status",
         _ => &path,
     };
-    let mut block = reader.finish(what, taken);
-    if is_assumed {
-        block.problem("pressure of memory, io or cpu? Nothing says which: taken for memory");
+    Some(reader.finish(what, taken))
+}
+
+/// The pressure file that the name of the text's file or the last lines before the block name.
+fn pressure_around(input: &BlockReader<'_>, lines: &[&str]) -> Option<String> {
+    if !FileShape::Pressure.continues(lines.first()?) {
+        return None;
     }
-    Some(block)
+    let name = input.file.rsplit('/').next().unwrap_or_default();
+    let prose = input.before.iter().rev().filter(|line| !line.is_empty());
+    let is_of_pressure = |line: &String| line.contains("pressure") || line.contains("psi");
+    let mut named = prose
+        .take(NAMED_ABOVE_MAX)
+        .map(|line| line.to_ascii_lowercase())
+        .filter(is_of_pressure)
+        .filter_map(|line| named_pressure(&line));
+    named
+        .next()
+        .or_else(|| named_pressure(&name.to_ascii_lowercase()))
+}
+
+/// Whether the text is one pressure file and nothing else, and not that of the CPUs, of which no task waits for all: who
+/// asks memtide about such a file means memory.
+fn is_memory_alone(input: &BlockReader<'_>, lines: &[&str]) -> bool {
+    let is_alone = input.command.is_none()
+        && input.before.iter().all(|line| line.is_empty())
+        && input
+            .lines
+            .iter()
+            .skip(lines.len())
+            .all(|line| line.is_empty());
+    let [some, full] = lines else {
+        return false;
+    };
+    let is_idle = |line: &str| line.ends_with(" total=0");
+    is_alone && some.starts_with("some ") && full.starts_with("full ") && !is_idle(full)
 }
 
 /// Reads a file that may have been printed several times.

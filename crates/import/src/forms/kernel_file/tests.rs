@@ -138,16 +138,26 @@ fn common_words_and_names_of_several_files_decide_nothing() {
 }
 
 #[test]
-fn pressure_without_a_name_is_that_of_memory_only_if_it_is_alone() {
+fn pressure_without_a_name_is_memory_only_where_it_stands_alone() {
     let lines = "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n";
-    let opened = paste(&format!("Here it is:\n{lines}"));
-    assert!(opened.timeline.is_empty());
-    assert!(opened.problems[0].contains("not read"));
-    // A file saved alone.
-    let opened = paste(lines);
-    assert!(opened.timeline.last(PSI_MEMORY_SOME).is_some());
-    assert!(opened.problems[0].contains("taken for memory"));
     for text in [
+        format!("It was slow:\n{lines}"),
+        format!("{lines}{lines}"),
+        lines.replace("total=3", "total=0"),
+        lines.replace("full", "some"),
+        format!("{lines}\nMemFree: 7 kB\n"),
+    ] {
+        let opened = paste(&text);
+        assert_eq!(opened.timeline.last(PSI_MEMORY_SOME), None, "{text}");
+        assert!(opened.problems[0].contains("not read"), "{text}");
+    }
+    let alone = paste(lines);
+    assert_eq!(alone.timeline.last(PSI_MEMORY_FULL), Some(Micros::new(3)));
+    assert!(alone.problems[0].contains("taken as memory"));
+    let io = paste(&format!("The io pressure was:\n\n{lines}"));
+    assert_eq!(io.timeline.last(PSI_IO_FULL), Some(Micros::new(3)));
+    for text in [
+        format!("The memory pressure was:\n{lines}"),
         format!("/proc/pressure/memory\n{lines}"),
         format!("memory:\n{lines}"),
         format!("$ memory pressure\n{lines}"),

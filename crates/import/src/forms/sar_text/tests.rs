@@ -7,6 +7,7 @@ use timeline::signals::{
 use timeline::{BreakKind, Entity};
 use units::{Bytes, Span};
 
+use super::FORM;
 use crate::testing::paste;
 use timeline::Source;
 
@@ -285,13 +286,14 @@ fn pidstat_and_prose_are_not_sar() {
         "I looked at pgpgin/s and pgpgout/s\nand nothing\n",
         "12:00:01 kbmemfree\n",
     ] {
-        assert!(paste(text).origin.inputs.is_empty(), "{text}");
+        let inputs = paste(text).origin.inputs;
+        assert!(inputs.iter().all(|input| input.form != FORM.name), "{text}");
     }
     let pidstat = "Linux 5.10.0 (db) 11/21/2026 _x86_64_ (8 CPU)\n\n12:00:01 UID PID minflt/s majflt/s VSZ RSS %MEM Command\n12:00:02 0 1 1.00 2.00 3 4 5 init\n";
     let inputs = paste(pidstat).origin.inputs;
     assert_eq!(
         inputs.iter().map(|input| input.form).collect::<Vec<_>>(),
-        ["ps"]
+        ["pidstat"]
     );
 }
 

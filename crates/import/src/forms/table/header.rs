@@ -48,6 +48,8 @@ pub(super) struct TableHeader {
     pub(super) clock: Option<TimeColumn>,
     /// Whether date and time are two columns.
     pub(super) has_date: bool,
+    /// Whether `memtide export` wrote it: names and units of the catalogue.
+    is_exported: bool,
     line: String,
 }
 
@@ -79,13 +81,16 @@ impl TableHeader {
             && heads
                 .get(1)
                 .is_some_and(|head| TimeColumn::from_head(head) == Some(TimeColumn::Time));
-        let times = usize::from(clock.is_some()) + usize::from(has_date);
+        let is_exported = matches!(heads.as_slice(), [time, elapsed, ..] if time == "time" && elapsed == "elapsed_s");
+        let times = usize::from(clock.is_some()) + usize::from(has_date || is_exported);
         let columns: Vec<TableColumn> = heads
             .iter()
             .enumerate()
             .map(|(i, head)| {
                 if i < times {
                     TableColumn::unused(head)
+                } else if is_exported {
+                    TableColumn::from_catalogue(head)
                 } else {
                     TableColumn::from_head(head)
                 }
@@ -99,6 +104,7 @@ impl TableHeader {
             columns,
             clock,
             has_date,
+            is_exported,
             line: line.to_owned(),
         })
     }
@@ -121,6 +127,9 @@ impl TableHeader {
         let n = self.columns.len();
         if self.has_date && cells.len() == n {
             return Some((Some(format!("{} {}", cells[0], cells[1])), cells));
+        }
+        if self.is_exported && cells.len() == n && cells[0].is_empty() {
+            return Some((Some(cells[1].to_owned()), cells));
         }
         if cells.len() == n {
             let time = self.clock.map(|_| cells[0].to_owned());

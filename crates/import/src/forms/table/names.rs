@@ -22,6 +22,8 @@ pub(super) enum ColumnMeaning {
     Size(SignalId, Option<f64>),
     /// A level or a total in the unit of the kernel file.
     Plain(SignalId),
+    /// A reading as the catalogue has it.
+    Reading(SignalId),
     /// Per second.
     Rate(SignalId),
     /// Stall time.
@@ -88,6 +90,23 @@ impl TableColumn {
             return plain(meaning, is_sure);
         }
         Self::unused(head)
+    }
+
+    /// The column of a signal of the host by its name in the catalogue, in the unit of the catalogue.
+    pub(super) fn from_catalogue(name: &str) -> Self {
+        let signal = signals::by_name(name).filter(|(_, def)| def.entity == Entity::Host);
+        let meaning = match signal {
+            Some((id, def)) if def.unit == "bytes" && !def.is_counter => {
+                ColumnMeaning::Size(id, Some(1.0))
+            }
+            Some((id, _)) => ColumnMeaning::Reading(id),
+            None => ColumnMeaning::Other,
+        };
+        Self {
+            meaning,
+            is_sure: signal.is_some(),
+            ..Self::unused(name)
+        }
     }
 
     /// A column that is not used.
@@ -267,7 +286,10 @@ const ALIASES: [(&str, SignalId); 21] = [
 const KEYS: [&str; 5] = ["host", "hostname", "instance", "machine", "vm"];
 
 /// Columns with the name of a part of a host: such rows are not of the host.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 21] = [
+    // arcstat: `avail` is what ZFS's cache may grow by.
+    "miss",
+    "arcsz",
     "node",
     "pod",
     "container",
