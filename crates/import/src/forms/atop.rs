@@ -241,7 +241,7 @@ PAG | numamig    0 | migrate    0 | pgin       1 | pgout  37236 | swin       0 |
         );
     }
 
-    /// `/proc/meminfo` of the second in which the screen was printed.
+    /// `/proc/meminfo`, read right after the screen.
     #[test]
     fn figures_are_the_kernels_within_their_rounding() {
         let timeline = paste(SCREEN).timeline;

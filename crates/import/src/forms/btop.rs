@@ -43,7 +43,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         in_swap |= *name == "Swap:";
         let figure = PrintedFigure::binary(&format!("{figure}{unit}"));
         if let (Some(signal), Some(figure)) = (signal(name, in_swap), figure) {
-            // Decimals are truncated, not rounded (`floating_humanizer`): a whole step.
+            // Decimals are truncated, not rounded (seen: 22.48 GiB as 22.4): a whole step.
             let figure = PrintedFigure {
                 error: 2.0 * figure.error,
                 ..figure
@@ -94,7 +94,7 @@ mod tests {
 ╰───────────────────────────┴─────────────────────────────╯╰────────────────────╯
 ";
 
-    /// `/proc/meminfo` of the second in which the screen was printed.
+    /// `/proc/meminfo`, read right after the screen.
     #[test]
     fn figures_are_the_kernels_within_their_rounding() {
         let opened = paste(SCREEN);

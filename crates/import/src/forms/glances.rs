@@ -78,7 +78,7 @@ MEM  [       4.5%]   system   10.4%  nice     0.2%  sw_int    582   used    1.06
 SWAP [       0.0%]   iowait    1.5%  steal    0.0%                  free    22.5G  cached   10.5G   free        0   15 min   2.45
 ";
 
-    /// `/proc/meminfo` of the second in which the screen was printed.
+    /// `/proc/meminfo`, read right after the screen.
     #[test]
     fn figures_are_the_kernels_within_their_rounding() {
         let timeline = paste(SCREEN).timeline;

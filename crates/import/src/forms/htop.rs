@@ -28,7 +28,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// The kernel's estimate of available memory is lower than what htop leaves out of "used", by the reserves of its zones
-/// and by the part of the cache that it keeps: at most some percent of RAM (`si_mem_available`, mm/show_mem.c).
+/// and by the part of the cache that it keeps: an engineering choice, 1.5 % on the one host where both were read (`si_mem_available`).
 const KEPT_BY_THE_KERNEL: f64 = 0.03;
 /// At most 24 lines between the bar of memory and the processes: bars of CPUs, tasks, uptime, disks.
 const HEAD_MAX: usize = 24;
@@ -188,7 +188,7 @@ F1Help  F2Setup F3SearchF4FilterF5Tree  F6SortByF7Nice -F8Nice +F9Kill  F10Quit
         assert_eq!(opened.origin.inputs[0].last_line, 11);
     }
 
-    /// The bar and `/proc/meminfo` of one second.
+    /// The bar, and `/proc/meminfo` read right after it.
     #[test]
     fn what_is_available_is_the_kernels_within_its_error() {
         let text = "  Mem[||||||||||||||||              674M/23.5G] Uptime: 02:13:07\n  Swp[                              0K/0K]\n";

@@ -28,7 +28,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     };
     let mut series = SampleTimes::new(None);
     let mut snapshot = Snapshot::default();
+    // Each process has one row of a time.
     let mut seen = HashSet::new();
+    let mut last_clock = "";
     let lines = input.lines;
     for (at, line) in lines.iter().enumerate().skip(1) {
         let is_between = line.is_empty() || self::header(line).is_some();
@@ -45,13 +47,13 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             .unwrap_or_default()
             .trim();
         let pid = row.split_whitespace().nth(1).unwrap_or_default();
-        if !seen.insert((clock.to_owned(), pid.to_owned())) {
-            break;
-        }
-        let is_next = seen.iter().any(|(other, _)| other != clock);
-        if is_next {
-            seen.retain(|(other, _)| other == clock);
+        if clock != last_clock && snapshot.has_readings() {
+            seen.clear();
             input.add(std::mem::take(&mut snapshot));
+        }
+        last_clock = clock;
+        if !seen.insert(pid) {
+            break;
         }
         if !snapshot.has_readings() {
             let time = PrintedTime::leading(line).map(|(time, _)| time);
