@@ -189,6 +189,10 @@ fn pod_metrics(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         let Some((key, value)) = line.trim().split_once(':') else {
             continue;
         };
+        // Another answer.
+        if at > 0 && line.contains("PodMetrics") {
+            break;
+        }
         let value = value.trim().trim_end_matches(',').trim_matches('"');
         match key {
             "\"name\"" => name = value,

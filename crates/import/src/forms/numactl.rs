@@ -39,9 +39,6 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         }
         block.lines = at + 1;
     }
-    if !snapshot.has_readings() {
-        return None;
-    }
     let is_distance = |line: &&&str| {
         let mut words = line.split_whitespace();
         let first = words.next().map(|word| word.trim_end_matches(':'));
@@ -51,7 +48,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     };
     let rest = input.lines.iter().skip(block.lines);
     block.lines += rest.take_while(is_distance).count();
-    input.add(snapshot);
+    // Lines of CPUs alone are taken, too: a text of nothing else is read once.
+    if snapshot.has_readings() {
+        input.add(snapshot);
+    }
     Some(block)
 }
 
