@@ -118,6 +118,30 @@ pub(crate) fn occurrences(
     trigger::joined(cx, all.collect(), AGAIN)
 }
 
+/// Levels, and the reports outside of them that `is_such` admits.
+///
+/// # Errors
+/// What the levels lack, if there is no such report.
+pub(crate) fn beside_levels(
+    cx: &Evidence<'_>,
+    levels: Result<Vec<Occurrence>, Missing>,
+    is_such: impl Fn(&Explained<'_>) -> bool,
+) -> Result<Vec<Occurrence>, Missing> {
+    let mut reported = occurrences(cx, is_such);
+    let mut all = match levels {
+        Err(missing) if reported.is_empty() => return Err(missing),
+        levels => levels.unwrap_or_default(),
+    };
+    let is_within = |one: &Occurrence| {
+        let at = one.first;
+        all.iter()
+            .any(|level| (level.first..=level.last).contains(&at))
+    };
+    reported.retain(|one| !is_within(one));
+    all.extend(reported);
+    Ok(all)
+}
+
 /// A trigger that fires on kernel reports of the host, with the outcome where there is none.
 pub(crate) fn trigger(find: Find, none: SourceQuestion) -> Trigger {
     Trigger::Found(FoundBy {

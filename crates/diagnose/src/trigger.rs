@@ -18,9 +18,10 @@ use units::Span;
 pub(crate) use crate::evidence::STALL;
 use crate::evidence::{Evidence, Missing};
 use crate::finding::Outcome;
+use crate::oom::Explained;
 
 pub(crate) use evaluate::Subject;
-pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects, wherever};
+pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects};
 pub(crate) use reading::{
     Expr, Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
     most_of_others, over, ram, rate, stall, total,
@@ -45,7 +46,12 @@ pub(crate) struct While {
     pub(crate) when: Predicate,
     /// An incident is at least this long.
     pub(crate) at_least: Span,
+    /// Kernel reports that are incidents as well, each a moment.
+    pub(crate) reported: Option<Reported>,
 }
+
+/// Whether a kernel report is an incident of a rule.
+pub(crate) type Reported = fn(&Explained<'_>) -> bool;
 
 /// A question about the whole recording.
 pub(crate) type SourceQuestion = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
@@ -112,7 +118,19 @@ impl Trigger {
             scope,
             when,
             at_least,
+            reported: None,
         })
+    }
+
+    /// The same trigger, which also fires on kernel reports of the host.
+    pub(crate) fn or_reported(self, is_reported: Reported) -> Self {
+        match self {
+            Self::While(it) => Self::While(While {
+                reported: Some(is_reported),
+                ..it
+            }),
+            other => other,
+        }
     }
 
     /// Returns the kind of entity that it is about.

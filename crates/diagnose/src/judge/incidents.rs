@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use crate::finding::{Bursts, Harm, Occasion, Outcome};
 use crate::judge::bursts::{self, Weighed};
 use crate::judge::weight::{WaitTracks, Weight};
-use crate::oom::kills::KillCounts;
+use crate::oom::{self, kills::KillCounts};
 use crate::rule::{Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
 use story::run_story;
@@ -84,8 +84,11 @@ pub(crate) fn evaluate(
     let occurrences = match (rule.trigger)() {
         Trigger::Source => return about_source(rule, cx),
         Trigger::While(trigger) => {
-            let subjects = trigger::subjects(cx, trigger.scope, &trigger.when)?;
-            trigger::wherever(&trigger, &subjects)?
+            let levels = trigger::holding(cx, &trigger);
+            match trigger.reported {
+                Some(is_reported) => oom::beside_levels(cx, levels, is_reported)?,
+                None => levels?,
+            }
         }
         Trigger::Found(found) => {
             let occurrences = (found.find)(cx)?;

@@ -239,6 +239,7 @@ pub(crate) fn with_levels(
         scope: Subjects::Host,
         when: level,
         at_least: Span::ZERO,
+        reported: None,
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
     let rises = rises.into_iter().map(|rise| (rise.stretch, true));

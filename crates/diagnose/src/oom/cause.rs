@@ -150,13 +150,19 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
         ReportKind::OomKill
             if report.host.get(MEM_TOTAL).is_none()
                 && zones.is_empty()
-                && report.slabs.is_empty() =>
+                && report.slabs.is_empty()
+                && !is_swap_used_up(report) =>
         {
             OomCause::Unknown("the part of the report that shows memory (Mem-Info)")
         }
         ReportKind::OomKill if zones.iter().any(is_roomy) => OomCause::Unknown(ROOM_BY_THEN),
         ReportKind::OomKill => used_up(report),
     }
+}
+
+/// Whether the lines about swap show that it could take nothing more.
+fn is_swap_used_up(report: &KernelReport) -> bool {
+    matches!(host_swap(&report.host), SwapState::Full)
 }
 
 const ROOM_BY_THEN: &str = "why: by the time it was written a zone could have served the request";
@@ -256,9 +262,10 @@ fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) 
     match (asked.is_atomic(), asked.order, zones.is_empty()) {
         (true, 0, _) | (true, 1..=2, true) => OomCause::AtomicReserve,
         (true, _, false) if is_known_low => OomCause::AtomicReserve,
-        // An order that the kernel does not promise to find, at once or at all, and nothing shows a shortage.
-        (true, 3.., true) | (_, 4.., true) => OomCause::NoBlock,
-        (_, _, true) => OomCause::Unknown("the part of the report that shows memory (Mem-Info)"),
+        // One page fails only where no page could be freed.
+        (false, 0, true) => used_up(report),
+        // Nothing shows a shortage, and a larger block is what most likely lacked.
+        (_, _, true) => OomCause::NoBlock,
         (false, ..) if is_known_low => used_up(report),
         _ => OomCause::Unknown(ROOM_BY_THEN),
     }

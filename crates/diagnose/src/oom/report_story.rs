@@ -49,8 +49,8 @@ pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
         kind: "process",
         name: victim.killed.name.clone(),
         what: match victim.held() {
-            Some(held) => format!("killed (PID {}): it held {held}", victim.killed.pid),
-            None => format!("killed (PID {})", victim.killed.pid),
+            Some(held) => format!("killed{}: it held {held}", pid(victim.killed)),
+            None => format!("killed{}", pid(victim.killed)),
         },
     })
 }
@@ -109,6 +109,14 @@ pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> 
     })
 }
 
+/// ` (PID 12)`; nothing for kernel 2.4, which does not print it.
+fn pid(killed: &Killed) -> String {
+    match killed.pid {
+        0 => String::new(),
+        pid => format!(" (PID {pid})"),
+    }
+}
+
 /// The line of a kill: `killed: mysqld (PID 6576), 20 GiB anonymous, 5.8 GiB in swap, 60 MiB of page tables`.
 fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
     let mut tasks = one.report.tasks.iter();
@@ -133,9 +141,9 @@ fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
         .filter(|adj| *adj != 0);
     let adj = adj.map_or_else(String::new, |adj| format!(", oom_score_adj {adj}"));
     format!(
-        "killed: {} (PID {}){}{adj}",
+        "killed: {}{}{}{adj}",
         killed.name,
-        killed.pid,
+        pid(killed),
         parts.collect::<String>()
     )
 }

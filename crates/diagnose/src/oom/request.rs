@@ -47,6 +47,8 @@ pub(crate) struct Asked {
     pub(crate) is_privileged: bool,
     /// Whether reclaim on its behalf may enter file systems.
     pub(crate) may_enter_fs: bool,
+    /// Whether it fails early, because its caller has a fallback.
+    pub(crate) has_fallback: bool,
 }
 
 // The lowest bits never moved (include/linux/gfp_types.h; before 6.0 gfp.h).
@@ -62,6 +64,14 @@ const FS: u64 = 0x80;
 const RECLAIM: [u64; 4] = [0xc00, 0x60_0000, 0x140_0000, 0x240_0000];
 /// Bits that wake kswapd only, by the same eras.
 const WAKES_KSWAPD: [u64; 4] = [0x800, 0x40_0000, 0x100_0000, 0x200_0000];
+/// Names of flags of callers that can do without the memory, or try again (include/linux/gfp_types.h). Their bits moved.
+const FALLBACK: [&str; 4] = [
+    "__GFP_NORETRY",
+    "__GFP_RETRY_MAYFAIL",
+    "__GFP_NOMEMALLOC",
+    "__GFP_NOWARN",
+];
+
 /// Before 4.4: the bit for "may sleep".
 const WAIT: u64 = 0x10;
 
@@ -100,6 +110,7 @@ impl Asked {
             may_sleep: sleeps_by_name(&names).unwrap_or_else(|| sleeps_by_mask(mask)),
             is_privileged: mask & HIGH != 0 || named(&["GFP_ATOMIC", "__GFP_HIGH"]),
             may_enter_fs: mask & FS != 0,
+            has_fallback: named(&FALLBACK),
         })
     }
 

@@ -5,7 +5,9 @@ use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE, ZFS_ARC};
 use crate::measures::available;
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
 use crate::measures::readings::{memory_waits, ram_at_least};
+use crate::oom::{self, Explained};
 use crate::prelude::*;
+use crate::trigger::Subject;
 
 declare_rule! {
     /// Hardly any memory is available: programs that allocate have to wait, and an OOM kill is close.
@@ -18,7 +20,8 @@ declare_rule! {
     /// MemAvailable stays at 5 % of RAM or less (at most 4 GiB on large hosts) for 10 s or longer. That alone is a
     /// warning. It is critical when tasks wait: memory stalls 5 % of the time, or one allocation stall per second. With
     /// such stalls, or while `top` shows kswapd with half a CPU or more, 10 % of RAM or less (at most 8 GiB) is already a
-    /// warning. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower bound. A dip in one of several samples does not
+    /// warning. A kernel report of a request that could wait and still failed, with every zone at its watermark, counts
+    /// too: a warning, or informational where its caller has a fallback. Where RAM is unknown, the sum of the parts that the source shows replaces it, a lower bound. A dip in one of several samples does not
     /// count, and a single sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free
     /// memory plus all of the cache and reclaimable slab is used as an upper bound.
     /// ## Not this
@@ -56,7 +59,12 @@ const KSWAPD_BUSY: Ratio = Ratio::from_percent(50.0);
 fn trigger() -> Trigger {
     let is_low = available::upper_bound().at_most("available", low());
     let is_low = all![is_low, is_beside_arc(low()), is_reclaiming()];
-    Trigger::on_host(LEVEL, any![is_little(), is_low])
+    Trigger::on_host(LEVEL, any![is_little(), is_low]).or_reported(is_reported)
+}
+
+/// Whether a request failed that could wait for reclaim, so that nothing more could be freed for it.
+fn is_reported(one: &Explained<'_>) -> bool {
+    !one.is_kill() && one.cause.is_shortage()
 }
 
 /// Tasks wait for memory, or kswapd works hard for it.
@@ -90,6 +98,12 @@ fn low() -> Reading<Bytes> {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    if stretch.first == stretch.last
+        && let Some(one) = oom::within(cx, stretch, is_reported).last()
+        && !is_low_at(cx, stretch.first)
+    {
+        return Ok(reported(cx, one).into());
+    }
     let available = available::upper_bound().track(cx)?;
     let Some((least, index)) = available.min_in(stretch) else {
         return clear!("enough memory was available");
@@ -144,9 +158,56 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
+/// Whether the level of available memory is an incident too.
+fn is_low_at(cx: &Evidence<'_>, index: usize) -> bool {
+    let Trigger::While(level) = trigger() else {
+        return false;
+    };
+    let holds = level.when.holds(Subject { cx, of: None });
+    holds.is_ok_and(|holds| holds.at(index) == Some(true))
+}
+
+/// The finding of a kernel report.
+fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
+    let page = one.report.page_size.or(cx.facts.page_size);
+    let size = one
+        .asked
+        .map_or_else(|| "memory".to_owned(), |asked| asked.size(page));
+    let by = one.report.invoker.as_ref();
+    let is_reclaim = by.is_some_and(|by| by.name.starts_with("kswapd"));
+    let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
+    // Reclaim itself, and callers with a fallback, go on without the memory.
+    let is_minor = is_reclaim
+        || one
+            .asked
+            .is_none_or(|asked| asked.has_fallback || !asked.may_enter_fs);
+    let (because, value, open) = if one.zones.is_empty() {
+        (
+            "nothing could be freed for it",
+            0.6,
+            "the report does not show the zones (Mem-Info)",
+        )
+    } else {
+        ("every zone that it may use was at its watermark", 0.9, "")
+    };
+    let title = format!("A request{by} for {size} failed: {because}. Nothing was killed.");
+    let finding = RULE.found(Severity::warning_if(!is_minor), title);
+    let finding = oom::measures(cx, one, oom::explain(cx, one, finding));
+    finding
+        .not("oom-global", "no process was killed for it")
+        .fix(
+            Fix::say("See which programs use memory, and cap what grew.")
+                .inspect("ps -eo pid,rss,comm --sort=-rss | head; cat /proc/meminfo"),
+        )
+        .affects(one.holders.affected(3))
+        .verify("no further failure in a work cycle: journalctl -k -g 'page allocation failure'")
+        .sure(oom::sure(one, value, open))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::signals::{
         ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
@@ -224,6 +285,30 @@ mod tests {
         assert!(finding.title.contains("not shown"), "{}", finding.title);
         // 40 MiB may be little or much.
         assert_eq!(not_evaluated(RULE, &case(40)).names, ["mem.total"]);
+    }
+
+    #[test]
+    fn a_request_that_could_wait_and_failed_is_found() {
+        let failed = |gfp| {
+            let report = Report::default().asking(gfp, 0);
+            report.zone("Normal", 10_000, 61_948, 12_774_792, &[0; 5])
+        };
+        let finding = found(RULE, &Case::of_report(failed(0xcc0).failed()));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.title.contains("watermark"), "{}", finding.title);
+        // It may not enter file systems, so its caller has to cope.
+        let finding = found(RULE, &Case::of_report(failed(0xc40).failed()));
+        assert_eq!(finding.severity, Severity::Info);
+        let bare = found(
+            RULE,
+            &Case::of_report(Report::default().asking(0xcc0, 0).failed()),
+        );
+        assert!(bare.confidence.value < 0.7, "{:?}", bare.confidence);
+        // Atomic requests have a reserve of their own, and kills a rule.
+        not_evaluated(RULE, &Case::of_report(failed(0xa20).failed()));
+        not_evaluated(RULE, &Case::of_report(failed(0xcc0).killing(8, "java")));
+        let within = Case::over(3600).with_report(1800, failed(0xcc0).failed());
+        assert_eq!(times(&found(RULE, &within)), [(1800, 1800)]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ declare_rule! {
 
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
 const COSTLY: usize = 3;
+/// The same order in a report.
+const PROMISED: u32 = 3;
 /// Multiples of the floor; an engineering choice: with more free memory than this there is no shortage.
 const FREE_FLOOR_MULTIPLE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
@@ -128,6 +130,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             scope: Subjects::Host,
             when: is_fragmented(blocks),
             at_least: LEVEL,
+            reported: None,
         };
         trigger::holding(cx, &trigger)
     };
@@ -267,6 +270,15 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
         .asked
         .map_or_else(String::new, |asked| asked.size(page));
     let (severity, effect) = oom::effect(explained);
+    let may_be_shortage = explained.asked.is_some_and(|asked| asked.order <= PROMISED);
+    if explained.zones.is_empty() && may_be_shortage {
+        let because = format!("no block of {size} was free, or hardly any memory was");
+        let title = format!("{effect}: {because}; the report does not show the zones (Mem-Info).");
+        let open = "the zones would distinguish fragmentation from a shortage";
+        return RULE
+            .found(Severity::Info, title)
+            .sure(oom::sure(explained, 0.45, open));
+    }
     let (because, value, open) = if explained.zones.is_empty() {
         let because = format!(
             ", probably because no block of {size} was free; how much was free in smaller blocks is not shown"

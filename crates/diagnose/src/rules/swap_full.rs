@@ -86,28 +86,14 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         scope: Subjects::Host,
         when: used_up(),
         at_least: LEVEL,
+        reported: None,
     };
-    let levels = trigger::holding(cx, &levels);
+    let found = oom::beside_levels(cx, trigger::holding(cx, &levels), is_reported);
     let reports = oom::reports(cx);
-    if reports.is_empty() {
-        return levels;
-    }
-    let is_shortage = reports
-        .iter()
-        .any(|explained| explained.cause.is_shortage());
-    let mut found: Vec<Occurrence> = levels.as_ref().cloned().unwrap_or_default();
-    for explained in reports.iter().filter(|explained| is_reported(explained)) {
-        let at = explained.index;
-        if !found
-            .iter()
-            .any(|known| (known.first..=known.last).contains(&at))
-        {
-            found.push(Occurrence::on_host(at, at));
-        }
-    }
-    match levels {
-        Err(missing) if found.is_empty() && is_shortage => Err(missing),
-        _ => Ok(found),
+    let is_of_others = !reports.is_empty() && !reports.iter().any(|one| one.cause.is_shortage());
+    match found {
+        Err(_) if is_of_others => Ok(Vec::new()),
+        found => found,
     }
 }
 

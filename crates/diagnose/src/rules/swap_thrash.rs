@@ -1,9 +1,11 @@
 //! Swap thrash: pages are swapped out and needed again at once.
 
 use timeline::facts::SWAPPINESS;
-use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
+use timeline::signals::{
+    CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON, TASKS_BLOCKED,
+};
 
-use crate::measures::available::room_left;
+use crate::measures::available::{self, room_left};
 use crate::measures::cgroups;
 use crate::measures::readings::{SWAPPED_AGAIN, swapped_in, swapped_out};
 use crate::prelude::*;
@@ -18,7 +20,8 @@ declare_rule! {
     /// ## How it is recognised
     /// Pages are swapped in at 1 MiB/s or more, at least 200 of them per second are anonymous refaults (known to have
     /// been evicted before), and this is sustained. Kernels before 5.9 do not count anonymous refaults: there, pages
-    /// must move both ways at once. Memory stalls (5 % of the time or more) confirm it. It is critical when work stands
+    /// must move both ways at once. A slow disk moves less: 0.1 MiB/s both ways is enough while two or more tasks are in
+    /// uninterruptible sleep and at most 64 MiB are available. Memory stalls (5 % of the time or more) confirm it. It is critical when work stands
     /// still: nothing runs for a quarter of the time, or, without pressure files, as many tasks as there are CPUs are
     /// in uninterruptible sleep. Otherwise it is a warning.
     /// ## Not this
@@ -48,6 +51,13 @@ declare_rule! {
 
 /// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most with incidental swap-in.
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+/// The same for a disk that needs a seek for every page: an engineering choice. A mail of 2004 shows 0.4 MiB/s with 24
+/// tasks blocked.
+const SWAPPED_IN_SLOWLY: BytesPerSecond = BytesPerSecond::from_mib(0.1);
+/// Tasks in uninterruptible sleep; one may be a backup.
+const BLOCKED: Count = Count::new(2);
+/// No host works with so little page cache: an engineering choice.
+const NOTHING_LEFT: Bytes = Bytes::from_mib(64);
 /// A cgroup at its limit with this share of the refaults explains them: an engineering choice.
 const IN_A_CGROUP: Ratio = Ratio::from_percent(60.0);
 
@@ -55,13 +65,25 @@ fn trigger() -> Trigger {
     let refaults = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
     // Kernels before 5.9 do not count them: there, pages must move both ways at once.
     let out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
-    Trigger::on_host(
-        STALL,
-        all![
-            swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
-            refaults.or_without(out),
-        ],
-    )
+    let fast = all![
+        swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
+        refaults.or_without(out),
+    ];
+    Trigger::on_host(STALL, any![fast, is_slow()])
+}
+
+/// A slow disk that serves pages both ways while tasks wait for it and nothing is left to drop.
+fn is_slow() -> Predicate {
+    all![
+        swapped_in()
+            .bytes()
+            .at_least("swapped in", SWAPPED_IN_SLOWLY),
+        swapped_out()
+            .bytes()
+            .at_least("swapped out", SWAPPED_IN_SLOWLY),
+        gauge(TASKS_BLOCKED).at_least("blocked tasks", BLOCKED),
+        available::upper_bound().at_most("available", NOTHING_LEFT),
+    ]
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -82,6 +104,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
+    let edge = if rate_in < SWAPPED_IN {
+        SWAPPED_IN_SLOWLY
+    } else {
+        SWAPPED_IN
+    };
     let title = format!(
         "This host needs more memory than it has: pages are swapped out and needed again at once ({rate_in} swapped in for {}).{}",
         stretch.duration(),
@@ -90,7 +117,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(severity, title)
         .graph("swapped in", &swapped_in)
-        .shows_from(PSWPIN, rate_in, SWAPPED_IN, None, format!("{rate_in} swapped in, {rate_out} out"))
+        .shows_from(PSWPIN, rate_in, edge, None, format!("{rate_in} swapped in, {rate_out} out"))
         .counts_as("swap traffic")
         .and(|finding| show_refaults(finding, cx, stretch, rate_out))
         .and(|finding| stalls.shown_in(finding))
@@ -136,8 +163,7 @@ fn show_refaults(
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{PSI_MEMORY_FULL, PSI_MEMORY_SOME, TASKS_BLOCKED};
-    use units::Count;
+    use timeline::signals::{MEM_CACHED, MEM_FREE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
 
     /// `n` seconds in which `swapped` pages go out and `back` come in each second.
     fn moving(seconds: u64, back: u64, out: u64) -> Case {
@@ -178,6 +204,23 @@ mod tests {
         assert_eq!(again(&[20]), 1);
         assert_eq!(again(&[20, 18, 20]), 3);
         assert_eq!(again(&[20, 2]), 1);
+    }
+
+    #[test]
+    fn a_slow_disk_swaps_little_while_tasks_wait() {
+        let case = |back, blocked, cache| {
+            Case::over(30)
+                .counter(PSWPIN, back)
+                .counter(PSWPOUT, 400)
+                .gauge(TASKS_BLOCKED, Count::new(blocked))
+                .gauge(MEM_FREE, Bytes::from_mib(2))
+                .gauge(MEM_CACHED, Bytes::from_mib(cache))
+        };
+        let finding = found(RULE, &case(100, 24, 20));
+        assert_eq!(finding.severity, Severity::Warning);
+        clear(RULE, &case(100, 1, 20));
+        clear(RULE, &case(100, 24, 900));
+        clear(RULE, &case(10, 24, 20));
     }
 
     #[test]

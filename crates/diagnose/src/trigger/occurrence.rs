@@ -55,17 +55,11 @@ pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) 
 /// # Errors
 /// [`Missing`] if it could be evaluated in none of them.
 pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurrence>, Missing> {
-    wherever(trigger, &subjects(cx, trigger.scope, &trigger.when)?)
-}
-
-pub(crate) fn wherever(
-    trigger: &While,
-    subjects: &[Subject<'_>],
-) -> Result<Vec<Occurrence>, Missing> {
+    let subjects = subjects(cx, trigger.scope, &trigger.when)?;
     let mut occurrences = Vec::new();
     let mut lacks = None;
     for subject in subjects {
-        match trigger.when.holds(*subject) {
+        match trigger.when.holds(subject) {
             Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
                 lacks = lacks.or(Some(flows_of(trigger, Need::TwoSamples)));
             }

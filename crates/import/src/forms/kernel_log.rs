@@ -84,7 +84,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 fn is_trace_without_memory(lines: &[&str]) -> bool {
     /// A trace has at most 64 functions, with registers between and modules below them.
     const LINES: usize = 100;
-    let is_trace = lines.first().is_some_and(|line| line.contains("+0x"));
+    let is_trace = lines
+        .first()
+        .is_some_and(|line| line.contains("+0x") && !line.contains("dump_header+"));
     let has_memory = |line: &&str| line.contains("Mem-") || line.contains("emory: usage");
     is_trace && !lines.iter().take(LINES).any(has_memory)
 }

@@ -24,7 +24,8 @@ pub(super) const FORM: Form = Form {
     begins: BlockStart::with(&[
         "due to memory",
         "due to swap",
-        "systemd-oomd killed",
+        "systemd-oomd",
+        "top candidates were:",
         "low memory! at or below",
         "ending SIG",
         "Killing process",
@@ -57,6 +58,13 @@ pub(super) const FORM: Form = Form {
         "status=9/KILL",
         "annot allocate memory",
         "std::bad_alloc",
+        "heap out of memory",
+        "Allowed memory size of ",
+        "runtime: out of memory",
+        "MemoryError",
+        "CUDA",
+        "cudaMalloc",
+        "Restart Count:",
     ]),
     read,
 };

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 /// Words that a message begins with.
-const FIRST: [&str; 20] = [
+const FIRST: [&str; 23] = [
     "Out of memory",
     "Out of Memory",
     "Memory cgroup out of memory",
@@ -26,6 +26,9 @@ const FIRST: [&str; 20] = [
     "Swap cache stats:",
     "Free swap",
     "Total swap",
+    "Triggered by PID ",
+    "VM: killing process ",
+    "__alloc_pages: ",
 ];
 
 /// Words behind the name of a task.
@@ -39,12 +42,14 @@ const BEHIND_A_NAME: [&str; 6] = [
 ];
 
 /// Words behind a number.
-const BEHIND_A_NUMBER: [&str; 6] = [
+const BEHIND_A_NUMBER: [&str; 8] = [
     " total pagecache pages",
     " pages in swap cache",
     " pages RAM",
-    " pages HighMem/MovableOnly",
+    " pages HighMem",
     " pages reserved",
+    " pages shared",
+    " pages non-shared",
     " pages hwpoisoned",
 ];
 

@@ -94,7 +94,7 @@ fn bare_command(line: &str) -> Option<&str> {
     }
     let quoted = || {
         let (_, rest) = line.split_once('`')?;
-        rest.split_once('`').map(|(inner, _)| inner)
+        rest.split_once(['`', '\'']).map(|(inner, _)| inner)
     };
     let bare = line.trim_matches(|c: char| " *#=:`-".contains(c));
     let is_command = |text: &&str| {

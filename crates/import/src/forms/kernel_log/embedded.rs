@@ -8,6 +8,11 @@ use super::prefix::stripped;
 use crate::text::kernel_words;
 use crate::text::times::PrintedTime;
 
+/// A line of prose names few messages; only a text that is one line has more.
+const STARTS_MAX: usize = 32;
+/// Prose behind a message has at most so many words that are taken off its end one by one.
+const WORDS_MAX: usize = 64;
+
 /// A stamp stands among the first characters of a line.
 const STAMP_PLACE_MAX: usize = 80;
 
@@ -29,7 +34,8 @@ pub(super) fn message<'a>(
     }
     let starts = kernel_words::starts(inner);
     for is_it in [is_line as fn(&str) -> bool, is_line_or_part] {
-        let mut parts = starts.iter().filter_map(|start| inner.get(*start..));
+        let starts = starts.iter().take(STARTS_MAX);
+        let mut parts = starts.filter_map(|start| inner.get(*start..));
         if let Some(found) = parts.find_map(|part| repaired(part, is_it)) {
             // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
             let is_text = found.len() == text.len();
@@ -112,7 +118,24 @@ fn repaired(text: &str, is_it: fn(&str) -> bool) -> Option<Cow<'_, str>> {
         let cells = glued.as_deref().unwrap_or(text).replace('|', " ");
         glued = Some(cells.split_whitespace().collect::<Vec<_>>().join(" "));
     }
-    glued.filter(|text| is_it(text)).map(Cow::Owned)
+    if let Some(glued) = glued.filter(|text| is_it(text)) {
+        return Some(glued.into());
+    }
+    without_prose(text, is_it).map(Cow::Borrowed)
+}
+
+/// The message at the start of a text, without the prose that goes on behind it.
+fn without_prose(text: &str, is_it: fn(&str) -> bool) -> Option<&str> {
+    let words = text.split(' ').take(WORDS_MAX);
+    let length: usize = words.map(|word| word.len() + 1).sum();
+    let mut front = text.get(..length).unwrap_or(text);
+    loop {
+        let bare = front.trim_end_matches(|c: char| is_mark(c) || ".,:?!*_ ".contains(c));
+        if is_it(bare) {
+            return Some(bare);
+        }
+        front = front.rsplit_once(' ')?.0;
+    }
 }
 
 /// `0 kB` becomes `0kB`.
@@ -157,6 +180,9 @@ mod tests {
             ),
             ("2026-11-21,db1,\"", "\",warn"),
             ("<td>", "</td>"),
+            ("I see ", " in the log"),
+            ("**", "**"),
+            ("it says '", "' and then stops"),
             ("mod.c:12: ", ""),
         ] {
             let line = format!("{before}{KILL}{after}");

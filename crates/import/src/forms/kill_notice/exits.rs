@@ -10,11 +10,46 @@ const ENOMEM: &str =
 const OF_JVM: &str =
     "OutOfMemoryError of Java: a limit of its own heap; the host's memory is not shown";
 
+const RESTARTS: &str =
+    "restarts of a container: why is not shown; `Last State` in kubectl describe pod shows it";
+const OF_GPU: &str = "memory of a GPU ran out; the host's memory is not shown";
+
+/// Limits that runtimes set for themselves, by what they print when they reach them.
+const OWN_LIMITS: [(&str, &str); 4] = [
+    (
+        "heap out of memory",
+        "a limit of V8's own heap (--max-old-space-size); the host's memory is not shown",
+    ),
+    (
+        "Allowed memory size of ",
+        "PHP's own limit (memory_limit); the host's memory is not shown",
+    ),
+    (
+        "runtime: out of memory",
+        "an allocation failed in a Go program; the host's memory is not shown",
+    ),
+    (
+        "MemoryError",
+        "an allocation failed in a Python program: memory, or a limit of it; which is not shown",
+    ),
+];
+
 pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
+    let own = OWN_LIMITS.iter().find(|(phrase, _)| text.contains(phrase));
     let what = if has(&["java.lang.OutOfMemoryError"]) {
         OF_JVM
+    } else if let Some((_, what)) = own {
+        what
+    } else if has(&[
+        "CUDA out of memory",
+        "CUDA error: out of memory",
+        "cudaMalloc failed: out of memory",
+    ]) {
+        OF_GPU
+    } else if text.trim_start().starts_with("Restart Count:") {
+        RESTARTS
     } else if is_137(text) {
         STATUS_137
     } else if has(&["status=9/KILL"]) {

@@ -25,9 +25,12 @@ fn oomd(text: &str) -> Option<KillNotice> {
     let (_, rest) = text
         .split_once("Killed ")
         .or_else(|| text.split_once("Marked "))?;
-    let (path, reason) = rest.split_once(" due to ")?;
+    // Cut off within the path.
+    let is_cut = text.contains("systemd-oomd") && !rest.trim_end().contains(' ');
+    let cut_off = is_cut.then_some((rest.trim_end(), ""));
+    let (path, reason) = rest.split_once(" due to ").or(cut_off)?;
     let path = path.trim_end_matches(" for killing");
-    let is_reason = ["memory ", "swap "].iter().any(|r| reason.starts_with(r));
+    let is_reason = is_cut || ["memory ", "swap "].iter().any(|r| reason.starts_with(r));
     if !path.starts_with('/') || path.contains(' ') || !is_reason {
         return None;
     }
@@ -46,13 +49,14 @@ fn oomd_in_unit(text: &str) -> Option<KillNotice> {
 }
 
 /// `Memory pressure for /a.slice is 64.15% > 60.00% for > 30s with reclaim activity`, `Swap used (…) / total (…) is more than
-/// 90.00%`: what systemd-oomd logs before it kills.
+/// 90.00%`, `Considered 97 cgroups for killing, top candidates were:`: what systemd-oomd logs before it kills.
 fn oomd_threshold(text: &str) -> Option<KillNotice> {
     let is_pressure =
         text.contains("emory pressure for /") && text.contains("with reclaim activity");
     let is_swap =
         text.contains("used (") && text.contains("total (") && text.contains("is more than ");
-    (is_pressure || is_swap).then(|| {
+    let is_choice = text.contains("cgroups for killing, top candidates were:");
+    (is_pressure || is_swap || is_choice).then(|| {
         let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Pressure);
         let message = after(text, "]: ").unwrap_or(text);
         notice.reason = super::phrase::cut(message, 200);

@@ -120,9 +120,11 @@ impl Draft {
         is_headless && !self.is_elsewhere && self.head.take_trace_of_kill(line)
     }
 
-    /// Whether nothing but a call trace shows that there was a kill: a task that hangs there has the same trace.
+    /// Whether nothing but a call trace shows that there was a kill: a task that hangs there has the same trace, unless
+    /// it prints the report.
     pub(super) fn is_trace_alone(&self) -> bool {
-        self.head.is_of_trace && !self.has_body() && !self.kills.is_begun()
+        let is_alone = self.head.is_of_trace && !self.has_body() && !self.kills.is_begun();
+        is_alone && !self.head.is_printed_kill()
     }
 
     /// Returns how many foreign lines may follow before the report ends.
@@ -199,7 +201,12 @@ impl Draft {
     /// Returns the kind of the report. Without a head, a table of tasks or a kill decides; a memory dump alone could be
     /// either kind, and counts as an OOM kill without its end.
     fn kind(&self) -> ReportKind {
-        self.head.kind.unwrap_or_default()
+        match self.head.kind {
+            Some(ReportKind::AllocationFailure) if self.kills.is_of_old_kernel => {
+                ReportKind::OomKill
+            }
+            kind => kind.unwrap_or_default(),
+        }
     }
 
     fn group_report(&self) -> Option<GroupReport> {

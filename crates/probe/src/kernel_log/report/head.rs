@@ -22,12 +22,18 @@ pub(super) struct Head {
     /// The size that vmalloc was asked for.
     pub(super) vmalloc: Option<Bytes>,
     has_slub: bool,
+    /// The order, where the line of a failure ends behind it.
+    torn_order: Option<i32>,
     /// Whether only the call trace shows that it is of a kill.
     pub(super) is_of_trace: bool,
 }
 
+/// The function that prints a report; a task that only waits for memory is not in it.
+const PRINTER: &str = "dump_header";
+
 /// The functions that choose and kill a process, and print the report.
-const KILLERS: [&str; 4] = [
+const KILLERS: [&str; 5] = [
+    PRINTER,
     "oom_kill_process",
     "out_of_memory",
     "mem_cgroup_out_of_memory",
@@ -67,7 +73,11 @@ impl Head {
                 return self.failed(name, request, reason.contains("vmalloc"));
             }
         }
-        if self.slub(line) || self.allowed(line) {
+        if self.slub(line)
+            || self.allowed(line)
+            || self.failed_in_old_kernel(line)
+            || self.torn(line)
+        {
             return Taken::Yes;
         }
         Taken::No
@@ -86,13 +96,21 @@ impl Head {
         if self.trace.len() >= FUNCTIONS_MAX {
             return false;
         }
-        let Some(function) = function(line).filter(is_killer) else {
+        // `oom_kill_process.cold`: a compiler moved a part of it.
+        let base = |name| str::split(name, '.').next();
+        let Some(function) = function(line).and_then(base).filter(is_killer) else {
             return false;
         };
         self.kind = Some(ReportKind::OomKill);
         self.is_of_trace = true;
         self.trace.push(cut(function, 100));
         true
+    }
+
+    /// Whether a call trace shows that a report was printed for a kill, although nothing else does.
+    pub(super) fn is_printed_kill(&self) -> bool {
+        let has = |name: &str| self.trace.iter().any(|function| function == name);
+        has(PRINTER) && KILLERS.iter().any(|name| *name != PRINTER && has(name))
     }
 
     /// Begins the head at this line if it names the reason of a report.
@@ -127,13 +145,15 @@ impl Head {
         let request = request(text, "mode:");
         // The first kernels that reported vmalloc printed only its size.
         let is_bare = is_vmalloc && text.ends_with(" bytes");
-        if request.is_none() && !is_bare {
+        let order = text.trim_end().strip_prefix("order:").and_then(signed);
+        if request.is_none() && !is_bare && order.is_none() {
             return Taken::No;
         }
         if self.is_begun() {
             return Taken::Again;
         }
         self.kind = Some(ReportKind::AllocationFailure);
+        self.torn_order = order;
         self.is_vmalloc = is_vmalloc;
         self.vmalloc = self.vmalloc.or(vmalloc_size(text).filter(|_| is_vmalloc));
         let (name, is_name) = task_name(name);
@@ -155,6 +175,41 @@ impl Head {
         let invoker = self.invoker.get_or_insert_default();
         invoker.name = cut(name, 64);
         Taken::whole(is_whole)
+    }
+
+    /// Takes `__alloc_pages: 0-order allocation failed (gfp=0x1d2/0)` of kernel 2.4, which repeats it.
+    fn failed_in_old_kernel(&mut self, line: &str) -> bool {
+        let failed = || {
+            let (order, mask) = line
+                .strip_prefix("__alloc_pages: ")?
+                .split_once("-order allocation failed (gfp=")?;
+            Some((signed(order)?, self::mask(mask)?.0))
+        };
+        let Some((order, gfp_mask)) = failed() else {
+            return false;
+        };
+        self.kind.get_or_insert(ReportKind::AllocationFailure);
+        self.request.get_or_insert(Request {
+            gfp_mask,
+            gfp_names: None,
+            order,
+        });
+        true
+    }
+
+    /// Takes `, mode:0x1080020(GFP_ATOMIC), nodemask=`: the rest of a line that another CPU interrupted behind the order.
+    fn torn(&mut self, line: &str) -> bool {
+        let rest = line.strip_prefix(", mode:").and_then(mask);
+        let (Some(order), Some((gfp_mask, gfp_names))) = (self.torn_order, rest) else {
+            return false;
+        };
+        self.torn_order = None;
+        self.request = Some(Request {
+            gfp_mask,
+            gfp_names,
+            order,
+        });
+        true
     }
 
     /// Takes `sed cpuset=/ mems_allowed=0-1`.

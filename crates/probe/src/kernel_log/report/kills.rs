@@ -27,6 +27,8 @@ pub(super) struct KillLines {
     is_whole_group: bool,
     /// Whether the line of the kill is cut off before the process.
     is_cut: bool,
+    /// Whether kernel 2.4 wrote the line of the kill, behind lines of failed allocations.
+    pub(super) is_of_old_kernel: bool,
     /// Whether the line with the reason is cut off before the task.
     is_reason_cut: bool,
 }
@@ -45,6 +47,18 @@ impl KillLines {
         }
         if ENDS.iter().any(|end| line.starts_with(end)) {
             self.ended(line);
+            return Taken::Yes;
+        }
+        if let Some(killed) = old_kill(line).or_else(|| traced_kill(line)) {
+            if self.is_done() {
+                return Taken::Again;
+            }
+            if killed.pid == 0 {
+                self.is_of_old_kernel = true;
+                // It has no cgroups.
+                self.constraint = Some(Constraint::None);
+            }
+            self.killed.push(killed);
             return Taken::Yes;
         }
         let Some((front, rest)) = kill_line(line) else {
@@ -260,6 +274,31 @@ fn is_group_kill(line: &str) -> bool {
         && line
             .trim_end()
             .ends_with(" are going to be killed due to memory.oom.group set")
+}
+
+/// Parses `VM: killing process gammu-smsd` of kernel 2.4, which does not name the PID.
+fn old_kill(line: &str) -> Option<Killed> {
+    let name = line.strip_prefix("VM: killing process ")?.trim();
+    (!name.is_empty() && name.len() <= NAME_MAX).then(|| Killed {
+        name: name.to_owned(),
+        ..Killed::default()
+    })
+}
+
+/// Parses `Triggered by PID 10426 ("perl"), OOM kill of PID 10517 ("a.out"), 2361183 pages, loadavg: …`, which oomkill of
+/// bcc and bpftrace print where the kernel kills.
+fn traced_kill(line: &str) -> Option<Killed> {
+    let (_, rest) = line
+        .strip_prefix("Triggered by PID ")?
+        .split_once("OOM kill of PID ")?;
+    let pid = pid(rest).filter(|pid| *pid > 0)?;
+    let (_, quoted) = rest.split_once("(\"")?;
+    let (name, _) = quoted.split_once("\")")?;
+    Some(Killed {
+        pid,
+        name: cut(name, 64),
+        ..Killed::default()
+    })
 }
 
 /// Splits a kill line into the reason and the text from `Kill` on.

@@ -1,7 +1,7 @@
 //! The words by which a log search recognises lines of reports before they are parsed.
 
 /// Words that at least one line of every report has, and other lines almost never.
-pub const SIGNATURES: [&str; 12] = [
+pub const SIGNATURES: [&str; 15] = [
     "oom-kill",
     "Mem-Info",
     "Mem-info",
@@ -14,6 +14,9 @@ pub const SIGNATURES: [&str; 12] = [
     "Killed process",
     "Kill process",
     "ut of memory: Kill",
+    "order allocation failed",
+    "VM: killing process",
+    "OOM kill of PID",
 ];
 
 /// Words of lines that continue a report.
@@ -28,7 +31,7 @@ pub const CONTINUES: [&str; 7] = [
 ];
 
 /// Words of lines that a report can begin with, even if its head was cut off. Rows of the table of tasks have none.
-pub const BEGINS: [&str; 57] = [
+pub const BEGINS: [&str; 61] = [
     "how Memory",
     "hugepages_",
     "oom-kill",
@@ -86,6 +89,10 @@ pub const BEGINS: [&str; 57] = [
     "Total swap",
     "Swap cache",
     "deadlocked on memory",
+    "order allocation failed",
+    "VM: killing process",
+    "OOM kill of PID",
+    "dump_header+",
 ];
 
 /// Words of lines so long that terminals and mails break them.
