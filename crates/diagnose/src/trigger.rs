@@ -47,11 +47,11 @@ pub(crate) struct While {
     /// An incident is at least this long.
     pub(crate) at_least: Span,
     /// Kernel reports that are incidents as well, each a moment.
-    pub(crate) reported: Option<Reported>,
+    pub(crate) reported: Option<ReportFilter>,
 }
 
 /// Whether a kernel report is an incident of a rule.
-pub(crate) type Reported = fn(&Explained<'_>) -> bool;
+pub(crate) type ReportFilter = fn(&Explained<'_>) -> bool;
 
 /// A question about the whole recording.
 pub(crate) type SourceQuestion = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
@@ -123,7 +123,7 @@ impl Trigger {
     }
 
     /// The same trigger, which also fires on kernel reports of the host.
-    pub(crate) fn or_reported(self, is_reported: Reported) -> Self {
+    pub(crate) fn or_reported(self, is_reported: ReportFilter) -> Self {
         match self {
             Self::While(it) => Self::While(While {
                 reported: Some(is_reported),

@@ -11,7 +11,6 @@ mod atop;
 mod btop;
 mod cgroup_values;
 mod container_usage;
-mod earlyoom;
 mod fetch;
 mod free;
 mod glances;
@@ -20,6 +19,7 @@ mod ipcs;
 mod kernel_file;
 mod kernel_log;
 mod kill_notice;
+mod killer_readings;
 mod metrics;
 mod nmon;
 mod numactl;
@@ -55,7 +55,7 @@ pub(crate) struct Form {
 pub(crate) const ALL: &[Form] = &[
     kernel_log::FORM,
     kill_notice::FORM,
-    earlyoom::FORM,
+    killer_readings::FORM,
     arcstat::FORM,
     container_usage::FORM,
     cgroup_values::FORM,

@@ -546,3 +546,31 @@ fn a_failed_vmalloc_has_a_size() {
         assert_eq!(report.vmalloc, Some(Bytes::new(size)), "{line}");
     }
 }
+
+#[test]
+fn kills_of_kernel_2_4_and_of_tracers_have_a_victim() {
+    let one = |lines: &[&str]| {
+        let (_, report) = read(lines.iter().copied()).unwrap();
+        assert_eq!(report.kind, ReportKind::OomKill, "{lines:?}");
+        let killed = report.killed.first().unwrap();
+        (killed.name.clone(), killed.pid, report.shows_scope())
+    };
+    let failed = "__alloc_pages: 0-order allocation failed (gfp=0x1d2/0)";
+    let old = [failed, "", failed, "VM: killing process gammu-smsd"];
+    assert_eq!(one(&old), ("gammu-smsd".to_owned(), 0, true));
+    let traced = "Triggered by PID 7 (\"a.out\"), OOM kill of PID 9 (\"perl\"), 23 pages, loadavg: 1 2 3 4/5 6";
+    assert_eq!(one(&[traced]), ("perl".to_owned(), 9, false));
+}
+
+#[test]
+fn a_trace_that_prints_a_report_is_a_kill_and_one_that_waits_is_not() {
+    let printing = [
+        "dump_header+0x46/0x190",
+        "oom_kill_process.cold+0x8/0x93",
+        "out_of_memory+0x21c/0x4c0",
+        "balance_pgdat+0x749/0x960",
+    ];
+    let (_, report) = read(printing).unwrap();
+    assert_eq!(report.kind, ReportKind::OomKill);
+    assert!(read(["out_of_memory+0x21c/0x4c0", "schedule+0x1/0x2"]).is_none());
+}

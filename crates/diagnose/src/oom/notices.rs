@@ -67,7 +67,9 @@ pub(crate) fn among(count: usize) -> String {
 pub(crate) fn shown(finding: Finding, all: &[&KillNotice]) -> Finding {
     let first = all.len().saturating_sub(SHOWN);
     all[first..].iter().fold(finding, |finding, one| {
-        finding.with_line(format!("{}: {}", one.messenger.name(), one.text))
+        // Dots in place of text that was left out.
+        let text = one.text.replace(" ... ", " … ");
+        finding.with_line(format!("{}: {text}", one.messenger.name()))
     })
 }
 

@@ -17,7 +17,7 @@ declare_rule! {
     /// reclaim too.
     /// ## How it is recognised
     /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and reclaims at most 30 of 100 scanned pages. Where
-    /// only `top` shows it, 90 % of a CPU count, and whether it reclaims pages is open.
+    /// only `top` shows it, 45 % of a CPU count, and whether it reclaims pages is open.
     /// ## Not this
     /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
@@ -45,8 +45,9 @@ const KSWAPD_CPU_BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap
 /// thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
-/// Without the counters of reclaim: no stream is known to keep kswapd this busy. An engineering choice.
-const KSWAPD_CPU_FULL: Ratio = Ratio::from_percent(90.0);
+/// Without the counters of reclaim, so that it is informational: nearly half of two CPUs, as busybox prints one that is
+/// busy. An engineering choice.
+const KSWAPD_CPU_FULL: Ratio = Ratio::from_percent(45.0);
 
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
@@ -269,11 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cpu_in_top_is_informational_and_half_a_cpu_proves_nothing() {
+    fn a_busy_kswapd_in_top_is_informational() {
         let finding = found(RULE, &in_top(100));
         assert_eq!(finding.severity, Severity::Info);
         assert_ne!(finding.confidence.word(), "confirmed");
-        clear(RULE, &in_top(60));
+        found(RULE, &in_top(50));
+        clear(RULE, &in_top(40));
     }
 
     #[test]

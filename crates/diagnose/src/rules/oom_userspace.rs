@@ -45,11 +45,12 @@ fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 fn is_such(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
-    let is_kind = matches!(
-        notice.kind,
-        NoticeKind::Kill | NoticeKind::Eviction | NoticeKind::Pressure | NoticeKind::Unit
-    );
-    is_kind && !is_told_by_the_kernel(cx, notice)
+    match notice.kind {
+        NoticeKind::Kill | NoticeKind::Eviction | NoticeKind::Pressure => true,
+        // systemd only passes it on.
+        NoticeKind::Unit => !is_told_by_the_kernel(cx, notice),
+        NoticeKind::Container | NoticeKind::Node => false,
+    }
 }
 
 fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -59,11 +60,22 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         return none(cx);
     };
     let ended: Vec<_> = all.iter().filter(|one| one.ended_something()).collect();
+    let is_kernels = is_told_by_the_kernel(cx, one);
     let severity = match one.kind {
         NoticeKind::Pressure => Severity::Warning,
+        _ if is_kernels => Severity::Info,
         _ => Severity::Critical,
     };
-    let title = format!("{}{}.", what_happened(one), notices::among(ended.len()));
+    let happened = if is_kernels {
+        let who = notices::sentence_case(one.messenger.name());
+        format!(
+            "{who} was about to end {}, and the kernel killed it",
+            one.subject()
+        )
+    } else {
+        what_happened(one)
+    };
+    let title = format!("{happened}{}.", notices::among(ended.len()));
     let finding = RULE
         .found(severity, title)
         .and(|finding| notices::shown(finding, &all))
@@ -80,6 +92,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .verify(verify(one));
     let finding = match one.kind {
         NoticeKind::Unit => finding,
+        _ if is_kernels => finding,
         _ => finding.not(
             "oom-global",
             "the message is of a program in user space; no kernel report of a kill is in this source",
@@ -239,6 +252,20 @@ mod tests {
         };
         found(RULE, &Case::once().noticing(unit.clone()));
         clear(RULE, &Case::of_report(Report::of_a_host()).noticing(unit));
+    }
+
+    #[test]
+    fn a_killer_that_the_kernel_preceded_is_informational() {
+        let mut one = notice(Messenger::Earlyoom, NoticeKind::Kill);
+        one.process = "doxygen".to_owned();
+        let case = Case::of_report(Report::of_a_host()).noticing(one);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.title.ends_with("and the kernel killed it."),
+            "{}",
+            finding.title
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ declare_rule! {
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// The same for a disk that needs a seek for every page: an engineering choice. A mail of 2004 shows 0.4 MiB/s with 24
 /// tasks blocked.
-const SWAPPED_IN_SLOWLY: BytesPerSecond = BytesPerSecond::from_mib(0.1);
+const SWAPPED_SLOWLY: BytesPerSecond = BytesPerSecond::from_mib(0.1);
 /// Tasks in uninterruptible sleep; one may be a backup.
 const BLOCKED: Count = Count::new(2);
 /// No host works with so little page cache: an engineering choice.
@@ -69,18 +69,16 @@ fn trigger() -> Trigger {
         swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
         refaults.or_without(out),
     ];
-    Trigger::on_host(STALL, any![fast, is_slow()])
+    Trigger::on_host(STALL, Predicate::Also(vec![fast, is_slow()]))
 }
 
 /// A slow disk that serves pages both ways while tasks wait for it and nothing is left to drop.
 fn is_slow() -> Predicate {
     all![
-        swapped_in()
-            .bytes()
-            .at_least("swapped in", SWAPPED_IN_SLOWLY),
+        swapped_in().bytes().at_least("swapped in", SWAPPED_SLOWLY),
         swapped_out()
             .bytes()
-            .at_least("swapped out", SWAPPED_IN_SLOWLY),
+            .at_least("swapped out", SWAPPED_SLOWLY),
         gauge(TASKS_BLOCKED).at_least("blocked tasks", BLOCKED),
         available::upper_bound().at_most("available", NOTHING_LEFT),
     ]
@@ -105,7 +103,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let edge = if rate_in < SWAPPED_IN {
-        SWAPPED_IN_SLOWLY
+        SWAPPED_SLOWLY
     } else {
         SWAPPED_IN
     };

@@ -121,7 +121,7 @@ impl Predicate {
                 (!holds.ever_holds()).then(|| comparison.nearest_miss(subject))?
             }
             Self::All(parts) => parts.iter().find_map(|part| part.never(subject)),
-            Self::Any(parts) => {
+            Self::Any(parts) | Self::Also(parts) => {
                 // What was not measured says nothing.
                 let measured = parts.iter().filter(|part| part.holds(subject).is_ok());
                 let never: Option<Vec<Near>> = measured.map(|part| part.never(subject)).collect();
@@ -141,7 +141,7 @@ impl Predicate {
             Self::Compare(comparison) => {
                 Some(format!("{}, ", comparison.nearest_miss(subject)?.text))
             }
-            Self::All(parts) | Self::Any(parts) => {
+            Self::All(parts) | Self::Any(parts) | Self::Also(parts) => {
                 let misses = parts.iter().filter_map(|part| {
                     let duration = part.holds(subject).as_ref().map(Condition::total).ok()?;
                     Some((duration, part.rarest(subject)?))

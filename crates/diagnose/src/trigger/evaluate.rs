@@ -32,6 +32,13 @@ impl Predicate {
             Self::Compare(comparison) => comparison.holds(subject),
             Self::All(parts) => all(parts, subject),
             Self::Any(parts) => any(parts, subject),
+            Self::Also(parts) => {
+                parts
+                    .first()
+                    .map(|first| first.holds(subject))
+                    .transpose()?;
+                any(parts, subject)
+            }
             Self::Measured(this, other) => match (this.holds(subject), other) {
                 (Ok(holds), _) => Ok(holds),
                 (Err(_), Some(other)) => other.holds(subject),

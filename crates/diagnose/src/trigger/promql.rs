@@ -28,6 +28,8 @@ impl Predicate {
             Self::Compare(comparison) => comparison.promql(""),
             Self::All(parts) => all(parts),
             Self::Any(parts) => joined(parts, Self::promql, " or "),
+            // Special cases are left to the recording.
+            Self::Also(parts) => parts.first()?.promql(),
             Self::Measured(this, Some(other)) => Some(format!(
                 "({} or ({} unless {}))",
                 this.promql()?,
@@ -47,7 +49,7 @@ impl Predicate {
         match self {
             Self::Compare(comparison) => comparison.measured(),
             Self::All(parts) => joined(parts, Self::measured, " and "),
-            Self::Any(parts) => joined(parts, Self::measured, " or "),
+            Self::Any(parts) | Self::Also(parts) => joined(parts, Self::measured, " or "),
             Self::Measured(this, Some(other)) => {
                 Some(format!("({} or {})", this.measured()?, other.measured()?))
             }

@@ -91,6 +91,8 @@ pub(crate) enum Predicate {
     All(Vec<Predicate>),
     /// At least one of them holds.
     Any(Vec<Predicate>),
+    /// The same, but not evaluated where the first part is not measured: the others are special cases of it.
+    Also(Vec<Predicate>),
     /// The first if the source has it, else the second; with `None` the condition then holds.
     Measured(Box<Predicate>, Option<Box<Predicate>>),
 }
@@ -287,7 +289,7 @@ impl Predicate {
         match self {
             Self::Compare(it) => it.left.has_rate() || it.right.has_rate(),
             Self::All(parts) => parts.iter().any(Self::is_flow),
-            Self::Any(parts) => parts.iter().all(Self::is_flow),
+            Self::Any(parts) | Self::Also(parts) => parts.iter().all(Self::is_flow),
             Self::Measured(_, None) => false,
             Self::Measured(this, Some(other)) => this.is_flow() || other.is_flow(),
         }
@@ -327,7 +329,9 @@ impl Predicate {
                 comparison.left.visit(see);
                 comparison.right.visit(see);
             }
-            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.visit(see)),
+            Self::All(parts) | Self::Any(parts) | Self::Also(parts) => {
+                parts.iter().for_each(|part| part.visit(see))
+            }
             Self::Measured(this, other) => {
                 this.visit(see);
                 other.iter().for_each(|other| other.visit(see));

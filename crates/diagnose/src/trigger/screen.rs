@@ -98,7 +98,7 @@ fn keys(rolled: &RollUps, scope: Subjects) -> Vec<&str> {
 /// Returns in how many ways rates can make it hold. Levels do not count: a roll-up shows a level however long it lasts.
 fn alternatives(predicate: &Predicate) -> f64 {
     match predicate {
-        Predicate::Any(parts) => parts.iter().map(alternatives).sum(),
+        Predicate::Any(parts) | Predicate::Also(parts) => parts.iter().map(alternatives).sum(),
         Predicate::Measured(this, Some(other)) => alternatives(this).max(alternatives(other)),
         Predicate::Measured(this, None) => alternatives(this),
         Predicate::Compare(_) | Predicate::All(_) => f64::from(u8::from(predicate.has_rate())),
@@ -116,7 +116,7 @@ impl EntityMinutes<'_> {
         match predicate {
             Predicate::Compare(comparison) => self.compare(comparison),
             Predicate::All(parts) => self.all(parts),
-            Predicate::Any(parts) => self.any(parts),
+            Predicate::Any(parts) | Predicate::Also(parts) => self.any(parts),
             Predicate::Measured(this, other) => match (self.is_absent(this), other) {
                 (false, _) => self.holds(this),
                 (true, Some(other)) => self.holds(other),
@@ -159,7 +159,9 @@ impl EntityMinutes<'_> {
                 self.numbers(&it.left).is_none() || self.numbers(&it.right).is_none()
             }
             Predicate::All(parts) => parts.iter().any(|part| self.is_absent(part)),
-            Predicate::Any(parts) => parts.iter().all(|part| self.is_absent(part)),
+            Predicate::Any(parts) | Predicate::Also(parts) => {
+                parts.iter().all(|part| self.is_absent(part))
+            }
             Predicate::Measured(this, Some(other)) => self.is_absent(this) && self.is_absent(other),
             Predicate::Measured(_, None) => false,
         }

@@ -48,7 +48,7 @@ impl Predicate {
         match self {
             Self::Compare(comparison) => comparison.words(),
             Self::All(parts) => joined(parts, " and "),
-            Self::Any(parts) => format!("({})", joined(parts, ", or ")),
+            Self::Any(parts) | Self::Also(parts) => format!("({})", joined(parts, ", or ")),
             Self::Measured(this, Some(other)) => {
                 format!(
                     "({}, or where that is not measured {})",

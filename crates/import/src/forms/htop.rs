@@ -23,7 +23,7 @@ use crate::text::prompt;
 
 pub(super) const FORM: Form = Form {
     name: "htop",
-    begins: BlockStart::with(&["Mem[", "Swp["]),
+    begins: BlockStart::with(&["Mem[", "Swp[", "Mem [", "Swp ["]),
     read,
 };
 
@@ -70,12 +70,12 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 
 /// Reads the bars on a line. Returns whether there is one.
 fn bars(line: &str, snapshot: &mut Snapshot) -> bool {
-    let mem = bar(line, "Mem[");
+    let mem = bar(line, "Mem");
     if let Some((used, total)) = mem {
         snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
         set_rest(snapshot, MEM_AVAILABLE, used, total, KEPT_BY_THE_KERNEL);
     }
-    let swap = bar(line, "Swp[");
+    let swap = bar(line, "Swp");
     if let Some((used, total)) = swap {
         snapshot.set_size(SWAP_TOTAL.id(), total, 1.0);
         snapshot.set_size(SWAP_USED.id(), used, 1.0);
@@ -103,7 +103,9 @@ fn set_rest(
 
 /// Used and total in the bar with a name; used is never more.
 fn bar(line: &str, name: &str) -> Option<(PrintedFigure, PrintedFigure)> {
+    // A meter of two columns has a blank before the bar.
     let (_, rest) = line.split_once(name)?;
+    let rest = rest.trim_start().strip_prefix('[')?;
     let (inside, _) = rest.split_once(']')?;
     let figures = inside
         .rsplit(|c: char| !(c.is_ascii_alphanumeric() || "./,".contains(c)))

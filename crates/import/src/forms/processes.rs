@@ -205,6 +205,8 @@ impl ProcessRow<'_> {
             _ if word == "-" => Some(()),
             // A column of other words than numbers is not read, and the row is one all the same.
             ProcessColumn::Cpu => {
+                // busybox prints `72%`.
+                let word = word.trim_end_matches('%');
                 let figure = PrintedFigure::binary(word).filter(|figure| !figure.has_unit);
                 self.figures.extend(figure.map(|figure| (column, figure)));
                 Some(())

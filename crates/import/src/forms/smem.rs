@@ -3,26 +3,85 @@
 //! Three of its figures are fields of `/proc/meminfo`: free memory, anonymous memory (user space, noncache) and mapped
 //! files (user space, cache). The cache of the kernel is a sum of several fields and is not used. Sizes are KiB, or
 //! have a suffix (`-k`); percentages (`-p`) are not used.
+//!
+//! Also `ps_mem`, which adds up the proportional shares of a program's processes:
+//! `200.0 KiB +  20.0 KiB = 220.0 KiB name (2)`.
 
-use timeline::signals::{MEM_ANON, MEM_FREE, MEM_MAPPED, MEM_TOTAL};
+use timeline::Entity;
+use timeline::signals::{MEM_ANON, MEM_FREE, MEM_MAPPED, MEM_TOTAL, PROC_PSS};
+use units::Bytes;
 
 use super::Form;
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
-use crate::text::figure::{KIB, PrintedFigure};
+use crate::text::figure::{KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "smem",
-    begins: BlockStart::with(&["Noncache"]),
+    begins: BlockStart::with(&["Noncache", "RAM used"]),
     read,
 };
 
 /// The rows that add up to MemTotal. Firmware and the kernel image are not part of it.
 const AREAS: [&str; 3] = ["kernel dynamic memory", "userspace memory", "free memory"];
 
+/// At most 1,000 programs of ps_mem.
+const PROGRAMS_MAX: usize = 1000;
+
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    areas(input).or_else(|| programs(input))
+}
+
+/// The table of ps_mem.
+fn programs(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let header: Vec<&str> = input.lines.first()?.split_whitespace().collect();
+    if header != ["Private", "+", "Shared", "=", "RAM", "used", "Program"] {
+        return None;
+    }
+    let mut snapshot = Snapshot::default();
+    let mut lines = 1;
+    for (at, line) in input.lines.iter().enumerate().take(PROGRAMS_MAX).skip(1) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let Some((program, used)) = program(line) else {
+            break;
+        };
+        let row = snapshot.sample.table_mut(Entity::Process).add();
+        // It prints no PIDs.
+        row.key = format!("0@{at}");
+        row.label = program.to_owned();
+        row.row.set(PROC_PSS, used);
+        lines = at + 1;
+    }
+    (lines > 1).then(|| {
+        input.add(snapshot);
+        TextBlock {
+            what: "ps_mem".to_owned(),
+            lines,
+            unit: "as printed",
+            ..TextBlock::default()
+        }
+    })
+}
+
+/// `200.0 KiB +  20.0 KiB = 220.0 KiB name (2)`: the program, and the last size.
+fn program(line: &str) -> Option<(&str, Bytes)> {
+    let (parts, sum) = line.split_once('=')?;
+    parts.split_once('+')?;
+    let sum = sum.trim_start();
+    let (number, rest) = sum.split_once(' ')?;
+    let (unit, program) = rest.trim_start().split_once(' ')?;
+    let figure =
+        PrintedFigure::binary(&format!("{number}{unit}")).filter(|figure| figure.has_unit)?;
+    let program = program.trim();
+    (!program.is_empty()).then_some((program, Bytes::new(raw(figure.value)?)))
+}
+
+/// The table of smem.
+fn areas(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let header: Vec<&str> = input.lines.first()?.split_whitespace().collect();
     if header != ["Area", "Used", "Cache", "Noncache"] {
         return None;
@@ -132,6 +191,19 @@ free memory                 3121720    3121720          0
         assert!(timeline.rounded_signals().any(|id| id == MEM_TOTAL.id()));
         let percent = "Area Used Cache Noncache\nuserspace memory 9.50% 4.12% 5.38%\nfree memory 76.92% 76.92% 0.00%\n";
         assert!(paste(percent).timeline.is_empty());
+    }
+
+    #[test]
+    fn programs_of_ps_mem_have_sizes() {
+        let text = " Private  +   Shared  =  RAM used Program\n\n  1.2 MiB +  200.0 KiB =   1.4 MiB systemd\n 14.9 GiB +  20.0 MiB =  15.0 GiB hyprswitch (2)\n---------------------------------\n                         15.0 GiB\n";
+        let timeline = paste(text).timeline;
+        let programs: Vec<_> = timeline.entities(Entity::Process).collect();
+        assert_eq!(programs.len(), 2);
+        assert_eq!(programs[1].label, "hyprswitch (2)");
+        assert_eq!(
+            timeline.last_of(programs[1], PROC_PSS),
+            Some(Bytes::from_gib(15))
+        );
     }
 
     #[test]

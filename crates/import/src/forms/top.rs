@@ -117,6 +117,8 @@ impl TopScreen {
     }
 
     fn sums(&mut self, is_swap: bool, unit: SizeUnit, sums: &str) {
+        // busybox prints no total; its "used" is all that is not free.
+        let mut of_busybox = sums.contains(" shrd").then(Vec::new);
         // procps 3.3 prints a point between two sums: `2097148 free.  5672032 cached Mem`.
         for part in sums.split(',').flat_map(|part| part.split(". ")) {
             let mut words = part.split_whitespace();
@@ -124,6 +126,9 @@ impl TopScreen {
                 continue;
             };
             let name = name.trim_end_matches('.');
+            if let (Some(parts), "used" | "free") = (&mut of_busybox, name) {
+                parts.extend(PrintedFigure::binary(figure));
+            }
             let signal = match (is_swap, name) {
                 (false, "total") => MEM_TOTAL,
                 (false, "free") => MEM_FREE,
@@ -143,6 +148,14 @@ impl TopScreen {
             if let Some(figure) = PrintedFigure::binary(figure) {
                 self.snapshot.set_size(signal.id(), figure, unit.bytes);
             }
+        }
+        if let Some([used, free]) = of_busybox.as_deref() {
+            let (used, free) = (used.in_bytes(unit.bytes), free.in_bytes(unit.bytes));
+            let total = PrintedFigure {
+                value: used.value + free.value,
+                ..used
+            };
+            self.snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
         }
     }
 
@@ -298,6 +311,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         assert_eq!(paste(NEW).timeline.last(MEM_AVAILABLE), kib(5_620_544));
         let busybox = "Mem: 15919272K used, 349408K free, 1208K shrd, 197688K buff, 5672032K cached\nCPU:   0% usr\n";
         let timeline = paste(busybox).timeline;
+        assert_eq!(timeline.last(MEM_TOTAL), kib(16_268_680));
         assert_eq!(
             (timeline.last(MEM_FREE), timeline.last(MEM_SHMEM)),
             (kib(349_408), kib(1208))

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 /// Words that a message begins with.
-const FIRST: [&str; 23] = [
+const FIRST: [&str; 24] = [
     "Out of memory",
     "Out of Memory",
     "Memory cgroup out of memory",
@@ -29,6 +29,7 @@ const FIRST: [&str; 23] = [
     "Triggered by PID ",
     "VM: killing process ",
     "__alloc_pages: ",
+    "XFS: ",
 ];
 
 /// Words behind the name of a task.

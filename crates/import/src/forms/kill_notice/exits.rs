@@ -15,7 +15,7 @@ const RESTARTS: &str =
 const OF_GPU: &str = "memory of a GPU ran out; the host's memory is not shown";
 
 /// Limits that runtimes set for themselves, by what they print when they reach them.
-const OWN_LIMITS: [(&str, &str); 4] = [
+const OWN_LIMITS: [(&str, &str); 5] = [
     (
         "heap out of memory",
         "a limit of V8's own heap (--max-old-space-size); the host's memory is not shown",
@@ -24,6 +24,7 @@ const OWN_LIMITS: [(&str, &str); 4] = [
         "Allowed memory size of ",
         "PHP's own limit (memory_limit); the host's memory is not shown",
     ),
+    ("memory allocation of ", ENOMEM),
     (
         "runtime: out of memory",
         "an allocation failed in a Go program; the host's memory is not shown",
@@ -77,6 +78,7 @@ fn is_137(text: &str) -> bool {
         "exited",
         "exit status",
         "with code",
+        "container",
     ];
     is_number && names.iter().any(|name| before.ends_with(name))
 }

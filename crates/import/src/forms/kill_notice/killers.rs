@@ -67,7 +67,7 @@ fn oomd_threshold(text: &str) -> Option<KillNotice> {
 /// `sending SIGTERM to process 11940 uid 1000 "python3": badness 209, VmRSS 2891 MiB`, `Killing process 1013 name`.
 fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     let text = line.text;
-    if let Some(notice) = earlyoom_of_2018(line) {
+    if let Some(notice) = earlyoom_of_2018(line).or_else(|| earlyoom_of_2019(line)) {
         return Some(notice);
     }
     let signal = after(text, "ending SIG");
@@ -86,6 +86,20 @@ fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     notice.reason = before
         .find_map(|line| earlyoom_limits(line))
         .unwrap_or_default();
+    Some(notice)
+}
+
+/// `killing process 27541 "bash" with signal 15: badness 550, VmRSS 7609 MiB`, `Killing process 'bash' with signal 15, pid:
+/// 5874, badness: 538, VmRSS: 3160 MiB`.
+fn earlyoom_of_2019(line: NoticeLine<'_>) -> Option<KillNotice> {
+    let rest = after(line.text, "illing process ")?;
+    let (victim, figures) = rest.split_once(" with signal ")?;
+    let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
+    notice.pid = number(victim).or_else(|| after(figures, "pid: ").and_then(number));
+    let is_pid = |c: char| c.is_ascii_digit() || c == ' ';
+    notice.process = name(victim.trim_start_matches(is_pid));
+    let size_after = |phrase| after(figures, phrase).and_then(size);
+    notice.used = size_after("VmRSS: ").or_else(|| size_after("VmRSS "));
     Some(notice)
 }
 
@@ -109,7 +123,7 @@ fn earlyoom_of_2018(line: NoticeLine<'_>) -> Option<KillNotice> {
 fn earlyoom_alone(line: NoticeLine<'_>) -> Option<KillNotice> {
     let reason = earlyoom_limits(line.text)?;
     let mut behind = line.below.iter().take(EARLYOOM_LINES);
-    if behind.any(|line| line.contains("ending SIG")) {
+    if behind.any(|line| line.contains("ending SIG") || line.contains("illing process ")) {
         return None;
     }
     let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
@@ -119,8 +133,9 @@ fn earlyoom_alone(line: NoticeLine<'_>) -> Option<KillNotice> {
 
 /// `low memory! at or below SIGTERM limits: mem 50 %, swap 10 %`.
 fn earlyoom_limits(text: &str) -> Option<String> {
-    let rest = after(text, "low memory! at or below ")?;
-    let is_limits = rest.starts_with("SIG") && rest.contains("limits: ");
+    let rest = after(text, "low memory! at or below ")
+        .or_else(|| after(text, "Low Memory! At or below "))?;
+    let is_limits = rest.get(..3)?.eq_ignore_ascii_case("sig") && rest.contains("limits");
     let end = rest.find(['"', '\\', '`']).unwrap_or(rest.len());
     is_limits.then(|| super::phrase::cut(rest.get(..end).unwrap_or(rest), 200))
 }

@@ -3,6 +3,7 @@
 use timeline::kernel_report::{Invoker, ReportKind, Request};
 use units::Bytes;
 
+use super::draft::USUAL_PAGE;
 use super::scan::{self, cut, signed, small};
 use super::taken::Taken;
 
@@ -76,6 +77,7 @@ impl Head {
         if self.slub(line)
             || self.allowed(line)
             || self.failed_in_old_kernel(line)
+            || self.failed_in_xfs(line)
             || self.torn(line)
         {
             return Taken::Yes;
@@ -193,6 +195,41 @@ impl Head {
             gfp_mask,
             gfp_names: None,
             order,
+        });
+        true
+    }
+
+    /// Takes `XFS: nfsd(812) possible memory allocation deadlock size 65552 in kmem_alloc (mode:0x2400240)`, which it
+    /// repeats until the request succeeds.
+    fn failed_in_xfs(&mut self, line: &str) -> bool {
+        let failed = || {
+            let (task, rest) = line
+                .strip_prefix("XFS: ")?
+                .split_once(" possible memory allocation deadlock size ")?;
+            let (name, pid) = task.strip_suffix(')')?.rsplit_once('(')?;
+            let size = scan::number(rest.split(' ').next()?)?;
+            let pages = size.div_ceil(USUAL_PAGE.bytes().get()).max(1);
+            let (_, behind) = rest.split_once("(mode:")?;
+            Some((
+                name,
+                small(pid)?,
+                pages.next_power_of_two().ilog2(),
+                self::mask(behind)?.0,
+            ))
+        };
+        let Some((name, pid, order, gfp_mask)) = failed() else {
+            return false;
+        };
+        self.kind.get_or_insert(ReportKind::AllocationFailure);
+        self.invoker.get_or_insert_with(|| Invoker {
+            name: cut(name, 64),
+            pid: Some(pid),
+            oom_score_adj: None,
+        });
+        self.request.get_or_insert(Request {
+            gfp_mask,
+            gfp_names: None,
+            order: i32::try_from(order).unwrap_or_default(),
         });
         true
     }
@@ -547,6 +584,51 @@ mod tests {
             let line = format!("a invoked oom-killer: {text}");
             assert_eq!(super::super::is_line(&line), order.is_some(), "{line}");
         }
+    }
+
+    #[test]
+    fn reasons_of_old_kernels_and_of_xfs_are_read() {
+        for (line, order, mask) in [
+            (
+                "__alloc_pages: 3-order allocation failed (gfp=0x1d2/0)",
+                3,
+                0x1d2,
+            ),
+            (
+                "XFS: nfsd(812) possible memory allocation deadlock size 65552 in kmem_alloc (mode:0x2400240)",
+                5,
+                0x240_0240,
+            ),
+            (
+                "XFS: x(y)(8) possible memory allocation deadlock size 100 in kmem_alloc (mode:0x250)",
+                0,
+                0x250,
+            ),
+        ] {
+            let mut head = Head::default();
+            assert_eq!(head.take(line), Taken::Yes, "{line}");
+            assert_eq!(head.take(line), Taken::Yes, "it is repeated");
+            let request = head.request.unwrap();
+            assert_eq!((request.order, request.gfp_mask), (order, mask), "{line}");
+        }
+        for line in [
+            "__alloc_pages: order allocation failed",
+            "XFS: (sda1): Mounting",
+        ] {
+            assert_eq!(Head::default().take(line), Taken::No, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_failure_that_another_cpu_interrupted_is_put_together() {
+        let mut head = Head::default();
+        head.take("swapper/3: page allocation failure: order:0");
+        assert_eq!(
+            head.take(", mode:0x1080020(GFP_ATOMIC), nodemask="),
+            Taken::Yes
+        );
+        assert_eq!(head.request.unwrap().gfp_mask, 0x108_0020);
+        assert_eq!(Head::default().take(", mode:0x20"), Taken::No);
     }
 
     #[test]

@@ -293,7 +293,7 @@ fn traced_kill(line: &str) -> Option<Killed> {
         .split_once("OOM kill of PID ")?;
     let pid = pid(rest).filter(|pid| *pid > 0)?;
     let (_, quoted) = rest.split_once("(\"")?;
-    let (name, _) = quoted.split_once("\")")?;
+    let name = quoted.split_once("\")")?.0.trim();
     Some(Killed {
         pid,
         name: cut(name, 64),

@@ -1,7 +1,7 @@
 //! The words by which a log search recognises lines of reports before they are parsed.
 
 /// Words that at least one line of every report has, and other lines almost never.
-pub const SIGNATURES: [&str; 15] = [
+pub const SIGNATURES: [&str; 16] = [
     "oom-kill",
     "Mem-Info",
     "Mem-info",
@@ -17,6 +17,7 @@ pub const SIGNATURES: [&str; 15] = [
     "order allocation failed",
     "VM: killing process",
     "OOM kill of PID",
+    "memory allocation deadlock",
 ];
 
 /// Words of lines that continue a report.
@@ -31,7 +32,7 @@ pub const CONTINUES: [&str; 7] = [
 ];
 
 /// Words of lines that a report can begin with, even if its head was cut off. Rows of the table of tasks have none.
-pub const BEGINS: [&str; 61] = [
+pub const BEGINS: [&str; 62] = [
     "how Memory",
     "hugepages_",
     "oom-kill",
@@ -92,6 +93,7 @@ pub const BEGINS: [&str; 61] = [
     "order allocation failed",
     "VM: killing process",
     "OOM kill of PID",
+    "memory allocation deadlock",
     "dump_header+",
 ];
 
