@@ -50,6 +50,14 @@ pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
         [b'%', b'P', b'D', b'F', ..] => " (a PDF)",
         [b'P', b'A', b'R', b'1', ..] => " (Parquet)",
         [b'B', b'Z', b'h', ..] => " (bzip2: unpack it first)",
+        // The magic number of its header, in either byte order.
+        [0xef, 0xbe, 0xed, 0xfe, ..] | [0xfe, 0xed, 0xbe, 0xef, ..] => {
+            " (a raw file of atop: atop -r FILE -P MEM,SWP,PAG > x.txt makes text of it)"
+        }
+        // The label of a log volume: its length, and PM_LOG_MAGIC with the version.
+        [_, _, _, _, 0x50, 0x05, 0x26, 1..=3, ..] => {
+            " (a PCP archive: pmrep -a ARCHIVE -o csv mem.physmem mem.util swap > x.csv makes text of it)"
+        }
         _ => "",
     };
     let mut line = Vec::new();

@@ -10,6 +10,7 @@ mod arcstat;
 mod atop;
 mod btop;
 mod cgroup_values;
+mod collectl;
 mod container_usage;
 mod fetch;
 mod free;
@@ -57,6 +58,7 @@ pub(crate) const ALL: &[Form] = &[
     kill_notice::FORM,
     killer_readings::FORM,
     arcstat::FORM,
+    collectl::FORM,
     container_usage::FORM,
     cgroup_values::FORM,
     ipcs::FORM,
