@@ -30,3 +30,4 @@ mod report;
 mod rules;
 mod support;
 mod synthetic;
+mod where_adds_up;
