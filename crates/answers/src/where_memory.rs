@@ -2,6 +2,7 @@
 
 use diagnose::Evidence;
 use diagnose::accounting::account;
+use probe::Root;
 use report::model::WhereReport;
 use timeline::signals::{PROC_PSS, PROC_SIZE};
 use timeline::{Entity, Source, Timeline};
@@ -13,6 +14,11 @@ pub fn where_memory(source: &Source) -> Option<WhereReport> {
     let last = source.timeline.len().checked_sub(1)?;
     let accounting = account(&evidence, last).ok()?;
     Some(WhereReport::new(source, &accounting))
+}
+
+/// Searches this host for owners of memory that no counter names, right after the source's last sample.
+pub fn find_owners(root: &Root, source: &mut Source) {
+    source.inventory = probe::inventory::read(root);
 }
 
 /// Returns how many processes have memory but no proportional share (PSS), because it was not read.

@@ -1,12 +1,15 @@
 //! The terms grouped for readers: free memory, the page cache, owners of anonymous memory, kernel memory. Every node
 //! says what its number means, and every level adds up.
 
+mod huge_pages;
+mod kernel;
+mod shared;
+
 use timeline::{
-    Counter, Entity, EntitySeries, Gauge, Signal,
-    facts::MemoryMount,
+    Counter, Entity, EntitySeries, Gauge, Inventory, Signal,
     signals::{
-        HUGEPAGE_SIZE, HUGEPAGES_RSVD, MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED,
-        MEM_SWAP_CACHED, MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
+        MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED, MEM_SWAP_CACHED, MEM_WRITEBACK,
+        MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
     },
 };
 use units::{Bytes, Count, Pages};
@@ -15,7 +18,6 @@ use super::memory_node::{MemoryNode, SizeKind};
 use super::owners::{self, Owner, Owners, UnreadOwners};
 use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
-use crate::measures::slab;
 
 /// The label of a remainder that may have several owners.
 const REST: &str = "not attributed";
@@ -23,11 +25,9 @@ const REST: &str = "not attributed";
 impl Accounting {
     /// The number of owners and caches that one node names; the rest is one more line.
     const NAMED: usize = 5;
-    /// The number of mounts that a remark names.
-    const MOUNTS_NAMED: usize = 4;
 
     /// Returns the terms as a tree with MemTotal as the root. Every level adds up.
-    pub fn tree(&self, cx: &Evidence<'_>) -> MemoryNode {
+    pub fn tree(&self, cx: &Evidence<'_>, inventory: &Inventory) -> MemoryNode {
         let mut root = MemoryNode::new("MemTotal", self.total);
         let compressed = self.leaf(TermKind::CompressedPool);
         let broken = self.leaf(TermKind::HwCorrupted);
@@ -36,8 +36,8 @@ impl Accounting {
             self.page_cache(cx),
             self.anonymous(cx),
             self.shared(cx),
-            self.huge_pages(cx),
-            self.kernel(cx),
+            self.huge_pages(cx, inventory),
+            self.kernel(cx, inventory),
             compressed.map(|leaf| leaf.noted(self.compressed_note(cx))),
             self.leaf(TermKind::Balloon),
             broken.map(|leaf| leaf.noted("taken out of use after memory errors")),
@@ -114,24 +114,6 @@ impl Accounting {
         Some(node)
     }
 
-    /// Returns shared memory: the processes that map it. No counter says which files it consists of.
-    fn shared(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
-        let mut node = MemoryNode::new("shared memory", self.term(TermKind::Shmem)?);
-        let mounts = mounts_in_words(&cx.facts.memory_mounts);
-        let Some(owners) = owners::of_shared(cx, self.index) else {
-            node.note = mounts.map_or_else(String::new, |mounts| format!("files in {mounts}"));
-            return Some(node);
-        };
-        let unread = unread(&owners.unread);
-        self.own(cx, &mut node, owners);
-        let files = mounts.map(|mounts| format!("files in {mounts}"));
-        let segments = "memfd and System V memory that no process maps".to_owned();
-        let likely: Vec<String> = files.into_iter().chain([segments]).chain(unread).collect();
-        let likely = likely.join("; ");
-        node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(likely));
-        Some(node)
-    }
-
     /// Adds the largest owners, and the others in one line.
     fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners) {
         owners.measured.clone_into(&mut node.note);
@@ -156,72 +138,6 @@ impl Accounting {
             others(rest.len(), rest.iter().map(|o| o.bytes).sum())
                 .map(|others| others.estimated(owners.is_estimate)),
         );
-    }
-
-    fn huge_pages(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
-        let bytes = self.known(&[TermKind::HugetlbUsed, TermKind::HugetlbUnused])?;
-        let mut node = MemoryNode::new("huge pages", bytes);
-        node.children.extend(self.leaf(TermKind::HugetlbUsed));
-        let promised = cx
-            .timeline
-            .at(HUGEPAGES_RSVD, self.index)
-            .zip(cx.timeline.at(HUGEPAGE_SIZE, self.index))
-            .map(|(n, size)| Bytes::new(size.get().saturating_mul(n.get())))
-            .filter(|promised| *promised > Bytes::ZERO)
-            .map_or_else(String::new, |promised| {
-                format!("{promised} of it promised to somebody")
-            });
-        node.children.extend(
-            self.leaf(TermKind::HugetlbUnused)
-                .map(|n| n.noted(promised)),
-        );
-        Some(node)
-    }
-
-    fn kernel(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
-        const PARTS: [TermKind; 6] = [
-            TermKind::PageTables,
-            TermKind::KernelStack,
-            TermKind::Percpu,
-            TermKind::Vmalloc,
-            TermKind::KernelReclaimable,
-            TermKind::Bounce,
-        ];
-        let slab = self.slab(cx);
-        let parts = PARTS.into_iter().filter_map(|kind| self.leaf(kind));
-        let mut parts: Vec<MemoryNode> = slab.into_iter().chain(parts).collect();
-        parts.retain(|part| part.bytes > Bytes::ZERO);
-        parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-        let mut node = MemoryNode::new("kernel", parts.iter().map(|part| part.bytes).sum());
-        node.children = parts;
-        Some(node)
-    }
-
-    /// Returns slab by cache. slabinfo lists no allocation of kmalloc that is too large for a cache, and a source has the
-    /// largest caches only.
-    fn slab(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
-        let bytes = self.known(&[
-            TermKind::Slab,
-            TermKind::SlabUnreclaimable,
-            TermKind::SlabReclaimable,
-        ])?;
-        let mut node = MemoryNode::new("slab", bytes);
-        if let Some(reclaimable) = self.term(TermKind::SlabReclaimable) {
-            node.note = format!("{reclaimable} reclaimable");
-        }
-        let caches = slab::caches(cx, self.index);
-        let (named, rest) = largest(&caches);
-        let named = named
-            .iter()
-            .map(|c| MemoryNode::new(c.name.clone(), c.bytes));
-        node.children.extend(named);
-        let others = others(rest.len(), rest.iter().map(|c| c.bytes).sum());
-        node.children.extend(others);
-        node.complete(
-            MemoryNode::new("smaller caches", Bytes::ZERO)
-                .noted("and what kmalloc allocates outside caches, as it is larger"),
-        );
-        Some(node)
     }
 
     fn compressed_note(&self, cx: &Evidence<'_>) -> String {
@@ -337,47 +253,31 @@ fn others(n: usize, bytes: Bytes) -> Option<MemoryNode> {
 /// Names the processes that were not measured like the others.
 fn unread(unread: &UnreadOwners) -> Option<String> {
     let largest = unread.largest.as_ref()?;
-    let processes = Count::new(unread.processes).named("process", "processes");
-    Some(format!(
-        "only RSS was read of {processes}, the largest: {}, {}",
-        largest.name, largest.bytes
-    ))
-}
-
-/// Names the file systems that may hold shared memory; `None` if there is none. Files in a ramfs are no shared memory.
-fn mounts_in_words(mounts: &[MemoryMount]) -> Option<String> {
-    let may_hold_files = |mount: &&MemoryMount| {
-        !matches!(mount.kind.as_str(), "devtmpfs" | "ramfs")
-            && mount.size.is_none_or(|size| size >= Bytes::from_mib(1))
+    let (name, bytes) = (&largest.name, largest.bytes);
+    let others = Count::new(unread.processes - 1);
+    let others = match others.get() {
+        0 => String::new(),
+        _ => format!(" and {}", others.named("other", "others")),
     };
-    let named: Vec<&MemoryMount> = mounts.iter().filter(may_hold_files).collect();
-    let words = named.iter().take(Accounting::MOUNTS_NAMED).map(|mount| {
-        let limit = mount
-            .size
-            .map_or_else(String::new, |size| format!(", at most {size}"));
-        format!("{} ({}{limit})", mount.point, mount.kind)
-    });
-    let more = named.len().saturating_sub(Accounting::MOUNTS_NAMED);
-    let more = (more > 0).then(|| format!("{} more", Count::new(more as u64)));
-    let words: Vec<String> = words.chain(more).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    Some(format!("only RSS was read of {name} ({bytes}){others}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::accounting::account;
+    use timeline::facts::MemoryMount;
     use timeline::{
         Facts, Sample, Timeline,
         signals::{
             MEM_ANON, MEM_BUFFERS, MEM_FREE, MEM_KERNEL_STACK, MEM_PAGE_TABLES, MEM_SHMEM,
-            MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, PROC_PSS_ANON, PROC_PSS_SHMEM,
-            PROC_RSS_ANON, PROC_RSS_SHMEM, PROC_THREADS, SLAB_PAGES,
+            MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, PROC_PSS_ANON, PROC_RSS_ANON,
+            SLAB_PAGES,
         },
     };
     use units::{PageSize, Span};
 
-    fn host() -> Sample {
+    pub(super) fn host() -> Sample {
         let mut sample = Sample::at(Span::ZERO);
         for (signal, mib) in [
             (MEM_TOTAL, 1000),
@@ -398,25 +298,29 @@ mod tests {
     }
 
     fn tree_of(sample: &Sample, facts: &Facts) -> MemoryNode {
+        tree_with(sample, facts, &Inventory::default())
+    }
+
+    pub(super) fn tree_with(sample: &Sample, facts: &Facts, inventory: &Inventory) -> MemoryNode {
         let mut timeline = Timeline::default();
         timeline.push(sample).unwrap();
         let cx = Evidence::new(&timeline, facts);
-        account(&cx, 0).unwrap().tree(&cx)
+        account(&cx, 0).unwrap().tree(&cx, inventory)
     }
 
-    fn child<'a>(node: &'a MemoryNode, label: &str) -> &'a MemoryNode {
+    pub(super) fn child<'a>(node: &'a MemoryNode, label: &str) -> &'a MemoryNode {
         let found = node.children.iter().find(|n| n.label == label);
         found.unwrap_or_else(|| panic!("no {label} in {node:#?}"))
     }
 
-    fn sizes(node: &MemoryNode) -> Vec<(&str, u64)> {
+    pub(super) fn sizes(node: &MemoryNode) -> Vec<(&str, u64)> {
         let parts = node.children.iter();
         parts
             .map(|part| (part.label.as_str(), part.bytes.get() >> 20))
             .collect()
     }
 
-    fn facts() -> Facts {
+    pub(super) fn facts() -> Facts {
         let mut facts = Facts::default();
         facts.page_size = PageSize::from_bytes(4096);
         facts
@@ -451,7 +355,7 @@ mod tests {
         let rest = child(anonymous, REST);
         assert_eq!(rest.kind, SizeKind::Remainder);
         assert!(
-            rest.note.contains("the largest: hog, 20 MiB"),
+            rest.note.contains("only RSS was read of hog (20 MiB)"),
             "{}",
             rest.note
         );
@@ -489,32 +393,6 @@ mod tests {
         assert_eq!(sizes(slab), [("dentry", 30), ("smaller caches", 70)]);
         let shared = child(&tree, "shared memory");
         assert_eq!(shared.note, "files in /dev/shm (tmpfs, at most 500 MiB)");
-    }
-
-    #[test]
-    fn shared_memory_that_nobody_maps_has_likely_owners() {
-        let mut sample = host();
-        let row = sample.table_mut(Entity::Process).entry("1@1");
-        row.label.push_str("db");
-        row.row.set(PROC_PSS_SHMEM, Bytes::from_mib(20));
-        row.row.set(PROC_RSS_SHMEM, Bytes::from_mib(20));
-        row.row.set(PROC_THREADS, Count::new(1));
-        let mut facts = facts();
-        for i in 0..6 {
-            facts.memory_mounts.push(MemoryMount {
-                point: format!("/mnt/{i}"),
-                kind: if i == 0 { "ramfs" } else { "tmpfs" }.to_owned(),
-                size: None,
-            });
-        }
-        let shared = tree_of(&sample, &facts);
-        let shared = child(&shared, "shared memory");
-        assert_eq!(sizes(shared), [("db", 20), (REST, 30)]);
-        let note = &child(shared, REST).note;
-        assert!(
-            note.starts_with("files in /mnt/1 (tmpfs), /mnt/2 (tmpfs), /mnt/3 (tmpfs), /mnt/4 (tmpfs), 1 more; memfd"),
-            "{note}"
-        );
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl WhereReport {
             host: Host::new(source),
             source: Source::new(source),
             accounting: Some(cx.accounting(accounting)),
-            tree: Some(branch(&accounting.tree(&evidence))),
+            tree: Some(branch(&accounting.tree(&evidence, &source.inventory))),
             explanations: accounting.explanations(&evidence),
         }
     }
