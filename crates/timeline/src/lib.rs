@@ -46,7 +46,10 @@ pub use events::{
     host_counter_rises, kills_since_boot, recent_kills,
 };
 pub use facts::{Fact, Facts};
-pub use inventory::{HugePool, Inventory, VmallocCaller};
+pub use inventory::{
+    HugePool, Inventory, SharedKind, SharedMeasure, SharedMemory, SharedObject, SystemVSegment,
+    UserProcess, VmallocCaller,
+};
 pub use kernel_report::KernelReport;
 pub use kill_notice::{KillNotice, Messenger, NoticeKind};
 pub use problems::Problems;

@@ -31,3 +31,4 @@ mod rules;
 mod support;
 mod synthetic;
 mod where_adds_up;
+mod where_shared;

@@ -55,8 +55,9 @@ fn of_every_source_that_was_handed_in() {
     let Ok(folders) = std::fs::read_dir(root().join("corpus-incoming/open")) else {
         return;
     };
-    let folders = folders.map(|entry| entry.unwrap().path());
-    let pastes: Vec<_> = folders.map(|folder| folder.join("paste.txt")).collect();
+    let pastes: Vec<_> = folders
+        .map(|folder| folder.unwrap().path().join("paste.txt"))
+        .collect();
     on_each(&pastes, |path| {
         if let Ok(source) = import::open(path, &mut |_| ()) {
             assert_source(&source, &path.display().to_string());

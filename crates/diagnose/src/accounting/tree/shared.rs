@@ -1,9 +1,11 @@
-//! Shared memory: the processes that map it, and the file systems that may have the rest.
+//! Shared memory: its objects, or else the processes that map it and the file systems that may have the rest.
 
 use timeline::facts::MemoryMount;
+use timeline::signals::{SWAP_FREE, SWAP_TOTAL};
+use timeline::{Inventory, SharedKind, SharedObject};
 use units::{Bytes, Count};
 
-use super::{MemoryNode, REST, unread};
+use super::{MemoryNode, REST, shared_objects, unread};
 use crate::accounting::{Accounting, TermKind, owners};
 use crate::evidence::Evidence;
 
@@ -11,10 +13,30 @@ use crate::evidence::Evidence;
 const MOUNTS_NAMED: usize = 4;
 
 impl Accounting {
-    /// Returns shared memory: the processes that map it. No counter says which files it consists of.
-    pub(super) fn shared(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
+    /// Returns shared memory: by object if a search found any, else by the processes that map it.
+    pub(super) fn shared(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
         let mut node = MemoryNode::new("shared memory", self.term(TermKind::Shmem)?);
         let mounts = mounts_in_words(&cx.facts.memory_mounts);
+        if let Some(shared) = &inventory.shared {
+            node.children = shared_objects::nodes(shared, self.is_swap_used(cx));
+        }
+        if let Some(shared) = inventory
+            .shared
+            .as_ref()
+            .filter(|_| !node.children.is_empty())
+        {
+            let mut likely = Vec::new();
+            let is_mounted =
+                |object: &SharedObject| matches!(object.kind, SharedKind::FileSystem { .. });
+            // A bundle has the segments only.
+            if !shared.objects.iter().any(is_mounted) {
+                likely.extend(mounts.map(|mounts| format!("files in {mounts}")));
+                likely.push("memfd and shared mappings".to_owned());
+            }
+            likely.extend(shared_objects::unseen(shared));
+            node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(likely.join("; ")));
+            return Some(node);
+        }
         let Some(owners) = owners::of_shared(cx, self.index) else {
             node.note = mounts.map_or_else(String::new, |mounts| format!("files in {mounts}"));
             return Some(node);
@@ -27,6 +49,12 @@ impl Accounting {
         let likely = likely.join("; ");
         node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(likely));
         Some(node)
+    }
+
+    /// Whether pages may be in swap; unknown swap may have some.
+    fn is_swap_used(&self, cx: &Evidence<'_>) -> bool {
+        let at = |signal| cx.timeline.at(signal, self.index);
+        at(SWAP_TOTAL).is_none_or(|total| total > at(SWAP_FREE).unwrap_or_default())
     }
 }
 
@@ -53,8 +81,8 @@ fn mounts_in_words(mounts: &[MemoryMount]) -> Option<String> {
 mod tests {
     use super::super::tests::{child, facts, host, sizes, tree_with};
     use super::*;
+    use timeline::Entity;
     use timeline::signals::{PROC_PSS_SHMEM, PROC_RSS_SHMEM, PROC_THREADS};
-    use timeline::{Entity, Inventory};
 
     #[test]
     fn shared_memory_that_nobody_maps_has_likely_owners() {
