@@ -35,10 +35,13 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     // First what is read at once: it is near in time to the sample.
     let segments = root.read(system_v::PATH).unwrap_or_default();
     let segments = system_v::parse(&segments);
-    let file_systems = FileSystems::read(root, &processes, time);
+    // Many containers must not leave no time for files.
+    let half = SearchTime::starts(SEARCH_TIME_MAX / 2);
+    let file_systems = FileSystems::read(root, &processes, half);
     let files = NamelessFiles::search(root, &processes, time);
     let mut shared = SharedMemory {
         unknown_mounts: file_systems.unknown(),
+        is_mounts_cut: file_systems.is_cut,
         processes_denied: files.processes_denied,
         largest_denied: files.largest_denied.clone(),
         processes_left_out: files.processes_left_out,

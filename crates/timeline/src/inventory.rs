@@ -21,6 +21,8 @@ pub struct SharedMemory {
     pub objects: Vec<SharedObject>,
     /// Mounted file systems of unknown use: hidden by another mount, without a limit, or in a closed place.
     pub unknown_mounts: Vec<String>,
+    /// Whether other mount namespaces were left out because the time was over.
+    pub is_mounts_cut: bool,
     /// How many processes this user may not search.
     pub processes_denied: u64,
     /// Of these, the one with most shared memory.

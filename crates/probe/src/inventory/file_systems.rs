@@ -29,6 +29,8 @@ const TMPFS_MAGIC: i128 = 0x0102_1994;
 #[derive(Debug, Default)]
 pub(super) struct FileSystems {
     pub(super) objects: Vec<SharedObject>,
+    /// Whether namespaces were left out because the time was over.
+    pub(super) is_cut: bool,
     measured: HashSet<DeviceNumbers>,
     /// Where those of unknown use are mounted.
     unknown: BTreeMap<DeviceNumbers, String>,
@@ -43,6 +45,7 @@ impl FileSystems {
         let mut seen: HashSet<PathBuf> = namespace("self").into_iter().collect();
         for process in processes {
             if time.is_over() {
+                found.is_cut = true;
                 break;
             }
             let pid = process.pid.to_string();
@@ -180,6 +183,13 @@ mod tests {
         let found = FileSystems::read(&root, &[], SearchTime::starts(Duration::from_secs(9)));
         assert!(found.objects.is_empty());
         assert_eq!(found.unknown(), ["/proc/self", "/proc"]);
+    }
+
+    #[test]
+    fn the_search_of_namespaces_ends_with_its_time() {
+        let time = SearchTime::starts(Duration::ZERO);
+        let found = FileSystems::read(&Root::default(), &[SearchedProcess::default()], time);
+        assert!(found.is_cut);
     }
 
     #[test]

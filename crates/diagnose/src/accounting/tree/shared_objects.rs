@@ -90,6 +90,9 @@ pub(super) fn unseen(shared: &SharedMemory) -> Vec<String> {
             "tmpfs that is hidden, closed or unlimited: {mounts}{more}"
         ));
     }
+    if shared.is_mounts_cut {
+        unseen.push("tmpfs of containers not searched, as the time was over".to_owned());
+    }
     unseen.push("buffers of GPU drivers".to_owned());
     unseen
 }
@@ -337,12 +340,14 @@ mod tests {
             processes_denied: 3,
             largest_denied: Some(user(1, "init")),
             processes_left_out: 20,
+            is_mounts_cut: true,
             ..SharedMemory::default()
         };
         let expected = [
             "files of init (1) and 2 more: this user may not see them",
             "20 processes not searched, as the time was over",
             "tmpfs that is hidden, closed or unlimited: /0, /1, /2, /3, /4, /5 and 2 more",
+            "tmpfs of containers not searched, as the time was over",
             "buffers of GPU drivers",
         ];
         assert_eq!(unseen(&shared), expected);
