@@ -2,9 +2,11 @@
 
 use diagnose::Evidence;
 use diagnose::accounting::account;
+use probe::Root;
+use probe::inventory::SearchedProcess;
 use report::model::WhereReport;
-use timeline::signals::{PROC_PSS, PROC_SIZE};
-use timeline::{Entity, Source, Timeline};
+use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
+use timeline::{Entity, EntitySeries, Source, Timeline};
 use units::Bytes;
 
 /// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
@@ -13,6 +15,28 @@ pub fn where_memory(source: &Source) -> Option<WhereReport> {
     let last = source.timeline.len().checked_sub(1)?;
     let accounting = account(&evidence, last).ok()?;
     Some(WhereReport::new(source, &accounting))
+}
+
+/// Searches this host for owners of memory that no counter names, right after the source's last sample.
+pub fn find_owners(root: &Root, source: &mut Source) {
+    let timeline = &source.timeline;
+    let searched = |process: &EntitySeries| {
+        // Kernel threads have no memory of their own.
+        timeline
+            .last_of(process, PROC_SIZE)
+            .filter(|size| *size > Bytes::ZERO)?;
+        let (pid, start) = process.key.split_once('@')?;
+        Some(SearchedProcess {
+            pid: pid.parse().ok()?,
+            start_ticks: start.parse().ok(),
+            name: process.label.clone(),
+            service: process.group.clone(),
+            shared: timeline.last_of(process, PROC_RSS_SHMEM),
+            huge: timeline.last_of(process, PROC_HUGETLB).unwrap_or_default(),
+        })
+    };
+    let processes = timeline.entities(Entity::Process).filter_map(searched);
+    source.inventory = probe::inventory::read(root, processes.collect());
 }
 
 /// Returns how many processes have memory but no proportional share (PSS), because it was not read.

@@ -122,7 +122,8 @@ impl Bundle {
             Ok(true) => {}
             Err(error) => self.paste.problem(format!("{name}: {error}")),
         }
-        if facts::ALL.iter().any(|fact| fact.file == path) {
+        let is_tunable = facts::ALL.iter().any(|fact| fact.file == path);
+        if is_tunable || path.starts_with("/sys/kernel/mm/hugepages/") {
             self.counts.tunables += 1;
         } else if path.starts_with("/sys/fs/cgroup/") {
             self.counts.cgroups += 1;

@@ -206,6 +206,7 @@ impl Reader {
                 ..Origin::default()
             },
             problems: self.problems.into_texts(),
+            ..Source::default()
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use probe::ParseError;
 use probe::saved::Parsers;
-use timeline::{Facts, Input, Origin, Problems, Sample, Source, SourceKind};
+use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, SourceKind};
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
@@ -25,6 +25,7 @@ pub(crate) struct Paste {
     /// The name of a file that is read alone.
     name: String,
     facts: Facts,
+    inventory: Inventory,
     builder: TimelineBuilder,
     problems: Problems,
     inputs: Vec<Input>,
@@ -96,13 +97,17 @@ impl Paste {
             .filter(|snapshot| snapshot.report.is_some())
     }
 
-    /// Reads the text of the kernel file at `path` into a sample, or into the facts. `Ok(false)`: no parser for it.
+    /// Reads the text of the kernel file at `path` into a sample, the facts or the inventory. `Ok(false)`: no parser for
+    /// it.
     pub(crate) fn kernel_text(
         &mut self,
         path: &str,
         text: &[u8],
         sample: &mut Sample,
     ) -> Result<bool, ParseError> {
+        if probe::inventory::from_saved(path, text, &mut self.inventory) {
+            return Ok(true);
+        }
         self.parsers.read(path, text, sample, &mut self.facts)
     }
 
@@ -254,6 +259,7 @@ impl Paste {
         Source {
             timeline,
             facts: self.facts,
+            inventory: self.inventory,
             origin: Origin {
                 kind,
                 inputs: self.inputs,

@@ -143,6 +143,7 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
             ..Origin::default()
         },
         problems: problems.into_texts(),
+        ..Source::default()
     }
 }
 

@@ -25,6 +25,7 @@ mod fields;
 mod host;
 #[cfg(test)]
 mod hostile;
+pub mod inventory;
 mod kernel_file;
 mod kernel_log;
 mod mounts;

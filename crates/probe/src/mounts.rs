@@ -23,11 +23,16 @@ pub(crate) struct Mount<'a> {
     /// Its type: `tmpfs`, `cgroup2`.
     pub(crate) kind: &'a [u8],
     /// Major and minor number of its device, as files on it show them; `mounts` has none.
-    device: Option<(u32, u32)>,
+    pub(crate) device: Option<(u32, u32)>,
     options: &'a [u8],
 }
 
 impl Mount<'_> {
+    /// Whether it keeps its data in RAM.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        is_in_memory(self.kind)
+    }
+
     /// Whether it has this option.
     fn has(&self, option: &[u8]) -> bool {
         self.options.split(|b| *b == b',').any(|o| o == option)

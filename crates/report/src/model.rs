@@ -138,14 +138,28 @@ pub struct WhereReport {
 pub struct Branch {
     /// What people call it; may be a name from the host.
     pub label: String,
-    /// Its size; null where only its presence is known.
-    pub bytes: Option<u64>,
+    /// Its size.
+    pub bytes: u64,
+    /// How its size is known.
+    pub kind: BranchKind,
     /// Its share of MemTotal.
     pub share: Option<f64>,
     /// What else is worth knowing; how its parts were measured.
     pub note: String,
-    /// Its parts, largest first; below the first level they need not add up.
+    /// Its parts, largest first, the remainder last; empty where they are not known. They add up to it.
     pub children: Vec<Branch>,
+}
+
+/// How the size of a part of RAM is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchKind {
+    /// A counter, or a sum of counters.
+    Measured,
+    /// An upper bound, or scaled because the parts of one whole were read at different times.
+    Estimate,
+    /// What the other parts of the same whole leave over.
+    Remainder,
 }
 
 /// What `check` says of one of its sources.

@@ -24,6 +24,7 @@ mod event;
 mod events;
 pub mod facts;
 mod identity;
+mod inventory;
 pub mod kernel_report;
 mod kill_notice;
 pub mod metric;
@@ -45,6 +46,10 @@ pub use events::{
     host_counter_rises, kills_since_boot, recent_kills,
 };
 pub use facts::{Fact, Facts};
+pub use inventory::{
+    HugePool, Inventory, SharedKind, SharedMeasure, SharedMemory, SharedObject, SystemVSegment,
+    UserProcess, VmallocCaller,
+};
 pub use kernel_report::KernelReport;
 pub use kill_notice::{KillNotice, Messenger, NoticeKind};
 pub use problems::Problems;

@@ -6,7 +6,7 @@ pub use range::{OutOfRange, TimePoint, TimeRange};
 
 use units::Span;
 
-use crate::{Facts, Timeline};
+use crate::{Facts, Inventory, Timeline};
 
 /// Samples of one host, its facts, and the origin of both.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +15,8 @@ pub struct Source {
     pub timeline: Timeline,
     /// The host's facts.
     pub facts: Facts,
+    /// Owners of memory at the last sample; empty if they were not searched for.
+    pub inventory: Inventory,
     /// Where it was read, and how much of it.
     pub origin: Origin,
     /// What was wrong with it, in words; everything else was read.
@@ -97,7 +99,7 @@ impl Source {
                 name: name.into(),
                 ..Origin::default()
             },
-            problems: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -168,7 +168,7 @@ impl SideMemory {
         });
         let owners = owners_of_anonymous(cx, index).map_or_else(BTreeMap::new, |owners| {
             let owners = owners.owners.into_iter().take(OWNERS_MAX);
-            owners.map(|o| (o.name, signed(o.held))).collect()
+            owners.map(|o| (o.name, signed(o.bytes))).collect()
         });
         Some(Self {
             ram: typical.total,

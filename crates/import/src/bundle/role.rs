@@ -1,6 +1,6 @@
 //! What a file of a bundle is read as, by its path: most need not be opened.
 
-use probe::saved;
+use probe::{inventory, saved};
 
 /// What a file is read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +118,7 @@ fn kernel(path: &str) -> Option<BundleRole> {
         if directory == "proc" || directory == "sys" {
             let (below, kernel) = path.split_at_checked(at)?;
             let kernel = format!("/{kernel}");
-            if saved::is_known(&kernel) {
+            if saved::is_known(&kernel) || inventory::is_known(&kernel) {
                 return Some(BundleRole::Kernel {
                     below: below.trim_end_matches('/').to_owned(),
                     path: kernel,

@@ -10,8 +10,9 @@ use answers::time_expr::parse;
 
 /// Show where memory went: a tree that adds up to MemTotal
 ///
-/// Memory that no counter explains is a line of its own. The PSS of the largest processes is read for at most 0.2 s, slab
-/// caches too; those of other users only as root.
+/// Every level adds up; memory that no counter or owner explains is a line of its own. `≈` marks an estimate. The PSS of
+/// the largest processes is read for at most 0.2 s, and owners of shared memory (tmpfs, memfd, System V segments) are
+/// searched for at most 0.5 s; those of other users only as root, as slab caches and callers of vmalloc.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

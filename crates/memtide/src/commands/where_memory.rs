@@ -5,6 +5,7 @@ use std::path::Path;
 use answers::recording_directory;
 use anyhow::Context;
 use import::{OpenOptions, Resolution};
+use probe::Root;
 use sampler::WatchOptions;
 use timeline::{SourceKind, TimePoint, TimeRange};
 use units::Span;
@@ -22,11 +23,12 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),
     };
-    let source = match &recording {
+    let mut source = match &recording {
         Some(file) => source::open_part(file, last_sample(file, args.at), output)?,
         None => source::watch(WatchOptions::one_sample(args.deep), output),
     };
     if source.origin.kind == SourceKind::Live {
+        answers::find_owners(&Root::default(), &mut source);
         let unread = answers::pss_not_read(&source.timeline);
         if let Some(note) = report::text::pss_not_read(unread, args.deep) {
             output.note(&note);

@@ -297,3 +297,65 @@ fn a_log_in_a_bundle_is_searched_for_kernel_reports_and_one_report_is_one() {
         answer["findings"]
     );
 }
+
+/// Kernel files that name owners of memory, with round figures.
+const OWNERS: [(&str, &str); 7] = [
+    ("proc/vmstat", "nr_free_pages 262144\n"),
+    (
+        "proc/meminfo",
+        "MemTotal: 4194304 kB\nMemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\nSwapTotal: 0 kB\n\
+         SwapFree: 0 kB\nAnonPages: 524288 kB\nShmem: 102400 kB\nSlab: 0 kB\nSReclaimable: 0 kB\n\
+         SUnreclaim: 0 kB\nKernelStack: 4096 kB\nPageTables: 4096 kB\nVmallocUsed: 40960 kB\nPercpu: 0 kB\n\
+         HugePages_Total: 8\nHugePages_Free: 8\nHugepagesize: 2048 kB\nHugetlb: 1064960 kB\n",
+    ),
+    (
+        "proc/vmallocinfo",
+        "0x1-0x2 33558528 htab_map_alloc+0x2e4/0x5a0 pages=8192 vmalloc vpages N0=8192\n\
+         0x2-0x3 20480 kernel_clone+0x94/0x3e0 pages=4 vmalloc N0=4\n",
+    ),
+    (
+        "proc/sysvipc/shm",
+        "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n\
+         1357000000          3   600              83886080  4711  4712      0     0     0     0     0       1100       1200       1000              83886080                     0\n",
+    ),
+    (
+        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+        "8\n",
+    ),
+    (
+        "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+        "8\n",
+    ),
+    (
+        "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
+        "1\n",
+    ),
+];
+
+#[test]
+fn where_names_the_owners_that_a_bundle_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut files = vec![(
+        "sosreport-db/proc/version".to_owned(),
+        b"Linux version 6.12.0 (gcc)\n".to_vec(),
+    )];
+    files.extend(OWNERS.map(|(name, text)| (format!("sosreport-db/{name}"), text.into())));
+    lay_out(&files, directory.path());
+    let root = directory.path().join("sosreport-db");
+    let text = stdout(&memtide(&["where", root.to_str().unwrap()]));
+    for line in [
+        "├ shared memory          100 MiB",
+        "│ ├ System V segment 3    80 MiB          detached, made by PID 4711, last used",
+        "│ └ not attributed        20 MiB          memfd and shared mappings; buffers of",
+        "├ huge pages               1 GiB",
+        "│ ├ pages of 1 GiB         1 GiB",
+        "│ │ └ in use               1 GiB",
+        "│ └ pages of 2 MiB        16 MiB",
+        "│   └ unused              16 MiB",
+        "│ ├ vmalloc               36 MiB",
+        "│ │ ├ htab_map_alloc      32 MiB          1 area",
+        "│ │ └ not attributed       4 MiB",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

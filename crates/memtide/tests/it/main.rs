@@ -30,3 +30,5 @@ mod report;
 mod rules;
 mod support;
 mod synthetic;
+mod where_adds_up;
+mod where_shared;

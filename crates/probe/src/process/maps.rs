@@ -73,7 +73,7 @@ impl Mapping {
 }
 
 /// What the kernel appends to the path of a removed file.
-const DELETED: &[u8] = b" (deleted)";
+pub(crate) const DELETED: &[u8] = b" (deleted)";
 
 /// The mappings of a process in order of address.
 #[derive(Debug, Clone, Default)]

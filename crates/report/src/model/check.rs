@@ -1,6 +1,7 @@
 //! From a diagnosis to the report: a change of clothes, nothing is judged here.
 
 use diagnose::Diagnosis;
+use diagnose::accounting::SizeKind;
 use jiff::{SignedDuration, Timestamp};
 use timeline::facts::Change;
 use timeline::signals::{MEM_AVAILABLE, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
@@ -10,9 +11,9 @@ use units::{Bytes, Ratio, Span};
 use super::next;
 use super::time::wall;
 use super::{
-    Accounting, Affected, Branch, Bursts, Changed, Clear, Evidence, Finding, Fix, Graph, Harm,
-    Host, Incident, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity,
-    Source, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, BranchKind, Bursts, Changed, Clear, Evidence, Finding, Fix,
+    Graph, Harm, Host, Incident, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope,
+    Severity, Source, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
 
 /// Two for each column of the widest terminal.
@@ -95,7 +96,7 @@ impl WhereReport {
             host: Host::new(source),
             source: Source::new(source),
             accounting: Some(cx.accounting(accounting)),
-            tree: Some(branch(&accounting.tree(&evidence))),
+            tree: Some(branch(&accounting.tree(&evidence, &source.inventory))),
             explanations: accounting.explanations(&evidence),
         }
     }
@@ -364,7 +365,12 @@ impl Context<'_> {
 fn branch(node: &diagnose::accounting::MemoryNode) -> Branch {
     Branch {
         label: node.label.clone(),
-        bytes: node.bytes.map(Bytes::get),
+        bytes: node.bytes.get(),
+        kind: match node.kind {
+            SizeKind::Measured => BranchKind::Measured,
+            SizeKind::Estimate => BranchKind::Estimate,
+            SizeKind::Remainder => BranchKind::Remainder,
+        },
         share: node.share.map(Ratio::get).and_then(finite),
         note: node.note.clone(),
         children: node.children.iter().map(branch).collect(),

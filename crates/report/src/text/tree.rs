@@ -5,7 +5,7 @@ use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, width, wrap};
 
 /// Cells of the right-aligned sizes and shares.
-const SIZE_CELLS: usize = 10;
+pub(super) const SIZE_CELLS: usize = 10;
 pub(super) const SHARE_CELLS: usize = 8;
 /// At most 34 cells for branches and labels.
 const LABEL_CELLS: usize = 34;

@@ -4,11 +4,11 @@ use units::{Bytes, Count, Ratio};
 
 use super::check::host_line;
 use super::page::{Style, TextPage, piece};
-use super::tree::{self, DEEPEST, SHARE_CELLS, TreeNode};
+use super::tree::{self, DEEPEST, SHARE_CELLS, SIZE_CELLS, TreeNode};
 use super::wrap::cut;
 use super::{Detail, Screen};
 use crate::clock::ReportClock;
-use crate::model::{Branch, WhereReport};
+use crate::model::{Branch, BranchKind, WhereReport};
 
 /// At most 8 parts of one node are shown; the rest is counted.
 const CHILDREN_MAX: usize = 8;
@@ -27,10 +27,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     let at = moment
         .filter(|_| report.source.samples > 1)
         .map_or_else(String::new, |at| format!(" at {at}"));
-    let size = root_node
-        .bytes
-        .map_or_else(String::new, |b| format!("{} ", Bytes::new(b)));
-    let root = format!("{size}{}{at}", root_node.label);
+    let root = format!("{} {}{at}", Bytes::new(root_node.bytes), root_node.label);
     page.hanging(&[], 0, Style::Strong, &root);
     tree::draw(&mut page, &nodes(root_node, 0, screen), screen);
     if !report.explanations.is_empty() {
@@ -53,9 +50,7 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
     let mut parts: Vec<TreeNode> = shown
         .map(|child| TreeNode {
             label: child.label.clone(),
-            size: child
-                .bytes
-                .map_or_else(String::new, |b| Bytes::new(b).to_string()),
+            size: size(Bytes::new(child.bytes), child.kind),
             share: child.share.map_or_else(String::new, share),
             note: child.note.clone(),
             parts: if depth < DEEPEST {
@@ -65,14 +60,26 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
             },
         })
         .collect();
-    let hidden = node.children.len().saturating_sub(most);
-    if hidden > 0 {
+    let hidden = node.children.get(most..).unwrap_or_default();
+    let kind = hidden.iter().map(|child| child.kind);
+    if let Some(kind) = kind.reduce(|a, b| if a == BranchKind::Estimate { a } else { b }) {
+        let sum = hidden.iter().map(|child| Bytes::new(child.bytes)).sum();
         parts.push(TreeNode {
-            label: format!("{hidden} more"),
+            label: format!("{} more", hidden.len()),
+            size: size(sum, kind),
             ..TreeNode::default()
         });
     }
     parts
+}
+
+/// Formats a size; an estimate with a sign before it.
+fn size(bytes: Bytes, kind: BranchKind) -> String {
+    let sign = match kind {
+        BranchKind::Estimate => "≈",
+        BranchKind::Measured | BranchKind::Remainder => "",
+    };
+    cut(&format!("{sign}{bytes}"), SIZE_CELLS)
 }
 
 /// Formats a share for its column; a tiny one as `< 0.1 %`.

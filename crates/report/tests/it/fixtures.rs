@@ -1,8 +1,8 @@
 //! Reports built by hand, with figures as the labelled captures give them.
 
 use report::model::{
-    Accounting, Affected, Branch, Clear, Evidence, Finding, Fix, Graph, Harm, Host, Level,
-    NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source, SourceKind,
+    Accounting, Affected, Branch, BranchKind, Clear, Evidence, Finding, Fix, Graph, Harm, Host,
+    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source, SourceKind,
     Stretch, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
@@ -513,11 +513,12 @@ pub(crate) fn hostile() -> Report {
     report
 }
 
-pub(crate) fn branch(label: &str, mib: Option<u64>, note: &str, children: Vec<Branch>) -> Branch {
+pub(crate) fn branch(label: &str, mib: u64, note: &str, children: Vec<Branch>) -> Branch {
     Branch {
         label: label.into(),
-        bytes: mib.map(|mib| mib * MIB),
-        share: mib.map(|mib| mib as f64 / 24_106.0),
+        bytes: mib * MIB,
+        kind: BranchKind::Measured,
+        share: Some(mib as f64 / 24_106.0),
         note: note.into(),
         children,
     }
@@ -526,13 +527,9 @@ pub(crate) fn branch(label: &str, mib: Option<u64>, note: &str, children: Vec<Br
 /// Where the memory of the healthy host is.
 pub(crate) fn whereabouts() -> WhereReport {
     let report = healthy();
-    let mounts = (0..10).map(|i| {
-        branch(
-            &format!("/run/user/{i}"),
-            None,
-            "tmpfs, at most 2.4 GiB",
-            vec![],
-        )
+    let mounts = (0..10).map(|i| Branch {
+        kind: BranchKind::Estimate,
+        ..branch(&format!("/run/user/{i}"), 9, "tmpfs of 2.4 GiB", vec![])
     });
     WhereReport {
         schema: WHERE_SCHEMA,
@@ -541,52 +538,56 @@ pub(crate) fn whereabouts() -> WhereReport {
         accounting: report.accounting,
         tree: Some(branch(
             "MemTotal",
-            Some(24_106),
+            24_106,
             "",
             vec![
                 branch(
                     "free",
-                    Some(2233),
+                    2233,
                     "the kernel keeps about 132 MiB free; 83 MiB in per-CPU lists",
                     vec![],
                 ),
                 branch(
                     "page cache",
-                    Some(20_210),
+                    20_210,
                     "14 MiB dirty or under writeback",
                     vec![],
                 ),
                 branch(
                     "anonymous",
-                    Some(1229),
-                    "by PSS where it could be read, else by RSS",
+                    1229,
+                    "by PSS",
                     vec![
-                        branch("rust-analyzer", Some(610), "", vec![]),
-                        branch("docker.service", Some(208), "14 processes", vec![]),
-                        branch("84 others", Some(411), "", vec![]),
+                        branch("rust-analyzer", 610, "", vec![]),
+                        branch("docker.service", 208, "14 processes", vec![]),
+                        branch("84 others", 411, "", vec![]),
                     ],
                 ),
-                branch("shared memory", Some(90), "", mounts.collect()),
+                branch("shared memory", 90, "", mounts.collect()),
                 branch(
                     "kernel",
-                    Some(312),
+                    312,
                     "",
                     vec![
                         branch(
                             "slab",
-                            Some(300),
+                            300,
                             "210 MiB reclaimable",
                             vec![
-                                branch("dentry", Some(101), "", vec![]),
-                                branch("ext4_inode_cache", Some(80), "", vec![]),
+                                branch("dentry", 101, "", vec![]),
+                                branch("ext4_inode_cache", 80, "", vec![]),
+                                Branch {
+                                    kind: BranchKind::Remainder,
+                                    ..branch("smaller caches", 119, "", vec![])
+                                },
                             ],
                         ),
-                        branch("page tables", Some(12), "", vec![]),
+                        branch("page tables", 12, "", vec![]),
                     ],
                 ),
                 branch(
                     "unaccounted",
-                    Some(32),
+                    32,
                     "usual owners: drivers (NIC rings, GPU, DMA buffers), a hypervisor's balloon, ZFS's ARC",
                     vec![],
                 ),

@@ -1,7 +1,9 @@
 //! Whatever text and numbers come from the host: nothing panics, nothing but text reaches the terminal, lines fit.
 
 use proptest::prelude::*;
-use report::model::{Affected, Branch, Evidence, Fix, Graph, Report, RuledOut, Severity};
+use report::model::{
+    Affected, Branch, BranchKind, Evidence, Fix, Graph, Report, RuledOut, Severity,
+};
 use report::plain::escape;
 use report::text::{self, Detail};
 use report::{ColourMode, Screen};
@@ -121,10 +123,11 @@ prop_compose! {
 }
 
 fn any_branch() -> impl Strategy<Value = Branch> {
-    let node = (any_text(), any::<Option<u64>>(), any_value(), any_text());
+    let node = (any_text(), any::<u64>(), any_value(), any_text());
     let leaf = node.prop_map(|(label, bytes, share, note)| Branch {
         label,
         bytes,
+        kind: BranchKind::Estimate,
         share,
         note,
         children: Vec::new(),
@@ -133,7 +136,7 @@ fn any_branch() -> impl Strategy<Value = Branch> {
         (any_text(), prop::collection::vec(inner, 0..12)).prop_map(|(label, children)| Branch {
             label,
             children,
-            ..fixtures::branch("", Some(1), "", Vec::new())
+            ..fixtures::branch("", 1, "", Vec::new())
         })
     })
 }

@@ -3,7 +3,7 @@
 use units::{Span, WallClock};
 
 use crate::source::Origin;
-use crate::{BreakKind, Source, Stamp, Timeline};
+use crate::{BreakKind, Inventory, Source, Stamp, Timeline};
 
 /// A moment of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +156,12 @@ impl Source {
                 cut_at: cut_here.or(cut_before),
                 is_cut_short: self.origin.is_cut_short && is_to_the_end,
                 ..self.origin
+            },
+            // It was found after the last sample.
+            inventory: if is_to_the_end {
+                self.inventory
+            } else {
+                Inventory::default()
             },
             problems: self.problems,
         })

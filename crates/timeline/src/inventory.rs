@@ -1,0 +1,137 @@
+//! Owners of memory that no counter names, as they were found by searching the host once: pools of huge pages, callers
+//! of vmalloc, objects of shared memory.
+
+use units::{Bytes, Count, Pages};
+
+/// What one search found, right after a source's last sample. Sources that were not searched have an empty one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// Pools of huge pages by ascending page size; empty if they were not read.
+    pub huge_pools: Vec<HugePool>,
+    /// Callers of vmalloc, largest first; empty if they were not read.
+    pub vmalloc: Vec<VmallocCaller>,
+    /// Shared memory; `None` if nothing of it was searched for.
+    pub shared: Option<SharedMemory>,
+}
+
+/// Files that keep their data in RAM, with and without a name: what the kernel counts as Shmem.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// Each once, in no particular order.
+    pub objects: Vec<SharedObject>,
+    /// Mounted file systems of unknown use: hidden by another mount, without a limit, or in a closed place.
+    pub unknown_mounts: Vec<String>,
+    /// Whether other mount namespaces were left out because the time was over.
+    pub is_mounts_cut: bool,
+    /// How many processes this user may not search.
+    pub processes_denied: u64,
+    /// Of these, the one with most shared memory.
+    pub largest_denied: Option<UserProcess>,
+    /// How many processes were not searched because the time was over: those with least shared memory.
+    pub processes_left_out: u64,
+}
+
+/// One object of shared memory: a file system, a file without a name, a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedObject {
+    /// What it is.
+    pub kind: SharedKind,
+    /// Its size.
+    pub bytes: Bytes,
+    /// What the size is.
+    pub measure: SharedMeasure,
+    /// How many processes have it open or mapped; 0 if none was found, and for file systems.
+    pub users: u64,
+    /// The first that was found: the one with most shared memory.
+    pub first_user: Option<UserProcess>,
+}
+
+/// What an object of shared memory is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SharedKind {
+    /// All files of a file system.
+    FileSystem {
+        /// Where it is mounted.
+        point: String,
+        /// Its type: `tmpfs`.
+        kind: String,
+        /// The most that it may hold.
+        limit: Bytes,
+        /// A process that sees it there, if this one does not.
+        seen_by: Option<UserProcess>,
+    },
+    /// A file of `memfd_create`, by its name.
+    Memfd(String),
+    /// Memory that a process shares with its children (`MAP_SHARED | MAP_ANONYMOUS`), or a shared `/dev/zero`.
+    Mapping,
+    /// A System V segment.
+    SystemV(SystemVSegment),
+}
+
+/// A System V segment, from `shmget`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SystemVSegment {
+    /// Its id, as `ipcrm -m` takes it.
+    pub id: u64,
+    /// How many processes have it attached.
+    pub attached: u64,
+    /// Who created it.
+    pub creator: Option<UserProcess>,
+    /// Who attached or detached it last.
+    pub last_user: Option<UserProcess>,
+}
+
+/// A process that uses an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserProcess {
+    /// Its PID.
+    pub pid: u32,
+    /// Its name; empty if it has ended or is unknown.
+    pub name: String,
+    /// Its service; empty if unknown.
+    pub service: String,
+}
+
+/// What the size of an object of shared memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SharedMeasure {
+    /// Its pages in RAM.
+    InRam,
+    /// Its pages in RAM or in swap.
+    InRamOrSwap,
+    /// What one process has mapped of it: others may have other pages in RAM.
+    Mapped,
+}
+
+/// The pool of huge pages of one size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HugePool {
+    /// The size of a page.
+    pub page: Bytes,
+    /// Pages in the pool, used or not.
+    pub total: Count,
+    /// Pages that are not allocated.
+    pub free: Count,
+    /// Free pages that are promised to mappings; a part of the free ones.
+    pub reserved: Count,
+    /// Pages above the number that was set; a part of all of them.
+    pub surplus: Count,
+}
+
+impl HugePool {
+    /// Returns the memory of a number of its pages.
+    pub const fn bytes(&self, pages: Count) -> Bytes {
+        Bytes::new(self.page.get().saturating_mul(pages.get()))
+    }
+}
+
+/// What a kernel function has allocated with vmalloc; without kernel stacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmallocCaller {
+    /// The function, and its module: `htab_map_alloc`, `load_module [nf_tables]`.
+    pub name: String,
+    /// Pages of RAM.
+    pub pages: Pages,
+    /// Areas.
+    pub areas: Count,
+}
