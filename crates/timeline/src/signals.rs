@@ -76,6 +76,12 @@ signals! {
             "Pages that reclaim cannot take: mlocked, ramfs, locked shared memory.";
         MEM_MLOCKED: Gauge<Bytes> = "mem.mlocked", MEMINFO, "Mlocked", 1024, "2.6.28", "", "mem.util.mlocked", "node_memory_Mlocked_bytes",
             "Pages locked by mlock; a part of Unevictable.";
+        MEM_LOW_TOTAL: Gauge<Bytes> = "mem.low_total", MEMINFO, "LowTotal", 1024, "", "", "mem.util.lowTotal", "node_memory_LowTotal_bytes",
+            "RAM that a 32-bit kernel maps permanently, for its own data.";
+        MEM_LOW_FREE: Gauge<Bytes> = "mem.low_free", MEMINFO, "LowFree", 1024, "", "", "mem.util.lowFree", "node_memory_LowFree_bytes",
+            "Unused RAM that a 32-bit kernel maps permanently.";
+        MEM_HIGH_FREE: Gauge<Bytes> = "mem.high_free", MEMINFO, "HighFree", 1024, "", "", "mem.util.highFree", "node_memory_HighFree_bytes",
+            "Unused RAM above that, for programs and page cache.";
         SWAP_TOTAL: Gauge<Bytes> = "swap.total", MEMINFO, "SwapTotal", 1024, "", "", "mem.util.swapTotal", "node_memory_SwapTotal_bytes",
             "Size of all swap areas.";
         SWAP_FREE: Gauge<Bytes> = "swap.free", MEMINFO, "SwapFree", 1024, "", "kbswpfree", "mem.util.swapFree", "node_memory_SwapFree_bytes",

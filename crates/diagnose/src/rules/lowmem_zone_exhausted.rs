@@ -1,7 +1,10 @@
 //! The zones that an allocation can use are exhausted, while other zones have free memory.
 
+use timeline::signals::{MEM_HIGH_FREE, MEM_LOW_FREE, MEM_LOW_TOTAL};
+
 use crate::oom::{self, Asked, Explained, Hurdle, OomCause, ZoneType};
 use crate::prelude::*;
+use crate::trigger::{self, While};
 
 declare_rule! {
     /// An allocation that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above was free.
@@ -12,7 +15,8 @@ declare_rule! {
     /// memory is free elsewhere; the allocation fails, and the kernel may kill processes although that cannot help.
     /// ## How it is recognised
     /// From a kernel report: every zone that the allocation may use fails the allocator's watermark test, and a zone
-    /// above them has free memory beyond its watermarks or page cache to drop.
+    /// above them has free memory beyond its watermarks or page cache to drop. On a 32-bit kernel also where 3 % or less
+    /// of what it maps (LowTotal) is free for 10 s or longer, while more than all of that is free above.
     /// ## Not this
     /// - DMA and DMA32 with much free memory reserved for such allocations (`lowmem_reserve`) during an ordinary
     ///   shortage: that is their normal state. See `oom-global`.
@@ -31,8 +35,31 @@ declare_rule! {
     }
 }
 
+/// An engineering choice: a 32-bit kernel's watermarks are at 1 %.
+const LOW_FREE_LITTLE: Ratio = Ratio::from_percent(3.0);
+
 fn trigger() -> Trigger {
-    oom::trigger(|cx| Ok(oom::occurrences(cx, is_limited_to_zones)), none)
+    oom::trigger(find, none)
+}
+
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let levels = While {
+        scope: Subjects::Host,
+        when: is_used_up(),
+        at_least: LEVEL,
+        reported: None,
+    };
+    // 64-bit kernels have no such memory.
+    let levels = trigger::holding(cx, &levels).unwrap_or_default();
+    oom::beside_levels(cx, Ok(levels), is_limited_to_zones)
+}
+
+fn is_used_up() -> Predicate {
+    let little = gauge(MEM_LOW_TOTAL).share(LOW_FREE_LITTLE);
+    all![
+        gauge(MEM_LOW_FREE).at_most("free low memory", little),
+        gauge(MEM_HIGH_FREE).at_least("free high memory", gauge(MEM_LOW_TOTAL)),
+    ]
 }
 
 fn is_limited_to_zones(explained: &Explained<'_>) -> bool {
@@ -46,7 +73,7 @@ fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let reports = oom::within(cx, &incident.stretch, is_limited_to_zones);
     let Some(one) = reports.last() else {
-        return none(cx);
+        return Ok(of_levels(cx, &incident.stretch)?.into());
     };
     let Some(asked) = &one.asked else {
         return clear!("the report does not show the allocation");
@@ -59,6 +86,31 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .affects(oom::victim(one))
         .sure(oom::sure(one, 0.95, ""))
         .into())
+}
+
+/// What /proc/meminfo shows without a report.
+fn of_levels(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Finding, Missing> {
+    let track = cx.gauge(MEM_LOW_FREE)?;
+    let (free, index) = track.min_in(stretch).unwrap_or_default();
+    let at = |signal| cx.timeline.at(signal, index).unwrap_or_default();
+    let (total, above): (Bytes, Bytes) = (at(MEM_LOW_TOTAL), at(MEM_HIGH_FREE));
+    let title = format!(
+        "The memory that this 32-bit kernel can map is used up: {free} of {total} is free, while {above} is free above it."
+    );
+    Ok(RULE
+        .found(Severity::Warning, title)
+        .graph("free low memory", &track)
+        .shows_below(
+            MEM_LOW_FREE,
+            free,
+            total.share(LOW_FREE_LITTLE),
+            cx.time(index),
+            format!("{free} of {total} of low memory free"),
+        )
+        .counts_as("free low memory")
+        .cause("The kernel's own data fills what it can map: slab, page tables, buffers, its map of all pages.")
+        .fix(Fix::say("Find out what fills it. For good, use a 64-bit kernel.").inspect("grep -e Low -e Slab -e PageTables /proc/meminfo; slabtop -o -s c | head -20"))
+        .sure_by_kinds(cx, "a kernel report would show which request failed"))
 }
 
 fn why(one: &Explained<'_>, asked: &Asked) -> String {
@@ -134,6 +186,20 @@ mod tests {
             )
             .zone("Normal", normal_free, 61_948, 12_774_792, &[0; 5])
             .killing(3, "modprobe")
+    }
+
+    #[test]
+    fn low_memory_that_is_used_up_is_found_in_meminfo() {
+        let case = |free, above| {
+            Case::once()
+                .gauge(MEM_LOW_TOTAL, Bytes::from_mib(507))
+                .gauge(MEM_LOW_FREE, Bytes::from_mib(free))
+                .gauge(MEM_HIGH_FREE, Bytes::from_mib(above))
+        };
+        let finding = found(RULE, &case(1, 26_000));
+        assert_eq!(finding.severity, Severity::Warning);
+        clear(RULE, &case(100, 26_000));
+        clear(RULE, &case(1, 200));
     }
 
     #[test]

@@ -80,15 +80,22 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 /// Whether a call trace begins here and no memory follows: a task that hangs has such a trace, and a text of traces has
-/// one in each line.
+/// one in each line. A trace that prints a report is one of a kill all the same.
 fn is_trace_without_memory(lines: &[&str]) -> bool {
     /// A trace has at most 64 functions, with registers between and modules below them.
     const LINES: usize = 100;
-    let is_trace = lines
-        .first()
-        .is_some_and(|line| line.contains("+0x") && !line.contains("dump_header+"));
+    /// The function that kills calls the one that prints.
+    const CALLERS: usize = 4;
+    let Some((first, callers)) = lines.split_first() else {
+        return false;
+    };
+    if first.contains("dump_header+0x") {
+        let mut callers = callers.iter().take(CALLERS);
+        return !callers
+            .any(|line| line.contains("oom_kill_process") && !line.contains("dump_header"));
+    }
     let has_memory = |line: &&str| line.contains("Mem-") || line.contains("emory: usage");
-    is_trace && !lines.iter().take(LINES).any(has_memory)
+    first.contains("+0x") && !lines.iter().take(LINES).any(has_memory)
 }
 
 /// SysRq m: `sysrq: Show Memory`.

@@ -53,10 +53,7 @@ impl FieldFile {
             Self::Meminfo => &[
                 "VmallocTotal",
                 "VmallocChunk",
-                "LowTotal",
-                "LowFree",
                 "HighTotal",
-                "HighFree",
                 "ShmemPmdMapped",
                 "FilePmdMapped",
             ],

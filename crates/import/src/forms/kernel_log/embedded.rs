@@ -11,7 +11,7 @@ use crate::text::times::PrintedTime;
 /// A line of prose names few messages; only a text that is one line has more.
 const STARTS_MAX: usize = 32;
 /// Prose behind a message has at most so many words that are taken off its end one by one.
-const WORDS_MAX: usize = 64;
+const WORDS_MAX: usize = 24;
 
 /// A stamp stands among the first characters of a line.
 const STAMP_PLACE_MAX: usize = 80;
@@ -121,8 +121,16 @@ fn repaired(text: &str, is_it: fn(&str) -> bool) -> Option<Cow<'_, str>> {
     if let Some(glued) = glued.filter(|text| is_it(text)) {
         return Some(glued.into());
     }
+    let is_of_kill = || text.contains('(') && KILLS.iter().any(|words| text.contains(words));
+    if !(REQUESTS.iter().any(|words| text.contains(words)) || is_of_kill()) {
+        return None;
+    }
     without_prose(text, is_it).map(Cow::Borrowed)
 }
+
+/// Words of the messages that people quote in a sentence: who asked for memory, who was killed.
+const REQUESTS: [&str; 2] = ["invoked oom-killer: ", "page allocation failure: "];
+const KILLS: [&str; 2] = ["ill process ", "illed process "];
 
 /// The message at the start of a text, without the prose that goes on behind it.
 fn without_prose(text: &str, is_it: fn(&str) -> bool) -> Option<&str> {

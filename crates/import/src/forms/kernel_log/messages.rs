@@ -9,6 +9,7 @@ use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
 use super::prefix;
+use crate::text::kernel_words;
 
 /// Reads the messages of a log.
 #[derive(Debug)]
@@ -67,6 +68,10 @@ impl<'a> LogMessages<'a> {
             .enumerate()
         {
             if line.is_empty() || joined.len() + line.len() > Self::BYTES_MAX {
+                break;
+            }
+            // Where a message begins, the one before has ended.
+            if kernel_words::starts(line.trim_start()).first() == Some(&0) {
                 break;
             }
             let piece = prefix::message(line);

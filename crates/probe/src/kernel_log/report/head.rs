@@ -159,7 +159,10 @@ impl Head {
         self.is_vmalloc = is_vmalloc;
         self.vmalloc = self.vmalloc.or(vmalloc_size(text).filter(|_| is_vmalloc));
         let (name, is_name) = task_name(name);
-        let is_whole = is_bare || is_name && request.as_ref().is_some_and(|read| read.is_whole);
+        // The rest of a torn line is a message of its own.
+        let is_torn = request.is_none() && order.is_some();
+        let is_whole =
+            is_bare || is_name && (is_torn || request.as_ref().is_some_and(|read| read.is_whole));
         self.request = request
             .and_then(|read| read.request)
             .or(self.request.take());
