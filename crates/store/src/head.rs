@@ -10,24 +10,37 @@ mod bytes;
 mod decode;
 mod dictionary;
 mod encode;
+mod ends;
 mod frame;
+mod frames;
 mod series;
 mod table;
 #[cfg(test)]
 mod tests;
 mod unknown;
+mod window;
 
+use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use timeline::Timeline;
-use units::WallClock;
+use units::{Bytes, WallClock};
 
 use crate::files;
 
 pub(crate) use decode::kernel_file;
 use dictionary::put_own as put_dictionary;
 pub(crate) use encode::{Encoder, put_absent, put_end, put_event};
+pub(crate) use ends::{ends, first_and_last};
+
+/// A writer begins the next file when one has this size, however large the recording may become.
+pub(crate) const FULL_BYTES: u64 = 256 << 20;
+
+/// The largest file that a writer makes: a full one, with the frames that were waiting when it became full. What lies
+/// beyond is not a writer's, and is not read.
+const FILE_BYTES_MAX: u64 = 2 * FULL_BYTES;
 
 /// A head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +56,8 @@ pub(crate) struct HeadFile {
 pub(crate) struct HeadRead {
     /// Problems, in words; the rest was read.
     pub(crate) problems: Vec<String>,
-    /// Number of samples added to the timeline.
-    pub(crate) samples: usize,
+    /// Whether the file system did not give all of it. That is not damage: a later attempt may succeed.
+    pub(crate) is_partial: bool,
     /// Whether its writer ended it cleanly.
     pub(crate) ended: bool,
     /// Time of its first sample, in the window or not.
@@ -52,7 +65,7 @@ pub(crate) struct HeadRead {
     /// Time of its last sample, in the window or not.
     pub(crate) last: Option<WallClock>,
     /// Bytes at its end that are not a complete frame: offset and length.
-    tail: Option<(usize, usize)>,
+    tail: Option<(u64, u64)>,
 }
 
 /// The first and the last wall-clock time; both are included.
@@ -102,18 +115,20 @@ pub(crate) fn is_empty(path: &Path) -> bool {
     files::read_regular(path, longest).is_ok_and(|bytes| beginning.starts_with(&bytes))
 }
 
-/// Reads a head file into a timeline; its writer may still be running.
+/// Reads a head file into a timeline; its writer may still be running. Memory for the file itself is bounded by its
+/// longest frame.
 pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> HeadRead {
-    let bytes = match files::read_regular(path, u64::MAX) {
-        Ok(bytes) => bytes,
+    let file = match files::open_regular(path) {
+        Ok(file) => file,
         Err(error) => {
             return HeadRead {
                 problems: vec![format!("cannot read {}: {error}", path.display())],
+                is_partial: true,
                 ..HeadRead::default()
             };
         }
     };
-    let mut read = load_bytes(&bytes, into, window);
+    let mut read = load_file(&file, into, window);
     if let Some((at, len)) = read.tail
         && !is_being_written(path)
     {
@@ -127,13 +142,39 @@ pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> 
     read
 }
 
-/// Reads a head file's bytes into a timeline.
-pub(crate) fn load_bytes(bytes: &[u8], into: &mut Timeline, window: Option<Window>) -> HeadRead {
+/// Reads an open head file into a timeline.
+fn load_file(file: &File, into: &mut Timeline, window: Option<Window>) -> HeadRead {
     let mut decoder = decode::Decoder::new(into, window);
-    for found in frame::Frames::new(bytes) {
+    let is_read = length(file).and_then(|length| {
+        if length > FILE_BYTES_MAX {
+            decoder.note(format!(
+                "it has {}, more than a recorder writes into a file: what lies beyond {} is damage, and is not read",
+                Bytes::new(length),
+                Bytes::new(FILE_BYTES_MAX)
+            ));
+        }
+        feed(&mut decoder, file, 0..length.min(FILE_BYTES_MAX))
+    });
+    let mut read = decoder.end();
+    if let Err(error) = is_read {
+        read.is_partial = true;
+        read.problems
+            .push(format!("cannot read all of it: {error}"));
+    }
+    read
+}
+
+fn length(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
+}
+
+/// Passes the frames of a range of a file to a decoder.
+fn feed(decoder: &mut decode::Decoder<'_>, file: &File, range: Range<u64>) -> io::Result<()> {
+    let mut frames = frames::Frames::new(file, range.start, range.end);
+    while let Some(found) = frames.take_next()? {
         decoder.take(&found);
     }
-    decoder.end()
+    Ok(())
 }
 
 /// Whether a recorder is writing a head file, the last of its recording: its end may then be a partial frame.

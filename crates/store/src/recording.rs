@@ -2,7 +2,6 @@
 
 pub(crate) mod damaged;
 mod duration;
-mod ends;
 mod load;
 mod part;
 mod scan;
@@ -192,7 +191,7 @@ impl Recording {
         let heads = self
             .heads
             .iter()
-            .filter_map(|file| ends::first_and_last(&file.path));
+            .filter_map(|file| head::first_and_last(&file.path));
         let spans = self.segments.iter().filter_map(Segment::span).chain(heads);
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }

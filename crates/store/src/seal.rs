@@ -9,12 +9,12 @@ use std::path::Path;
 
 use timeline::Timeline;
 
+use crate::StoreError;
 use crate::directory::identity::{self, HostIdentity};
 use crate::directory::lock;
 use crate::head::{self, HeadFile};
 use crate::recording::damaged;
 use crate::segment::{self, SegmentOrigin};
-use crate::{StoreError, files};
 
 /// The result of sealing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -122,13 +122,15 @@ impl Sealing<'_> {
         let mut timeline = Timeline::default();
         let read = head::load(&file.path, &mut timeline, None);
         self.sealed.problems.extend_from_slice(&read.problems);
+        // An I/O error or a missing permission is not damage.
+        if read.is_partial {
+            return Ok(Fate::Left);
+        }
         if timeline.is_empty() && timeline.recorder_events().is_empty() {
-            // An I/O error or a missing permission is not damage.
-            let is_read = files::read_regular(&file.path, u64::MAX).is_ok();
-            return Ok(match (is_read, read.problems.is_empty()) {
-                (false, _) => Fate::Left,
-                (true, true) => Fate::Empty,
-                (true, false) => Fate::Unreadable,
+            return Ok(if read.problems.is_empty() {
+                Fate::Empty
+            } else {
+                Fate::Unreadable
             });
         }
         let (facts, wrong) = crate::facts::read(self.directory, &timeline);

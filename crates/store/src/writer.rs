@@ -17,7 +17,7 @@ use units::{Bytes, Span};
 use crate::StoreError;
 use crate::directory::RecordingDirectory;
 use crate::directory::identity::HostIdentity;
-use crate::head::{Encoder, put_absent, put_end, put_event};
+use crate::head::{self, Encoder, put_absent, put_end, put_event};
 use disk::{Batch, Cut, DiskWork, DiskWriter};
 use state::{Shared, WriterState};
 
@@ -376,7 +376,8 @@ impl Writer {
     }
 
     fn is_file_full(&self) -> bool {
-        let largest = (self.options.keep_size.get() / PARTS).max(FILE_BYTES_MIN);
+        let largest =
+            (self.options.keep_size.get() / PARTS).clamp(FILE_BYTES_MIN, head::FULL_BYTES);
         let lasted = |since: Span| self.stamp.boot.saturating_sub(since);
         self.file_bytes >= largest
             || self

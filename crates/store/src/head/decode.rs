@@ -5,21 +5,27 @@ use std::sync::Mutex;
 
 use timeline::signals::{self, Entity};
 use timeline::{Absence, Event, EventKind, Stamp, Timeline, facts};
-use units::{Span, WallClock};
+use units::{Count, Span, WallClock};
 
 use super::bytes::ByteReader;
 use super::dictionary::NameDictionary;
 use super::encode::{HAS_AWAKE, HAS_WALL, HeadClocks};
-use super::frame::{FoundFrame, FrameKind, MARK};
+use super::frame::{FrameKind, MARK};
+use super::frames::FoundFrame;
 use super::series::HeadTableDecoder;
 use super::table::ALL_DECLARED;
 use super::{HeadRead, Window};
+
+/// A file with more problems is damaged all over: the others are counted.
+const PROBLEMS_MAX: usize = 64;
 
 /// Reads one file's frames.
 #[derive(Debug)]
 pub(super) struct Decoder<'t> {
     into: &'t mut Timeline,
     window: Option<Window>,
+    /// Whether only the clocks of samples are read.
+    only_clocks: bool,
     dictionary: Option<NameDictionary>,
     tables: Vec<HeadTableDecoder>,
     clocks: HeadClocks,
@@ -31,6 +37,8 @@ pub(super) struct Decoder<'t> {
     is_damaged: bool,
     was_wanted: bool,
     strange_events: BTreeSet<String>,
+    /// Problems beyond the first.
+    unlisted: u64,
     pub(super) read: HeadRead,
 }
 
@@ -39,6 +47,7 @@ impl<'t> Decoder<'t> {
         Self {
             into,
             window,
+            only_clocks: false,
             dictionary: None,
             tables: Vec::new(),
             clocks: HeadClocks::default(),
@@ -48,7 +57,16 @@ impl<'t> Decoder<'t> {
             is_damaged: false,
             was_wanted: false,
             strange_events: BTreeSet::new(),
+            unlisted: 0,
             read: HeadRead::default(),
+        }
+    }
+
+    /// Reads only the clocks of samples: nothing goes into the timeline.
+    pub(super) fn of_clocks(unused: &'t mut Timeline) -> Self {
+        Self {
+            only_clocks: true,
+            ..Self::new(unused, None)
         }
     }
 
@@ -73,8 +91,13 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    fn note(&mut self, problem: String) {
-        self.read.problems.push(problem);
+    /// Notes a problem; of a file that has countless ones the first are enough.
+    pub(super) fn note(&mut self, problem: String) {
+        if self.read.problems.len() < PROBLEMS_MAX {
+            self.read.problems.push(problem);
+        } else {
+            self.unlisted += 1;
+        }
     }
 
     fn frame(&mut self, kind: u8, payload: &[u8]) -> Option<()> {
@@ -186,14 +209,9 @@ impl<'t> Decoder<'t> {
         Some(stamp)
     }
 
-    /// Whether a sample is within the window. Samples without a wall clock always are.
+    /// Whether a sample is requested; readings of others are skipped.
     fn is_wanted(&mut self, stamp: Stamp) -> bool {
-        let is_wanted = match (self.window, stamp.wall) {
-            (Some((since, until)), Some(wall)) => {
-                since.is_none_or(|since| wall >= since) && until.is_none_or(|until| wall <= until)
-            }
-            _ => true,
-        };
+        let is_wanted = self.window_holds(stamp);
         if self.was_wanted && !is_wanted {
             self.tables.iter_mut().for_each(HeadTableDecoder::pause);
         }
@@ -206,7 +224,6 @@ impl<'t> Decoder<'t> {
         if self.into.push_stamp(stamp).is_err() {
             self.into.push_stamp_new_segment(stamp);
         }
-        self.read.samples += 1;
         self.into.len() - 1
     }
 
@@ -225,7 +242,9 @@ impl<'t> Decoder<'t> {
         }
         let kind = input.string()?;
         let Some(kind) = EventKind::by_name(&kind) else {
-            self.strange_events.insert(kind);
+            if self.strange_events.len() < PROBLEMS_MAX {
+                self.strange_events.insert(kind);
+            }
             return Some(());
         };
         let event = Event {
@@ -241,7 +260,11 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
+    /// Whether a time is within the window. What has no wall clock always is.
     fn window_holds(&self, stamp: Stamp) -> bool {
+        if self.only_clocks {
+            return false;
+        }
         let (Some((since, until)), Some(wall)) = (self.window, stamp.wall) else {
             return true;
         };
@@ -285,6 +308,12 @@ impl<'t> Decoder<'t> {
                 "events of unknown kinds are skipped: {}",
                 list(&names)
             ));
+        }
+        if self.unlisted > 0 {
+            let more = Count::new(self.unlisted);
+            self.read
+                .problems
+                .push(format!("{more} more places are damaged or invalid"));
         }
         self.read
     }

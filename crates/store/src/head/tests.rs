@@ -2,6 +2,7 @@
 #![allow(clippy::cast_possible_truncation)] // small numbers
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use proptest::prelude::*;
 use timeline::Row;
@@ -11,6 +12,18 @@ use units::{Span, WallClock};
 
 use super::encode::BLOCK;
 use super::*;
+
+/// Returns a file with these bytes, in memory.
+pub(super) fn file_with(bytes: &[u8]) -> File {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::memfd_create("head", flags).unwrap());
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn load_bytes(bytes: &[u8], into: &mut Timeline, window: Option<Window>) -> HeadRead {
+    load_file(&file_with(bytes), into, window)
+}
 
 /// The content of a table of a sample: key, then readings by column.
 type Rows = Vec<(u8, Vec<(u8, u64)>)>;
@@ -286,8 +299,10 @@ fn names_that_are_not_known_are_passed_over_and_said() {
     let mut other = own.clone();
     other[at] = b'x';
     let mut changed = Vec::new();
-    for found in frame::Frames::new(&bytes) {
-        let frame::FoundFrame::Frame(kind, payload) = found else {
+    let file = file_with(&bytes);
+    let mut frames = frames::Frames::new(&file, 0, bytes.len() as u64);
+    while let Some(found) = frames.take_next().unwrap() {
+        let frames::FoundFrame::Frame(kind, payload) = found else {
             panic!()
         };
         let start = changed.len();

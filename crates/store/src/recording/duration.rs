@@ -4,7 +4,8 @@
 use timeline::CLOCK_TOLERANCE;
 use units::{Span, WallClock};
 
-use super::{Recording, Resolution, Selection, ends};
+use super::{Recording, Resolution, Selection};
+use crate::head;
 use crate::segment::Segment;
 
 /// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB;
@@ -23,11 +24,11 @@ impl Recording {
     /// Whether the wall clock was set, as far as the parts show: then two wall-clock times do not select one range of
     /// samples.
     pub fn clock_was_set(&self) -> bool {
-        let heads = self
+        let heads: Vec<_> = self
             .heads
             .iter()
-            .filter_map(|file| ends::first_and_last(&file.path));
-        let heads: Vec<_> = heads.collect();
+            .filter_map(|file| head::first_and_last(&file.path))
+            .collect();
         let spans = self.segments.iter().filter_map(Segment::span);
         let spans: Vec<_> = spans.chain(heads.iter().copied()).collect();
         let goes_back =
