@@ -24,6 +24,9 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
+/// At most 6 lines of a heading between two rows.
+const HEADING_MAX: usize = 6;
+
 /// A column, and what it is.
 type Column = (&'static str, Signal<Gauge<Bytes>>);
 
@@ -158,6 +161,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     for (at, line) in lines.iter().enumerate().skip(1) {
         // It repeats its heading.
         if line.starts_with('#') || line.is_empty() {
+            if at - block.lines >= HEADING_MAX {
+                break;
+            }
             continue;
         }
         let Some(mut snapshot) = header.row(line) else {

@@ -14,7 +14,7 @@ use super::processes::ProcessHeader;
 use super::size_unit::SizeUnit;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::figure::PrintedFigure;
+use crate::text::figure::{PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 
@@ -155,7 +155,12 @@ impl TopScreen {
                 value: used.value + free.value,
                 ..used
             };
-            self.snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
+            let parts = [MEM_BUFFERS, MEM_CACHED].map(|part| self.snapshot.host(part.id()));
+            let cache: u64 = parts.into_iter().flatten().sum();
+            // It is cut off, or not busybox's, where the cache does not fit into what is used.
+            if raw(used.value).is_some_and(|used| used >= cache) {
+                self.snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
+            }
         }
     }
 
@@ -197,7 +202,9 @@ fn sums(line: &str) -> Option<(bool, SizeUnit, &str)> {
     let mut words = name.split_whitespace();
     let first = words.next()?;
     let (unit, kind) = match words.next() {
-        Some(kind) => (SizeUnit::named(first)?, kind),
+        // Of a line that lost its first characters the unit is unknown: no top prints bytes.
+        Some(kind) if first != "B" => (SizeUnit::named(first)?, kind),
+        Some(_) => return None,
         None => (SizeUnit::KIB, first),
     };
     let is_sums = ["total,", "free,", " used,", "total ,"]
@@ -316,6 +323,13 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             (timeline.last(MEM_FREE), timeline.last(MEM_SHMEM)),
             (kib(349_408), kib(1208))
         );
+        let headless = NEW.replace("KiB Mem", "B Mem");
+        let headless = headless.split_once("\nB Mem").unwrap().1;
+        let timeline = paste(&format!("B Mem{headless}")).timeline;
+        assert_eq!(timeline.last(MEM_TOTAL), None);
+        assert_eq!(timeline.last(MEM_AVAILABLE), kib(5_620_544));
+        let cut = busybox.replace("15919272K", "919K");
+        assert_eq!(paste(&cut).timeline.last(MEM_TOTAL), None);
         let mib = "MiB Mem :  15887.4 total,    341.2 free,  10007.1 used,   5539.1 buff/cache\n";
         let opened = paste(mib);
         assert!(
