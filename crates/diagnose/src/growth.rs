@@ -14,6 +14,7 @@ mod curve;
 mod cycles;
 mod decision;
 mod features;
+mod few_readings;
 mod fit;
 mod levels;
 mod numbers;
@@ -25,8 +26,8 @@ mod words;
 use units::{Bytes, BytesPerSecond, Ratio, Span};
 
 pub use class::GrowthClass;
-pub(crate) use owners::process_series;
 pub use owners::{GrowthOwner, GrowthOwnerKind, owners};
+pub(crate) use owners::{process_series, room};
 pub use series::{GrowthPoint, GrowthSeries};
 
 use features::Features;
@@ -81,6 +82,11 @@ impl Growth {
         let features = Features::of(&prepared);
         let decision = decision::decide(&features);
         words::growth(&prepared, &features, &decision, series.limit)
+    }
+
+    /// Judges a series that may have fewer readings than a class needs: then only whether it rises in a line.
+    pub(crate) fn of_few(series: &GrowthSeries) -> Self {
+        few_readings::line(series).unwrap_or_else(|| Self::of(series))
     }
 
     /// Whether it is confirmed; never without the live size.

@@ -17,4 +17,5 @@ pub(crate) mod readings;
 pub(crate) mod refaults;
 pub(crate) mod rise;
 pub mod slab;
+pub(crate) mod steady_growth;
 pub(crate) mod writeback;

@@ -14,6 +14,7 @@ mod cgroup_cache_starved;
 mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
 mod cgroup_kmem_large;
+mod cgroup_limit_ahead;
 mod cgroup_shmem_large;
 mod cgroup_swap_limited;
 mod cma_reserved;
@@ -149,6 +150,7 @@ pub const ALL: &[Rule] = &[
     cgroup_dirty_throttle::RULE,
     cgroup_kmem_large::RULE,
     cgroup_shmem_large::RULE,
+    cgroup_limit_ahead::RULE,
     cgroup_swap_limited::RULE,
     protection_imbalance::RULE,
     overcommit_limit::RULE,

@@ -215,7 +215,7 @@ fn series_of(
 }
 
 /// Returns how much more fits: below the limits of its cgroups, and on the host.
-fn room(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Option<Bytes> {
+pub(crate) fn room(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries) -> Option<Bytes> {
     let group = match kind {
         GrowthOwnerKind::Cgroup => Some(one),
         GrowthOwnerKind::Process | GrowthOwnerKind::Service => {

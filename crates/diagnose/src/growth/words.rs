@@ -7,6 +7,7 @@ use super::cycles::Cycles;
 use super::decision::GrowthDecision;
 use super::features::{CurveShape, Features};
 use super::series::Prepared;
+use super::trend::Trend;
 use super::{Growth, GrowthRate};
 
 /// Writes a decision down.
@@ -16,21 +17,10 @@ pub(super) fn growth(
     decision: &GrowthDecision,
     limit: Option<Bytes>,
 ) -> Growth {
-    let span = prepared.span.as_secs_f64().max(f64::MIN_POSITIVE);
     let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
-    let trend = &features.judged.trend;
-    let per_second = |slope: f64| BytesPerSecond::new(slope / span);
     let grows = decision.class.leaks();
-    let rate = grows.then(|| GrowthRate {
-        rate: per_second(trend.slope.max(0.0)),
-        from: per_second(trend.from),
-        to: per_second(trend.to),
-    });
-    let room = limit.map(|limit| limit.saturating_sub(now));
-    let limit_in = rate.zip(room).and_then(|(rate, room)| {
-        let seconds = room.as_f64() / rate.rate.get();
-        seconds.is_finite().then(|| Span::from_secs_f64(seconds))
-    });
+    let rate = grows.then(|| rate(&features.judged.trend, prepared));
+    let limit_in = rate.and_then(|rate| limit_in(rate, now, limit));
     let levels_off = matches!(
         decision.class,
         GrowthClass::Fragmentation | GrowthClass::Saturating | GrowthClass::Warmup
@@ -48,6 +38,23 @@ pub(super) fn growth(
         needs: decision.needs.map(|times| prepared.span.times(times)),
         evidence: evidence(prepared, features, decision),
     }
+}
+
+/// Returns the slope of a trend by time.
+pub(super) fn rate(trend: &Trend, prepared: &Prepared) -> GrowthRate {
+    let span = prepared.span.as_secs_f64().max(f64::MIN_POSITIVE);
+    let per_second = |slope: f64| BytesPerSecond::new(slope / span);
+    GrowthRate {
+        rate: per_second(trend.slope.max(0.0)),
+        from: per_second(trend.from),
+        to: per_second(trend.to),
+    }
+}
+
+/// Returns how long it takes at a rate until the limit is reached.
+pub(super) fn limit_in(rate: GrowthRate, now: Bytes, limit: Option<Bytes>) -> Option<Span> {
+    let seconds = limit?.saturating_sub(now).as_f64() / rate.rate.get();
+    seconds.is_finite().then(|| Span::from_secs_f64(seconds))
 }
 
 /// Returns where a curve that levels off ends: the limit of its fit, but never more than what it grew so far beyond now.

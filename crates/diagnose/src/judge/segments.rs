@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use timeline::{
-    Timeline,
-    signals::{MEM_AVAILABLE, MEM_TOTAL},
+    Entity, Timeline,
+    signals::{CGROUP_CURRENT, MEM_AVAILABLE, MEM_TOTAL, PROC_RSS},
 };
-use units::{Bytes, Quantity, Ratio};
+use units::{Bytes, PageSize, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::{Bursts, EvidenceLine, Finding};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
 use crate::judge::verdict::{Level, two_machines};
+use crate::measures::baselines::GROWTH;
 use crate::oom;
 
 /// Merges diagnoses into one. A finding of several segments is reported once, with the text of its worst segment and
@@ -54,7 +55,8 @@ pub(crate) fn merge<'a>(
     let is_reported =
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
     let (clear, not_evaluated) = not_found(&mut segments, is_reported);
-    let remarks = remarks(&segments, count);
+    let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
+    let remarks = remarks(&segments, count, page);
     let at = leading(&segments, findings.first());
     let JudgedSegment {
         timeline,
@@ -96,7 +98,7 @@ fn not_found(
 }
 
 /// Returns remarks on the merged answer: segments of two machines, growth that was not judged.
-fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
+fn remarks(segments: &[JudgedSegment<'_>], count: usize, page: PageSize) -> Vec<String> {
     let sizes = segments
         .iter()
         .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
@@ -106,7 +108,7 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
         .iter()
         .all(|segment| segment.timeline.reports().next().is_some());
     let change = if machines.is_none() {
-        change(segments)
+        change(segments, page)
     } else {
         None
     };
@@ -121,29 +123,70 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize) -> Vec<String> {
 
 /// A change of available memory smaller than this share of RAM is not reported.
 const CHANGE_MIN: Ratio = Ratio::from_percent(5.0);
+/// The same for a process or a cgroup: a share of what it had.
+const OWNER_CHANGE_MIN: Ratio = Ratio::from_percent(10.0);
 
-/// `available fell from 3.0 GiB to 1.0 GiB between the first and the third`. Without times there is no rate.
-fn change(segments: &[JudgedSegment<'_>]) -> Option<String> {
-    let available = |segment: &JudgedSegment<'_>| segment.timeline.last(MEM_AVAILABLE);
+/// `available fell from 3.0 GiB to 1.0 GiB between snapshots 1 and 3`, else the same of the largest process or cgroup.
+/// Without times there is no rate.
+fn change(segments: &[JudgedSegment<'_>], page: PageSize) -> Option<String> {
+    let ram = segments
+        .iter()
+        .find_map(|segment| segment.timeline.last(MEM_TOTAL));
+    let of_host = |ram: Bytes| {
+        let available = |timeline: &Timeline| timeline.last(MEM_AVAILABLE);
+        changed(segments, "available", available, |_| ram.share(CHANGE_MIN))
+    };
+    ram.and_then(of_host).or_else(|| {
+        let last = segments.iter().max_by_key(|segment| segment.number)?;
+        let (label, _) = largest_owner(last.timeline, page)?;
+        let size = |timeline: &Timeline| {
+            let (name, size) = largest_owner(timeline, page)?;
+            (name == label).then_some(size)
+        };
+        let least = |from: Bytes| from.share(OWNER_CHANGE_MIN).max(GROWTH);
+        changed(segments, label, size, least)
+    })
+}
+
+/// The change of a reading between the first and the last segment that has it, if it is more than `least` of the first.
+fn changed(
+    segments: &[JudgedSegment<'_>],
+    name: &str,
+    reading: impl Fn(&Timeline) -> Option<Bytes>,
+    least: impl Fn(Bytes) -> Bytes,
+) -> Option<String> {
     let readings = || {
         segments
             .iter()
-            .filter(|segment| available(segment).is_some())
+            .filter_map(|segment| Some((segment.number, reading(segment.timeline)?)))
     };
-    let first = readings().min_by_key(|segment| segment.number)?;
-    let last = readings().max_by_key(|segment| segment.number)?;
-    let (from, to) = (available(first)?, available(last)?);
-    let ram = last.timeline.last(MEM_TOTAL)?;
-    let difference = from.get().abs_diff(to.get());
-    let is_large = Bytes::new(difference).as_f64() > CHANGE_MIN.get() * ram.as_f64();
+    let (first, from) = readings().min_by_key(|(number, _)| *number)?;
+    let (last, to) = readings().max_by_key(|(number, _)| *number)?;
+    let difference = Bytes::new(from.get().abs_diff(to.get()));
     let verb = if to < from { "fell" } else { "rose" };
-    (is_large && first.number < last.number).then(|| {
+    (difference > least(from) && first < last).then(|| {
         format!(
-            "available {verb} from {from} to {to} between snapshots {} and {}",
-            first.number + 1,
-            last.number + 1
+            "{name} {verb} from {from} to {to} between snapshots {} and {}",
+            first + 1,
+            last + 1
         )
     })
+}
+
+/// The largest process, or else the largest cgroup, and its memory.
+fn largest_owner(timeline: &Timeline, page: PageSize) -> Option<(&str, Bytes)> {
+    let processes = timeline.entities(Entity::Process).filter_map(|one| {
+        Some((
+            one.label.as_str(),
+            timeline.last_of(one, PROC_RSS)?.to_bytes(page),
+        ))
+    });
+    let groups = timeline.entities(Entity::Cgroup);
+    let groups =
+        groups.filter_map(|one| Some((one.label.as_str(), timeline.last_of(one, CGROUP_CURRENT)?)));
+    processes
+        .max_by_key(|(_, size)| *size)
+        .or_else(|| groups.max_by_key(|(_, size)| *size))
 }
 
 /// A segment and its diagnosis.

@@ -4,14 +4,29 @@ use timeline::signals::{
     CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_NICE, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM, CPU_USER,
     TASKS_BLOCKED,
 };
-use units::Ratio;
+use units::{Count, Quantity as _, Ratio};
 
 use crate::evidence::Evidence;
+use crate::trigger::{Reading, rate};
 
 /// An engineering choice: on calm hosts CPUs idle for disks for a few percent of the time.
-const IOWAIT: Ratio = Ratio::from_percent(30.0);
+pub(crate) const IOWAIT: Ratio = Ratio::from_percent(30.0);
 /// An engineering choice: one task may always be writing something back.
-const BLOCKED: f64 = 2.0;
+pub(crate) const BLOCKED: Count = Count::new(2);
+
+/// The share of CPU time that is idle while a task waits for a disk.
+pub(crate) fn share() -> Reading<Ratio> {
+    let others = [
+        CPU_USER,
+        CPU_NICE,
+        CPU_SYSTEM,
+        CPU_IDLE,
+        CPU_IRQ,
+        CPU_SOFTIRQ,
+        CPU_STEAL,
+    ];
+    rate(CPU_IOWAIT).ratio_of(rate(CPU_IOWAIT).plus(others.map(rate)))
+}
 
 /// Returns `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` if that is little, not
 /// measured, or a single sample.
@@ -20,23 +35,9 @@ pub(crate) fn sentence(cx: &Evidence<'_>) -> Option<String> {
 }
 
 fn iowait(cx: &Evidence<'_>) -> Option<String> {
-    let waited = cx.increase(CPU_IOWAIT).ok()?;
-    let all: f64 = [
-        CPU_USER,
-        CPU_NICE,
-        CPU_SYSTEM,
-        CPU_IDLE,
-        CPU_IOWAIT,
-        CPU_IRQ,
-        CPU_SOFTIRQ,
-        CPU_STEAL,
-    ]
-    .into_iter()
-    .filter_map(|signal| cx.increase(signal).ok())
-    .sum();
-    let share = Ratio::new(waited / all);
+    let mean = share().track(cx).ok()?.mean_in(&cx.timeline.whole()?)?;
     // Without CPU time there is no share, and NaN is not at least 30 %.
-    (share >= IOWAIT).then(|| format!("CPUs idled for the disk {share} of their time"))
+    (mean >= IOWAIT).then(|| format!("CPUs idled for the disk {mean} of their time"))
 }
 
 fn blocked(cx: &Evidence<'_>) -> Option<String> {
@@ -45,7 +46,7 @@ fn blocked(cx: &Evidence<'_>) -> Option<String> {
     }
     let track = cx.gauge(TASKS_BLOCKED).ok()?;
     let readings: Vec<f64> = track.values().iter().flatten().copied().collect();
-    let many = readings.iter().filter(|n| **n >= BLOCKED).count();
+    let many = readings.iter().filter(|n| **n >= BLOCKED.as_f64()).count();
     (many * 2 > readings.len()).then(|| {
         format!(
             "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, in {many} of {} samples",
@@ -58,7 +59,6 @@ fn blocked(cx: &Evidence<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::rules::testing::Case;
-    use units::Count;
 
     fn shown(case: &Case) -> Option<String> {
         case.with(sentence)

@@ -18,8 +18,6 @@ use crate::growth::{Growth, process_series};
 use crate::measures::rise::{LONG, Rise};
 use crate::trigger::Occurrence;
 
-/// A rise that stands still for longer than this part of it has ended.
-const STANDS: f64 = 0.2;
 /// A reading is overdue after this many times the longest time between two: an engineering choice.
 const OVERDUE: f64 = 1.5;
 
@@ -89,9 +87,12 @@ impl<'a> HeapCourse<'a> {
     }
 }
 
-/// Returns the name and the PID of a process: `web (pid 4711)`.
+/// Returns the name and the PID of a process: `web (pid 4711)`. Lines of a log may lack the PID.
 pub(crate) fn named(process: &EntitySeries) -> String {
-    format!("{} (pid {})", process.label, pid(process))
+    match pid(process) {
+        "0" => process.label.clone(),
+        pid => format!("{} (pid {pid})", process.label),
+    }
 }
 
 /// Returns a process as affected, with what it has.
@@ -99,7 +100,10 @@ pub(crate) fn affected(process: &EntitySeries, what: String) -> Affected {
     Affected::new(
         "process",
         &process.label,
-        format!("PID {}, {what}", pid(process)),
+        match pid(process) {
+            "0" => what,
+            pid => format!("PID {pid}, {what}"),
+        },
     )
 }
 
@@ -225,15 +229,9 @@ fn speaks_until(cx: &Evidence<'_>, process: &EntitySeries, read: &[usize]) -> us
     (last..end).rev().find(is_there).unwrap_or(last)
 }
 
-/// Returns where the rise of live bytes began that lasts until the last reading and exceeds all that the process had
-/// before: load that rises again does not.
+/// Returns where the rise of live bytes began that lasts until the last reading.
 fn last_rise(cx: &Evidence<'_>, process: &EntitySeries, last: usize) -> Option<usize> {
     let live = cx.timeline.gauge_of(process, PROC_HEAP_LIVE)?;
-    let rise = Rise::of_size(&live, Rise::NOISE).pop()?;
-    let stands = cx.time(last)?.saturating_sub(rise.stretch.to);
-    let goes_on = stands <= rise.stretch.duration().times(STANDS);
-    let before = live.values().get(..rise.stretch.first)?;
-    let highest = before.iter().flatten().copied().fold(0.0, f64::max);
-    let is_new = rise.to >= Bytes::from_f64(highest) + Rise::NOISE;
-    (goes_on && is_new).then_some(rise.stretch.first)
+    let rise = Rise::lasting(&live, cx.time(last)?)?;
+    Some(rise.stretch.first)
 }

@@ -59,6 +59,8 @@ impl Rise {
     const SEEN_CLOSE: Ratio = Ratio::from_percent(90.0);
     /// The smallest rise that counts on a host of unknown size.
     const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
+    /// A rise that stands still for longer than this part of it has ended.
+    const STANDS: f64 = 0.2;
     /// A rise below this is noise on any host.
     pub(crate) const NOISE: Bytes = Bytes::from_mib(16);
 
@@ -134,6 +136,18 @@ impl Rise {
         let mut rises = Self::all(track);
         rises.retain(|rise| rise.stays && rise.by() >= least);
         rises
+    }
+
+    /// Returns the last rise, if it goes on until `end` and exceeds all that was there before: load that rises again
+    /// does not.
+    pub(crate) fn lasting(track: &Track<Bytes>, end: Span) -> Option<Self> {
+        let rise = Self::of_size(track, Self::NOISE).pop()?;
+        let stands = end.saturating_sub(rise.stretch.to);
+        let goes_on = stands <= rise.stretch.duration().times(Self::STANDS);
+        let before = track.values().get(..rise.stretch.first)?;
+        let highest = before.iter().flatten().copied().fold(0.0, f64::max);
+        let is_new = rise.to >= Bytes::from_f64(highest) + Self::NOISE;
+        (goes_on && is_new).then_some(rise)
     }
 
     /// Returns the rises that an incident is about, in its window.

@@ -1,9 +1,11 @@
-//! A leak: the live bytes of a process's malloc heap rise without an end.
+//! A leak: the live bytes of a process's malloc heap rise without an end; or, where its heap was not read, its memory.
 
-use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE};
+use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
 
+use crate::growth::{GrowthOwnerKind, room};
 use crate::measures::heap_growth::{self, HeapCourse};
-use crate::measures::rise::Rise;
+use crate::measures::rise::{LONG, Rise};
+use crate::measures::steady_growth::SteadyGrowth;
 use crate::prelude::*;
 
 declare_rule! {
@@ -17,8 +19,12 @@ declare_rule! {
     /// The malloc heap was read while it ran (`memtide record --explain NAME`, or a table of live bytes). The classifier of
     /// `memtide growth` calls the live bytes a leak with a confidence of 80 % or more, which takes 60 readings, over an hour
     /// or longer; they grew by 16 MiB or more, and until the last reading. It is a warning if the limit is
-    /// reached within 30 days at this rate, or if the limit is unknown. RSS alone is never enough: a cache that
-    /// fills looks the same.
+    /// reached within 30 days at this rate, or if the limit is unknown.
+    ///
+    /// Where the heap was not read, anonymous memory and swap of the process (its RSS, if the source has no more) rise in
+    /// a line until the last reading, for an hour or longer: this is informational, as a cache that fills looks the same.
+    /// It is a warning if the limit is met within ten times the time that was seen, from one minute on: there is
+    /// still time to find out.
     /// ## Not this
     /// - `heap-fragmentation-growth`: live bytes stand still, and free ones grow.
     /// - `malloc-arena-bloat`: free memory in many arenas, which a load once needed.
@@ -43,6 +49,7 @@ declare_rule! {
 
 /// What a leak ends with, and what it takes memory from.
 const LEAK_ENDS: &[&str] = &[
+    "cgroup-limit-ahead",
     "available-exhaustion",
     "cache-starved-floor",
     "swap-full",
@@ -59,11 +66,72 @@ const NEAR: Span = Span::from_hours(30 * 24);
 
 fn trigger() -> Trigger {
     Trigger::Found(FoundBy {
-        find: |cx| heap_growth::find(cx, leaks),
+        find,
         could: None,
         scope: Subjects::Each(Entity::Process, |_, _| true),
-        none: Some(|_| clear!("no live bytes of a malloc heap rise in a line for an hour")),
+        none: Some(|_| {
+            clear!("no memory of a process rises in a line for an hour, or towards its limit")
+        }),
     })
+}
+
+/// Where live bytes rise, and where memory of processes rises of which no heap was read.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let heaps = heap_growth::find(cx, leaks);
+    if cx.is_single_sample() || cx.timeline.entities(Entity::Process).next().is_none() {
+        return heaps;
+    }
+    let mut found = heaps.unwrap_or_default();
+    for process in cx.timeline.entities(Entity::Process) {
+        found.extend(grows(cx, process).map(|growth| Occurrence {
+            first: growth.first,
+            last: growth.last,
+            key: Some(process.key.clone()),
+        }));
+    }
+    Ok(found)
+}
+
+/// How the memory of a process grows of which no heap was read: towards its limit, or for long.
+fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
+    if cx.timeline.last_of(process, PROC_HEAP_LIVE).is_some() {
+        return None;
+    }
+    let anon = gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]);
+    let size = anon
+        .or(gauge(PROC_RSS).bytes())
+        .track_of(cx, process)
+        .ok()?;
+    let growth = SteadyGrowth::of(cx, &size, |_| room(cx, GrowthOwnerKind::Process, process))?;
+    (growth.limit_in().is_some() || growth.growth.judged >= LONG).then_some(growth)
+}
+
+/// The finding about memory that grows, without a figure of its heap.
+fn growing(cx: &Evidence<'_>, process: &EntitySeries, growth: &SteadyGrowth) -> Outcome {
+    let name = heap_growth::named(process);
+    let (from, to, judged) = (growth.from, growth.to, growth.growth.judged);
+    let left = growth.limit_in();
+    let ends = left.map_or_else(String::new, |left| {
+        format!(" If it goes on like this, its limit is met in {left}.")
+    });
+    let title = format!(
+        "{name} may leak: its memory rose in a line from {from} to {to} in {judged}, {}.{ends}",
+        growth.pace()
+    );
+    RULE.found(Severity::warning_if(left.is_some()), title)
+        .shows_from(PROC_RSS_ANON, to.saturating_sub(from), Rise::NOISE, cx.time(growth.last), format!("{from}, then {to}"))
+        .with_line(growth.growth.method.clone())
+        .counts_as("a line of readings")
+        .not("a warm-up that ended", "the rise does not slow down")
+        .fix(Fix::say("See whether it is a leak, a cache that fills, or fragmentation: live bytes of its heap over time.").inspect(format!(
+            "memtide explain {pid}\nmemtide record --explain {}",
+            process.label,
+            pid = heap_growth::pid(process)
+        )))
+        .fix(Fix::say("Restart it before the limit is met; MemoryMax= with Restart=on-failure in its unit bounds the damage."))
+        .affects([heap_growth::affected(process, format!("{to} in RAM and swap"))])
+        .sure(growth.confidence("its memory"))
+        .into()
 }
 
 fn leaks(course: &HeapCourse<'_>) -> bool {
@@ -76,6 +144,9 @@ fn grew(course: &HeapCourse<'_>) -> Bytes {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (stretch, process) = (&incident.stretch, incident.entity()?);
+    if let Some(growth) = grows(cx, process) {
+        return Ok(growing(cx, process, &growth));
+    }
     let course = HeapCourse::of(cx, process, stretch.first..=stretch.last);
     let Some(course) = course.filter(leaks) else {
         return clear!("its live bytes do not rise in a line");
@@ -246,11 +317,59 @@ mod tests {
         clear(RULE, &case);
     }
 
+    /// A process whose anonymous memory is this many MiB at each second, on a host with 4 GiB available.
+    fn growing_over(seconds: u64, mib: impl Fn(u64) -> u64) -> Case {
+        let sizes: Vec<Bytes> = (0..=seconds).map(|n| Bytes::from_mib(mib(n))).collect();
+        Case::over(seconds)
+            .gauge(MEM_TOTAL, Bytes::from_gib(16))
+            .gauge(MEM_AVAILABLE, Bytes::from_gib(4))
+            .gauge_steps_of(Entity::Process, "7@1", PROC_RSS_ANON, &sizes)
+            .named("7@1", "web")
+    }
+
     #[test]
-    fn not_evaluated_on_memory_that_grows_without_figures_of_its_heap() {
-        let sizes: Vec<Bytes> = (0..3000).map(|n| Bytes::from_mib(200 + n)).collect();
-        let case = Case::over(3000).gauge_steps_of(Entity::Process, "7@1", PROC_RSS_ANON, &sizes);
-        assert_eq!(not_evaluated(RULE, &case).names, ["proc.heap_live"]);
+    fn memory_that_grows_for_an_hour_may_be_a_leak_and_is_urgent_near_its_limit() {
+        let slow = found(RULE, &growing_over(4000, |n| 200 + n / 40));
+        assert_eq!(slow.severity, Severity::Info);
+        assert!(
+            slow.title.starts_with("web (pid 7) may leak"),
+            "{}",
+            slow.title
+        );
+        let fast = found(RULE, &growing_over(120, |n| 200 + 10 * n));
+        assert_eq!(fast.severity, Severity::Warning);
+        assert!(fast.title.contains("its limit is met in"), "{}", fast.title);
+        assert_ne!(fast.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn a_few_readings_in_a_day_are_enough_to_say_that_it_grows() {
+        let mib = [200, 214, 230, 243, 259, 271, 290, 303, 316, 331];
+        let sizes: Vec<Bytes> = mib.into_iter().map(Bytes::from_mib).collect();
+        let every = |sizes: &[Bytes]| {
+            Case::every(Span::from_hours(2), 9)
+                .gauge_steps_of(Entity::Process, "7@1", PROC_RSS_ANON, sizes)
+                .named("7@1", "web")
+        };
+        let finding = found(RULE, &every(&sizes));
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.confidence.word(), "possible");
+        let levels_off = [200, 240, 270, 290, 300, 305, 307, 308, 309, 309].map(Bytes::from_mib);
+        clear(RULE, &every(&levels_off));
+        clear(RULE, &every(&sizes[..1]));
+    }
+
+    #[test]
+    fn memory_that_grew_and_stands_or_grows_for_minutes_only_is_clear() {
+        clear(RULE, &growing_over(4000, |n| 200 + n.min(2000)));
+        clear(RULE, &growing_over(600, |n| 200 + n / 10));
+        clear(RULE, &growing_over(4000, |n| 200 + n % 500));
+    }
+
+    #[test]
+    fn not_evaluated_without_processes_and_of_one_sample() {
+        let one = Case::once().gauge_of(Entity::Process, "7@1", PROC_RSS_ANON, Bytes::from_mib(9));
+        assert_eq!(not_evaluated(RULE, &one).names, ["proc.heap_live"]);
         assert_eq!(not_evaluated(RULE, &Case::once()).need, Need::Heaps);
     }
 }

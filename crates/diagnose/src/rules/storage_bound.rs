@@ -1,13 +1,14 @@
 //! A disk at its limit on a host with enough memory.
 
 use timeline::signals::{
-    DISK_IO_TIME, DISK_READ_TIME, DISK_WRITE_TIME, MEM_AVAILABLE, PSI_IO_SOME, PSWPOUT,
-    REFAULT_FILE,
+    CPU_IOWAIT, DISK_IO_TIME, DISK_READ_TIME, DISK_WRITE_TIME, MEM_AVAILABLE, MEM_BUFFERS,
+    MEM_CACHED, MEM_FREE, PGPGIN, PGPGOUT, PSI_IO_SOME, PSWPOUT, REFAULT_FILE, TASKS_BLOCKED,
 };
 
+use crate::measures::disk_wait;
 use crate::measures::disks::{self, DiskLoad, SATURATED};
 use crate::measures::quiet::Quiet;
-use crate::measures::readings::{SWAP_OUT_NOTABLE, refaults_file};
+use crate::measures::readings::{SWAP_OUT_NOTABLE, refaults_file, swapped_in};
 use crate::measures::writeback::{free_run, unwritten};
 use crate::prelude::*;
 
@@ -21,7 +22,11 @@ declare_rule! {
     /// ## How it is recognised
     /// For 10 s or longer, a disk is busy 90 % of the time or more and tasks wait for disks 20 % of the time or more,
     /// while 20 % of RAM or more is available, fewer than 100 file pages per second refault, tasks hardly wait for
-    /// memory, hardly a page is swapped, and dirty pages do not hold up writers.
+    /// memory, hardly a page is swapped, and dirty pages do not hold up writers. Where pressure and disks are not measured
+    /// (a table of vmstat), CPUs idle for disks 30 % of the time or more while two or more tasks are in uninterruptible
+    /// sleep, hardly a page is swapped, and what they wait for are no evicted pages: four times as much is written as read,
+    /// or a fifth of free memory and page cache is free. Which disk it is, and whether dirty pages hold up the writers,
+    /// is open then.
     /// ## Not this
     /// - `page-cache-thrash`, `exec-pages-evicted`, `cgroup-cache-starved`: the reads are of evicted pages.
     /// - `swap-thrash`: the disk is busy with swap.
@@ -51,6 +56,8 @@ const WAITED: Ratio = Ratio::from_percent(20.0);
 const PLENTY: Ratio = Ratio::from_percent(20.0);
 /// Near the level at which writers are throttled, dirty pages hold them up; an engineering choice, as the level swings.
 const NEAR_LIMIT: f64 = 0.9;
+/// Reads of evicted pages are less than this share of the I/O that tasks wait for: an engineering choice.
+const WRITES_PER_READ: f64 = 4.0;
 /// More flushes than this may be what tasks wait for: an engineering choice.
 const FLUSHES: PerSecond<Count> = PerSecond::new(10.0);
 
@@ -58,23 +65,36 @@ fn trigger() -> Trigger {
     let is_busy =
         computed("busiest disk", disks::busiest).at_least("busy time of the disk", SATURATED);
     let flushes = computed("flushes of a disk", disks::most_flushes);
-    Trigger::on_host(
-        LEVEL,
-        all![
-            stall(PSI_IO_SOME).at_least("I/O stalls", WAITED),
-            is_busy,
-            gauge(MEM_AVAILABLE).at_least("available", ram().share(PLENTY)),
-            refaults_file().at_most("files read again", Quiet::REFAULTS),
-            Quiet::holds(),
-            rate(PSWPOUT)
-                .at_most("swapped out", SWAP_OUT_NOTABLE)
-                .if_measured(),
-            unwritten()
-                .at_most("dirty pages and writeback", free_run().times(NEAR_LIMIT))
-                .if_measured(),
-            flushes.at_most("flushes", FLUSHES).if_measured(),
-        ],
-    )
+    let measured = all![
+        stall(PSI_IO_SOME).at_least("I/O stalls", WAITED),
+        is_busy,
+        gauge(MEM_AVAILABLE).at_least("available", ram().share(PLENTY)),
+        refaults_file().at_most("files read again", Quiet::REFAULTS),
+        Quiet::holds(),
+        rate(PSWPOUT)
+            .at_most("swapped out", SWAP_OUT_NOTABLE)
+            .if_measured(),
+        unwritten()
+            .at_most("dirty pages and writeback", free_run().times(NEAR_LIMIT))
+            .if_measured(),
+        flushes.at_most("flushes", FLUSHES).if_measured(),
+    ];
+    Trigger::on_host(STALL, measured.or_without(cpus_idle()))
+}
+
+/// What a table of vmstat shows of it: CPUs that idle for disks, and tasks in uninterruptible sleep.
+fn cpus_idle() -> Predicate {
+    let written = rate(PGPGOUT).at_least("written", rate(PGPGIN).times(WRITES_PER_READ));
+    // Above the watermarks nothing is evicted, so nothing that was evicted is read again.
+    let unused = gauge(MEM_FREE).plus([gauge(MEM_BUFFERS), gauge(MEM_CACHED)]);
+    let is_free = gauge(MEM_FREE).at_least("free", unused.share(PLENTY));
+    all![
+        disk_wait::share().at_least("CPUs idle for disks", disk_wait::IOWAIT),
+        gauge(TASKS_BLOCKED).at_least("blocked tasks", disk_wait::BLOCKED),
+        swapped_in().at_most("swapped in", SWAP_OUT_NOTABLE),
+        rate(PSWPOUT).at_most("swapped out", SWAP_OUT_NOTABLE),
+        any![written, is_free],
+    ]
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -83,6 +103,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("a disk is busy, but {why}"),
     };
+    if cx.stall(PSI_IO_SOME).is_err() {
+        return idle_cpus(cx, incident, &calm);
+    }
     let disk = DiskLoad::of_busiest(cx, stretch);
     let disk = disk.ok_or_else(|| Missing::same_time(DISK_IO_TIME.def()))?;
     let stalled = cx.stall(PSI_IO_SOME)?;
@@ -118,13 +141,45 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
+/// The finding without pressure and disks: what CPUs and blocked tasks show.
+fn idle_cpus<'a>(
+    cx: &Evidence<'a>,
+    incident: &Incident<'a>,
+    calm: &Quiet,
+) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let idle = disk_wait::share().track(cx)?;
+    let share = cx.mean_in(stretch, CPU_IOWAIT, &idle)?;
+    let tasks = cx.mean_in(stretch, TASKS_BLOCKED, &cx.gauge(TASKS_BLOCKED)?)?;
+    let moved = |signal| cx.mean_rate(signal, stretch);
+    let moved = match (moved(PGPGIN), moved(PGPGOUT)) {
+        (Some(read), Some(written)) => format!(" ({read} read, {written} written)"),
+        _ => String::new(),
+    };
+    let title = format!(
+        "{tasks} tasks wait for disks, and CPUs idle for them {share} of the time{moved}. Hardly a page is swapped, so more memory would not help."
+    );
+    Ok(RULE
+        .found(Severity::Info, title)
+        .graph("CPUs idle for disks", &idle)
+        .shows_from(Computed(CPU_IOWAIT), share, disk_wait::IOWAIT, None, format!("CPUs idled for disks {share} of the time"))
+        .counts_as("idle CPUs")
+        .shows_from(TASKS_BLOCKED, tasks, disk_wait::BLOCKED, None, format!("{tasks} tasks in uninterruptible sleep on average"))
+        .and(|finding| calm.shown_in(finding))
+        .not("swap-thrash", "hardly a page was swapped")
+        .fix(Fix::say("Find out who uses which disk.").inspect("pidstat -d 5 3\niostat -x 5 3"))
+        .fix(Fix::say("See whether dirty pages hold up writers: memtide check --for 1m on that host."))
+        .sure_by_kinds(cx, "pressure, disks and dirty pages would show which disk it is, and whether writers are throttled")
+        .into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::signals::{
-        DISK_FLUSHES, DISK_READ_BYTES, DISK_READS, DISK_WRITE_BYTES, DISK_WRITES, MEM_DIRTY,
-        MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+        CPU_IDLE, DISK_FLUSHES, DISK_READ_BYTES, DISK_READS, DISK_WRITE_BYTES, DISK_WRITES,
+        MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
         PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
     };
 
@@ -211,15 +266,48 @@ mod tests {
         clear(RULE, &hour(5_000));
     }
 
+    /// vmstat of a host with 4,000 MiB of page cache: `free`, read and written per second, CPUs idle for disks.
+    fn table(free: Bytes, read: Bytes, written: Bytes, idle: u64) -> Case {
+        Case::over(8)
+            .gauge(MEM_FREE, free)
+            .gauge(MEM_BUFFERS, Bytes::from_mib(10))
+            .gauge(MEM_CACHED, Bytes::from_mib(3990))
+            .gauge(TASKS_BLOCKED, Count::new(5))
+            .counter(CPU_IOWAIT, idle)
+            .counter(CPU_IDLE, 100 - idle)
+            .counter(PGPGIN, read.get())
+            .counter(PGPGOUT, written.get())
+            .counter(PSWPIN, 0)
+            .counter(PSWPOUT, 0)
+    }
+
     #[test]
-    fn not_evaluated_without_pressure_files_or_disks() {
+    fn idle_cpus_and_blocked_tasks_are_enough_where_nothing_evicted_is_read() {
+        let (little, much) = (Bytes::from_mib(30), Bytes::from_mib(2000));
+        let mib = Bytes::from_mib;
+        let finding = found(RULE, &table(little, mib(1), mib(100), 60));
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.title.contains("60 %"), "{}", finding.title);
+        assert_ne!(finding.confidence.word(), "confirmed");
+        found(RULE, &table(much, mib(100), mib(1), 60));
+        // The reads may be of evicted pages.
+        clear(RULE, &table(little, mib(100), mib(1), 60));
+        clear(RULE, &table(little, mib(1), mib(100), 10));
+        let swapping = table(little, mib(1), mib(100), 60).counter(PSWPOUT, 2_500);
+        clear(RULE, &swapping);
+        let one = table(little, mib(1), mib(100), 60).gauge(TASKS_BLOCKED, Count::new(1));
+        clear(RULE, &one);
+    }
+
+    #[test]
+    fn not_evaluated_without_pressure_files_or_disks_and_without_cpu_time() {
         let without = disk(Case::over(30), 990).counter(REFAULT_FILE, 3);
-        assert_eq!(not_evaluated(RULE, &without).names, ["psi.io.some"]);
+        assert_eq!(not_evaluated(RULE, &without).names, ["cpu.iowait"]);
         let no_disk = Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .gauge(MEM_AVAILABLE, Bytes::from_mib(600))
             .counter(PSI_IO_SOME, 700_000)
             .counter(REFAULT_FILE, 3);
-        assert_eq!(not_evaluated(RULE, &no_disk).names, ["disk.io_time"]);
+        assert_eq!(not_evaluated(RULE, &no_disk).names, ["cpu.iowait"]);
     }
 }

@@ -100,6 +100,9 @@ fn is_trace_without_memory(lines: &[&str]) -> bool {
 
 /// SysRq m: `sysrq: Show Memory`.
 fn is_sysrq_m(line: &str) -> bool {
+    if !(line.contains("how Memory") || line.contains("how memory")) {
+        return false;
+    }
     let message = prefix::message(line);
     let text = message.text.to_ascii_lowercase();
     text.starts_with("sysrq") && text.ends_with("show memory")

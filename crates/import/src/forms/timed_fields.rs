@@ -1,5 +1,7 @@
 //! Fields of `/proc/meminfo` behind the time, a line for each reading, as small loops print them: `Wed Jul 10 14:36:31 EEST
-//! 2019 | MemFree: 2040032 kB MemAvailable: 2288928 kB`.
+//! 2019 | MemFree: 2040032 kB MemAvailable: 2288928 kB`. Also the resident memory of a process ([`resident`]).
+
+mod resident;
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
@@ -9,7 +11,15 @@ use crate::text::times::{PrintedTime, SampleTimes};
 
 pub(super) const FORM: Form = Form {
     name: "timed fields",
-    begins: BlockStart::with(&["MemFree", "MemAvailable"]),
+    begins: BlockStart::with(&[
+        "MemFree",
+        "MemAvailable",
+        "RSS",
+        "rss",
+        "Rss",
+        "esident set size",
+        "esident memory",
+    ]),
     read,
 };
 
@@ -39,7 +49,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         input.add(snapshot);
         lines += 1;
     }
-    (lines > 0).then_some(TextBlock {
+    if lines == 0 {
+        return resident::read(input);
+    }
+    Some(TextBlock {
         what: "fields of /proc/meminfo, a line for each time".to_owned(),
         lines,
         unit: "KiB",

@@ -60,15 +60,28 @@ pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
     Some(reading.finish())
 }
 
-/// Whether a line is a complete line of a report. Lines that other kernel events also have (call traces, registers) do
-/// not count.
-pub fn is_line(line: &str) -> bool {
-    Draft::default().take(line, 0) == Taken::Yes
+/// How much of a line of a report a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineExtent {
+    /// All that the kernel prints in it.
+    Whole,
+    /// The beginning: its end is missing, or is not the kernel's.
+    Beginning,
 }
 
-/// Whether a line is a line of a report, or begins as one.
-pub fn is_line_or_part(line: &str) -> bool {
-    Draft::default().take(line, 0).is_taken()
+/// Whether a text is a line of a report, or begins as one. Lines that other kernel events also have (call traces,
+/// registers) do not count.
+pub fn extent(line: &str) -> Option<LineExtent> {
+    match Draft::default().take(line, 0) {
+        Taken::Yes => Some(LineExtent::Whole),
+        Taken::Part => Some(LineExtent::Beginning),
+        Taken::No | Taken::Again | Taken::Backwards => None,
+    }
+}
+
+/// Whether a text is a whole line of a report.
+pub fn is_line(line: &str) -> bool {
+    extent(line) == Some(LineExtent::Whole)
 }
 
 /// Whether a report may begin with a line.
@@ -87,7 +100,7 @@ fn begins(line: &str) -> Begins {
     let has_swap = line.contains("Free swap") && line.contains("Total swap");
     let is_victim = line.starts_with("oom_reaper: reaped process ");
     let is_inner = !has_swap && !is_victim && is_inner(line);
-    match is_line_or_part(line) {
+    match extent(line).is_some() {
         false => Begins::No,
         true if is_inner => Begins::WithOthers,
         true => Begins::Alone,

@@ -1,8 +1,9 @@
 //! A message within a line of something else: behind prose, a list mark or a table bar, in quotation marks, in cells.
 
 use std::borrow::Cow;
+use std::iter;
 
-use probe::kernel_report::{is_line, is_line_or_part};
+use probe::kernel_report::{LineExtent, extent, is_line};
 
 use super::prefix::stripped;
 use crate::text::kernel_words;
@@ -28,25 +29,30 @@ pub(super) fn message<'a>(
     let bare = undecorated(line);
     let (inner, time) = stripped(bare);
     let inner = undecorated(inner);
-    let is_bare = inner.len() < text.len() && !inner.is_empty();
-    if is_bare && let Some(whole) = repaired(inner, is_line) {
-        return Some((whole, time));
-    }
-    let starts = kernel_words::starts(inner);
-    for is_it in [is_line as fn(&str) -> bool, is_line_or_part] {
-        let starts = starts.iter().take(STARTS_MAX);
-        let mut parts = starts.filter_map(|start| inner.get(*start..));
-        if let Some(found) = parts.find_map(|part| repaired(part, is_it)) {
-            // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
-            let is_text = found.len() == text.len();
-            return (!is_text).then_some((found, time));
-        }
+    if let Some(found) = begun_in(inner, inner.len() < text.len()) {
+        // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
+        let is_text = found.len() == text.len();
+        return (!is_text).then_some((found, time));
     }
     // A line such as `anon 4096` is recognised by the lines around it only.
     let inner = behind_stamp(inner)
         .or_else(|| last_cell(bare))
         .unwrap_or(inner);
     (inner.len() < text.len() && is_quoted(line)).then_some((inner.into(), time))
+}
+
+/// The first whole message that begins within a text, else the first that is cut off. `is_bare`: the text may also be a
+/// whole message of which the first word is none of those that messages begin with.
+fn begun_in(text: &str, is_bare: bool) -> Option<Cow<'_, str>> {
+    let starts = kernel_words::starts(text);
+    let unknown = (is_bare && starts.first() != Some(&0)).then_some(0);
+    let known = starts.into_iter().take(STARTS_MAX);
+    let found = unknown.into_iter().chain(known).filter_map(|start| {
+        let found = repaired(text.get(start..)?)?;
+        let is_sure = found.extent == LineExtent::Whole || unknown != Some(start);
+        is_sure.then_some(found)
+    });
+    wholest(found).map(|found| found.text)
 }
 
 /// A line without list marks, table bars and quotation marks at both ends.
@@ -97,19 +103,54 @@ fn is_quoted(line: &str) -> bool {
     line.trim_start().starts_with(is_mark) || end.ends_with(is_mark)
 }
 
-/// A text as the kernel writes it: as it stands, with units glued to their numbers, without table bars.
-fn repaired(text: &str, is_it: fn(&str) -> bool) -> Option<Cow<'_, str>> {
-    if is_it(text) {
-        return Some(text.into());
+/// A message as the kernel writes it.
+struct Repaired<'a> {
+    text: Cow<'a, str>,
+    extent: LineExtent,
+}
+
+impl<'a> Repaired<'a> {
+    fn of(text: Cow<'a, str>) -> Option<Self> {
+        let extent = extent(&text)?;
+        Some(Self { text, extent })
     }
-    // A quotation or a cell may end within the text.
+}
+
+/// The first whole message, else the first that is cut off.
+fn wholest<'a>(found: impl Iterator<Item = Repaired<'a>>) -> Option<Repaired<'a>> {
+    let mut cut_off = None;
+    for found in found {
+        if found.extent == LineExtent::Whole {
+            return Some(found);
+        }
+        cut_off.get_or_insert(found);
+    }
+    cut_off
+}
+
+/// A text as the kernel writes it: as it stands, without what follows a quotation, with units glued to their numbers,
+/// without table bars, without prose behind it.
+fn repaired(text: &str) -> Option<Repaired<'_>> {
+    let as_it_stands = iter::once_with(|| Some(text.into()));
+    let shorter = iter::once_with(|| quoted(text).map(Cow::Borrowed));
+    let glued = iter::once_with(|| glued(text).map(Cow::Owned));
+    let forms = as_it_stands.chain(shorter).chain(glued).flatten();
+    wholest(
+        forms
+            .chain(without_prose(text).map(Cow::Borrowed))
+            .filter_map(Repaired::of),
+    )
+}
+
+/// The text before the end of a quotation or a cell.
+fn quoted(text: &str) -> Option<&str> {
     let ends = ["\"", "`", "”", "»", " |", "</", "<br"];
-    let end = ends.iter().filter_map(|end| text.find(end)).min();
-    if let Some(part) = end.and_then(|end| text.get(..end)).map(str::trim_end)
-        && is_it(part)
-    {
-        return Some(part.into());
-    }
+    let end = ends.iter().filter_map(|end| text.find(end)).min()?;
+    text.get(..end).map(str::trim_end)
+}
+
+/// A text with units glued to their numbers and without table bars, if it has any.
+fn glued(text: &str) -> Option<String> {
     let mut glued = None;
     if [" kB", " KB"].iter().any(|unit| text.contains(unit)) {
         glued = Some(with_units_glued(text));
@@ -118,32 +159,24 @@ fn repaired(text: &str, is_it: fn(&str) -> bool) -> Option<Cow<'_, str>> {
         let cells = glued.as_deref().unwrap_or(text).replace('|', " ");
         glued = Some(cells.split_whitespace().collect::<Vec<_>>().join(" "));
     }
-    if let Some(glued) = glued.filter(|text| is_it(text)) {
-        return Some(glued.into());
-    }
-    let is_of_kill = || text.contains('(') && KILLS.iter().any(|words| text.contains(words));
-    if !(REQUESTS.iter().any(|words| text.contains(words)) || is_of_kill()) {
-        return None;
-    }
-    without_prose(text, is_it).map(Cow::Borrowed)
+    glued
 }
 
 /// Words of the messages that people quote in a sentence: who asked for memory, who was killed.
 const REQUESTS: [&str; 2] = ["invoked oom-killer: ", "page allocation failure: "];
 const KILLS: [&str; 2] = ["ill process ", "illed process "];
 
-/// The message at the start of a text, without the prose that goes on behind it.
-fn without_prose(text: &str, is_it: fn(&str) -> bool) -> Option<&str> {
+/// The beginnings of a text that ends in prose, longest first. None if people do not quote such a message in prose.
+fn without_prose(text: &str) -> impl Iterator<Item = &str> {
+    let is_of_kill = || text.contains('(') && KILLS.iter().any(|words| text.contains(words));
+    let is_in_prose = REQUESTS.iter().any(|words| text.contains(words)) || is_of_kill();
     let words = text.split(' ').take(WORDS_MAX);
     let length: usize = words.map(|word| word.len() + 1).sum();
-    let mut front = text.get(..length).unwrap_or(text);
-    loop {
-        let bare = front.trim_end_matches(|c: char| is_mark(c) || ".,:?!*_ ".contains(c));
-        if is_it(bare) {
-            return Some(bare);
-        }
-        front = front.rsplit_once(' ')?.0;
-    }
+    let front = is_in_prose.then(|| text.get(..length).unwrap_or(text));
+    let fronts = iter::successors(front, |front| {
+        front.rsplit_once(' ').map(|(front, _)| front)
+    });
+    fronts.map(|front| front.trim_end_matches(|c: char| is_mark(c) || ".,:?!*_ ".contains(c)))
 }
 
 /// `0 kB` becomes `0kB`.
@@ -168,6 +201,7 @@ fn with_units_glued(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::prefix;
+    use super::extent;
 
     const KILL: &str = "Out of memory: Killed process 812 (java) total-vm:9142kB, anon-rss:77kB, file-rss:0kB, shmem-rss:0kB";
 
@@ -210,10 +244,7 @@ mod tests {
             "| Free swap | none |",
         ] {
             let message = prefix::message(line);
-            assert!(
-                !probe::kernel_report::is_line_or_part(&message.text),
-                "{line}: {message:?}"
-            );
+            assert!(extent(&message.text).is_none(), "{line}: {message:?}");
         }
     }
 }

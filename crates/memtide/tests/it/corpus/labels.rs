@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 35] = [
+const WITHOUT_A_CASE: [(&str, &str); 36] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -104,6 +104,10 @@ const WITHOUT_A_CASE: [(&str, &str); 35] = [
     (
         "cgroup-shmem-large",
         "no capture is of a cgroup with tmpfs files at its limit",
+    ),
+    (
+        "cgroup-limit-ahead",
+        "no capture ends while a cgroup grows below its limit",
     ),
     (
         "cgroup-swap-limited",

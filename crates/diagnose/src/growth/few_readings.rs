@@ -1,0 +1,51 @@
+//! Fewer readings than a class needs, as people paste them: whether they rise in a line at all.
+
+use units::{Bytes, Quantity as _, Ratio};
+
+use super::decision::READINGS_MIN;
+use super::series::GrowthSeries;
+use super::trend::Trend;
+use super::{Growth, GrowthClass, words};
+
+/// Eight readings that rise one after the other are made by chance once in 40,000 series.
+const FEW_MIN: usize = 8;
+/// The Mann-Kendall statistic of a rise that chance makes once in 700 series.
+const SEEN: f64 = 3.0;
+/// The share of the variance that the line explains: an engineering choice.
+const STRAIGHT: f64 = 0.9;
+/// A curve that levels off is flatter in its second half: an engineering choice.
+const GOES_ON: f64 = 0.7;
+/// A class rests on more readings.
+const CONFIDENCE: Ratio = Ratio::from_percent(40.0);
+
+/// Returns the growth of a series that rises in a line; `None` if it does not, or has enough readings for a class.
+pub(super) fn line(series: &GrowthSeries) -> Option<Growth> {
+    let prepared = series.prepared();
+    if !(FEW_MIN..READINGS_MIN).contains(&prepared.readings) {
+        return None;
+    }
+    let trend = Trend::of_blocks(&prepared.total);
+    let goes_on = Trend::slope_ratio(&prepared.total) >= GOES_ON;
+    let is_line = trend.z >= SEEN && trend.from > 0.0 && trend.r_squared >= STRAIGHT;
+    if !(is_line && goes_on) {
+        return None;
+    }
+    let now = Bytes::from_f64(prepared.total.level(0.98, 1.0));
+    let rate = words::rate(&trend, &prepared);
+    Some(Growth {
+        class: GrowthClass::Leak,
+        confidence: CONFIDENCE,
+        method: format!(
+            "{} readings: Mann-Kendall z {:.1}, slope R² {:.2}",
+            prepared.readings, trend.z, trend.r_squared
+        ),
+        now,
+        judged: prepared.span,
+        readings: prepared.readings,
+        rate: Some(rate),
+        levels_off_at: None,
+        limit_in: words::limit_in(rate, now, series.limit),
+        needs: None,
+        evidence: Vec::new(),
+    })
+}

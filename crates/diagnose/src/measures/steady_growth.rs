@@ -1,0 +1,114 @@
+//! Memory that grows in a line until the end of the source: how fast, and when it meets its limit at that rate.
+//!
+//! A line that is judged may be the beginning of a curve that levels off. So a limit counts only if it is met within a
+//! few times the time that was seen.
+
+use timeline::Track;
+use units::{Bytes, Count, Quantity as _, Ratio, Span};
+
+use crate::evidence::Evidence;
+use crate::finding::Confidence;
+use crate::growth::{Growth, GrowthPoint, GrowthSeries};
+use crate::measures::rise::Rise;
+
+/// A growth is projected for at most this many times as long as it was seen: an engineering choice.
+const HORIZON: f64 = 10.0;
+/// A program that starts takes memory for a while: an engineering choice.
+const SEEN_MIN: Span = Span::from_mins(1);
+/// A smaller growth is the noise of a program of that size: an engineering choice.
+const GROWN: Ratio = Ratio::from_percent(10.0);
+
+/// Memory that grows without an end in sight.
+#[derive(Debug)]
+pub(crate) struct SteadyGrowth {
+    /// The samples of the first and the last reading.
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// The sizes at both.
+    pub(crate) from: Bytes,
+    pub(crate) to: Bytes,
+    /// What the classifier says of it.
+    pub(crate) growth: Growth,
+}
+
+impl SteadyGrowth {
+    /// Judges the rise of `size` that lasts until the end of the source. `room` is how much more fits. `None` if there is
+    /// none, if it is small, or if it is not a line.
+    pub(crate) fn of(
+        cx: &Evidence<'_>,
+        size: &Track<Bytes>,
+        room: impl FnOnce(usize) -> Option<Bytes>,
+    ) -> Option<Self> {
+        let end = *cx.timeline.times().last()?;
+        let rise = Rise::lasting(size, end)?;
+        let readings = size.values().iter().enumerate();
+        let points: Vec<(usize, Bytes)> = readings
+            .skip(rise.stretch.first)
+            .filter_map(|(index, value)| Some((index, Bytes::from_f64((*value)?))))
+            .collect();
+        let ((first, from), (last, to)) = (*points.first()?, *points.last()?);
+        let grown = to.saturating_sub(from);
+        if grown < Rise::NOISE.max(from.share(GROWN)) {
+            return None;
+        }
+        let times = cx.timeline.times();
+        let points = points.into_iter().map(|(index, total)| GrowthPoint {
+            at: times[index],
+            total,
+            ..GrowthPoint::default()
+        });
+        let growth = Growth::of_few(&GrowthSeries {
+            points: points.collect(),
+            limit: room(last).map(|room| to + room),
+        });
+        growth.class.leaks().then_some(Self {
+            first,
+            last,
+            from,
+            to,
+            growth,
+        })
+    }
+
+    /// In what time the limit is met at this rate, if that is near compared with the time that was seen.
+    pub(crate) fn limit_in(&self) -> Option<Span> {
+        let seen = self.growth.judged;
+        let near = |left: &Span| *left <= seen.times(HORIZON);
+        self.growth
+            .limit_in
+            .filter(near)
+            .filter(|_| seen >= SEEN_MIN)
+    }
+
+    /// The rate and its 95 % interval: `66 MiB a minute (60 MiB to 72 MiB)`; by the hour where it was seen for longer
+    /// than one.
+    pub(crate) fn pace(&self) -> String {
+        let Some(rate) = self.growth.rate else {
+            return String::new();
+        };
+        let (unit, name) = if self.growth.judged < Span::from_hours(1) {
+            (Span::from_mins(1), "a minute")
+        } else {
+            (Span::from_hours(1), "an hour")
+        };
+        let [mean, from, to] = [rate.rate, rate.from, rate.to]
+            .map(|rate| Bytes::from_f64((rate.get() * unit.as_secs_f64()).max(0.0)));
+        if from == to {
+            format!("{mean} {name}")
+        } else {
+            format!("{mean} {name} ({from} to {to})")
+        }
+    }
+
+    /// How sure it is that this goes on.
+    pub(crate) fn confidence(&self, what: &str) -> Confidence {
+        let readings = Count::new(self.growth.readings as u64);
+        Confidence {
+            value: self.growth.confidence.get(),
+            why: format!(
+                "rests on {readings} readings of {what} in {}",
+                self.growth.judged
+            ),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Resident memory of one process in lines of a log or a loop: `2026-11-21 23:58:47 RSS: 195.3 MB`, `VmRSS: 208000 kB`
+//! below the time, Node's `rss: '166.71 MB'` and `rss: 204800000`.
+//!
+//! A number without a unit is in bytes beside the other fields of Node's `process.memoryUsage()`, else its unit is unknown
+//! and the line is none. Sizes that belong to something else are not read: `anon-rss:` of a kill, `Rss:` of a mapping,
+//! `total_rss` of a cgroup, a peak.
+
+use timeline::Entity;
+use timeline::signals::PROC_RSS;
+
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{self, PrintedFigure};
+use crate::text::times::{PrintedTime, SampleTimes};
+
+/// The words that begin a size, in lower case.
+const KEYS: [&str; 4] = ["vmrss", "rss", "resident set size", "resident memory"];
+/// With fewer readings it is one figure, not a course.
+const READINGS_MIN: usize = 4;
+/// So many other lines may be between two readings: the rest of an object, a rule.
+const OTHERS_MAX: usize = 12;
+/// At most 100,000 readings.
+const READINGS_MAX: usize = 100_000;
+/// The first fields of Node's object are within so many lines.
+const OBJECT: usize = 3;
+/// A reading, and its line.
+struct Resident {
+    line: usize,
+    time: Option<PrintedTime>,
+    bytes: f64,
+}
+
+/// Reads a series of readings.
+pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    reading(input.lines, 0)?;
+    let above = input.before.iter().rev().take(OBJECT);
+    let above = input.time.or_else(|| above.copied().find_map(leading));
+    let readings = series(input.lines, above);
+    if readings.len() < READINGS_MIN {
+        return None;
+    }
+    let mut times = SampleTimes::new(None);
+    let mut lines = 0;
+    for reading in &readings {
+        let Some((when, _)) = times.next(reading.time) else {
+            break;
+        };
+        let mut snapshot = Snapshot {
+            when,
+            ..Snapshot::default()
+        };
+        let row = snapshot.sample.table_mut(Entity::Process).add();
+        row.key.push_str("0@0");
+        row.label.push_str("(pasted process)");
+        row.row
+            .set(PROC_RSS, figure::pages(reading.bytes, input.facts)?);
+        input.add(snapshot);
+        lines = reading.line + 1;
+    }
+    (lines > 0).then(|| TextBlock {
+        what: format!("resident memory of a process, {} readings", input.added),
+        lines,
+        unit: "as printed",
+        ..TextBlock::default()
+    })
+}
+
+/// The readings from the first line on, each with its time: in its line, or above it.
+fn series(lines: &[&str], above: Option<PrintedTime>) -> Vec<Resident> {
+    let mut readings: Vec<Resident> = Vec::new();
+    let mut time = above;
+    for (at, line) in lines.iter().enumerate() {
+        let last = readings.last().map_or(0, |reading| reading.line);
+        if at - last > OTHERS_MAX || readings.len() == READINGS_MAX {
+            break;
+        }
+        time = leading(line).or(time);
+        if let Some(bytes) = reading(lines, at) {
+            readings.push(Resident {
+                line: at,
+                time: time.take(),
+                bytes,
+            });
+        }
+    }
+    readings
+}
+
+/// The time at the start of a line.
+fn leading(line: &str) -> Option<PrintedTime> {
+    let (time, _) = PrintedTime::leading(line.trim_start_matches(['[', '(', ' ']))?;
+    Some(time)
+}
+
+/// The size in a line, in bytes.
+fn reading(lines: &[&str], at: usize) -> Option<f64> {
+    let line = lines[at].trim();
+    // Lower case has the same offsets.
+    let lower = line.to_ascii_lowercase();
+    let (start, key) = KEYS
+        .into_iter()
+        .find_map(|key| Some((key_at(&lower, key)?, key)))?;
+    let is_of_mapping = lower.starts_with("rss:") && lower.ends_with(" kb");
+    let behind = line.get(start + key.len()..)?;
+    let number = behind.trim_start_matches(|c: char| " \t:=\"'(,".contains(c));
+    if is_of_mapping || number.len() == behind.len() {
+        return None;
+    }
+    let end = number.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
+    let (digits, rest) = number.split_at(end.unwrap_or(number.len()));
+    let digits = digits.trim_end_matches([',', '.']);
+    let unit = rest.strip_prefix(' ').unwrap_or(rest);
+    let end = unit.find(|c: char| !c.is_ascii_alphabetic());
+    let unit = unit.get(..end.unwrap_or(unit.len()))?;
+    let with_unit = PrintedFigure::binary(&format!("{digits}{unit}"));
+    if let Some(figure) = with_unit.filter(|figure| figure.has_unit) {
+        return Some(figure.value);
+    }
+    let of_node = |line: &&str| line.contains("heapTotal") || line.contains("heapUsed");
+    let in_bytes = lines.iter().skip(at).take(OBJECT).any(of_node) || unit == "bytes";
+    in_bytes.then(|| digits.parse().ok())?
+}
+
+/// Where a key stands as a word of its own.
+fn key_at(lower: &str, key: &str) -> Option<usize> {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
+    let mut places = lower.match_indices(key).map(|(at, _)| at);
+    places.find(|at| {
+        let (before, behind) = lower.split_at(*at);
+        let behind = behind.get(key.len()..).unwrap_or_default();
+        !before.ends_with(is_inner) && !behind.starts_with(|c: char| is_inner(c) && c != '.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{paste, survives};
+    use timeline::Entity;
+    use timeline::signals::PROC_RSS;
+    use units::{Pages, Span};
+
+    /// Four readings, 200, 201, 202 and 203 MiB, as `line` prints them by their minute and their KiB.
+    fn four(line: impl Fn(u64, u64) -> String) -> String {
+        (0..4).map(|n| line(n, (200 + n) * 1024) + "\n").collect()
+    }
+
+    #[test]
+    fn lines_of_loops_and_logs_are_a_course() {
+        let date = |n| format!("2026-11-21 10:0{n}:00");
+        for text in [
+            four(|n, kib| format!("{} RSS: {}.0 MB", date(n), kib / 1024)),
+            four(|n, kib| format!("{}\nVmRSS:\t {kib} kB", date(n))),
+            four(|n, kib| format!("[{}] INFO worker rss={kib}KB heap=7MB", date(n))),
+            four(|n, kib| {
+                format!(
+                    "{} {{ rss: {}, heapTotal: 7, heapUsed: 6 }}",
+                    date(n),
+                    kib * 1024
+                )
+            }),
+            four(|n, kib| {
+                format!(
+                    "{} done {{\n  rss: '{}.0 MB',\n  heapTotal: '9 MB',\n}}\n---",
+                    date(n),
+                    kib / 1024
+                )
+            }),
+        ] {
+            let timeline = paste(&text).timeline;
+            assert_eq!(
+                (timeline.len(), timeline.duration()),
+                (4, Span::from_mins(3)),
+                "{text}"
+            );
+            let process = timeline.entities(Entity::Process).next().unwrap();
+            assert_eq!(
+                timeline.last_of(process, PROC_RSS),
+                Some(Pages::new(203 * 256)),
+                "{text}"
+            );
+            survives(&text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_course_of_a_process_is_left_to_others() {
+        for text in [
+            four(|n, kib| format!("2026-11-21 10:0{n}:00 anon-rss:{kib}kB")),
+            four(|n, kib| format!("total_rss {kib} kB {n}")),
+            four(|n, kib| format!("rss {kib}{n}")),
+            four(|_, _| "Rss:     12 kB".to_owned()),
+            "RSS: 12 MB\nRSS: 13 MB\n".to_owned(),
+        ] {
+            let what =
+                |input: &timeline::Input| input.what.contains("resident memory of a process");
+            let of_form = paste(&text).origin.inputs.iter().any(what);
+            assert!(!of_form, "{text}");
+        }
+    }
+}
