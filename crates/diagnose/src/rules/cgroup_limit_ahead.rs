@@ -130,7 +130,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         growth.growth.judged,
         growth.pace()
     );
-    let raised = remedy::set_limit(cx, group, Knob::Max, remedy::more(limit));
+    let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(Severity::warning_if(part != GrowingPart::Usage), title)
         .shows_from(
@@ -253,6 +253,15 @@ mod tests {
             finding.title
         );
         assert_ne!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn the_limit_has_the_name_that_it_has_on_the_host() {
+        let mut case = app(120, 500, 2.0, 1, |at| 100.0 + at);
+        case.facts.cgroup_mode = Some(timeline::facts::CgroupMode::V1);
+        let fixes = format!("{:?}", found(RULE, &case).fixes);
+        assert!(fixes.contains("memory.limit_in_bytes"), "{fixes}");
+        assert!(!fixes.contains("memory.max"), "{fixes}");
     }
 
     #[test]
