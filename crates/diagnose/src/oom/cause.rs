@@ -267,6 +267,8 @@ fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) 
         // Nothing shows a shortage, and a larger block is what most likely lacked.
         (_, _, true) => OomCause::NoBlock,
         (false, ..) if is_known_low => used_up(report),
+        // By their sizes zones had enough, and which blocks were free is not shown.
+        (_, 1.., _) if zones.iter().all(|z| z.zone.blocks.is_empty()) => OomCause::NoBlock,
         _ => OomCause::Unknown(ROOM_BY_THEN),
     }
 }

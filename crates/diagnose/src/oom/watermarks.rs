@@ -113,7 +113,7 @@ pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec
             let mut checked = Checked {
                 zone,
                 hurdle: Hurdle::Nothing,
-                usable: usable(zone, asked),
+                usable: usable(zone, asked, report.page_size),
                 watermark: watermark(zone, asked),
                 reserve: reserve(all, zone, asked.highest),
             };
@@ -158,9 +158,13 @@ fn hurdle(
     }
 }
 
-/// Free memory less what this request may not use.
-fn usable(zone: &ZoneReport, asked: &Asked) -> Bytes {
-    let mut usable = zone.free;
+/// Free memory less what this request may not use: all but the first page of its own block, as the check is whether the
+/// watermark would still hold with it taken (mm/page_alloc.c, __zone_watermark_unusable_free).
+fn usable(zone: &ZoneReport, asked: &Asked, page: Option<PageSize>) -> Bytes {
+    let page = page.unwrap_or(PageSize::USUAL).bytes();
+    let others = 1_u64.checked_shl(asked.order).unwrap_or(u64::MAX) - 1;
+    let block = Bytes::new(page.get().saturating_mul(others));
+    let mut usable = zone.free.saturating_sub(block);
     if !(asked.is_atomic() && asked.is_privileged) {
         usable = usable.saturating_sub(zone.reserved_highatomic);
     }

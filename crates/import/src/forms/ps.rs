@@ -1,7 +1,11 @@
 //! `ps aux` and similar tables: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), all rows or the
 //! first ones; RSS and VSZ are KiB. RSS counts shared pages once per process, so its sum exceeds the memory in use.
 //!
+//! Rows may lack the heading ([`rows`]).
+//!
 //! `pmap` is recognised and skipped: `smaps` of the process has more.
+
+mod rows;
 
 use super::Form;
 use timeline::Entity;
@@ -15,7 +19,7 @@ use crate::text::prompt;
 pub(super) const FORM: Form = Form {
     name: "ps",
     begins: BlockStart {
-        or: Some(|lines| pmap(lines).is_some()),
+        or: Some(|lines| pmap(lines).is_some() || rows::begin(lines)),
         ..BlockStart::with(&[
             "RSS", "rss", "Rss", "RSZ", "rsz", "Rsz", "RES", " res ", " Res ", "PSS", "pss", "Pss",
             "SWAP", "swap", "Swap", "%CPU", "%cpu", "CPU%", "VSZ",
@@ -28,7 +32,9 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if let Some(block) = pmap(input.lines) {
         return Some(block);
     }
-    let header = ProcessHeader::from_line(input.lines.first()?)?;
+    let Some(header) = ProcessHeader::from_line(input.lines.first()?) else {
+        return rows::read(input);
+    };
     let mut snapshot = Snapshot::default();
     let mut block = TextBlock {
         what: "processes, as ps prints them".to_owned(),
