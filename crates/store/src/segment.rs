@@ -72,7 +72,8 @@ pub(crate) fn write(
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
     }
-    fs::create_dir_all(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
+    files::ensure_directory(&segments).map_err(|e| fail("create", &segments, e))?;
+    files::create_directory(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
     let writing = Writing {
         path: &unfinished,
         sequence,

@@ -2,7 +2,7 @@
 //! table.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -118,7 +118,7 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = files::create_draft(path)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_all()
     }
