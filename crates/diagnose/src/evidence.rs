@@ -7,6 +7,8 @@
 mod missing;
 pub(crate) mod rounding;
 
+use std::sync::{Arc, OnceLock};
+
 use timeline::{
     AnySignal, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, SignalId, Stretch,
     Timeline, Track,
@@ -17,11 +19,15 @@ use units::{
 };
 
 use crate::finding::Confidence;
+use crate::oom::kills::GroupKills;
 
 pub use missing::{Missing, Need};
 
 /// A stall or a thrash that lasts this long is evidence: four samples, one per second.
 pub(crate) const STALL: Span = Span::from_secs(4);
+
+/// The kills in cgroups, once a rule asked for them: with many cgroups they are costly to find.
+pub(crate) type KnownKills = Arc<OnceLock<Result<Arc<[GroupKills]>, Missing>>>;
 
 /// What a rule can ask for.
 #[derive(Debug)]
@@ -32,6 +38,7 @@ pub struct Evidence<'a> {
     pub facts: &'a Facts,
     /// The number of samples that show the incident a story explains; `None` if it has no interval, or is a moment.
     shown: Option<usize>,
+    group_kills: KnownKills,
 }
 
 impl<'a> Evidence<'a> {
@@ -41,11 +48,12 @@ impl<'a> Evidence<'a> {
     const FEW_SAMPLES: usize = 10;
 
     /// Creates a rule's view of a source.
-    pub const fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
+    pub fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
         Self {
             timeline,
             facts,
             shown: None,
+            group_kills: Arc::default(),
         }
     }
 
@@ -55,6 +63,20 @@ impl<'a> Evidence<'a> {
         let samples = incident.last - incident.first;
         self.shown = Some(samples).filter(|samples| *samples > 0);
         self
+    }
+
+    /// Returns the same view, which takes kills from and adds them to `known`: those of the same samples and facts.
+    pub(crate) fn sharing(mut self, known: &KnownKills) -> Self {
+        self.group_kills = Arc::clone(known);
+        self
+    }
+
+    /// Returns the kills in cgroups, found by `find` on the first call.
+    pub(crate) fn group_kills(
+        &self,
+        find: impl FnOnce() -> Result<Arc<[GroupKills]>, Missing>,
+    ) -> Result<Arc<[GroupKills]>, Missing> {
+        self.group_kills.get_or_init(find).clone()
     }
 
     /// Returns the recorded time: from the first sample to the last, without gaps.

@@ -361,12 +361,17 @@ impl Finding {
     /// Adds a line of evidence that is not a measurement: an order, a gap, a name.
     #[must_use]
     pub(crate) fn with_line(mut self, text: impl Into<String>) -> Self {
+        self.add_line(text.into());
+        self
+    }
+
+    /// As [`with_line`](Self::with_line).
+    pub(crate) fn add_line(&mut self, text: String) {
         self.evidence.push(EvidenceLine {
             measured: None,
             at: None,
-            text: text.into(),
+            text,
         });
-        self
     }
 
     /// Unit of evidence that is a setting.

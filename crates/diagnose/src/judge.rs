@@ -12,6 +12,7 @@ pub(crate) mod weight;
 mod without_memtotal;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::mem::take;
 
 use timeline::{Facts, Stretch, Timeline, signals::MEM_AVAILABLE};
@@ -108,13 +109,27 @@ impl Diagnosis {
     }
 }
 
-/// Adds incidents without a story to the finding of their rule and entity.
+/// Adds incidents without a story to the finding of their rule and entity. The first finding of a rule also gets the
+/// number of entities without a finding.
 fn join(without_story: Vec<UnexplainedIncident>, findings: &mut [Finding]) {
+    let mut numbers: HashMap<(&'static str, String), usize> = HashMap::new();
+    for (number, finding) in findings.iter().enumerate() {
+        let problem = (finding.id, finding.scope.key.clone());
+        numbers.entry(problem).or_insert(number);
+    }
+    let mut others: HashMap<&'static str, Vec<UnexplainedIncident>> = HashMap::new();
     for incident in without_story {
-        incident.join(findings);
+        match numbers.get(&incident.problem()) {
+            Some(number) => incident.join(&mut findings[*number]),
+            None => others.entry(incident.id).or_default().push(incident),
+        }
     }
     for finding in findings {
         finding.occasions.sort_by_key(|one| one.stretch.first);
+        let others = others.remove(finding.id).unwrap_or_default();
+        if let Some(line) = UnexplainedIncident::of_others(&others, finding.scope.entity) {
+            finding.add_line(line);
+        }
     }
 }
 

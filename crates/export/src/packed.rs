@@ -14,18 +14,6 @@ enum Stream {
 }
 
 impl Packed {
-    /// Creates or truncates the file. `-` is standard output.
-    ///
-    /// # Errors
-    /// The operating system's.
-    pub fn create(path: &Path) -> std::io::Result<Self> {
-        if path == Path::new("-") {
-            let stdout = Box::new(std::io::stdout());
-            return Ok(Self(Stream::Plain(BufWriter::new(stdout))));
-        }
-        Self::over(File::create(path)?, path)
-    }
-
     /// Writes to an open file, packed as `name` says.
     ///
     /// # Errors
@@ -85,7 +73,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for name in ["a.jsonl.zst", "a.jsonl.gz", "a.jsonl"] {
             let path = directory.path().join(name);
-            let mut packed = Packed::create(&path).unwrap();
+            let mut packed = Packed::over(File::create(&path).unwrap(), &path).unwrap();
             packed.write_all(b"one\n").unwrap();
             packed.flush().unwrap();
             packed.write_all(b"two\n").unwrap();

@@ -2,9 +2,8 @@
 //!
 //! A new recording is written under a temporary name and renamed, so a kill leaves no half recording.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use timeline::{Facts, Timeline};
@@ -13,12 +12,9 @@ use units::{Span, WallClock};
 use crate::directory::RecordingDirectory;
 use crate::directory::identity::{self, HostIdentity};
 use crate::directory::lock;
-use crate::files::sync;
+use crate::files::{self, sync};
 use crate::segment::{SegmentOrigin, names};
 use crate::{Recording, StoreError, head, segment};
-
-/// The mode of a recorder's directory: names of processes are not for all users.
-const MODE: u32 = 0o750;
 /// The longest segment, as for a recorder.
 const SEGMENT: Span = Span::from_hours(1);
 /// The most samples of a segment: snapshots of unknown order have no meaningful times.
@@ -103,7 +99,7 @@ fn fill_draft(
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
     let segments = draft.directory.join(segment::SEGMENTS);
-    fs::create_dir(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
+    files::create_directory(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
     identity::write(&draft.directory, &draft.identity, draft.every)?;
     fill(draft, timeline, facts, progress)
 }
@@ -184,7 +180,7 @@ fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
         let mut name = directory.file_name().unwrap_or_default().to_owned();
         name.push(format!(".unfinished-{}-{number}", std::process::id()));
         let draft = directory.with_file_name(name);
-        match DirBuilder::new().mode(MODE).create(&draft) {
+        match files::create_recording(&draft) {
             Ok(()) => return Ok(draft),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && number < TRIES => number += 1,
             Err(e) => return Err(StoreError::io("create", &draft, &e)),

@@ -5,14 +5,13 @@ pub(crate) mod identity;
 pub(crate) mod lock;
 pub(crate) mod retention;
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use units::Span;
 
-use crate::files::sync;
+use crate::files::{self, sync};
 use crate::{StoreError, head, segment};
 use identity::HostIdentity;
 use lock::Lock;
@@ -28,18 +27,12 @@ pub(crate) struct RecordingDirectory {
 /// The largest part number: a part with a larger number was named by hand.
 const SEGMENT_NUMBER_MAX: u64 = 999_999_999_999;
 
-/// Access for the owner and the group only: names of processes and cgroups show what a host does.
-const MODE: u32 = 0o750;
-
 impl RecordingDirectory {
     /// Creates the directory if absent and makes it a recording; refuses one that belongs to another host or user.
     pub(crate) fn make(&self) -> Result<Lock, StoreError> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(MODE);
         // Checked before anything is changed.
         identity::is_new(&self.directory, &self.identity)?;
-        builder
-            .create(&self.directory)
+        files::ensure_recording(&self.directory)
             .map_err(|error| StoreError::io("create", &self.directory, &error))?;
         self.take()
     }
@@ -52,12 +45,8 @@ impl RecordingDirectory {
             identity::write(&self.directory, &self.identity, self.every)?;
         }
         let heads = head::directory_of(&self.directory);
-        match DirBuilder::new().mode(MODE).create(&heads) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(StoreError::io("create", &heads, &error));
-            }
-            _ => {}
-        }
+        files::ensure_directory(&heads)
+            .map_err(|error| StoreError::io("create", &heads, &error))?;
         // So that a power failure does not lose the directory of new head files.
         sync(&self.directory).map_err(|error| StoreError::io("sync", &self.directory, &error))?;
         Ok(lock)

@@ -9,8 +9,7 @@ mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -193,8 +192,13 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
     }
     let write = || {
         let mut options = OpenOptions::new();
-        options.create(true).read(true).append(true).mode(0o640);
-        let mut file = files::open_own(&mut options, &path)?;
+        options.read(true).append(true);
+        let mut file = match files::open_own(&mut options, &path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                files::create_new(&mut options, &path)?
+            }
+            opened => opened?,
+        };
         // A line cut short by a kill must not merge with the next one.
         if !ends_with_newline(&mut file)? {
             text.insert(0, '\n');

@@ -1,8 +1,9 @@
-//! Opens files of a recording: only regular files, and never through a symbolic link for writing.
+//! Opens files of a recording: only regular files, and never through a symbolic link for writing. Decides who may read
+//! what is created.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -19,7 +20,10 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 
 /// Opens a file with these options if it is a regular one and not a symbolic link: write access to a recording's
 /// directory must not redirect what its recorder writes. Never use `truncate`: the type is checked after opening.
-pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// The operating system's.
+pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     regular(options, path, OFlags::NOFOLLOW)
 }
 
@@ -53,21 +57,103 @@ pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Access for the owner: names of processes and cgroups show what a host does.
+const OWNER: u32 = 0o700;
+/// What the group may do: nothing, unless the directory above is open to it.
+const GROUP: u32 = 0o050;
+
+/// The mode of a new directory in `directory`: that of the owner, and of the group if the administrator opened
+/// `directory` to it.
+fn directory_mode(directory: &Path) -> u32 {
+    let found = fs::metadata(directory).map_or(0, |meta| meta.mode());
+    OWNER | (if found & GROUP == GROUP { GROUP } else { 0 })
+}
+
+/// Creates a file that must not exist, open with these options and one for writing. Its mode is that of the directory
+/// without the right to search, whatever the umask.
+pub(crate) fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let mode = directory_mode(path.parent().unwrap_or(path)) & 0o660;
+    let file = open_own(options.create_new(true).mode(0o600), path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    Ok(file)
+}
+
 /// Creates a file. An existing one, left by a killed writer or another program, is removed first.
-pub(crate) fn create_draft(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// The operating system's.
+pub fn create_draft(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    open_own(
-        OpenOptions::new().write(true).create_new(true).mode(0o640),
-        path,
-    )
+    create_new(OpenOptions::new().write(true), path)
+}
+
+/// Creates a directory of a recording, whatever the umask.
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let mode = directory_mode(parent.unwrap_or(Path::new(".")));
+    DirBuilder::new().mode(OWNER).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// As [`create_directory`]; one that exists stays as it is.
+pub(crate) fn ensure_directory(path: &Path) -> io::Result<()> {
+    match create_directory(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the directory of a new recording, for its owner only.
+pub(crate) fn create_recording(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(OWNER).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(OWNER))
+}
+
+/// Creates the directory of a recording for its owner only, and the directories above it as the umask says. One that
+/// exists stays as it is.
+///
+/// # Errors
+/// The operating system's.
+pub fn ensure_recording(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match create_recording(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        created => created,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_files_are_the_owners_and_the_groups_where_the_directory_is() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let place = tempfile::tempdir().unwrap();
+        let recording = place.path().join("a/b");
+        ensure_recording(&recording).unwrap();
+        assert_eq!(mode(&recording), 0o700);
+        for (of_directory, inside, of_file) in [
+            (0o700, 0o700, 0o600),
+            (0o750, 0o750, 0o640),
+            (0o777, 0o750, 0o640),
+        ] {
+            fs::set_permissions(&recording, Permissions::from_mode(of_directory)).unwrap();
+            let (directory, file) = (recording.join("d"), recording.join("f"));
+            create_directory(&directory).unwrap();
+            create_draft(&file).unwrap();
+            assert_eq!((mode(&directory), mode(&file)), (inside, of_file));
+            ensure_directory(&directory).unwrap();
+            ensure_recording(&recording).unwrap();
+            assert_eq!(mode(&recording), of_directory);
+            fs::remove_dir(&directory).unwrap();
+        }
+    }
 
     #[test]
     fn only_a_regular_file_is_opened_and_nothing_else_is_waited_for() {

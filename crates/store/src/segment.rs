@@ -72,7 +72,8 @@ pub(crate) fn write(
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
     }
-    fs::create_dir_all(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
+    files::ensure_directory(&segments).map_err(|e| fail("create", &segments, e))?;
+    files::create_directory(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
     let writing = Writing {
         path: &unfinished,
         sequence,
@@ -245,7 +246,7 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
         match names::sequence(&name) {
             _ if name.starts_with(UNFINISHED) => {}
             Some(sequence) => {
-                let manifest = Manifest::read(&path.join(names::MANIFEST));
+                let manifest = Manifest::read(&path);
                 // A segment that was dropped meanwhile is gone, not damaged.
                 if manifest.is_some() || path.is_dir() {
                     found.push(Segment {
@@ -336,13 +337,14 @@ impl Segment {
         MinutesFile::open(file, index)
     }
 
-    /// Appends the readings of a kind of entity to a timeline.
+    /// Appends the readings of a kind of entity to a timeline. Returns what is wrong with some of its rows, which are
+    /// left out.
     pub(crate) fn read(
         &self,
         entity: Entity,
         picks: &SamplePicks,
         timeline: &mut impl RunSink,
-    ) -> Result<(), String> {
+    ) -> Result<Option<String>, String> {
         let file = self.open(names::file_of(entity))?;
         entities::read(&file, entity, picks, timeline)
     }
@@ -372,9 +374,7 @@ impl Segment {
 
     /// Returns its size in bytes, without foreign files.
     pub(crate) fn bytes(&self) -> u64 {
-        let tables = Entity::ALL.into_iter().map(names::file_of);
-        let others = [names::MINUTES, names::EVENTS, names::ABOUT, names::MANIFEST];
-        let names = tables.chain(others);
+        let names = names::files().chain([names::MANIFEST]);
         let sizes = names.filter_map(|name| fs::symlink_metadata(self.path.join(name)).ok());
         let files = sizes.filter(fs::Metadata::is_file);
         files.map(|metadata| metadata.len()).sum()

@@ -368,6 +368,8 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
         let path = segments(directory.path())[1].join("segment.json");
         let mut manifest: serde_json::Value =
             serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        // As an earlier memtide wrote it.
+        manifest.as_object_mut().unwrap().remove("crc32");
         for (name, value) in changes {
             manifest[name] = value;
         }
@@ -384,6 +386,91 @@ fn a_table_of_other_rows_than_were_written_is_not_read() {
         let is_named = damage.iter().any(|text| text.contains("segment.json"));
         assert!(is_named, "{damage:?}");
     }
+}
+
+#[test]
+fn a_changed_bit_of_the_list_of_files_loses_no_reading() {
+    let directory = tempfile::tempdir().unwrap();
+    kept_hours(directory.path());
+    let path = segments(directory.path())[1].join("segment.json");
+    let text = fs::read(&path).unwrap();
+    let whole = load(directory.path(), Resolution::Full);
+    assert_eq!(whole.problems, Vec::<String>::new());
+    let without = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text).into_owned();
+        let (before, _) = text.rsplit_once(",\"crc32\":").unwrap();
+        format!("{before}}}").into_bytes()
+    };
+    let groups = |loaded: &crate::Loaded| {
+        let timeline = &loaded.timeline;
+        let group = timeline.entities(Entity::Cgroup).next();
+        let series = group.unwrap();
+        (0..timeline.len())
+            .filter_map(|at| timeline.at_of(series, signals::CGROUP_CURRENT, at))
+            .count()
+    };
+    let changed = |text: &[u8], at: usize, bit: u8| {
+        let mut changed = text.to_vec();
+        changed[at] ^= 1 << bit;
+        changed
+    };
+    let place = |text: &[u8], word: &str| String::from_utf8_lossy(text).find(word).unwrap();
+    let old = without(&text);
+    let mut cases = vec![
+        changed(&old, place(&old, "cgroup.parquet"), 1),
+        changed(&text, place(&text, "crc32\":") + 1, 0),
+        changed(&text, text.len() - 2, 0),
+        changed(&text, text.len() - 10, 1),
+    ];
+    cases.extend((0..text.len()).step_by(37).map(|at| changed(&text, at, 0)));
+    for (number, case) in cases.into_iter().enumerate() {
+        fs::write(&path, &case).unwrap();
+        let loaded = load(directory.path(), Resolution::Full);
+        assert_eq!(loaded.timeline.len(), whole.timeline.len(), "{number}");
+        assert_eq!(groups(&loaded), groups(&whole), "{number}");
+        let problems = &loaded.problems;
+        assert!(
+            problems
+                .iter()
+                .any(|text| text.contains("segment.json: damaged")),
+            "{number}: {problems:?}"
+        );
+    }
+    // As an earlier memtide wrote it.
+    fs::write(&path, &old).unwrap();
+    let loaded = load(directory.path(), Resolution::Full);
+    assert_eq!(
+        (groups(&loaded), loaded.problems),
+        (groups(&whole), Vec::new())
+    );
+}
+
+#[test]
+fn a_foreign_head_file_makes_no_range_coarser_and_what_follows_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    kept_hours(directory.path());
+    let before = load(directory.path(), Resolution::Auto).timeline.len();
+    let heads = directory.path().join("head");
+    fs::create_dir_all(&heads).unwrap();
+    for number in 0..9 {
+        fs::write(
+            heads.join(format!("{}.log", 99_999_990 + number)),
+            "foreign",
+        )
+        .unwrap();
+    }
+    let loaded = load(directory.path(), Resolution::Auto);
+    assert_eq!(loaded.timeline.len(), before);
+    assert!(
+        loaded
+            .problems
+            .iter()
+            .any(|text| text.contains("are missing")),
+        "{:?}",
+        loaded.problems
+    );
+    let name = crate::segment::names::directory(100_000_000, None);
+    assert_eq!(crate::segment::names::sequence(&name), Some(100_000_000));
 }
 
 #[test]

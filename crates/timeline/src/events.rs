@@ -11,6 +11,8 @@ mod event_time;
 mod kernel;
 mod kills;
 
+use std::collections::HashMap;
+
 use units::Span;
 
 use crate::event::{Event, EventKind};
@@ -81,11 +83,14 @@ impl PlacedEvent {
         self.dated_event.event.kind
     }
 
-    /// Whether both may be the same event, by kind and time.
+    /// Its kind, and what it happened to.
+    fn subject(&self) -> (EventKind, &str) {
+        (self.kind(), &self.dated_event.event.subject)
+    }
+
+    /// Whether both may be the same event, by time.
     fn is_near(&self, other: &Self) -> bool {
-        self.kind() == other.kind()
-            && self.at <= other.until.plus(NEAR_KILL)
-            && other.at <= self.until.plus(NEAR_KILL)
+        self.at <= other.until.plus(NEAR_KILL) && other.at <= self.until.plus(NEAR_KILL)
     }
 }
 
@@ -103,7 +108,11 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         .collect();
     derived.extend(counters::limit_hits(timeline, facts));
     // The recorder saw the event happen; counters and clocks only show that it did.
-    derived.retain(|placed| !noted.iter().any(|note| is_same_event(note, placed)));
+    let notes = by_subject(noted.iter());
+    derived.retain(|placed| {
+        let mut same = notes.get(&placed.subject()).into_iter().flatten();
+        !same.any(|note| note.is_near(placed))
+    });
     let breaks = breaks::events(timeline);
     let changes: Vec<PlacedEvent> = facts
         .changes()
@@ -112,9 +121,10 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
         .collect();
     // The timeline knows both readings of a changed setting and both ends of a break; the recorder's event has only
     // one.
+    let in_samples = by_subject(breaks.iter().chain(&changes));
     noted.retain(|note| {
-        let mut derived = breaks.iter().chain(&changes);
-        !derived.any(|event| is_same_event(event, note))
+        let mut same = in_samples.get(&note.subject()).into_iter().flatten();
+        !same.any(|event| event.is_near(note))
     });
     for more in [noted, derived, changes, breaks, noticed(timeline)] {
         all.extend(more);
@@ -123,10 +133,16 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
     all.into_iter().map(|placed| placed.dated_event).collect()
 }
 
-/// Whether a recorder's event and one derived from samples are the same. Breaks of one kind close together count as
-/// one.
-fn is_same_event(a: &PlacedEvent, b: &PlacedEvent) -> bool {
-    a.is_near(b) && a.dated_event.event.subject == b.dated_event.event.subject
+/// Events by kind and subject. A recorder's event and one derived from samples are the same if these are equal and the
+/// times near. Breaks of one kind close together count as one.
+fn by_subject<'a>(
+    events: impl Iterator<Item = &'a PlacedEvent>,
+) -> HashMap<(EventKind, &'a str), Vec<&'a PlacedEvent>> {
+    let mut all: HashMap<_, Vec<_>> = HashMap::new();
+    for event in events {
+        all.entry(event.subject()).or_default().push(event);
+    }
+    all
 }
 
 /// A changed setting.

@@ -47,8 +47,10 @@ impl Event {
 
     fn is_same_kill(&self, other: &Self) -> bool {
         let is_named = !self.subject.is_empty();
-        is_named && ReportIdentity::from_event(self).is(&ReportIdentity::from_event(other))
-            || self.has_same_text(other)
+        // Compared first: there may be many kills, each with an identity to build.
+        (self.kind, &self.subject) == (other.kind, &other.subject)
+            && (is_named && ReportIdentity::from_event(self).is(&ReportIdentity::from_event(other))
+                || self.has_same_text(other))
     }
 
     /// Whether the kernel logged the same text about the same subject at about the same time after boot. Lines that

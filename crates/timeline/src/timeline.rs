@@ -471,6 +471,18 @@ impl Timeline {
         self.entities.get(&(entity, key.to_owned()))
     }
 
+    /// The cgroups below one, at any depth, by key.
+    pub fn cgroups_below(&self, key: &str) -> impl Iterator<Item = &EntitySeries> {
+        let below = format!("{}/", key.trim_end_matches('/'));
+        self.entities
+            .range((Entity::Cgroup, below.clone())..)
+            .map(|(_, series)| series)
+            .take_while(move |series| {
+                series.entity == Entity::Cgroup && series.key.starts_with(&below)
+            })
+            .filter(|series| series.key != "/")
+    }
+
     /// The last reading of an entity's signal; for a counter, its total so far.
     pub fn last_of<K: Kind>(&self, series: &EntitySeries, signal: Signal<K>) -> Option<K::Unit> {
         let column = series.columns.get(signal.id())?;

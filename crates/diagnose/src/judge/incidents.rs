@@ -5,6 +5,7 @@ mod story;
 use std::collections::{BTreeSet, HashMap};
 
 use timeline::{Entity, EntitySeries, Stretch, Timeline};
+use units::Count;
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
@@ -14,10 +15,10 @@ use crate::judge::weight::{WaitTracks, Weight};
 use crate::oom::{self, kills::KillCounts};
 use crate::rule::{Incident, Rule, Waits};
 use crate::trigger::{self, Occurrence, Trigger};
-use story::run_story;
+use story::Windows;
 
-/// How many incidents of one rule get a story; the costliest of each entity and the last five always do. Others are
-/// listed with time and cost only.
+/// How many incidents of one rule get a story: the last five, then the costliest of each entity, then others. Those
+/// without a story are listed with time and cost; of entities without any, only the number is shown.
 const MAX_STORIES: usize = 50;
 /// The same for a note, which is reported once, and for bursts, which are only counted.
 const MAX_NOTE_STORIES: usize = 5;
@@ -49,17 +50,18 @@ pub(crate) struct UnexplainedIncident {
     key: String,
     pub(crate) stretch: Stretch,
     pub(crate) harm: Harm,
+    /// Whether another incident of its entity has a story.
+    is_of_explained: bool,
 }
 
 impl UnexplainedIncident {
-    /// Adds it to the finding of its rule and entity. It is dropped if there is none: the stories of the other
-    /// incidents cleared them.
-    pub(crate) fn join(self, findings: &mut [Finding]) {
-        let is_same =
-            |finding: &&mut Finding| finding.id == self.id && finding.scope.key == self.key;
-        let Some(finding) = findings.iter_mut().find(is_same) else {
-            return;
-        };
+    /// Its rule and entity.
+    pub(crate) fn problem(&self) -> (&'static str, String) {
+        (self.id, self.key.clone())
+    }
+
+    /// Adds it to the finding of its rule and entity.
+    pub(crate) fn join(self, finding: &mut Finding) {
         let severities = finding.occasions.iter().map(|one| one.severity);
         finding.occasions.push(Occasion {
             stretch: self.stretch,
@@ -69,6 +71,24 @@ impl UnexplainedIncident {
             title: finding.title.clone(),
         });
         finding.harm = finding.harm.plus(self.harm);
+    }
+
+    /// The line of a finding for incidents of its rule in entities without a finding. `None` if there are no such
+    /// entities: where an entity has stories but no finding, these cleared its incidents.
+    pub(crate) fn of_others(all: &[Self], kind: Entity) -> Option<String> {
+        let others = all.iter().filter(|one| !one.is_of_explained);
+        let keys: BTreeSet<&str> = others.clone().map(|one| one.key.as_str()).collect();
+        let count = u64::try_from(keys.len()).ok().filter(|count| *count > 0)?;
+        let killed: u64 = others.map(|one| one.harm.killed).sum();
+        let kills = match killed {
+            0 => String::new(),
+            killed => format!(", with {} kills", Count::new(killed)),
+        };
+        let (name, plural) = (kind.name(), if count == 1 { "" } else { "s" });
+        let count = Count::new(count);
+        Some(format!(
+            "also in {count} more {name}{plural} without findings of their own{kills}"
+        ))
     }
 }
 
@@ -146,20 +166,23 @@ fn sort_and_explain(
     let without_story = take_excess(&mut incidents, max_stories);
     let mut answer = RuleAnswer::default();
     let mut missing = None;
-    let mut story =
-        |(occurrence, _, harm): &Weighed| match run_story(rule, cx, entity, occurrence, *harm) {
-            Ok(Outcome::Found(finding)) => Some(*finding),
-            Ok(Outcome::Clear(why)) => {
-                if answer.clear.is_empty() {
-                    answer.clear = why;
-                }
-                None
+    let explained: BTreeSet<_> = incidents.iter().map(|(one, ..)| one.key.clone()).collect();
+    let mut windows = Windows::new(cx);
+    let mut story = |(occurrence, _, harm): &Weighed| match windows
+        .run_story(rule, entity, occurrence, *harm)
+    {
+        Ok(Outcome::Found(finding)) => Some(*finding),
+        Ok(Outcome::Clear(why)) => {
+            if answer.clear.is_empty() {
+                answer.clear = why;
             }
-            Err(lacks) => {
-                missing.get_or_insert(lacks);
-                None
-            }
-        };
+            None
+        }
+        Err(lacks) => {
+            missing.get_or_insert(lacks);
+            None
+        }
+    };
     answer.incidents = incidents.iter().filter_map(&mut story).collect();
     bursts.retain(|burst| story(burst).is_some());
     answer
@@ -173,7 +196,7 @@ fn sort_and_explain(
             .filter(|(one, ..)| confirmed.contains(&one.key)),
     );
     answer.bursts = bursts::count(rule, &bursts);
-    answer.without_story = counted_only(rule, cx, &answer.incidents, without_story);
+    answer.without_story = counted_only(rule, cx, &answer.incidents, without_story, &explained);
     if answer.is_empty() && answer.clear.is_empty() {
         if let Some(missing) = missing {
             return Err(missing);
@@ -244,6 +267,7 @@ fn counted_only(
     cx: &Evidence<'_>,
     with_story: &[Finding],
     without_story: Vec<Weighed>,
+    explained: &BTreeSet<Option<String>>,
 ) -> Vec<UnexplainedIncident> {
     let are_kills = with_story.iter().any(|finding| finding.harm.killed > 0);
     let kills = (are_kills && !without_story.is_empty()).then(|| KillCounts::from_counters(cx));
@@ -257,6 +281,7 @@ fn counted_only(
             UnexplainedIncident {
                 id: rule.id,
                 harm: Harm { killed, ..harm },
+                is_of_explained: explained.contains(&occurrence.key),
                 key: occurrence.key.unwrap_or_default(),
                 stretch,
             }
@@ -275,26 +300,45 @@ fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
     })
 }
 
-/// Takes out and returns the incidents that get no story. The last five and the costliest of each entity always stay;
-/// so do the costliest of the others, up to `most` in all.
+/// Takes out and returns the incidents that get no story. At most `most` stay: the last five, then the costliest of each
+/// entity, then the costliest of the others.
 fn take_excess(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
     const LAST: usize = 5;
     incidents.sort_by_key(|(_, stretch, _)| std::cmp::Reverse(stretch.to));
-    let mut ranked: Vec<(bool, Weighed)> = std::mem::take(incidents)
+    let mut ranked: Vec<(StoryRank, Weighed)> = std::mem::take(incidents)
         .into_iter()
         .enumerate()
-        .map(|(at, one)| (at < LAST.min(most), one))
+        .map(|(at, one)| {
+            let is_last = at < LAST.min(most);
+            (
+                if is_last {
+                    StoryRank::Last
+                } else {
+                    StoryRank::Other
+                },
+                one,
+            )
+        })
         .collect();
     ranked.sort_by_key(|(_, (_, stretch, harm))| std::cmp::Reverse((*harm, stretch.duration())));
     let mut seen = BTreeSet::new();
-    for (stays, (occurrence, ..)) in &mut ranked {
-        *stays |= seen.insert(occurrence.key.clone());
+    for (rank, (occurrence, ..)) in &mut ranked {
+        if seen.insert(occurrence.key.clone()) {
+            *rank = (*rank).min(StoryRank::CostliestOfEntity);
+        }
     }
-    ranked.sort_by_key(|(stays, _)| !stays);
-    let fixed = ranked.iter().filter(|(stays, _)| *stays).count();
-    let rest = ranked.split_off(ranked.len().min(fixed.max(most)));
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let rest = ranked.split_off(ranked.len().min(most));
     incidents.extend(ranked.into_iter().map(|(_, one)| one));
     rest.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Which incidents get a story first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum StoryRank {
+    Last,
+    CostliestOfEntity,
+    Other,
 }
 
 /// Returns the entity of an occurrence.

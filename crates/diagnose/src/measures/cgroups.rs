@@ -54,7 +54,7 @@ pub(crate) fn own_events(
     if none || !cgroup::counts_below(cx.facts) {
         return Some(own);
     }
-    for child in cx.timeline.entities(Entity::Cgroup) {
+    for child in cx.timeline.cgroups_below(&group.key) {
         if parent(&child.key) == Some(group.key.as_str())
             && let Some(theirs) = cx.timeline.rate_of(child, signal)
         {

@@ -1,7 +1,8 @@
 //! OOM kills as counters show them: in cgroups, and on the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
@@ -18,101 +19,137 @@ use crate::oom::{self, OomCause};
 pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
 
 /// Kills in one cgroup between two readings of its counter.
-#[derive(Debug)]
-pub(crate) struct GroupKills<'a> {
-    /// The cgroup of the victims.
-    pub(crate) group: &'a EntitySeries,
+#[derive(Debug, Clone)]
+pub(crate) struct GroupKills {
+    /// The key of the victims' cgroup.
+    pub(crate) group: String,
     /// The sample of the earlier reading: cgroups may be read less often than the host.
     pub(crate) from: usize,
     /// The sample of the later reading.
     pub(crate) at: usize,
     /// The number of kills.
     pub(crate) count: u64,
-    /// The cgroup at its limit: this one or an ancestor. `None` where no limit was hit, so the host itself ran out of
-    /// memory.
-    pub(crate) at_limit_of: Option<&'a EntitySeries>,
+    /// The key of the cgroup at its limit: this one or an ancestor. `None` where no limit was hit, so the host itself
+    /// ran out of memory.
+    pub(crate) at_limit_of: Option<String>,
 }
 
-impl GroupKills<'_> {
+impl GroupKills {
     /// Whether these kills were caused by the limit of cgroup `limited`, during a stretch.
     pub(crate) fn are_of(&self, limited: &str, stretch: &Stretch) -> bool {
-        self.at_limit_of.is_some_and(|group| group.key == limited)
+        self.at_limit_of.as_deref() == Some(limited)
             && stretch.first < self.at
             && self.from < stretch.last
     }
 }
 
-/// Finds all kills in cgroups.
+/// Finds all kills in cgroups; once for each view of a source, because every story asks for them.
 ///
 /// `oom_kill` of memory.events counts the cgroup's victims of any OOM kill, the host's included (kernel
 /// Documentation/admin-guide/cgroup-v2.rst), so each rise is compared with limit hits.
 ///
 /// # Errors
 /// [`Missing`] where no cgroup reports kills.
-pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
-    cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
-    let rises = timeline::cgroup_counter_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
-    let all = rises.into_iter().flat_map(|(group, rises)| {
-        let group = cx.timeline.entity(Cgroup, &group);
-        let kills = move |rise: CounterRise| Some((group?, rise));
-        rises.into_iter().filter_map(kills)
-    });
-    Ok(all
-        .map(|(group, rise)| at_a_limit(cx, group, (rise.from, rise.to), rise.by))
-        .collect())
-}
-
-fn at_a_limit<'a>(
-    cx: &Evidence<'a>,
-    group: &'a EntitySeries,
-    (from, at): (usize, usize),
-    count: u64,
-) -> GroupKills<'a> {
-    let at_limit_of = limit_hit(cx, group, at);
-    let gone = at_limit_of.and_then(|_| gone_below(cx, group, at));
-    GroupKills {
-        group: gone.unwrap_or(group),
-        from,
-        at,
-        count,
-        at_limit_of: gone.or(at_limit_of),
-    }
-}
-
-/// The innermost cgroup, from `group` upwards, that hit its own limit around sample `at`.
-fn limit_hit<'a>(
-    cx: &Evidence<'a>,
-    group: &'a EntitySeries,
-    at: usize,
-) -> Option<&'a EntitySeries> {
-    // The files of one sample are read one after the other, so an event may appear one sample earlier or later.
-    let around = |signal, group: &EntitySeries| {
-        let own = cgroups::own_events(cx, group, signal)?;
-        Some((at - 1..=at + 1).any(|i| own.at(i).is_some_and(|rate| rate.get() > 0.0)))
-    };
-    cgroups::upwards(cx, group).find(|group| {
-        around(CGROUP_EVENTS_OOM, group)
-            .or_else(|| {
-                let hit = around(CGROUP_EVENTS_MAX, group)?;
-                Some(hit && cgroups::limit(cx, group, CGROUP_MAX).is_some())
-            })
-            // Without a counter of limit hits, having a limit is enough.
-            .unwrap_or_else(|| cgroups::limit(cx, group, CGROUP_MAX).is_some())
+pub(crate) fn in_groups(cx: &Evidence<'_>) -> Result<Arc<[GroupKills]>, Missing> {
+    cx.group_kills(|| {
+        cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
+        let rises = timeline::cgroup_counter_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
+        let mut hits = LimitHits::new(cx);
+        let mut all = Vec::new();
+        for (key, rises) in rises {
+            if let Some(group) = cx.timeline.entity(Cgroup, &key) {
+                let kills = rises.into_iter().map(|rise| hits.kills(group, rise));
+                all.extend(kills);
+            }
+        }
+        Ok(all.into())
     })
 }
 
-/// A cgroup without a limit of its own cannot have hit one: its counter includes a descendant that is gone by sample
-/// `at`, as a failed unit's cgroup is at once. Returns the descendant that was nearest to its limit.
-fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
-    if cgroups::limit(cx, group, CGROUP_MAX).is_some() {
-        return None;
+/// When cgroups hit limits of their own: each cgroup's counters are compared with those of its children once, however
+/// many kills there are below it.
+struct LimitHits<'c, 'a> {
+    cx: &'c Evidence<'a>,
+    known: HashMap<&'a str, GroupHits>,
+}
+
+/// The limit of a cgroup, and the samples in which its counters of limit hits rose.
+struct GroupHits {
+    has_limit: bool,
+    /// In order; `None` without the counter.
+    oom: Option<Vec<usize>>,
+    max: Option<Vec<usize>>,
+}
+
+impl GroupHits {
+    fn new(cx: &Evidence<'_>, group: &EntitySeries) -> Self {
+        let rises = |signal| {
+            let own = cgroups::own_events(cx, group, signal)?;
+            let rose = |at: &usize| own.at(*at).is_some_and(|rate| rate.get() > 0.0);
+            Some((0..cx.timeline.len()).filter(rose).collect())
+        };
+        Self {
+            has_limit: cgroups::limit(cx, group, CGROUP_MAX).is_some(),
+            oom: rises(CGROUP_EVENTS_OOM),
+            max: rises(CGROUP_EVENTS_MAX),
+        }
     }
-    let below = format!("{}/", group.key.trim_end_matches('/'));
+
+    /// Whether it hit its limit around sample `at`. Without a counter of limit hits, having a limit is enough.
+    fn is_hit(&self, at: usize) -> bool {
+        // The files of one sample are read one after the other, so an event may appear one sample earlier or later.
+        let around = |hits: &Vec<usize>| {
+            let next = hits.partition_point(|hit| *hit < at.saturating_sub(1));
+            hits.get(next).is_some_and(|hit| *hit <= at + 1)
+        };
+        match (&self.oom, &self.max) {
+            (Some(oom), _) => around(oom),
+            (None, Some(max)) => self.has_limit && around(max),
+            (None, None) => self.has_limit,
+        }
+    }
+}
+
+impl<'c, 'a> LimitHits<'c, 'a> {
+    fn new(cx: &'c Evidence<'a>) -> Self {
+        Self {
+            cx,
+            known: HashMap::new(),
+        }
+    }
+
+    fn of(&mut self, group: &'a EntitySeries) -> &GroupHits {
+        let cx = self.cx;
+        self.known
+            .entry(group.key.as_str())
+            .or_insert_with(|| GroupHits::new(cx, group))
+    }
+
+    /// The kills of a cgroup that a rise of its counter shows.
+    fn kills(&mut self, group: &'a EntitySeries, rise: CounterRise) -> GroupKills {
+        let cx = self.cx;
+        // The innermost one, from the cgroup upwards.
+        let at_limit_of = cgroups::upwards(cx, group).find(|above| self.of(above).is_hit(rise.to));
+        let gone = at_limit_of
+            .filter(|_| !self.of(group).has_limit)
+            .and_then(|_| gone_below(cx, group, rise.to));
+        GroupKills {
+            group: gone.unwrap_or(group).key.clone(),
+            from: rise.from,
+            at: rise.to,
+            count: rise.by,
+            at_limit_of: gone.or(at_limit_of).map(|group| group.key.clone()),
+        }
+    }
+}
+
+/// The descendant of a cgroup that was nearest to its limit and is gone by sample `at`, as a failed unit's cgroup is at
+/// once. A cgroup without a limit of its own cannot have hit one: its counter includes such a descendant.
+fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
     let before = cx.rows_at(Cgroup, at.checked_sub(1)?)?;
     let after = cx.rows_from(Cgroup, at)?;
     cx.timeline
-        .entities(Cgroup)
-        .filter(|child| child.key.starts_with(&below))
+        .cgroups_below(&group.key)
         .filter_map(|child| {
             let held = cx.timeline.at_of(child, CGROUP_CURRENT, before)?;
             let gone = cx.timeline.at_of(child, CGROUP_CURRENT, after).is_none();
@@ -130,16 +167,24 @@ pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
 }
 
 /// Numbers of kills in a cgroup or on the host, for any incident.
-pub(crate) struct KillCounts<'a> {
+pub(crate) struct KillCounts {
     host: Vec<(usize, u64)>,
-    groups: Vec<GroupKills<'a>>,
+    /// By the cgroup at its limit.
+    groups: HashMap<String, Vec<GroupKills>>,
 }
 
-impl<'a> KillCounts<'a> {
-    pub(crate) fn from_counters(cx: &Evidence<'a>) -> Self {
+impl KillCounts {
+    pub(crate) fn from_counters(cx: &Evidence<'_>) -> Self {
+        let mut groups: HashMap<String, Vec<GroupKills>> = HashMap::new();
+        for kills in in_groups(cx).iter().flat_map(|all| all.iter()) {
+            if let Some(limited) = &kills.at_limit_of {
+                let own = groups.entry(limited.clone()).or_default();
+                own.push(kills.clone());
+            }
+        }
         Self {
             host: counted(cx),
-            groups: in_groups(cx).unwrap_or_default(),
+            groups,
         }
     }
 
@@ -147,11 +192,10 @@ impl<'a> KillCounts<'a> {
     pub(crate) fn during(&self, limited: Option<&str>, stretch: &Stretch) -> u64 {
         match limited {
             Some(limited) => {
-                let own = self
-                    .groups
-                    .iter()
-                    .filter(|kills| kills.are_of(limited, stretch));
-                own.map(|kills| kills.count).sum()
+                let own = self.groups.get(limited).into_iter().flatten();
+                own.filter(|kills| kills.are_of(limited, stretch))
+                    .map(|kills| kills.count)
+                    .sum()
             }
             None => {
                 let own = self
@@ -166,10 +210,7 @@ impl<'a> KillCounts<'a> {
 
 /// The host's kills that are explained neither by a cgroup at its limit nor by a kernel report that does not concern
 /// the whole host.
-pub(crate) fn of_host(
-    cx: &Evidence<'_>,
-    in_groups: Option<&[GroupKills<'_>]>,
-) -> Vec<(usize, u64)> {
+pub(crate) fn of_host(cx: &Evidence<'_>, in_groups: Option<&[GroupKills]>) -> Vec<(usize, u64)> {
     let mut left: BTreeMap<usize, u64> = counted(cx).into_iter().collect();
     let at_limits = in_groups
         .unwrap_or_default()

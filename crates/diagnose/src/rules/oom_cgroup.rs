@@ -3,6 +3,7 @@
 mod report;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use timeline::Entity::Cgroup;
 use timeline::facts::CgroupMode;
@@ -70,11 +71,11 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     Ok(joined(cx, [counted, reported].concat(), oom::AGAIN))
 }
 
-fn occurrence(kills: &GroupKills<'_>) -> Option<Occurrence> {
+fn occurrence(kills: &GroupKills) -> Option<Occurrence> {
     Some(Occurrence {
         first: kills.from,
         last: kills.at,
-        key: Some(kills.at_limit_of?.key.clone()),
+        key: Some(kills.at_limit_of.clone()?),
     })
 }
 
@@ -104,16 +105,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         let finding = finding.killed(kills.in_all());
         return Ok(show_growth(cx, incident, finding).into());
     }
-    let Some((limited, worst)) = kills.worst() else {
+    let Some((limited, victims, worst)) = kills.worst() else {
         return clear!("no cgroup had hit its limit when processes were killed");
     };
     let limit = cgroups::limit(cx, limited, CGROUP_MAX);
-    let count = kills.in_group(worst.group);
+    let count = kills.in_group(victims);
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
-    let title = title(limited, limit, worst.group, count, available);
-    let text = format!("{count} killed in {}", worst.group.label);
+    let title = title(limited, limit, victims, count, available);
+    let text = format!("{count} killed in {}", victims.label);
     Ok(RULE
         .found(Severity::Critical, title)
         .killed(kills.in_all())
@@ -162,52 +163,73 @@ fn title(
 }
 
 /// The kills of an incident: at the limit of one cgroup, in it and in cgroups below it.
-struct LimitKills<'a>(Vec<GroupKills<'a>>);
+struct LimitKills<'a> {
+    /// The cgroup at its limit.
+    limited: Option<&'a EntitySeries>,
+    /// Each with the cgroup of the victims.
+    all: Vec<(&'a EntitySeries, GroupKills)>,
+    /// How many there are in each cgroup.
+    counts: HashMap<&'a str, u64>,
+}
 
 impl<'a> LimitKills<'a> {
     fn during(cx: &Evidence<'a>, incident: &Incident<'_>) -> Self {
-        let mut all = kills::in_groups(cx).unwrap_or_default();
         let limited = incident.key.unwrap_or_default();
-        all.retain(|kills| kills.are_of(limited, &incident.stretch));
-        Self(all)
+        let kills = kills::in_groups(cx);
+        let all: Vec<(&EntitySeries, GroupKills)> = kills
+            .iter()
+            .flat_map(|kills| kills.iter())
+            .filter(|kills| kills.are_of(limited, &incident.stretch))
+            .filter_map(|kills| Some((cx.timeline.entity(Cgroup, &kills.group)?, kills.clone())))
+            .collect();
+        let mut counts = HashMap::new();
+        for (group, kills) in &all {
+            *counts.entry(group.key.as_str()).or_default() += kills.count;
+        }
+        Self {
+            limited: cx.timeline.entity(Cgroup, limited),
+            all,
+            counts,
+        }
     }
 
-    /// The cgroup at its limit, and the first kills in the cgroup with most kills.
-    fn worst(&self) -> Option<(&'a EntitySeries, &GroupKills<'a>)> {
+    /// The cgroup at its limit, and the first kills in the cgroup with most kills, with that cgroup.
+    fn worst(&self) -> Option<(&'a EntitySeries, &'a EntitySeries, &GroupKills)> {
         // max_by_key returns the last of equal items; the first is wanted.
-        let worst = self
-            .0
+        let (worst, _) = self
+            .all
             .iter()
             .rev()
-            .max_by_key(|kills| self.in_group(kills.group))?;
-        let first = self
-            .0
+            .max_by_key(|(group, _)| self.in_group(group))?;
+        let (group, first) = self
+            .all
             .iter()
-            .filter(|kills| kills.group.key == worst.group.key)
-            .min_by_key(|kills| kills.at)?;
-        Some((first.at_limit_of?, first))
+            .filter(|(group, _)| group.key == worst.key)
+            .min_by_key(|(_, kills)| kills.at)?;
+        Some((self.limited?, group, first))
     }
 
     fn in_group(&self, group: &EntitySeries) -> Count {
-        let kills = self.0.iter().filter(|kills| kills.group.key == group.key);
-        Count::new(kills.map(|kills| kills.count).sum())
+        let count = self.counts.get(group.key.as_str());
+        Count::new(count.copied().unwrap_or_default())
     }
 
     fn in_all(&self) -> u64 {
-        self.0.iter().map(|kills| kills.count).sum()
+        self.all.iter().map(|(_, kills)| kills.count).sum()
     }
 
     /// The cgroups with kills, the one with most first, and the likely victim.
     fn affected(&self, cx: &Evidence<'_>) -> Vec<Affected> {
-        let worst = self.worst().map(|(_, worst)| worst);
+        let worst = self.worst();
         let mut affected: Vec<Affected> = Vec::new();
-        for kills in worst.into_iter().chain(&self.0) {
-            if affected.len() < 5 && affected.iter().all(|known| known.name != kills.group.label) {
-                let what = format!("{} killed", self.in_group(kills.group));
-                affected.push(Affected::new("cgroup", &kills.group.label, what));
+        let groups = self.all.iter().map(|(group, _)| *group);
+        for group in worst.iter().map(|(_, group, _)| *group).chain(groups) {
+            if affected.len() < 5 && affected.iter().all(|known| known.name != group.label) {
+                let what = format!("{} killed", self.in_group(group));
+                affected.push(Affected::new("cgroup", &group.label, what));
             }
         }
-        let victim = worst.and_then(|worst| processes::gone(cx, worst.at));
+        let victim = worst.and_then(|(_, _, worst)| processes::gone(cx, worst.at));
         affected.extend(victim.map(|(name, used)| {
             let what = format!("had {used} and is gone: likely the victim");
             Affected::new("process", name, what)

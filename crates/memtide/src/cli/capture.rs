@@ -10,7 +10,7 @@ use super::typed::{explained, span};
 /// Save this host's kernel files over time, to diagnose it elsewhere
 ///
 /// The file holds the kernel's numbers, names of programs and of cgroups. It never holds environments; command lines and the
-/// host name only with --cmdlines and --hostname. Ctrl-C ends it early and keeps the samples so far.
+/// host name only with --cmdlines and --hostname; with --cmdlines only its owner can read it. Ctrl-C ends it early and keeps the samples so far.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -22,6 +22,10 @@ pub(crate) struct CaptureArgs {
     /// Where to write: .jsonl.zst, .jsonl.gz or .jsonl; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+
+    /// Overwrite FILE if it exists
+    #[arg(short = 'f', long)]
+    pub(crate) force: bool,
 
     /// How long to sample
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = span)]

@@ -1,12 +1,10 @@
 //! `memtide capture`: this host's kernel files over time, to diagnose it elsewhere.
 
-use std::path::Path;
-
-use ::export::Packed;
 use anyhow::Context;
 use probe::Root;
 use sampler::{CaptureOptions, Captured, Secrets};
 
+use super::export::target::{FileAccess, OutputTarget};
 use crate::cli::CaptureArgs;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -21,13 +19,14 @@ pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
         },
         heaps: args.explain.clone(),
     };
+    let target = OutputTarget::new(&args.output, args.force)?;
     let name = args.output.display();
     let captured =
-        write(&args.output, &options, output).with_context(|| format!("cannot write {name}"))?;
+        write(&target, &options, output).with_context(|| format!("cannot write {name}"))?;
     for problem in &captured.problems {
         output.warn(&format!("malloc heaps: {problem}"));
     }
-    if args.output != Path::new("-") {
+    if !target.is_stdout() {
         output.note(&format!(
             "{name}: {} samples; memtide check {name}",
             captured.samples
@@ -36,11 +35,20 @@ pub(crate) fn run(args: &CaptureArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn write(path: &Path, options: &CaptureOptions, output: &Output) -> anyhow::Result<Captured> {
-    let mut packed = Packed::create(path)?;
-    let captured = output.watching("capturing this host", options.duration, |progress| {
-        sampler::capture(&Root::default(), options, &mut packed, progress)
-    })?;
-    packed.finish()?;
-    Ok(captured)
+fn write(
+    target: &OutputTarget,
+    options: &CaptureOptions,
+    output: &Output,
+) -> std::io::Result<Captured> {
+    // Command lines may hold passwords.
+    let access = if options.secrets.command_lines {
+        FileAccess::Owner
+    } else {
+        FileAccess::Umask
+    };
+    target.write_as_it_comes(access, |out| {
+        output.watching("capturing this host", options.duration, |progress| {
+            sampler::capture(&Root::default(), options, out, progress)
+        })
+    })
 }

@@ -2,7 +2,7 @@
 
 mod format;
 mod parquet;
-mod target;
+pub(crate) mod target;
 mod write;
 
 use ::export::Picks;

@@ -3,15 +3,14 @@
 //! `--status` reads it. So does the next recorder, which continues in the kernel log where this one ended. The file
 //! outlives a killed recorder, so it names the process that wrote it: PID, start and boot.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use jiff::Timestamp;
 use probe::{ProcessFiles, Root};
 use recorder_status::RecorderStatus;
-use rustix::fs::OFlags;
 use timeline::EntityRow;
 use units::WallClock;
 
@@ -25,7 +24,7 @@ const STATUS_BYTES_MAX: u64 = 1 << 20;
 /// Reads the status in a directory; `None` if there is none, or the file is damaged.
 pub fn read(directory: &Path) -> Option<RecorderStatus> {
     let mut text = Vec::new();
-    let file = open_own(File::options().read(true), &directory.join(FILE)).ok()?;
+    let file = store::open_own(File::options().read(true), &directory.join(FILE)).ok()?;
     file.take(STATUS_BYTES_MAX).read_to_end(&mut text).ok()?;
     let status: RecorderStatus = serde_json::from_slice(&text).ok()?;
     // Without a PID, the file is not a status: even an empty list would parse as one.
@@ -41,9 +40,7 @@ pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Resul
     let mut text = serde_json::to_vec_pretty(status)?;
     text.push(b'\n');
     let (file, unfinished) = (directory.join(FILE), directory.join(UNFINISHED));
-    // Removes what a killed recorder, or another process, left there: it must not be written to.
-    let _ = std::fs::remove_file(&unfinished);
-    let new = open_own(File::options().write(true).create_new(true), &unfinished);
+    let new = store::create_draft(&unfinished);
     let written = new.and_then(|mut new| new.write_all(&text));
     let written = written.and_then(|()| std::fs::rename(&unfinished, &file));
     match written {
@@ -67,21 +64,9 @@ pub fn is_of_living(status: &RecorderStatus, root: &Root) -> bool {
         && process(root, status.pid).as_deref() == Some(status.process.as_str())
 }
 
-/// Opens a file that must be a regular one and not a symbolic link: a user who may write to the directory must not make
-/// us write to another file, or wait at a pipe.
-fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = options.custom_flags(flags.cast_signed()).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(std::io::Error::other("it is not a regular file"))
-    }
-}
-
 /// Writes into the blocks that a file already has. A reader during the write finds no status; a later one does.
 fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let file = open_own(File::options().write(true), path)?;
+    let file = store::open_own(File::options().write(true), path)?;
     let room = file.metadata()?.blocks().saturating_mul(512);
     let len = u64::try_from(text.len()).unwrap_or(u64::MAX);
     if len > room {

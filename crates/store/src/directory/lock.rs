@@ -4,7 +4,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -69,9 +68,7 @@ fn open(path: &Path) -> io::Result<File> {
     let open_existing = || files::open_own(OpenOptions::new().read(true), path);
     let file = match open_existing() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(0o640);
-            match files::open_own(&mut options, path) {
+            match files::create_new(OpenOptions::new().write(true), path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => open_existing()?,
             }

@@ -5,7 +5,7 @@ use timeline::CLOCK_TOLERANCE;
 use units::{Span, WallClock};
 
 use super::{Recording, Resolution, Selection};
-use crate::head;
+use crate::head::{self, HeadFile};
 use crate::segment::Segment;
 
 /// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB;
@@ -54,7 +54,10 @@ impl Recording {
         };
         let lasts = segments.iter().map(|segment| within(segment, since, until));
         let lasts = lasts.fold(Span::ZERO, Span::plus);
-        let heads = u64::try_from(self.heads.len()).unwrap_or(u64::MAX);
+        // A file without a sample, which somebody may have put there, makes no range longer.
+        let has_sample = |file: &&HeadFile| head::first_and_last(&file.path).is_some();
+        let heads = self.heads.iter().filter(has_sample).count();
+        let heads = u64::try_from(heads).unwrap_or(u64::MAX);
         let lasts = lasts.plus(Span::from_hours(heads.min(1_000)));
         let from = since.map_or(from, |since| since.max(from));
         let asked = until.map_or(lasts, |until| between(from, until));

@@ -301,6 +301,17 @@ impl Loading {
             .push(format!("{name}/{file}: {error}; {rest}"));
     }
 
+    fn wrong_rows(&mut self, segment: &Segment, file: &str, wrong: Option<String>) {
+        if let Some(wrong) = wrong {
+            self.lost(
+                segment,
+                file,
+                &wrong,
+                "their readings are missing, the other rows are read",
+            );
+        }
+    }
+
     fn every_sample(&mut self, segment: &Segment) -> Result<(), String> {
         let host = segment.host()?;
         let how = if self.by_minute {
@@ -322,12 +333,15 @@ impl Loading {
             if picks.places().is_empty() || !segment.has(file) {
                 continue;
             }
-            if let Err(error) = segment.read(entity, &picks, &mut self.timeline) {
-                let what = format!(
-                    "its {} readings are missing, the other tables are read",
-                    entity.name()
-                );
-                self.lost(segment, file, &error, &what);
+            match segment.read(entity, &picks, &mut self.timeline) {
+                Ok(wrong) => self.wrong_rows(segment, file, wrong),
+                Err(error) => {
+                    let what = format!(
+                        "its {} readings are missing, the other tables are read",
+                        entity.name()
+                    );
+                    self.lost(segment, file, &error, &what);
+                }
             }
         }
         self.events(segment, &placed.places);
@@ -426,12 +440,13 @@ impl Loading {
             let file = names::file_of(entity);
             let mut other = SeparateRuns::default();
             let read = match entity {
-                Entity::Host => host.read(&opened, &mut other),
-                _ if opened.places().is_empty() || !segment.has(file) => Ok(()),
+                Entity::Host => host.read(&opened, &mut other).map(|()| None),
+                _ if opened.places().is_empty() || !segment.has(file) => Ok(None),
                 _ => segment.read(entity, &opened, &mut other),
             };
-            if let Err(error) = read {
-                self.lost(segment, file, &error, ONE_A_MINUTE);
+            match read {
+                Ok(wrong) => self.wrong_rows(segment, file, wrong),
+                Err(error) => self.lost(segment, file, &error, ONE_A_MINUTE),
             }
             let rolled = ReadMode {
                 readings,

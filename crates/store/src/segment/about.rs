@@ -2,7 +2,6 @@
 //! compressed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use timeline::{Absence, Entity, Facts, SignalId, Timeline};
 
 use super::names;
 use crate::directory::identity::HostIdentity;
+use crate::files;
 use crate::head::kernel_file;
 
 /// What applies to all samples of a segment.
@@ -133,7 +133,7 @@ impl AboutFile {
 
     /// Writes and syncs it.
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = files::create_draft(path)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_all()
     }

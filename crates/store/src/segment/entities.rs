@@ -192,13 +192,13 @@ impl<'a> EntityTableWriter<'a> {
     }
 }
 
-/// Appends the readings of a file to a timeline.
+/// Appends the readings of a file to a timeline. Returns what is wrong with some of its rows, which are left out.
 pub(super) fn read(
     file: &OpenedTable,
     entity: Entity,
     picks: &SamplePicks,
     timeline: &mut impl RunSink,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     let names = file.columns();
     let column = |name: &str| {
         let found = names.iter().position(|found| found == name);
@@ -218,7 +218,7 @@ pub(super) fn read(
         keys,
     };
     let ends = (column("first")?, column("last")?);
-    let rows = kept_rows(&part, ends, &names_of_rows.keys, picks)?;
+    let (rows, wrong) = kept_rows(&part, ends, &names_of_rows.keys, picks)?;
     let mut cells = Cells::default();
     for (column, name) in names.iter().enumerate() {
         let signal = names::signal(name).filter(|signal| signal.def().entity == entity);
@@ -229,7 +229,10 @@ pub(super) fn read(
             .map_err(|e| format!("column `{name}`: {e}"))?;
         names_of_rows.fill(timeline, signal, &cells, &rows, picks);
     }
-    Ok(())
+    Ok((wrong > 0).then(|| {
+        let samples = picks.samples();
+        format!("rows that are not in order or not of its {samples} samples: {wrong}")
+    }))
 }
 
 fn starts(keys: &[(String, usize)]) -> Vec<usize> {
@@ -251,25 +254,39 @@ struct KeptRow {
     ranks: (u32, u32),
 }
 
-/// Returns the rows that cover selected samples.
+/// Returns the rows that cover selected samples, and the number of rows that cannot be: a writer's have samples of the
+/// segment, and those of an entity are in order.
 fn kept_rows(
     part: &RowGroup<'_>,
     columns: (usize, usize),
     keys: &[(String, usize)],
     picks: &SamplePicks,
-) -> Result<Vec<KeptRow>, String> {
+) -> Result<(Vec<KeptRow>, usize), String> {
     let (mut firsts, mut lasts) = (Vec::new(), Vec::new());
     part.ordinals(columns.0, &mut firsts)
         .and_then(|()| part.ordinals(columns.1, &mut lasts))
         .map_err(|e| e.to_string())?;
     let counts = keys.iter().enumerate();
     let of = counts.flat_map(|(of, (_, rows))| std::iter::repeat_n(of, *rows));
-    let rows = firsts.into_iter().zip(lasts).zip(of).enumerate();
-    let covered = rows.filter_map(|(row, ((first, last), of))| {
-        let ranks = picks.within(first, last)?;
-        Some(KeptRow { row, of, ranks })
-    });
-    Ok(covered.collect())
+    let (mut kept, mut wrong) = (Vec::new(), 0);
+    // The entity of the row before, and the sample after its last one.
+    let mut before = (0, 0);
+    for (row, ((first, last), of)) in firsts.into_iter().zip(lasts).zip(of).enumerate() {
+        let free = if before.0 == of { before.1 } else { 0 };
+        let samples = usize::try_from(first).ok().zip(usize::try_from(last).ok());
+        let is_right = |(first, last): &(usize, usize)| {
+            free <= *first && first <= last && *last < picks.samples()
+        };
+        let Some((_, end)) = samples.filter(is_right) else {
+            wrong += 1;
+            continue;
+        };
+        before = (of, end + 1);
+        if let Some(ranks) = picks.within(first, last) {
+            kept.push(KeptRow { row, of, ranks });
+        }
+    }
+    Ok((kept, wrong))
 }
 
 /// The entities of a file's rows.
@@ -313,5 +330,67 @@ impl EntityRowNames {
                 timeline.entity(self.entity, names.map(String::as_str), columns);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::table;
+    use timeline::signals::CGROUP_CURRENT;
+    use timeline::{Sample, Timeline};
+    use units::Span;
+
+    #[test]
+    fn rows_that_no_writer_makes_are_left_out_and_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("cgroup.parquet");
+        // (first, last, key) of five samples.
+        let rows = [
+            (0, 2, "/a"),
+            (2, 4, "/a"),
+            (3, 4, "/a"),
+            (0, 5, "/b"),
+            (3, 1, "/b"),
+            (0, 4, "/c"),
+        ];
+        let number = |name, shape, of: fn(&(i64, i64, &str)) -> i64| {
+            ColumnChunk::numbers(name, shape, move |cells| {
+                rows.iter().for_each(|row| cells.push(Some(of(row))));
+            })
+        };
+        let word = |name| {
+            let words = rows.iter().map(|row| row.2).collect();
+            ColumnChunk::words(name, words, move |out| (0..rows.len()).for_each(out))
+        };
+        let columns = [
+            number("first", ColumnShape::Ordinal, |row| row.0),
+            number("last", ColumnShape::Ordinal, |row| row.1),
+            word("key"),
+            word("label"),
+            word("group"),
+            number(CGROUP_CURRENT.def().name, ColumnShape::Reading, |_| 7),
+        ];
+        table::write(&path, &columns, Vec::new()).unwrap();
+        let file = OpenedTable::new(std::fs::read(&path).unwrap()).unwrap();
+        let mut timeline = Timeline::default();
+        for second in 0..5 {
+            timeline.push(&Sample::at(Span::from_secs(second))).unwrap();
+        }
+        let picks = SamplePicks::new((0..5).map(Some));
+        let wrong = read(&file, Entity::Cgroup, &picks, &mut timeline).unwrap();
+        let wrong = wrong.unwrap();
+        assert!(wrong.ends_with("not of its 5 samples: 3"), "{wrong}");
+        let readings = |key: &str| {
+            let series = timeline.entity(Entity::Cgroup, key)?;
+            let runs = series.runs().flat_map(|(_, runs)| runs);
+            Some(
+                runs.map(|run| (run.first(), run.last()))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(readings("/b"), None);
+        assert_eq!(readings("/c"), Some(vec![(0, 4)]));
+        assert_eq!(readings("/a"), Some(vec![(0, 4)]));
     }
 }

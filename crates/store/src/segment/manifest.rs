@@ -2,10 +2,11 @@
 //! table.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use timeline::{Entity, Timeline};
 use units::{Span, WallClock};
@@ -66,6 +67,22 @@ pub(crate) struct Manifest {
     /// Earlier sequence numbers of head files without a sample: they are not missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) empty: Vec<u64>,
+    /// CRC-32 (IEEE) of the text before this field, which is the last one; `None` from an earlier memtide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    crc32: Option<u32>,
+    /// Fields that only a later memtide knows.
+    #[serde(flatten, skip_serializing)]
+    unknown: BTreeMap<String, IgnoredField>,
+}
+
+/// A field that is not read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct IgnoredField;
+
+impl<'de> Deserialize<'de> for IgnoredField {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(input).map(|_| Self)
+    }
 }
 
 /// Length and checksum of a file as it was written.
@@ -74,6 +91,11 @@ struct StoredTable {
     bytes: usize,
     /// CRC-32 (IEEE) of the whole file.
     crc32: u32,
+}
+
+/// The end of the text, with the checksum of what is before it.
+fn checksum_field(crc32: u32) -> String {
+    format!(",\"crc32\":{crc32}}}")
 }
 
 impl Manifest {
@@ -118,17 +140,37 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut file = File::create(path)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        let mut text = serde_json::to_vec(self)?;
+        text.pop_if(|end| *end == b'}');
+        let checksum = checksum_field(crc32fast::hash(&text));
+        text.extend_from_slice(checksum.as_bytes());
+        let mut file = files::create_draft(path)?;
+        file.write_all(&text)?;
         file.sync_all()
     }
 
-    /// Reads a manifest; `None` if it is absent or damaged, or names files elsewhere.
-    pub(super) fn read(path: &Path) -> Option<Self> {
-        let bytes = files::read_regular(path, MANIFEST_BYTES_MAX).ok()?;
+    /// Reads a segment's manifest; `None` if it is absent or damaged, or names files elsewhere.
+    pub(super) fn read(segment: &Path) -> Option<Self> {
+        let path = segment.join(names::MANIFEST);
+        let bytes = files::read_regular(&path, MANIFEST_BYTES_MAX).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
+        let is_unchanged = match manifest.crc32 {
+            Some(checksum) => {
+                let before = bytes.strip_suffix(checksum_field(checksum).as_bytes());
+                before.is_some_and(|text| crc32fast::hash(text) == checksum)
+            }
+            // From an earlier memtide, which wrote no checksum and listed all files.
+            None => manifest.unknown.is_empty() && manifest.lists_all(segment),
+        };
         let is_within = manifest.files().all(|name| !name.contains('/'));
-        is_within.then_some(manifest)
+        (is_unchanged && is_within).then_some(manifest)
+    }
+
+    /// Whether it lists all files of a segment that exist, and no others than a segment has.
+    fn lists_all(&self, segment: &Path) -> bool {
+        let is_known = |name: &str| names::files().any(|known| known == name);
+        self.files().all(is_known)
+            && names::files().all(|name| self.has(name) || !segment.join(name).exists())
     }
 
     /// Whether the segment is complete: it has this number, and all listed files with their lengths.

@@ -31,6 +31,12 @@ pub(crate) const ABOUT: &str = "about.json";
 /// The list of the segment's files, with checksums.
 pub(crate) const MANIFEST: &str = "segment.json";
 
+/// Returns all files that a manifest may list.
+pub(super) fn files() -> impl Iterator<Item = &'static str> {
+    let tables = Entity::ALL.into_iter().map(file_of);
+    tables.chain([MINUTES, EVENTS, ABOUT])
+}
+
 /// Returns the signal with this name in a file; `None` if only a later memtide knows it.
 pub(crate) fn signal(name: &str) -> Option<SignalId> {
     static BY_NAME: OnceLock<HashMap<&'static str, SignalId>> = OnceLock::new();
@@ -59,7 +65,9 @@ pub(crate) fn sequence(name: &str) -> Option<u64> {
         let time = time.strip_suffix('Z')?;
         Some(day.len() == 8 && time.len() == 6 && are_digits(day) && are_digits(time))
     };
-    let is_ours = number.len() == 8 && are_digits(number);
+    // The number has more digits after 99,999,999 parts, or beside a head file that somebody gave such a number.
+    let is_padded = number.len() == 8 || number.len() > 8 && !number.starts_with('0');
+    let is_ours = is_padded && are_digits(number);
     let is_ours = is_ours && (start == "undated" || is_time() == Some(true));
     number.parse().ok().filter(|_| is_ours)
 }

@@ -26,6 +26,11 @@ impl SamplePicks {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
+    /// Returns the number of samples, selected or not.
+    pub(crate) fn samples(&self) -> usize {
+        self.next.len().saturating_sub(1)
+    }
+
     /// Returns the ranks of selected samples from one sample to another, both included; `None` if none is selected.
     pub(crate) fn within(&self, first: i32, last: i32) -> Option<(u32, u32)> {
         let first = self.next.get(usize::try_from(first).ok()?)?;

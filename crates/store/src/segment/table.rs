@@ -25,6 +25,8 @@ use parquet::file::properties::{
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
+use crate::files;
+
 pub(crate) use read::{OpenedTable, RowGroup};
 
 /// The type of a column.
@@ -163,7 +165,7 @@ pub(crate) fn write(
     columns: &[ColumnChunk<'_>],
     metadata: Vec<(String, String)>,
 ) -> io::Result<()> {
-    write_parquet(path, columns, metadata).map_err(io_error)
+    write_parquet(&files::create_draft(path)?, columns, metadata).map_err(io_error)
 }
 
 /// Returns the operating system's error inside a Parquet error, if any, so that a full disk is reported as such.
@@ -178,7 +180,7 @@ fn io_error(error: ParquetError) -> io::Error {
 }
 
 fn write_parquet(
-    path: &Path,
+    file: &File,
     columns: &[ColumnChunk<'_>],
     metadata: Vec<(String, String)>,
 ) -> Result<(), ParquetError> {
@@ -206,8 +208,7 @@ fn write_parquet(
             properties = properties.set_column_statistics_enabled(path, chunk);
         }
     }
-    let file = File::create(path)?;
-    put(&file, columns, properties.build(), |column, out| {
+    put(file, columns, properties.build(), |column, out| {
         column.take(&mut cells);
         column.put(&cells, out)
     })?;
@@ -409,7 +410,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_of_in_its_own_words() {
         let column = ColumnChunk::numbers("n", ColumnShape::Ordinal, |cells| cells.push(Some(7)));
-        let error = write(Path::new("/dev/full"), &[column], Vec::new()).unwrap_err();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = write_parquet(&full, &[column], Vec::new()).map_err(io_error);
+        let error = error.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("No space left"), "{error}");
     }

@@ -1,5 +1,6 @@
 //! Kernel reports as events, merged with the recorder's events of the same reports.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use units::Span;
@@ -136,18 +137,22 @@ pub(super) fn merge(
         .iter()
         .filter(|written| !written.report.is_memory_dump())
         .collect();
-    let mut is_taken = vec![false; reports.len()];
+    let mut of_subject: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, written) in reports.iter().enumerate() {
+        let subject = written.report.subject();
+        of_subject.entry(subject).or_default().push(at);
+    }
     noted.retain(|note| {
-        let same = |at: &usize| {
-            let of = reports[*at];
-            !is_taken[*at] && note.dated_event.event.is_of(of.report, of.stamp)
+        let event = &note.dated_event.event;
+        let Some(left) = of_subject.get_mut(&event.subject) else {
+            return true;
         };
         // Kills come in storms: takes the one that is nearest in time.
-        let found = (0..reports.len())
-            .filter(same)
-            .min_by_key(|at| reports[*at].at.apart(note.at));
-        let Some(at) = found else { return true };
-        is_taken[at] = true;
+        let found = (0..left.len())
+            .filter(|place| event.is_of(reports[left[*place]].report, reports[left[*place]].stamp))
+            .min_by_key(|place| reports[left[*place]].at.apart(note.at));
+        let Some(place) = found else { return true };
+        let at = left.remove(place);
         let lines = &note.dated_event.event.report;
         if !lines.is_empty() {
             listed[at].dated_event.event.report.clone_from(lines);

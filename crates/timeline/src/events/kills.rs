@@ -1,6 +1,8 @@
 //! OOM kills, each listed once, from the source that knows most: the kernel's log, then a recorder's event, then
 //! counters, which only show that a kill occurred between two readings.
 
+use std::collections::{BTreeSet, HashMap};
+
 use units::{Count, Span, WallClock};
 
 use crate::cgroup;
@@ -160,16 +162,14 @@ pub(super) fn only_counted(
         timeline,
         since_boot.saturating_sub(before),
     ));
-    let mut known = known;
+    let mut known = UncountedKills::new(timeline, facts, &known);
     let (groups, host) = counters::kills(timeline, facts);
     for (group, rise) in groups {
-        let taken = take(timeline, &mut known, rise, |kill, tier| {
-            is_of(timeline, facts, kill, &group, tier)
-        });
+        let taken = known.take(timeline, rise, Some(&group));
         all.extend(counted(timeline, rise, taken, Some(group)));
     }
     for rise in host {
-        let taken = take(timeline, &mut known, rise, |_, _| true);
+        let taken = known.take(timeline, rise, None);
         all.extend(counted(timeline, rise, taken, None));
     }
     all
@@ -214,49 +214,69 @@ fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<CountedKills> {
     })
 }
 
-/// How certain it is that a cgroup's counter counted a kill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tier {
-    /// The kernel names the cgroup.
-    Named,
-    /// The kernel names none, or an unknown one: paths in a container are not the host's.
-    Possible,
+/// Kills by their times in nanoseconds and their numbers.
+type ByTime = BTreeSet<(i128, usize)>;
+
+/// Kills of reports and recorder events that no counter was found to count yet.
+struct UncountedKills<'a> {
+    all: ByTime,
+    /// By each cgroup with a counter that counts them, where the kernel names the cgroup.
+    of_group: HashMap<&'a str, ByTime>,
+    /// Those for which the kernel names no cgroup, or an unknown one: paths in a container are not the host's.
+    of_any: ByTime,
+    /// Whether a kill, by its number, was taken out; it may still be in other sets.
+    is_taken: Vec<bool>,
 }
 
-fn is_of(timeline: &Timeline, facts: &Facts, kill: &Kill, group: &str, tier: Tier) -> bool {
-    let paths = || [&kill.victim_group, &kill.group].into_iter().flatten();
-    match tier {
-        Tier::Named if cgroup::counts_below(facts) => {
-            paths().any(|path| cgroup::ancestors(path).any(|above| above == group))
-        }
-        Tier::Named => paths().any(|path| path == group),
-        Tier::Possible => {
+impl<'a> UncountedKills<'a> {
+    fn new(timeline: &Timeline, facts: &Facts, kills: &'a [Kill]) -> Self {
+        let counts_below = cgroup::counts_below(facts);
+        let mut known = Self {
+            all: ByTime::new(),
+            of_group: HashMap::new(),
+            of_any: ByTime::new(),
+            is_taken: vec![false; kills.len()],
+        };
+        for (number, kill) in kills.iter().enumerate() {
+            let entry = (kill.at.nanos, number);
+            known.all.insert(entry);
+            let paths = || [&kill.victim_group, &kill.group].into_iter().flatten();
             let is_known = |path: &String| timeline.entity(Entity::Cgroup, path).is_some();
-            !paths().any(is_known)
+            if !paths().any(is_known) {
+                known.of_any.insert(entry);
+            }
+            for path in paths() {
+                let levels = if counts_below { usize::MAX } else { 1 };
+                for group in cgroup::ancestors(path).take(levels) {
+                    known.of_group.entry(group).or_default().insert(entry);
+                }
+            }
         }
+        known
     }
-}
 
-/// Removes known kills that a rise counted, at most as many as it counted, certain ones first. Returns how many.
-fn take(
-    timeline: &Timeline,
-    known: &mut Vec<Kill>,
-    rise: CounterRise,
-    is_of: impl Fn(&Kill, Tier) -> bool,
-) -> u64 {
-    let ends =
-        [rise.from, rise.to].map(|at| EventTime::at_sample(timeline, at).unwrap_or_default());
-    let (from, to) = (ends[0].minus(SLACK).nanos, ends[1].plus(SLACK).nanos);
-    let mut taken = 0;
-    for tier in [Tier::Named, Tier::Possible] {
-        known.retain(|kill| {
-            let is_counted =
-                taken < rise.by && (from..=to).contains(&kill.at.nanos) && is_of(kill, tier);
-            taken += u64::from(is_counted);
-            !is_counted
-        });
+    /// Takes out kills that a rise counted, at most as many as it counted, those with a named cgroup first. Returns how
+    /// many. `group` is the cgroup of the counter; `None` for the host's.
+    fn take(&mut self, timeline: &Timeline, rise: CounterRise, group: Option<&str>) -> u64 {
+        let ends =
+            [rise.from, rise.to].map(|at| EventTime::at_sample(timeline, at).unwrap_or_default());
+        let within = (ends[0].minus(SLACK).nanos, 0)..=(ends[1].plus(SLACK).nanos, usize::MAX);
+        let mut sets = match group {
+            Some(group) => [self.of_group.get_mut(group), Some(&mut self.of_any)],
+            None => [Some(&mut self.all), None],
+        };
+        let mut taken = 0;
+        for set in sets.iter_mut().flatten() {
+            while taken < rise.by
+                && let Some(first) = set.range(within.clone()).next().copied()
+            {
+                set.remove(&first);
+                let was_taken = std::mem::replace(&mut self.is_taken[first.1], true);
+                taken += u64::from(!was_taken);
+            }
+        }
+        taken
     }
-    taken
 }
 
 impl CountedKills {

@@ -10,7 +10,7 @@ use timeline::{Entity, Facts, Reported, Timeline};
 use units::Span;
 
 use super::series;
-use crate::evidence::{Evidence, Missing};
+use crate::evidence::{Evidence, KnownKills, Missing};
 use crate::finding::{Finding, Harm, Outcome, Scope};
 use crate::rule::{Incident, Rule};
 use crate::trigger::Occurrence;
@@ -23,50 +23,98 @@ const RARE_TABLES: Span = Span::from_secs(90);
 /// The most by which the clocks of the kernel log and of the samples differ.
 const CLOCK_SKEW: Span = Span::from_secs(2);
 
-/// Runs the story of one incident in its window. Returns a finding with sample numbers of the whole timeline.
-pub(super) fn run_story(
-    rule: &'static Rule,
-    cx: &Evidence<'_>,
-    entity: Entity,
-    occurrence: &Occurrence,
-    harm: Harm,
-) -> Result<Outcome, Missing> {
-    let (first, end) = window_around(cx.timeline, occurrence);
-    let part = samples_between(cx.timeline, first, end);
-    let Some(stretch) = part.stretch(occurrence.first - first, occurrence.last - first) else {
-        return Ok(Outcome::Clear(String::new()));
-    };
-    let facts = cx.facts.as_of(stretch.from.plus(stretch.to).times(0.5));
-    let window = Evidence::new(&part, &facts).about(&stretch);
-    let of = series(&part, entity, occurrence);
-    let outcome = (rule.story)(
-        &window,
-        &Incident {
-            stretch,
-            of,
-            key: occurrence.key.as_deref(),
-        },
-    )?;
-    let Outcome::Found(finding) = outcome else {
-        return Ok(outcome);
-    };
-    let mut finding = note_changed_settings(cx.facts, complete(rule, *finding));
-    let when = *finding.when.get_or_insert(stretch);
-    if let Some(graph) = &mut finding.graph {
-        graph.peak_within(&when);
+/// The windows of stories. The last one stays: many cgroups may have an incident at the same time.
+pub(super) struct Windows<'a> {
+    timeline: &'a Timeline,
+    facts: &'a Facts,
+    last: Option<StoryWindow<'a>>,
+}
+
+/// The samples around an incident, with the settings of that time.
+struct StoryWindow<'a> {
+    /// The first sample, and the end, which is not included.
+    range: (usize, usize),
+    /// The time of its settings.
+    middle: Span,
+    part: Cow<'a, Timeline>,
+    facts: Facts,
+    kills: KnownKills,
+}
+
+impl<'a> Windows<'a> {
+    pub(super) fn new(cx: &Evidence<'a>) -> Self {
+        Self {
+            timeline: cx.timeline,
+            facts: cx.facts,
+            last: None,
+        }
     }
-    finding.move_by(first);
-    finding.scope = match &occurrence.key {
-        Some(key) => Scope {
-            entity,
-            key: key.clone(),
-        },
-        None => Scope::host(),
-    };
-    finding.harm = harm.max(finding.harm);
-    take_log_time(&window, &mut finding);
-    finding.occasions = finding.occasion().into_iter().collect();
-    Ok(finding.into())
+
+    fn around(&mut self, occurrence: &Occurrence) -> Option<&StoryWindow<'a>> {
+        let range = window_around(self.timeline, occurrence);
+        let incident = self.timeline.stretch(occurrence.first, occurrence.last)?;
+        let middle = incident.from.plus(incident.to).times(0.5);
+        let is_same = |last: &StoryWindow<'_>| (last.range, last.middle) == (range, middle);
+        if !self.last.as_ref().is_some_and(is_same) {
+            self.last = Some(StoryWindow {
+                range,
+                middle,
+                part: samples_between(self.timeline, range.0, range.1),
+                facts: self.facts.as_of(middle),
+                kills: KnownKills::default(),
+            });
+        }
+        self.last.as_ref()
+    }
+
+    /// Runs the story of one incident in its window. Returns a finding with sample numbers of the whole timeline.
+    pub(super) fn run_story(
+        &mut self,
+        rule: &'static Rule,
+        entity: Entity,
+        occurrence: &Occurrence,
+        harm: Harm,
+    ) -> Result<Outcome, Missing> {
+        let all_facts = self.facts;
+        let Some(around) = self.around(occurrence) else {
+            return Ok(Outcome::Clear(String::new()));
+        };
+        let (part, (first, _)) = (around.part.as_ref(), around.range);
+        let Some(stretch) = part.stretch(occurrence.first - first, occurrence.last - first) else {
+            return Ok(Outcome::Clear(String::new()));
+        };
+        let window = Evidence::new(part, &around.facts).sharing(&around.kills);
+        let window = window.about(&stretch);
+        let of = series(part, entity, occurrence);
+        let outcome = (rule.story)(
+            &window,
+            &Incident {
+                stretch,
+                of,
+                key: occurrence.key.as_deref(),
+            },
+        )?;
+        let Outcome::Found(finding) = outcome else {
+            return Ok(outcome);
+        };
+        let mut finding = note_changed_settings(all_facts, complete(rule, *finding));
+        let when = *finding.when.get_or_insert(stretch);
+        if let Some(graph) = &mut finding.graph {
+            graph.peak_within(&when);
+        }
+        finding.move_by(first);
+        finding.scope = match &occurrence.key {
+            Some(key) => Scope {
+                entity,
+                key: key.clone(),
+            },
+            None => Scope::host(),
+        };
+        finding.harm = harm.max(finding.harm);
+        take_log_time(&window, &mut finding);
+        finding.occasions = finding.occasion().into_iter().collect();
+        Ok(finding.into())
+    }
 }
 
 /// Returns the samples from `first` up to, but not including, `end`.

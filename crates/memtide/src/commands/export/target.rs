@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ::export::Packed;
@@ -63,6 +63,51 @@ impl OutputTarget {
     }
 }
 
+/// Who may read a new file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// The owner only, whatever the umask: the content may hold secrets.
+    Owner,
+    /// As the umask says.
+    Umask,
+}
+
+impl FileAccess {
+    const fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Umask => 0o666,
+        }
+    }
+}
+
+impl OutputTarget {
+    /// Writes the output as it comes, compressed as its name says: of a capture that is killed, the samples so far
+    /// stay. A file is always a new one: a link at its path is not followed.
+    pub(crate) fn write_as_it_comes<T>(
+        &self,
+        access: FileAccess,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let (file, path) = match self {
+            Self::Stdout => return self.write(write),
+            Self::Stream(path) => (OpenOptions::new().write(true).open(path)?, path),
+            Self::File(path) => {
+                match std::fs::remove_file(path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+                let mut options = OpenOptions::new();
+                options.write(true).create_new(true).mode(access.mode());
+                (options.open(path)?, path)
+            }
+        };
+        let mut packed = Packed::over(file, path)?;
+        let result = write(&mut packed)?;
+        packed.finish().map(|()| result)
+    }
+}
+
 /// As shown in messages.
 impl fmt::Display for OutputTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,8 +134,7 @@ fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> 
     };
     let file = tempfile::Builder::new()
         .prefix(".memtide-export-")
-        // The permissions of any new file: the umask removes the rest.
-        .permissions(std::fs::Permissions::from_mode(0o666))
+        .permissions(std::fs::Permissions::from_mode(FileAccess::Umask.mode()))
         .tempfile_in(directory)
         // The library's message names the temporary file; the caller adds the file's name.
         .map_err(|error| {
@@ -173,6 +217,24 @@ mod tests {
         assert!(matches!(target, OutputTarget::Stream(_)));
         target.write(|out| out.write_all(b"gone")).unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn what_is_written_as_it_comes_is_a_new_file_and_a_link_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("out"), directory.path().join("other"));
+        std::fs::write(&other, "foreign").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(OutputTarget::new(&path, false).is_err());
+        // A link that was made after the path was checked.
+        let target = OutputTarget::File(path.clone());
+        let written = target.write_as_it_comes(FileAccess::Owner, |out| out.write_all(b"own"));
+        written.unwrap();
+        assert_eq!(std::fs::read(&other).unwrap(), b"foreign");
+        assert_eq!(std::fs::read(&path).unwrap(), b"own");
+        let meta = std::fs::symlink_metadata(&path).unwrap();
+        assert!(meta.is_file());
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

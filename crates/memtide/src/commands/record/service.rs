@@ -40,7 +40,7 @@ pub(super) fn install(args: &RecordArgs, output: &Output) -> anyhow::Result<Exit
     let known = service.ours()?;
     warn_of_others(&unit, output);
     warn_of_places(&unit, output);
-    std::fs::create_dir_all(&unit.directory)
+    store::ensure_recording(&unit.directory)
         .with_context(|| format!("cannot make {}", unit.directory.display()))?;
     if known.as_deref() != Some(text.as_str()) {
         service.write(&text)?;

@@ -77,7 +77,7 @@ impl SystemdUnit {
     fn place(&self) -> String {
         let mut text = match self.directory.strip_prefix("/var/lib") {
             Ok(name) if name.components().count() == 1 => format!(
-                "\n# The only place to write to.\nStateDirectory={}\nStateDirectoryMode=0750\n",
+                "\n# The only place to write to.\nStateDirectory={}\nStateDirectoryMode=0700\n",
                 escaped(&name.to_string_lossy())
             ),
             _ => format!(
@@ -103,7 +103,7 @@ TimeoutStopSec=30s
 KillMode=mixed
 # The OOM killer may kill that child; the recorder goes on.
 OOMPolicy=continue
-UMask=0027
+UMask=0077
 
 # It is to sample on time when nothing else runs any more: before others, in locked memory, spared by the OOM killer.
 Nice=-5
@@ -125,6 +125,7 @@ SystemCallFilter=@system-service bpf perf_event_open process_vm_readv
 SystemCallErrorNumber=EPERM
 # systemd itself; nothing goes to a network.
 RestrictAddressFamilies=AF_UNIX
+IPAddressDeny=any
 ";
 
 /// The file system of the system's recorder. Some common hardening settings are absent on purpose.
@@ -147,6 +148,8 @@ ProtectKernelLogs=no
 ProtectClock=yes
 ProtectHostname=yes
 RestrictNamespaces=yes
+# It mounts nothing; what is mounted later is shown to it all the same.
+PrivateMounts=yes
 KeyringMode=private
 # No PrivateNetwork=: /proc/net/sockstat would be that of an empty network.
 ";
@@ -207,6 +210,9 @@ mod tests {
             "StateDirectory=memtide",
             "ProcSubset=all",
             "ProtectKernelLogs=no",
+            "StateDirectoryMode=0700",
+            "UMask=0077",
+            "IPAddressDeny=any",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

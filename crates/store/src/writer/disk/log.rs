@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::{files, head};
@@ -23,13 +23,8 @@ impl Log {
     pub(super) fn create(recording: &Path, sequence: u64) -> io::Result<Self> {
         let path = head::path_of(recording, sequence);
         let bytes = head::beginning();
-        let create = || {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(0o640);
-            files::open_own(&mut options, &path)
-        };
         // An existing file is not replaced.
-        let mut file = create()?;
+        let mut file = files::create_new(OpenOptions::new().write(true), &path)?;
         let mut write = || {
             file.write_all(&bytes)?;
             file.sync_all()
