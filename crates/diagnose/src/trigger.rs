@@ -12,7 +12,7 @@ mod reading;
 mod screen;
 mod words;
 
-use timeline::{Entity, EntitySeries};
+use timeline::{Entity, EntitySeries, NoticeKind};
 use units::Span;
 
 pub(crate) use crate::evidence::STALL;
@@ -48,6 +48,8 @@ pub(crate) struct While {
     pub(crate) at_least: Span,
     /// Kernel reports that are incidents as well, each a moment.
     pub(crate) reported: Option<ReportFilter>,
+    /// Messages that are an incident as well.
+    pub(crate) noticed: Option<NoticeKind>,
 }
 
 /// Whether a kernel report is an incident of a rule.
@@ -119,6 +121,7 @@ impl Trigger {
             when,
             at_least,
             reported: None,
+            noticed: None,
         })
     }
 
@@ -127,6 +130,17 @@ impl Trigger {
         match self {
             Self::While(it) => Self::While(While {
                 reported: Some(is_reported),
+                ..it
+            }),
+            other => other,
+        }
+    }
+
+    /// The same trigger, which also fires on messages of this kind.
+    pub(crate) fn or_noticed(self, kind: NoticeKind) -> Self {
+        match self {
+            Self::While(it) => Self::While(While {
+                noticed: Some(kind),
                 ..it
             }),
             other => other,

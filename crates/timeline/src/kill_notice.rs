@@ -9,6 +9,8 @@ use units::{Bytes, WallClock};
 /// A program that speaks of a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Messenger {
+    /// The kernel, in a line that is no report.
+    Kernel,
     /// systemd-oomd.
     Oomd,
     /// earlyoom.
@@ -33,6 +35,7 @@ impl Messenger {
     /// Its name in a sentence.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Kernel => "the kernel",
             Self::Oomd => "systemd-oomd",
             Self::Earlyoom => "earlyoom",
             Self::Talos => "the OOM controller of Talos",
@@ -62,6 +65,8 @@ pub enum NoticeKind {
     Unit,
     /// The kernel killed for lack of memory on the node.
     Node,
+    /// TCP refused memory to a socket, as all sockets together were over net.ipv4.tcp_mem: nothing was killed.
+    Sockets,
 }
 
 /// One message about a kill.

@@ -105,8 +105,12 @@ pub(crate) fn evaluate(
         Trigger::Source => return about_source(rule, cx),
         Trigger::While(trigger) => {
             let levels = trigger::holding(cx, &trigger);
-            match trigger.reported {
-                Some(is_reported) => oom::beside_levels(cx, levels, is_reported)?,
+            let levels = match trigger.reported {
+                Some(is_reported) => oom::beside_levels(cx, levels, is_reported),
+                None => levels,
+            };
+            match trigger.noticed {
+                Some(kind) => oom::notices::or_levels(cx, levels, kind)?,
                 None => levels?,
             }
         }

@@ -254,6 +254,7 @@ pub(crate) fn with_levels(
         when: level,
         at_least: Span::ZERO,
         reported: None,
+        noticed: None,
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
     let rises = rises.into_iter().map(|rise| (rise.stretch, true));

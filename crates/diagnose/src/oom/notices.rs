@@ -1,9 +1,9 @@
 //! Messages of programs about kills, for the rules that tell them.
 
-use timeline::KillNotice;
+use timeline::{KillNotice, NoticeKind};
 use units::Count;
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::{Affected, Confidence, Finding};
 use crate::trigger::Occurrence;
 
@@ -27,6 +27,32 @@ pub(crate) fn occurrences(cx: &Evidence<'_>, is_such: IsSuch) -> Vec<Occurrence>
         .then(|| Occurrence::on_host(last, last))
         .into_iter()
         .collect()
+}
+
+/// Levels; where there are none, the messages of a kind.
+///
+/// # Errors
+/// What the levels lack, if there is no such message.
+pub(crate) fn or_levels(
+    cx: &Evidence<'_>,
+    levels: Result<Vec<Occurrence>, Missing>,
+    kind: NoticeKind,
+) -> Result<Vec<Occurrence>, Missing> {
+    let has_levels = levels.as_ref().is_ok_and(|levels| !levels.is_empty());
+    if has_levels || of_kind(cx, kind).next().is_none() {
+        return levels;
+    }
+    let last = cx.timeline.len().saturating_sub(1);
+    Ok(vec![Occurrence::on_host(last, last)])
+}
+
+/// The messages of a kind, in the order of the source.
+pub(crate) fn of_kind<'a>(
+    cx: &Evidence<'a>,
+    kind: NoticeKind,
+) -> impl Iterator<Item = &'a KillNotice> {
+    let all = cx.timeline.notices().map(|noticed| &noticed.notice);
+    all.filter(move |notice| notice.kind == kind)
 }
 
 /// Whether a kernel report of this source describes the same kill: of the process that the message names, or any where

@@ -131,6 +131,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             when: is_fragmented(blocks),
             at_least: LEVEL,
             reported: None,
+            noticed: None,
         };
         trigger::holding(cx, &trigger)
     };

@@ -48,6 +48,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         when: is_used_up(),
         at_least: LEVEL,
         reported: None,
+        noticed: None,
     };
     // 64-bit kernels have no such memory.
     let levels = trigger::holding(cx, &levels).unwrap_or_default();

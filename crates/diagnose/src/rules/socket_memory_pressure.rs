@@ -2,7 +2,9 @@
 
 use timeline::facts::TCP_MEM_LIMITS;
 use timeline::signals::{TCP_MEM, TCP_MEMORY_ABORTS, TCP_MEMORY_PRESSURES};
+use timeline::{KillNotice, NoticeKind};
 
+use crate::oom::notices;
 use crate::prelude::*;
 use crate::remedy::kept_tunable;
 
@@ -17,7 +19,8 @@ declare_rule! {
     /// ## How it is recognised
     /// Memory of TCP sockets stays above the first value of net.ipv4.tcp_mem, where pressure ends, for 10 s, and it
     /// reached the second, where pressure begins, or the kernel counted that it entered pressure (TCPMemoryPressures,
-    /// since 4.15, in the reader's own network namespace).
+    /// since 4.15, in the reader's own network namespace). Where neither is measured, the kernel's message "TCP: out of
+    /// memory" is enough.
     /// ## Not this
     /// - A full receive buffer of one socket (PruneCalled, TCPRcvQDrop): that limit is `net.ipv4.tcp_rmem`.
     /// - A cgroup at its own limit slows its sockets down: `cgroup-kmem-large`.
@@ -75,10 +78,29 @@ fn trigger() -> Trigger {
         LEVEL,
         gauge(TCP_MEM).at_least("memory of TCP sockets in pages", ends),
     )
+    .or_noticed(NoticeKind::Sockets)
+}
+
+/// The finding where only the kernel's messages show it.
+fn noticed(all: &[&KillNotice]) -> Finding {
+    let count = Count::new(u64::try_from(all.len()).unwrap_or(u64::MAX));
+    let title = format!(
+        "The kernel refused memory to TCP sockets: together they were over the last value of net.ipv4.tcp_mem ({count} messages)."
+    );
+    RULE.found(Severity::Warning, title)
+        .and(|finding| notices::shown(finding, all))
+        .not("available-exhaustion", "the limit is that of TCP, whatever RAM is free")
+        .fix(Fix::say("Find the sockets that hold the most, and the program that does not read them (Recv-Q) or sends to slow peers (Send-Q).").inspect("ss -tmp | sort -k2 -n | tail\ncat /proc/net/sockstat"))
+        .fix(Fix::say("If the load is right and RAM is free, raise net.ipv4.tcp_mem.").inspect("sysctl net.ipv4.tcp_mem"))
+        .sure(notices::sure("the memory of TCP sockets and net.ipv4.tcp_mem would show by how much"))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    let messages: Vec<_> = notices::of_kind(cx, NoticeKind::Sockets).collect();
+    if cx.gauge(TCP_MEM).is_err() && !messages.is_empty() {
+        return Ok(noticed(&messages).into());
+    }
     let limits = TcpLimits::read(cx)?;
     let page = cx.page_size()?;
     let used = cx.bytes(TCP_MEM)?;
@@ -137,6 +159,20 @@ mod tests {
             .gauge(MEM_TOTAL, Bytes::from_gib(8))
             .gauge(MEM_AVAILABLE, Bytes::from_gib(6))
             .gauge(TCP_MEM, Pages::new(used * 1000))
+    }
+
+    #[test]
+    fn the_kernels_message_is_enough() {
+        let mut notice = KillNotice::new(timeline::Messenger::Kernel, NoticeKind::Sockets);
+        notice.text = "TCP: out of memory -- consider tuning tcp_mem".to_owned();
+        let finding = found(RULE, &Case::once().noticing(notice));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding
+                .evidence
+                .iter()
+                .any(|line| line.text.contains("consider tuning"))
+        );
     }
 
     #[test]

@@ -87,6 +87,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         when: used_up(),
         at_least: LEVEL,
         reported: None,
+        noticed: None,
     };
     let found = oom::beside_levels(cx, trigger::holding(cx, &levels), is_reported);
     let reports = oom::reports(cx);

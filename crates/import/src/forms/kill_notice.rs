@@ -12,7 +12,7 @@ mod phrase;
 mod quotas;
 mod units;
 
-use timeline::KillNotice;
+use timeline::{KillNotice, NoticeKind};
 
 use super::Form;
 use super::kernel_log::prefix;
@@ -67,6 +67,7 @@ pub(super) const FORM: Form = Form {
         "CUDA",
         "cudaMalloc",
         "Restart Count:",
+        "TCP: out of memory",
     ]),
     read,
 };
@@ -121,7 +122,11 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             let wall = prefix::message(line.text).wall;
             notice.wall = wall.or_else(|| input.time.and_then(|time| time.wall()));
             notice.text = phrase::cut(line.text, KillNotice::TEXT_MAX);
-            let what = format!("message of {} about a kill", notice.messenger.name());
+            let about = match notice.kind {
+                NoticeKind::Sockets => "the memory of TCP",
+                _ => "a kill",
+            };
+            let what = format!("message of {} about {about}", notice.messenger.name());
             input.builder.notice(notice);
             what
         }

@@ -15,6 +15,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         .or_else(|| earlyoom_victim(line))
         .or_else(|| earlyoom_alone(line))
         .or_else(|| talos(text))
+        .or_else(|| tcp(text))
         .or_else(|| oomd_threshold(text))?;
     Some(NoticeMessage::Notice(notice))
 }
@@ -38,6 +39,13 @@ fn oomd(text: &str) -> Option<KillNotice> {
     notice.target = name(path.rsplit('/').next().unwrap_or(path));
     notice.reason = super::phrase::cut(reason.trim_end_matches(['>', '.']), 200);
     Some(notice)
+}
+
+/// `TCP: out of memory -- consider tuning tcp_mem` (net/ipv4/tcp.c, tcp_check_oom).
+fn tcp(text: &str) -> Option<KillNotice> {
+    let (_, rest) = text.split_once("TCP: out of memory")?;
+    let is_message = rest.trim().is_empty() || rest.trim_start().starts_with("--");
+    is_message.then(|| KillNotice::new(Messenger::Kernel, NoticeKind::Sockets))
 }
 
 /// `app.service: systemd-oomd killed 2 process(es) in this unit.`
