@@ -60,10 +60,11 @@ pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
 /// Returns the space on the disk that a file or a directory itself takes; zero for anything else, and where there is
 /// nothing.
 pub(crate) fn disk_bytes(path: &Path) -> u64 {
-    let found = fs::symlink_metadata(path).ok();
-    let found = found.filter(|meta| meta.is_file() || meta.is_dir());
-    // Blocks of stat(2) have 512 bytes on every file system.
-    found.map_or(0, |meta| meta.blocks().saturating_mul(512))
+    match fs::symlink_metadata(path) {
+        // Blocks of stat(2) have 512 bytes on every file system.
+        Ok(meta) if meta.is_file() || meta.is_dir() => meta.blocks().saturating_mul(512),
+        _ => 0,
+    }
 }
 
 /// Access for the owner: names of processes and cgroups show what a host does.

@@ -127,8 +127,10 @@ const BEHIND_S: f64 = 10.0;
 
 /// Returns the age of the newest sample on disk of a running recorder, if it is greater than its intervals explain.
 fn behind_s(report: &StatusReport, now: Timestamp) -> Option<f64> {
-    let status = report.recorder.as_ref();
-    let status = status.filter(|_| report.state == RecorderState::Running)?;
+    if report.state != RecorderState::Running {
+        return None;
+    }
+    let status = report.recorder.as_ref()?;
     let newest = report.recording.as_ref()?.to?;
     let age = now.duration_since(newest).as_secs_f64();
     let most = status.settings.every_s + status.settings.sync_s + BEHIND_S;
