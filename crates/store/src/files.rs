@@ -57,6 +57,16 @@ pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Returns the space on the disk that a file or a directory itself takes; zero for anything else, and where there is
+/// nothing.
+pub(crate) fn disk_bytes(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        // Blocks of stat(2) have 512 bytes on every file system.
+        Ok(meta) if meta.is_file() || meta.is_dir() => meta.blocks().saturating_mul(512),
+        _ => 0,
+    }
+}
+
 /// Access for the owner: names of processes and cgroups show what a host does.
 const OWNER: u32 = 0o700;
 /// What the group may do: nothing, unless the directory above is open to it.

@@ -36,7 +36,16 @@ pub(crate) use encode::{Encoder, put_absent, put_end, put_event};
 pub(crate) use ends::{ends, first_and_last};
 
 /// A writer begins the next file when one has this size, however large the recording may become.
-pub(crate) const FULL_BYTES: u64 = 256 << 20;
+const FULL_BYTES: u64 = 256 << 20;
+/// A file is at most 1/40 of a recording, so that dropping one changes its size by a few percent.
+const PARTS: u64 = 40;
+/// Smaller files would contain little but names.
+const FULL_BYTES_MIN: u64 = 256 << 10;
+
+/// Returns the size at which a writer begins the next file of a recording of at most `keep_size`.
+pub(crate) fn full_bytes(keep_size: Bytes) -> u64 {
+    (keep_size.get() / PARTS).clamp(FULL_BYTES_MIN, FULL_BYTES)
+}
 
 /// The largest file that a writer makes: a full one, with the frames that were waiting when it became full. What lies
 /// beyond is not a writer's, and is not read.

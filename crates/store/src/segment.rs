@@ -380,6 +380,13 @@ impl Segment {
         files.map(|metadata| metadata.len()).sum()
     }
 
+    /// Returns the space on the disk that it takes, without foreign files.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        let names = names::files().chain([names::MANIFEST]);
+        let of_files = names.map(|name| files::disk_bytes(&self.path.join(name)));
+        files::disk_bytes(&self.path) + of_files.sum::<u64>()
+    }
+
     /// Describes the damage in each of its files.
     pub(crate) fn damage(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else {

@@ -118,10 +118,6 @@ pub struct Writer {
 const BUFFER: usize = 3 << 19;
 /// The part of a buffer that is reserved for events.
 const FOR_EVENTS: usize = 64 << 10;
-/// A file is at most 1/40 of a recording, so that dropping one changes its size by a few percent.
-const PARTS: u64 = 40;
-/// Smaller files would contain little but names.
-const FILE_BYTES_MIN: u64 = 256 << 10;
 
 impl Writer {
     /// Opens a directory for recording and creates it if absent.
@@ -376,8 +372,7 @@ impl Writer {
     }
 
     fn is_file_full(&self) -> bool {
-        let largest =
-            (self.options.keep_size.get() / PARTS).clamp(FILE_BYTES_MIN, head::FULL_BYTES);
+        let largest = head::full_bytes(self.options.keep_size);
         let lasted = |since: Span| self.stamp.boot.saturating_sub(since);
         self.file_bytes >= largest
             || self

@@ -133,7 +133,7 @@ pub(super) fn size(text: &str) -> Result<Bytes, String> {
     let (number, unit) = typed.split_at(digits.unwrap_or(typed.len()));
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let (letter, base) = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => return Ok(Bytes::from_f64(number)),
+        "" | "b" => return within_64_bits(text, number),
         unit => {
             let (letter, rest) = unit.split_at_checked(1).ok_or_else(wrong)?;
             let base = match rest {
@@ -146,7 +146,18 @@ pub(super) fn size(text: &str) -> Result<Bytes, String> {
     };
     let power = "kmgtp".find(&letter).ok_or_else(wrong)?;
     let power = i32::try_from(power + 1).map_err(|_| wrong())?;
-    Ok(Bytes::from_f64(number * base.powi(power)))
+    within_64_bits(text, number * base.powi(power))
+}
+
+/// No host has more than 16 EiB: a larger size was mistyped.
+fn within_64_bits(text: &str, bytes: f64) -> Result<Bytes, String> {
+    if bytes < 2_f64.powi(64) {
+        Ok(Bytes::from_f64(bytes))
+    } else {
+        Err(format!(
+            "`{text}` is more than 16 EiB, the most that there can be"
+        ))
+    }
 }
 
 /// A size above zero.
@@ -223,6 +234,9 @@ mod tests {
             assert_eq!(size(text), Ok(Bytes::new(bytes)), "{text}");
         }
         for text in ["", "GiB", "2 gallons", "-1G", "1.2.3M", "2é"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        for text in ["99999999999999999999G", "16EiB", "18446744073709551616"] {
             assert!(size(text).is_err(), "{text}");
         }
     }

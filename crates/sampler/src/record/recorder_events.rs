@@ -1,6 +1,6 @@
 //! Events about the recorder itself.
 
-use timeline::{Absence, Event, EventKind, Stamp, step};
+use timeline::{Absence, BreakKind, Event, EventKind, Stamp, step};
 use units::Span;
 
 use crate::Settings;
@@ -40,12 +40,23 @@ pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
     event(stamp, EventKind::RecorderStopped, text)
 }
 
-/// Events between two samples: gaps, suspends, restarts.
+/// A sample this much later than it was due is an event, though rates go on over it: the recorder was stopped, or the host
+/// stood still. The latest samples through global OOM kills were 4 s late.
+const PAUSE_MIN: Span = Span::from_secs(10);
+
+/// Events between two samples: gaps, suspends, restarts, pauses that are too short for a gap.
 pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
     let step = step(last, next, || Some(every)).ok();
     let breaks = move || step.into_iter().flat_map(timeline::Step::breaks);
+    let has_duration = |kind| matches!(kind, BreakKind::Gap(_) | BreakKind::Suspend(_));
+    let pause = step
+        .map(|step| step.elapsed)
+        .filter(|elapsed| *elapsed > every.plus(PAUSE_MIN) && next.boot > last.boot)
+        .filter(|_| !breaks().any(has_duration))
+        .map(BreakKind::Gap);
     breaks()
         .filter(move |kind| kind.is_worth_reporting(breaks()))
+        .chain(pause)
         .filter_map(move |kind| Event::of_break(kind, last, next))
 }
 
@@ -83,6 +94,8 @@ mod tests {
             ),
             (stamp(11, 11, 91), "the wall clock was set back by 10 s"),
             (stamp(71, 71, 161), "no samples for 61 s"),
+            (stamp(30, 30, 120), "no samples for 20 s"),
+            (stamp(30, 15, 120), "the machine was suspended for 15 s"),
             (stamp(80, 11, 170), "the machine was suspended for 69 s"),
         ] {
             let events = between(stamp(10, 10, 100), next, Span::from_secs(1));

@@ -15,8 +15,8 @@ use units::{Bytes, Span, WallClock};
 
 use super::{identity, lock};
 use crate::recording::damaged;
-use crate::segment::{self, DROPPED, UNFINISHED};
-use crate::{StoreError, facts, head};
+use crate::segment::{self, DROPPED, SEGMENTS, UNFINISHED};
+use crate::{StoreError, facts, files, head};
 
 /// The result of enforcing retention.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +38,8 @@ struct RecordingPart {
     until: Option<WallClock>,
 }
 
-/// Drops parts older than `keep`, and further parts until at most `keep_size` is left. The last head file stays.
+/// Drops parts older than `keep`, and further parts until so much is left that the recording stays within `keep_size` of
+/// disk space until the next call: the next file of the head becomes full, and one is sealed. The last head file stays.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -51,9 +52,11 @@ pub fn enforce(
     let parts = parts(directory)?;
     let is_old = too_old(&parts, keep, now);
     let mut left = size(directory, &parts);
+    let until_next = head::full_bytes(keep_size).saturating_mul(2);
+    let most = keep_size.get().saturating_sub(until_next);
     let mut dropped = Dropped::default();
     for (part, is_old) in parts.iter().zip(is_old) {
-        if !is_old && left <= keep_size.get() {
+        if !is_old && left <= most {
             // Only the oldest parts are dropped, so that the recording has no holes.
             break;
         }
@@ -111,13 +114,13 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
     heads.pop();
     let sealed = segments.into_iter().map(|segment| RecordingPart {
         sequence: segment.sequence,
-        bytes: segment.bytes(),
+        bytes: segment.disk_bytes(),
         until: segment.span().map(|(_, until)| until),
         path: segment.path,
     });
     let heads = heads.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
-        bytes: length(&head.path),
+        bytes: files::disk_bytes(&head.path),
         until: None,
         path: head.path,
     });
@@ -125,7 +128,7 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
     // Damaged head files cannot be read; the file system has their times.
     let damaged = damaged.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
-        bytes: length(&head.path),
+        bytes: files::disk_bytes(&head.path),
         until: written(&head.path),
         path: head.path,
     });
@@ -168,16 +171,17 @@ fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // Larger ones are not history, and dropping history would not make them smaller.
     const EACH_MAX: u64 = 1 << 20;
     let others = [facts::FILE, identity::FILE, lock::FILE, "status.json"]
-        .map(|name| length(&directory.join(name)).min(EACH_MAX));
+        .map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX));
     let heads = head::files(directory).unwrap_or_default();
-    let written = heads.last().map_or(0, |head| length(&head.path));
+    let written = heads.last().map_or(0, |head| files::disk_bytes(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();
-    parts + written + others.into_iter().sum::<u64>()
-}
-
-fn length(path: &Path) -> u64 {
-    let found = fs::symlink_metadata(path);
-    found.map_or(0, |found| if found.is_file() { found.len() } else { 0 })
+    let own = [
+        directory.to_owned(),
+        head::directory_of(directory),
+        directory.join(SEGMENTS),
+    ];
+    let own: u64 = own.iter().map(|path| files::disk_bytes(path)).sum();
+    parts + written + own + others.into_iter().sum::<u64>()
 }
 
 #[cfg(test)]
