@@ -13,6 +13,7 @@
 use timeline::KernelReport;
 
 use draft::Draft;
+use kills::KillLines;
 use taken::Taken;
 
 mod draft;
@@ -195,12 +196,13 @@ impl ReportReader {
 }
 
 /// Returns the number of lines of a report in reverse order: up to the line that names its reason. `None` if that is
-/// missing, as the order is then uncertain.
+/// missing, or another kill comes first, as the order is then uncertain.
 fn end_of_reversed<S: AsRef<str>>(
     seen: &mut Vec<S>,
     lines: &mut impl Iterator<Item = S>,
 ) -> Option<usize> {
     let mut foreign = 0;
+    let mut has_body = false;
     for at in 0..LINES_MAX {
         if at == seen.len() {
             seen.push(lines.next()?);
@@ -209,6 +211,11 @@ fn end_of_reversed<S: AsRef<str>>(
         if head::is_start(line) {
             return Some(at + 1);
         }
+        let is_kill = KillLines::default().take(line).is_taken();
+        if is_kill && has_body {
+            return None;
+        }
+        has_body |= !is_kill && is_line(line);
         foreign = if is_line(line) {
             0
         } else {
