@@ -1,4 +1,12 @@
-//! Paths of cgroups, and what their event counters include. Uses no readings.
+//! Paths of cgroups, what they name, and what their event counters include. Uses no readings.
+
+mod known_names;
+mod path_name;
+
+pub use known_names::{ContainerNames, GroupNames, PodNames};
+pub use path_name::{
+    ContainerPart, ContainerRuntime, GroupName, Named, PathPart, PodPart, QosClass, unescaped,
+};
 
 use crate::facts::{CgroupMode, Facts, KernelVersion};
 
