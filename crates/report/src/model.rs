@@ -21,6 +21,7 @@ pub mod runtime_stats;
 mod source;
 pub mod status;
 mod time;
+mod where_by;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -33,6 +34,7 @@ pub use compare::{
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 pub use json::{json, json_schema, schema_of};
+pub use where_by::{OwnerEntry, RestEntry, WHERE_BY_SCHEMA, WhereByReport};
 
 /// Name and version of the contract of `check`.
 pub const SCHEMA: &str = "memtide-report/1";

@@ -21,6 +21,7 @@ mod page;
 mod runtime_stats;
 mod status;
 mod tree;
+mod where_by;
 mod where_tree;
 mod wrap;
 
@@ -31,7 +32,7 @@ use jiff::Timestamp;
 use crate::model::lab::{LabReport, ScoreReport};
 use crate::model::status::StatusReport;
 use crate::model::{
-    Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
+    Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereByReport, WhereReport,
 };
 
 /// Returns the answer of `check`.
@@ -67,6 +68,11 @@ pub fn explain_input(report: &Report, screen: &Screen) -> String {
 /// The answer of `where`.
 pub fn where_tree(report: &WhereReport, screen: &Screen) -> String {
     where_tree::draw(report, screen)
+}
+
+/// The answer of `where --by`.
+pub fn where_by(report: &WhereByReport, screen: &Screen) -> String {
+    where_by::draw(report, screen)
 }
 
 /// Returns how many processes' PSS `where` did not read and how to read it, if any. `deep`: all were requested.

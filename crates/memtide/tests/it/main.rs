@@ -31,4 +31,5 @@ mod rules;
 mod support;
 mod synthetic;
 mod where_adds_up;
+mod where_by;
 mod where_shared;
