@@ -21,6 +21,7 @@ mod compare;
 pub mod coverage;
 mod events;
 mod explain;
+mod group;
 mod growth;
 mod headroom;
 mod open;
@@ -33,12 +34,13 @@ pub mod time_expr;
 mod where_memory;
 
 pub use add_to_recording::{add_to_recording, host_of};
-pub use check::{check, check_now};
+pub use check::{check, check_group, check_group_now, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::events;
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
+pub use group::{GroupError, GroupSelector, find_group};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};

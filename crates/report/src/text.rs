@@ -9,6 +9,7 @@ mod compare;
 mod events;
 mod explain;
 mod finding;
+mod group;
 mod growth;
 mod headroom;
 mod heap_picture;

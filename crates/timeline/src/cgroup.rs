@@ -27,6 +27,12 @@ pub fn ancestors(key: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(key), |key| parent(key))
 }
 
+/// Whether one cgroup lies within the other, or is the same. The root is around all: what it has is the host's.
+pub fn is_related(a: &str, b: &str) -> bool {
+    let leads = |outer: &str, inner: &str| ancestors(inner).any(|above| above == outer);
+    a != "/" && b != "/" && (leads(a, b) || leads(b, a))
+}
+
 /// Whether the event counters of a cgroup include its descendants: not on cgroup v1, nor on v2 before 5.2. True where
 /// the kernel is unknown.
 pub fn counts_below(facts: &Facts) -> bool {
@@ -47,5 +53,15 @@ mod tests {
         assert_eq!(parent("/"), None);
         let all: Vec<_> = ancestors("/a/b").collect();
         assert_eq!(all, ["/a/b", "/a", "/"]);
+        for (a, b, expected) in [
+            ("/a", "/a/b", true),
+            ("/a/b", "/a", true),
+            ("/a", "/a", true),
+            ("/a", "/ab", false),
+            ("/a/b", "/a/c", false),
+            ("/", "/a", false),
+        ] {
+            assert_eq!(is_related(a, b), expected, "{a} {b}");
+        }
     }
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod bundle;
 mod cases;
 mod charts;
+mod check_group;
 mod cli;
 mod clocks;
 mod compare;
