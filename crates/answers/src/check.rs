@@ -1,7 +1,8 @@
 //! What is wrong with a host's memory?
 
-use diagnose::Diagnosis;
+use diagnose::{Diagnosis, Evidence};
 use report::Report;
+use report::model::GroupSection;
 use timeline::Source;
 use units::Span;
 
@@ -13,9 +14,32 @@ pub fn check(source: &Source) -> Report {
 /// Returns the answer of `check` about this host, live, with its recording if the source has one. Kills and stalls
 /// count towards the verdict if they are no older than `recent`.
 pub fn check_now(source: &Source, recent: Span) -> Report {
+    Report::new(source, &diagnosis_now(source, recent))
+}
+
+/// Returns the answer of `check` about one cgroup of a source, by its path.
+pub fn check_group(source: &Source, path: &str) -> Report {
+    group_report(source, diagnosis(source), path)
+}
+
+/// As [`check_now`], about one cgroup of this host.
+pub fn check_group_now(source: &Source, recent: Span, path: &str) -> Report {
+    group_report(source, diagnosis_now(source, recent), path)
+}
+
+fn group_report(source: &Source, diagnosis: Diagnosis, path: &str) -> Report {
+    let cx = Evidence::new(&source.timeline, &source.facts);
     let live_from = source.origin.live_from.unwrap_or_default();
-    let diagnosis = diagnose::diagnose_now(&source.timeline, live_from, &source.facts, recent);
-    Report::new(source, &diagnosis)
+    let group = diagnosis.about(&cx, path, live_from);
+    let name = source.inventory.names.innermost(path);
+    let mut report = Report::new(source, &group.diagnosis);
+    report.group = Some(GroupSection::new(&source.timeline, &group, name));
+    report
+}
+
+fn diagnosis_now(source: &Source, recent: Span) -> Diagnosis {
+    let live_from = source.origin.live_from.unwrap_or_default();
+    diagnose::diagnose_now(&source.timeline, live_from, &source.facts, recent)
 }
 
 /// Returns what the rules find in a source.

@@ -21,6 +21,7 @@ mod compare;
 pub mod coverage;
 mod events;
 mod explain;
+mod group;
 mod growth;
 mod headroom;
 mod open;
@@ -33,12 +34,13 @@ pub mod time_expr;
 mod where_memory;
 
 pub use add_to_recording::{add_to_recording, host_of};
-pub use check::{check, check_now};
+pub use check::{check, check_group, check_group_now, check_now};
 pub use compare::{compare, compare_pages};
 pub use events::events;
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
+pub use group::{GroupError, GroupSelector, find_group};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};
@@ -47,4 +49,4 @@ pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };
 pub use status::{StatusError, status};
-pub use where_memory::{find_owners, pss_not_read, where_memory};
+pub use where_memory::{find_names, find_owners, find_users, pss_not_read, where_by, where_memory};

@@ -9,7 +9,6 @@ use report::html::Page;
 use timeline::{Source, TimeRange};
 
 use crate::charts;
-use crate::check::diagnosis;
 
 /// A source with its path, to read it again: from a downsampled recording a page draws every peak, and every sample
 /// around findings.
@@ -21,11 +20,17 @@ pub struct PageSource<'a> {
     pub path: &'a Path,
     /// The part of it that was read.
     pub range: TimeRange,
+    /// The path of the cgroup that the page is about; `None`: the host.
+    pub group: Option<&'a str>,
 }
 
 /// Returns the page of a source, without a title, and the problems met while it was read again for its charts.
 pub fn page(of: PageSource<'_>, question: &Question) -> (Page, Vec<String>) {
-    diagnosed_page(of, &diagnosis(of.source), question)
+    let report = match of.group {
+        Some(group) => crate::check_group(of.source, group),
+        None => crate::check(of.source),
+    };
+    reported_page(of, report, question)
 }
 
 /// As `page`, of a source that was already diagnosed.
@@ -34,22 +39,26 @@ pub(crate) fn diagnosed_page(
     diagnosis: &Diagnosis,
     question: &Question,
 ) -> (Page, Vec<String>) {
+    reported_page(of, Report::new(of.source, diagnosis), question)
+}
+
+fn reported_page(of: PageSource<'_>, report: Report, question: &Question) -> (Page, Vec<String>) {
     let PageSource {
         source,
         path,
         range,
+        group,
     } = of;
-    let report = Report::new(source, diagnosis);
     let drawn = charts::draw(path, range, source, &report);
     // Headroom over time needs segments in a known order.
     let headroom = source
         .timeline
         .is_one_segment()
-        .then(|| crate::headroom(source, question));
+        .then(|| crate::headroom(source, question, group));
     let page = Page {
         report,
         picture: drawn.picture,
-        events: crate::events(source, &[]),
+        events: crate::events(source, &[], group),
         facts: source.facts.clone(),
         headroom,
         part: drawn.part,

@@ -1,10 +1,10 @@
 //! Where is the memory?
 
 use diagnose::Evidence;
-use diagnose::accounting::account;
-use probe::Root;
+use diagnose::accounting::{GroupBy, NoTable, account, by_owner};
 use probe::inventory::SearchedProcess;
-use report::model::WhereReport;
+use probe::{Root, StatusFacts};
+use report::model::{WhereByReport, WhereReport};
 use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
 use timeline::{Entity, EntitySeries, Source, Timeline};
 use units::Bytes;
@@ -17,8 +17,50 @@ pub fn where_memory(source: &Source) -> Option<WhereReport> {
     Some(WhereReport::new(source, &accounting))
 }
 
-/// Searches this host for owners of memory that no counter names, right after the source's last sample.
+/// Reads what people call the containers, pods and users of a source, from state files of this host. An id of a container
+/// is unique, so a source of another host gets no wrong names.
+pub fn find_names(root: &Root, source: &mut Source) {
+    let timeline = &source.timeline;
+    let paths = timeline.entities(Entity::Cgroup).map(|group| &group.key);
+    let processes = timeline.entities(Entity::Process);
+    let services = processes.map(|process| &process.group);
+    let all = paths.chain(services).map(String::as_str);
+    source.inventory.names = probe::group_names::read(root, all);
+}
+
+/// Reads the users of the processes at the last sample of this host.
+pub fn find_users(root: &Root, source: &mut Source) {
+    let users = source
+        .timeline
+        .entities(Entity::Process)
+        .filter_map(|process| {
+            let pid = process.key.split('@').next()?;
+            let status = root.read(&format!("/proc/{pid}/status")).ok()?;
+            Some((process.key.clone(), StatusFacts::parse(&status).uid?))
+        });
+    source.inventory.process_users = users.collect();
+}
+
+/// Returns RAM by owners of one kind, largest first, at the last sample.
+///
+/// # Errors
+/// Why the source has no such table, in a sentence.
+pub fn where_by(source: &Source, by: GroupBy) -> Result<WhereByReport, String> {
+    let evidence = Evidence::new(&source.timeline, &source.facts);
+    let no_total = || "the source has no /proc/meminfo with a MemTotal".to_owned();
+    let last = source.timeline.len().checked_sub(1).ok_or_else(no_total)?;
+    let table = by_owner(&evidence, last, by, &source.inventory).map_err(|why| match why {
+        NoTable::NoTotal(_) => no_total(),
+        NoTable::NoOwners(why) => why,
+    })?;
+    Ok(WhereByReport::new(source, &table))
+}
+
+/// Searches this host for owners of memory that no counter names, and for names of containers, right after the source's
+/// last sample.
 pub fn find_owners(root: &Root, source: &mut Source) {
+    find_names(root, source);
+    let names = std::mem::take(&mut source.inventory.names);
     let timeline = &source.timeline;
     let searched = |process: &EntitySeries| {
         // Kernel threads have no memory of their own.
@@ -30,13 +72,14 @@ pub fn find_owners(root: &Root, source: &mut Source) {
             pid: pid.parse().ok()?,
             start_ticks: start.parse().ok(),
             name: process.label.clone(),
-            service: process.group.clone(),
+            service: names.service(&process.group),
             shared: timeline.last_of(process, PROC_RSS_SHMEM),
             huge: timeline.last_of(process, PROC_HUGETLB).unwrap_or_default(),
         })
     };
     let processes = timeline.entities(Entity::Process).filter_map(searched);
     source.inventory = probe::inventory::read(root, processes.collect());
+    source.inventory.names = names;
 }
 
 /// Returns how many processes have memory but no proportional share (PSS), because it was not read.

@@ -4,6 +4,7 @@
 //! chosen so that no page is counted twice. A field that the source lacks is listed as missing, never taken as zero:
 //! its pages are then part of the remainder. [`Accounting::tree`] groups the terms for readers.
 
+mod by;
 mod memory_node;
 mod node;
 mod owners;
@@ -29,6 +30,7 @@ use units::{Bytes, Pages, Ratio, Span};
 
 use crate::evidence::{Evidence, Missing, Need};
 
+pub use by::{GroupBy, NoTable, OwnerRow, OwnerTable, RestRow, by_owner};
 pub use memory_node::{MemoryNode, SizeKind};
 pub use node::{OfNode, of_node};
 pub(crate) use owners::of_anonymous as owners_of_anonymous;

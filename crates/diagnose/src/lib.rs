@@ -14,6 +14,7 @@ pub mod accounting;
 pub mod compare;
 mod evidence;
 mod finding;
+pub mod group;
 pub mod growth;
 pub mod headroom;
 mod judge;
@@ -33,6 +34,7 @@ pub use finding::{
     Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, Graph, Harm, Measured, Occasion,
     Outcome, RuledOut, Scope, Severity, Threshold, ThresholdSide,
 };
+pub use group::GroupDiagnosis;
 pub use judge::next_steps::{NextStep, worth_full_detail};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_now};

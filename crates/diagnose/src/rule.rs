@@ -1,7 +1,7 @@
 //! What a rule is: a declaration (id, trigger, consequences, explaining settings), its documentation, and a story,
 //! which is a function that explains an incident.
 
-use timeline::{EntitySeries, Fact, Stretch, facts};
+use timeline::{Entity, EntitySeries, Fact, Stretch, facts};
 
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Finding, Outcome, Severity};
@@ -173,6 +173,11 @@ impl Rule {
             Explains::LittleSwap => "size of swap",
         });
         named.collect()
+    }
+
+    /// Whether the rule is about cgroups one by one.
+    pub(crate) fn is_of_cgroups(&self) -> bool {
+        (self.trigger)().entity() == Entity::Cgroup || self.id.starts_with("cgroup-")
     }
 
     /// Whether the rule explains something that seems wrong and is harmless, or is about the source.

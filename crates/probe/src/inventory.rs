@@ -20,7 +20,7 @@ use crate::host::live::now;
 use crate::kernel_file::Root;
 use file_systems::FileSystems;
 use nameless_files::NamelessFiles;
-use searched::SearchTime;
+pub(crate) use searched::SearchTime;
 
 pub use searched::SearchedProcess;
 

@@ -38,6 +38,7 @@ pub mod text;
 
 pub use cgroup::files::CgroupFiles;
 pub use cgroup::hierarchy::memory_cgroup_mount;
+pub use cgroup::names as group_names;
 pub use cgroup::walk::Cgroups;
 pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};

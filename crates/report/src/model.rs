@@ -10,6 +10,7 @@ mod check;
 mod compare;
 mod events;
 pub mod explain;
+mod group;
 pub mod growth;
 pub mod headroom;
 mod json;
@@ -21,6 +22,7 @@ pub mod runtime_stats;
 mod source;
 pub mod status;
 mod time;
+mod where_by;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -32,7 +34,9 @@ pub use compare::{
     FactEntry, FindingEntry, FoundEntry, RateEntry, Side, Significance, SpreadEntry, Turn,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
+pub use group::{Around, Felt, GroupSection, HostFinding, LimitEntry, Part};
 pub use json::{json, json_schema, schema_of};
+pub use where_by::{OwnerEntry, RestEntry, WHERE_BY_SCHEMA, WhereByReport};
 
 /// Name and version of the contract of `check`.
 pub const SCHEMA: &str = "memtide-report/1";
@@ -59,6 +63,10 @@ pub struct Report {
     pub headline: String,
     /// More sentences that belong to the verdict.
     pub remarks: Vec<String>,
+    /// The cgroup that was asked about: then verdict, headline, findings and what follows are about it, and `around` in it
+    /// is the host. Absent where the host was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupSection>,
     /// What is wrong: the worst root first, each followed by what it brings about.
     pub findings: Vec<Finding>,
     /// Every time at which something was wrong, in order of time: findings join those of one rule, scope and root.

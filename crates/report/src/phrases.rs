@@ -6,6 +6,7 @@ pub(crate) mod arena_columns;
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod explain_verdict;
+pub(crate) mod group;
 pub(crate) mod growth;
 pub(crate) mod headroom;
 pub(crate) mod heap_cells;

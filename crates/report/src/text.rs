@@ -9,6 +9,7 @@ mod compare;
 mod events;
 mod explain;
 mod finding;
+mod group;
 mod growth;
 mod headroom;
 mod heap_picture;
@@ -21,6 +22,7 @@ mod page;
 mod runtime_stats;
 mod status;
 mod tree;
+mod where_by;
 mod where_tree;
 mod wrap;
 
@@ -31,7 +33,7 @@ use jiff::Timestamp;
 use crate::model::lab::{LabReport, ScoreReport};
 use crate::model::status::StatusReport;
 use crate::model::{
-    Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport,
+    Answer, CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereByReport, WhereReport,
 };
 
 /// Returns the answer of `check`.
@@ -67,6 +69,11 @@ pub fn explain_input(report: &Report, screen: &Screen) -> String {
 /// The answer of `where`.
 pub fn where_tree(report: &WhereReport, screen: &Screen) -> String {
     where_tree::draw(report, screen)
+}
+
+/// The answer of `where --by`.
+pub fn where_by(report: &WhereByReport, screen: &Screen) -> String {
+    where_by::draw(report, screen)
 }
 
 /// Returns how many processes' PSS `where` did not read and how to read it, if any. `deep`: all were requested.

@@ -1,4 +1,12 @@
-//! Paths of cgroups, and what their event counters include. Uses no readings.
+//! Paths of cgroups, what they name, and what their event counters include. Uses no readings.
+
+mod known_names;
+mod path_name;
+
+pub use known_names::{ContainerNames, GroupNames, PodNames};
+pub use path_name::{
+    ContainerPart, ContainerRuntime, GroupName, Named, PathPart, PodPart, QosClass, unescaped,
+};
 
 use crate::facts::{CgroupMode, Facts, KernelVersion};
 
@@ -17,6 +25,12 @@ pub fn parent(key: &str) -> Option<&str> {
 /// A cgroup's path and those of its ancestors, the root last.
 pub fn ancestors(key: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(key), |key| parent(key))
+}
+
+/// Whether one cgroup lies within the other, or is the same. The root is around all: what it has is the host's.
+pub fn is_related(a: &str, b: &str) -> bool {
+    let leads = |outer: &str, inner: &str| ancestors(inner).any(|above| above == outer);
+    a != "/" && b != "/" && (leads(a, b) || leads(b, a))
 }
 
 /// Whether the event counters of a cgroup include its descendants: not on cgroup v1, nor on v2 before 5.2. True where
@@ -39,5 +53,15 @@ mod tests {
         assert_eq!(parent("/"), None);
         let all: Vec<_> = ancestors("/a/b").collect();
         assert_eq!(all, ["/a/b", "/a", "/"]);
+        for (a, b, expected) in [
+            ("/a", "/a/b", true),
+            ("/a/b", "/a", true),
+            ("/a", "/a", true),
+            ("/a", "/ab", false),
+            ("/a/b", "/a/c", false),
+            ("/", "/a", false),
+        ] {
+            assert_eq!(is_related(a, b), expected, "{a} {b}");
+        }
     }
 }

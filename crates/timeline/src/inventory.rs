@@ -1,7 +1,11 @@
 //! Owners of memory that no counter names, as they were found by searching the host once: pools of huge pages, callers
-//! of vmalloc, objects of shared memory.
+//! of vmalloc, objects of shared memory, and names of containers.
+
+use std::collections::BTreeMap;
 
 use units::{Bytes, Count, Pages};
+
+use crate::cgroup::GroupNames;
 
 /// What one search found, right after a source's last sample. Sources that were not searched have an empty one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +16,10 @@ pub struct Inventory {
     pub vmalloc: Vec<VmallocCaller>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
+    /// What people call containers, pods and users.
+    pub names: GroupNames,
+    /// The user of each process, by the key of the process; empty if they were not read.
+    pub process_users: BTreeMap<String, u32>,
 }
 
 /// Files that keep their data in RAM, with and without a name: what the kernel counts as Shmem.

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use timeline::{
     Entity, EntitySeries,
     signals::{
-        PROC_PSS_ANON, PROC_PSS_SHMEM, PROC_RSS, PROC_RSS_ANON, PROC_RSS_SHMEM, PROC_THREADS,
+        PROC_PSS, PROC_PSS_ANON, PROC_PSS_SHMEM, PROC_RSS, PROC_RSS_ANON, PROC_RSS_SHMEM,
+        PROC_THREADS,
     },
 };
 use units::{Bytes, Ratio};
@@ -88,8 +89,12 @@ pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         };
         OwnerSizes([pss, part, rss()])
     };
-    let (measure, owners, unread) =
-        grouped(cx, index, sizes, PSS_OF_ANON_MIN, |sum, one| sum + one)?;
+    let (measure, owners, unread) = grouped(
+        &by_service(cx, index),
+        sizes,
+        PSS_OF_ANON_MIN,
+        |sum, one| sum + one,
+    )?;
     Some(Owners {
         owners,
         measured: match measure {
@@ -111,10 +116,11 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         let part = cx.timeline.at_of(process, PROC_RSS_SHMEM, index);
         OwnerSizes([pss, part, None])
     };
-    let by_pss = grouped(cx, index, sizes, PSS_OF_SHARED_MIN, |sum, one| sum + one)?;
+    let processes = by_service(cx, index);
+    let by_pss = grouped(&processes, sizes, PSS_OF_SHARED_MIN, |sum, one| sum + one)?;
     let (measure, owners, unread) = match by_pss.0 {
         OwnerMeasure::Pss => by_pss,
-        _ => grouped(cx, index, sizes, PSS_OF_SHARED_MIN, Ord::max)?,
+        _ => grouped(&processes, sizes, PSS_OF_SHARED_MIN, Ord::max)?,
     };
     let is_by_pss = measure == OwnerMeasure::Pss;
     Some(Owners {
@@ -127,6 +133,53 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         is_estimate: !is_by_pss,
         unread,
     })
+}
+
+/// Returns the owners of all memory of processes, grouped by `name`, files and shared memory included; `None` if no
+/// process is known. Processes without a name are nobody's.
+pub(super) fn of_processes<'a>(
+    cx: &Evidence<'a>,
+    index: usize,
+    name: impl Fn(&'a EntitySeries) -> Option<&'a str>,
+) -> Option<Owners> {
+    let sizes = |process: &EntitySeries| {
+        let pages = cx.timeline.at_of(process, PROC_RSS, index);
+        let rss = pages.and_then(|pages| Some(pages.to_bytes(cx.facts.page_size?)));
+        let pss = cx
+            .timeline
+            .latest_of(process, PROC_PSS, index)
+            .map(|pss| rss.map_or(pss, |rss| pss.min(rss)));
+        OwnerSizes([pss, None, rss])
+    };
+    let named = |process| name(process).map(|name| (process, name));
+    let processes: Vec<_> = living(cx, index).filter_map(named).collect();
+    let (measure, owners, unread) =
+        grouped(&processes, sizes, PSS_OF_ANON_MIN, |sum, one| sum + one)?;
+    Some(Owners {
+        owners,
+        measured: match measure {
+            OwnerMeasure::Pss => "PSS of processes",
+            _ => "RSS of processes: what several share counts for each of them",
+        },
+        is_estimate: measure != OwnerMeasure::Pss,
+        unread,
+    })
+}
+
+/// Returns the service of a process, or its name where services are not known.
+fn service(process: &EntitySeries) -> &str {
+    if process.group.is_empty() {
+        &process.label
+    } else {
+        &process.group
+    }
+}
+
+/// Returns the living processes with their services.
+fn by_service<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a EntitySeries, &'a str)> {
+    living(cx, index)
+        .map(|process| (process, service(process)))
+        .collect()
 }
 
 /// Returns the processes that existed at that sample.
@@ -142,24 +195,19 @@ fn living<'a>(cx: &Evidence<'a>, index: usize) -> impl Iterator<Item = &'a Entit
 type Grouped = (OwnerMeasure, Vec<Owner>, UnreadOwners);
 
 fn grouped(
-    cx: &Evidence<'_>,
-    index: usize,
+    named: &[(&EntitySeries, &str)],
     sizes: impl Fn(&EntitySeries) -> OwnerSizes,
     pss_min: Ratio,
     join: impl Fn(Bytes, Bytes) -> Bytes,
 ) -> Option<Grouped> {
-    let processes: Vec<(&EntitySeries, OwnerSizes)> = living(cx, index)
-        .map(|process| (process, sizes(process)))
+    let processes: Vec<(&str, OwnerSizes)> = named
+        .iter()
+        .map(|(process, name)| (*name, sizes(process)))
         .collect();
     let measure = measure_of(&processes, pss_min)?;
     let mut groups: BTreeMap<&str, (u64, Bytes)> = BTreeMap::new();
     let mut unread = UnreadOwners::default();
-    for (process, sizes) in &processes {
-        let name = if process.group.is_empty() {
-            &process.label
-        } else {
-            &process.group
-        };
+    for (name, sizes) in &processes {
         match sizes.get(measure) {
             Some(Bytes::ZERO) => {}
             Some(bytes) => {
@@ -183,7 +231,7 @@ fn grouped(
 }
 
 /// Returns the measure for all processes; `None` if none of them has any such memory.
-fn measure_of(processes: &[(&EntitySeries, OwnerSizes)], pss_min: Ratio) -> Option<OwnerMeasure> {
+fn measure_of(processes: &[(&str, OwnerSizes)], pss_min: Ratio) -> Option<OwnerMeasure> {
     let sizes = || processes.iter().map(|(_, sizes)| *sizes);
     let with = |measure| sizes().filter(move |sizes| sizes.get(measure).is_some());
     let has = |measure| with(measure).any(|sizes| sizes.get(measure) > Some(Bytes::ZERO));

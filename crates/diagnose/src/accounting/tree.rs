@@ -6,6 +6,7 @@ mod kernel;
 mod shared;
 mod shared_objects;
 
+use timeline::cgroup::GroupNames;
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Inventory, Signal,
     signals::{
@@ -35,7 +36,7 @@ impl Accounting {
         let branches = [
             self.free(cx),
             self.page_cache(cx),
-            self.anonymous(cx),
+            self.anonymous(cx, inventory),
             self.shared(cx, inventory),
             self.huge_pages(cx, inventory),
             self.kernel(cx, inventory),
@@ -98,7 +99,7 @@ impl Accounting {
         Some(node)
     }
 
-    fn anonymous(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
+    fn anonymous(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
         let bytes = self.known(&[TermKind::Anon, TermKind::SwapCache])?;
         let mut node = MemoryNode::new("anonymous", bytes);
         let Some(owners) = owners::of_anonymous(cx, self.index) else {
@@ -106,7 +107,7 @@ impl Accounting {
         };
         let unread = unread(&owners.unread)
             .unwrap_or_else(|| "processes that were not read, and drift of counters".to_owned());
-        self.own(cx, &mut node, owners);
+        self.own(cx, &mut node, owners, &inventory.names);
         node.children.extend(
             self.leaf(TermKind::SwapCache)
                 .map(|leaf| leaf.noted("in swap too, not mapped")),
@@ -116,7 +117,7 @@ impl Accounting {
     }
 
     /// Adds the largest owners, and the others in one line.
-    fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners) {
+    fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners, names: &GroupNames) {
         owners.measured.clone_into(&mut node.note);
         // A recorder reads processes more rarely than the host.
         let times = cx.timeline.times();
@@ -129,7 +130,7 @@ impl Accounting {
                 1 => String::new(),
                 n => format!("{} processes", Count::new(n)),
             };
-            MemoryNode::new(owner.name.clone(), owner.bytes)
+            MemoryNode::new(names.service(&owner.name), owner.bytes)
                 .noted(processes)
                 .estimated(owners.is_estimate)
         };

@@ -15,6 +15,7 @@ use super::terms::whole;
 use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
 use crate::measures::floor::Floor;
+use crate::remedy::Knob;
 
 /// At most this many cgroups are shown, the tightest.
 const GROUPS_MAX: usize = 3;
@@ -181,7 +182,7 @@ fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
 
 fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<HeadroomLimit> {
     let position = if holds {
-        "around memtide"
+        "around what is added"
     } else {
         "for what runs in it"
     };
@@ -202,8 +203,9 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
                 upper: i64::MAX,
             },
             format!(
-                "whether {} has a limit is unknown: memory.max was not read",
-                group.key
+                "whether {} has a limit is unknown: {} was not read",
+                group.key,
+                Knob::kills_at(cx).file_name()
             ),
         ),
         None => return None,

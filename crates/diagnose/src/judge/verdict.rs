@@ -76,11 +76,8 @@ impl Verdict {
         // A kernel report is an event: its figures need no explanation as a state.
         if cx.is_single_sample() && !is_event {
             remarks.extend(single_sample::explain_figures(cx));
-        } else if !is_event && level == Level::Ok && watched < LONG_RECORDING {
-            let recorded = cx.recorded();
-            remarks.push(format!(
-                "{recorded} is too short to show slow growth or leaks."
-            ));
+        } else if !is_event && level == Level::Ok {
+            remarks.extend(too_short_for_growth(cx, watched));
         }
         let now = if is_event {
             None
@@ -111,6 +108,13 @@ impl Verdict {
     }
 }
 
+/// Returns the remark that a source was recorded for too short a time to show growth, if it was.
+pub(crate) fn too_short_for_growth(cx: &Evidence<'_>, watched: Span) -> Option<String> {
+    let recorded = cx.recorded();
+    (watched < LONG_RECORDING)
+        .then(|| format!("{recorded} is too short to show slow growth or leaks."))
+}
+
 fn worst(findings: &[Finding]) -> Option<Severity> {
     findings.iter().map(|finding| finding.severity).max()
 }
@@ -119,7 +123,7 @@ fn worst(findings: &[Finding]) -> Option<Severity> {
 const OVER: Span = Span::from_mins(1);
 
 /// Returns the level at the end of the source, if it differs from the worst one.
-fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
+pub(crate) fn level_at_end(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
     if !matches!(level, Level::Warning | Level::Critical) {
         return None;
     }

@@ -29,7 +29,7 @@ impl Knob {
         }
     }
 
-    const fn signal(self) -> Signal<Gauge<Limit>> {
+    pub(crate) const fn signal(self) -> Signal<Gauge<Limit>> {
         match self {
             Self::High => CGROUP_HIGH,
             Self::Max | Self::MaxV1 => CGROUP_MAX,
@@ -45,12 +45,21 @@ impl Knob {
         }
     }
 
-    fn file(self, path: &str) -> String {
+    /// Returns the name of the kernel's file.
+    pub(crate) const fn file_name(self) -> &'static str {
         match self {
-            Self::High => format!("/sys/fs/cgroup/{path}/memory.high"),
-            Self::Max => format!("/sys/fs/cgroup/{path}/memory.max"),
-            Self::MaxV1 => format!("/sys/fs/cgroup/memory/{path}/memory.limit_in_bytes"),
+            Self::High => "memory.high",
+            Self::Max => "memory.max",
+            Self::MaxV1 => "memory.limit_in_bytes",
         }
+    }
+
+    fn file(self, path: &str) -> String {
+        let controller = match self {
+            Self::High | Self::Max => "",
+            Self::MaxV1 => "memory/",
+        };
+        format!("/sys/fs/cgroup/{controller}{path}/{}", self.file_name())
     }
 
     /// Formats a limit for the kernel's file.

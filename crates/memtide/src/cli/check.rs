@@ -8,7 +8,7 @@ use sampler::WatchOptions;
 use units::Span;
 
 use super::typed::span;
-use super::{AnswerFormat, AroundArgs};
+use super::{AnswerFormat, AroundArgs, GroupArgs};
 
 /// Say what is wrong with a host's memory
 ///
@@ -18,6 +18,10 @@ use super::{AnswerFormat, AroundArgs};
 /// one sentence, what RAM holds, findings with evidence and fix, what looks bad but is harmless, and what could not be
 /// evaluated. Ctrl-C ends sampling early and reports the samples so far. --since, --until and --at without FILE read this
 /// host's recording.
+///
+/// With --cgroup, --unit, --container or --pod the verdict is about that cgroup, with the limits around it as its host: how near
+/// which limit is, what counts towards it, what can be reclaimed, throttling, stalls, refaults and kills, and what raising
+/// which limit would change; the host comes second. Rules are those of the host that are about cgroups.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -28,6 +32,8 @@ Examples:
   memtide check --since 'yesterday 22:00' --until 02:00
                                        this host's recording of that time
   memtide check --at 02:14             the minutes around it
+  memtide check --unit nginx           one unit: its limits first, the host second
+  memtide check --container web sick.jsonl.zst
   memtide check free.txt oom.log       pasted text and a kernel log
   dmesg | memtide check -              OOM reports of the kernel log
   memtide check --explain-input x.txt  which blocks were recognised
@@ -49,6 +55,9 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) around: AroundArgs,
+
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
 
     /// Do not read this host's recording of the day before
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]

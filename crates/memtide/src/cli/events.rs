@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::AroundArgs;
 use super::typed::event_kinds;
+use super::{AroundArgs, GroupArgs};
 
 /// List what happened: kills, failed allocations, limit hits, changed settings, reboots, gaps
 ///
@@ -18,6 +18,7 @@ Examples:
   memtide events                          of this host's recording
   memtide events --since yesterday --kind oom-kill,cgroup-limit
   memtide events --at 02:14               in the minutes around it
+  memtide events --container web          of one container, and of the limits around it
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
@@ -34,6 +35,9 @@ pub(crate) struct EventsArgs {
 
     #[command(flatten)]
     pub(crate) around: AroundArgs,
+
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
 
     /// Only these kinds, separated by commas
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]

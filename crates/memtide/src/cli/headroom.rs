@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use units::{Bytes, Ratio, Span};
 
 use super::typed::{cycle, demand, percentile};
-use super::{AnswerFormat, PartArgs};
+use super::{AnswerFormat, GroupArgs, PartArgs};
 
 /// Say how much more fits into a host's memory, and whether a given demand does
 ///
@@ -21,6 +21,7 @@ Examples:
   memtide headroom --add 500M               do 500 MiB of process memory fit?
   memtide headroom week/ --add 8G --as cache   do 8 GiB of cached files fit?
   memtide headroom sick.jsonl.zst --at p99  for all but one sample in a hundred
+  memtide headroom --unit db --add 2G       do 2 GiB fit below the limits around a unit?
   memtide headroom week/ --format json | jq .room.least
 
 --as names the kind of memory: anon is process memory (heap, stack), cache is files that are read again and again, tmpfs is
@@ -43,6 +44,9 @@ pub(crate) struct HeadroomArgs {
     /// The part of the time in which it must fit, besides the worst sample: p50 to p100
     #[arg(long, value_name = "PERCENTILE", default_value = "p95", value_parser = percentile)]
     pub(crate) at: Ratio,
+
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
 
     #[command(flatten)]
     pub(crate) part: PartArgs,

@@ -7,7 +7,7 @@ use clap::Args;
 use answers::ExplainTarget;
 
 use super::explain::target;
-use super::{AroundArgs, DemandArgs};
+use super::{AroundArgs, DemandArgs, GroupArgs};
 
 /// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
 ///
@@ -43,6 +43,9 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) around: AroundArgs,
+
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
 
     /// A heading instead of the host's name
     #[arg(long, value_name = "TEXT")]

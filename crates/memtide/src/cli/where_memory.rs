@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use diagnose::accounting::GroupBy;
 use timeline::TimePoint;
 
 use super::AnswerFormat;
@@ -13,6 +14,10 @@ use answers::time_expr::parse;
 /// Every level adds up; memory that no counter or owner explains is a line of its own. `≈` marks an estimate. The PSS of
 /// the largest processes is read for at most 0.2 s, and owners of shared memory (tmpfs, memfd, System V segments) are
 /// searched for at most 0.5 s; those of other users only as root, as slab caches and callers of vmalloc.
+///
+/// --by shows a table instead, the largest first, which adds up to MemTotal too: memory, share of RAM, share of the limit
+/// where there is one, and growth since the first sample of a recording or capture. Containers and pods are called by their
+/// names where files of Docker, containerd, Podman, CRI-O or the kubelet have them, which mostly needs root.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -20,7 +25,13 @@ Examples:
   memtide where --deep                 PSS of every process (those of others: as root)
   memtide where sick.jsonl.zst         the last sample of a capture
   memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` explains WHEN
-  memtide where --format json | jq .accounting")]
+  memtide where --format json | jq .accounting
+  memtide where --by container         which container has how much, of RAM and of its limit
+  memtide where --by unit /var/lib/memtide
+                                       units of systemd, and what grew since the recording began
+  memtide where --by process --deep    processes by PSS
+
+docs/where-by.schema.json describes the JSON of --by.")]
 pub(crate) struct WhereArgs {
     /// Capture, recording or text to read; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -30,10 +41,50 @@ pub(crate) struct WhereArgs {
     #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true, conflicts_with = "deep")]
     pub(crate) at: Option<TimePoint>,
 
+    /// A table by owners of one kind instead of the tree
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) by: Option<ByKind>,
+
     /// Read the PSS of every process, not only of the largest; takes 3 ms per GiB
     #[arg(long)]
     pub(crate) deep: bool,
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
+}
+
+/// What a table has a row for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByKind {
+    /// Services and scopes of systemd
+    Unit,
+    /// Containers of Docker, containerd, Podman, CRI-O and LXC
+    Container,
+    /// Pods of Kubernetes
+    Pod,
+    /// Users: of processes on a live host, else of systemd's user slices
+    User,
+    /// Processes
+    Process,
+    /// Control groups, each without those below it
+    Cgroup,
+    /// NUMA nodes
+    Node,
+    /// File systems in RAM (tmpfs), on a live host
+    Mount,
+}
+
+impl From<ByKind> for GroupBy {
+    fn from(kind: ByKind) -> Self {
+        match kind {
+            ByKind::Unit => Self::Unit,
+            ByKind::Container => Self::Container,
+            ByKind::Pod => Self::Pod,
+            ByKind::User => Self::User,
+            ByKind::Process => Self::Process,
+            ByKind::Cgroup => Self::Cgroup,
+            ByKind::Node => Self::Node,
+            ByKind::Mount => Self::Mount,
+        }
+    }
 }

@@ -1,30 +1,27 @@
 //! `memtide check`: what is wrong with a host's memory.
 
-use probe::Root;
-use report::{Answer, Report};
+mod sources;
+
+use report::Answer;
 
 use crate::cli::{CheckArgs, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+use sources::{live, saved};
 
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
     if paths.is_empty() && range.is_all() {
-        return print(&[live(args, output).into()], args, output);
+        return print(&[live(args, output)?.into()], args, output);
     }
     if paths.is_empty() {
         paths.push(answers::recording_directory::required()?);
     }
     let mut reports = Vec::new();
     for path in &paths {
-        match source::open_screened(path, range, output) {
-            Ok(source) => {
-                if args.explain_input {
-                    source::warn(&source, output);
-                }
-                reports.push(answers::check(&source).into());
-            }
+        match saved(path, range, args, output) {
+            Ok(report) => reports.push(report.into()),
             // One faulty file of several must not hide the others.
             Err(error) if paths.len() > 1 => {
                 output.error(&error);
@@ -35,15 +32,6 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     }
     print(&reports, args, output)
-}
-
-/// Checks this host, live, after its recording.
-fn live(args: &CheckArgs, output: &Output) -> Report {
-    let mut source = source::watch(args.watch_options(), output);
-    if !args.no_history {
-        source = answers::this_host::with_history(source, &Root::default());
-    }
-    answers::check_now(&source, args.recent)
 }
 
 fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &CompareArgs, output: &Output) -> anyhow::Result<Exit> {
         source: &sources[side],
         path: paths[side],
         range: ranges[side],
+        group: None,
     });
     let (report, pages) = answers::compare_pages(sides);
     let [before, after] = pages.map(|page| checked(page, output));

@@ -16,11 +16,12 @@ pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
         range: source::range(&args.around)?,
         ..OpenOptions::default()
     };
-    let source = source::open_part(&path, options, output)?;
+    let mut source = source::open_part(&path, options, output)?;
+    let group = source::group(&args.group, &mut source)?;
     if args.format() != EventsFormat::Json {
         source::warn(&source, output);
     }
-    let report = answers::events(&source, &args.kinds);
+    let report = answers::events(&source, &args.kinds, group.as_deref());
     let screen = output.screen_with(args.verbose);
     output.print(&match args.format() {
         EventsFormat::Csv => csv(&report),

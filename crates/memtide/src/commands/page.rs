@@ -1,6 +1,7 @@
 //! The page of `report` and of `compare`: its problems as warnings, and its file.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use anyhow::Context;
 use report::html::Page;
@@ -36,4 +37,10 @@ pub(super) fn write(html: &str, target: &OutputTarget, output: &Output) -> anyho
         Err(error) => return Err(error).with_context(|| format!("cannot write {target}")),
     }
     Ok(Exit::Ok)
+}
+
+/// Whether both paths name the same file.
+pub(crate) fn is_one_file(source: &Path, output: &Path) -> bool {
+    let found = |path: &Path| path.canonicalize().ok();
+    found(source).is_some_and(|source| found(output) == Some(source))
 }

@@ -1,14 +1,12 @@
 //! `memtide report`: a page that can be sent by mail.
 
-use std::path::Path;
-
 use answers::{PageSource, recording_directory};
 use anyhow::bail;
 use diagnose::headroom::Question;
 
 use super::export::OutputTarget;
 use super::headroom::question;
-use super::page::{checked, write};
+use super::page::{checked, is_one_file, write};
 use crate::cli::ReportArgs;
 use crate::commands::{explain, source};
 use crate::exit::Exit;
@@ -28,7 +26,8 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let range = source::range(&args.around)?;
-    let source = source::open_screened(&path, range, output)?;
+    let mut source = source::open_screened(&path, range, output)?;
+    let group = source::group(&args.group, &mut source)?;
     if source.timeline.is_empty() {
         bail!(
             "{} has no sample, so there is nothing to draw; memtide check reads the rest of it",
@@ -40,6 +39,7 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         source: &source,
         path: &path,
         range,
+        group: group.as_deref(),
     };
     let mut page = checked(answers::page(of, &question), output);
     page.title.clone_from(&args.title);
@@ -51,10 +51,4 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> anyhow::Result<Exit> {
         &target,
         output,
     )
-}
-
-/// Whether both paths name the same file.
-fn is_one_file(source: &Path, output: &Path) -> bool {
-    let found = |path: &Path| path.canonicalize().ok();
-    found(source).is_some_and(|source| found(output) == Some(source))
 }

@@ -3,13 +3,15 @@
 
 use std::path::Path;
 
+use answers::GroupError;
 use anyhow::bail;
 use import::{OpenError, OpenOptions};
+use probe::Root;
 use sampler::WatchOptions;
-use timeline::{Source, TimeRange};
+use timeline::{Source, SourceKind, TimeRange};
 use units::Span;
 
-use crate::cli::AroundArgs;
+use crate::cli::{AroundArgs, GroupArgs};
 use crate::output::Output;
 
 /// What `--at` covers before and after a time: long enough to show what led to it.
@@ -18,7 +20,7 @@ const AROUND: Span = Span::from_mins(5);
 /// Watches this host.
 pub(crate) fn watch(options: WatchOptions, output: &Output) -> Source {
     output.watching("watching this host", options.duration, |progress| {
-        sampler::watch(&probe::Root::default(), options, progress)
+        sampler::watch(&Root::default(), options, progress)
     })
 }
 
@@ -62,6 +64,20 @@ fn read(
             _ => error.into(),
         },
     )
+}
+
+/// Returns the path of the cgroup that was asked about; `None` if the host was.
+///
+/// # Errors
+/// If the source has no such cgroup, or several.
+pub(crate) fn group(typed: &GroupArgs, source: &mut Source) -> Result<Option<String>, GroupError> {
+    let Some(selector) = typed.selector() else {
+        return Ok(None);
+    };
+    if matches!(source.origin.kind, SourceKind::Live | SourceKind::Recording) {
+        answers::find_names(&Root::default(), source);
+    }
+    answers::find_group(source, &selector).map(Some)
 }
 
 /// Warns of a source's problems, for answers that do not show them.

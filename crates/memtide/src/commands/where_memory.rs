@@ -1,22 +1,20 @@
-//! `memtide where`: a tree that adds up to MemTotal.
+//! `memtide where`: a tree that adds up to MemTotal, or with `--by` a table.
 
-use std::path::Path;
+mod part;
+mod table;
 
 use answers::recording_directory;
 use anyhow::Context;
-use import::{OpenOptions, Resolution};
 use probe::Root;
 use sampler::WatchOptions;
-use timeline::{SourceKind, TimePoint, TimeRange};
-use units::Span;
+use timeline::{Source, SourceKind};
 
 use crate::cli::{Format, WhereArgs};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-
-/// Samples read before the requested time show its state up to this age; PSS is read every few minutes.
-const BEFORE: Span = Span::from_mins(30);
+use part::part;
+use table::table;
 
 pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
     let recording = match (&args.file, args.at) {
@@ -24,35 +22,32 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         (file, _) => file.clone(),
     };
     let mut source = match &recording {
-        Some(file) => source::open_part(file, last_sample(file, args.at), output)?,
+        Some(file) => source::open_part(file, part(file, args), output)?,
         None => source::watch(WatchOptions::one_sample(args.deep), output),
     };
-    if source.origin.kind == SourceKind::Live {
-        answers::find_owners(&Root::default(), &mut source);
-        let unread = answers::pss_not_read(&source.timeline);
-        if let Some(note) = report::text::pss_not_read(unread, args.deep) {
-            output.note(&note);
-        }
-    } else if args.answer.get() == Format::Text {
+    if recording.is_some() && args.answer.get() == Format::Text {
         source::warn(&source, output);
     }
-    let report = answers::where_memory(&source)
-        .context("the source has no /proc/meminfo with a MemTotal")?;
-    output.print(&match args.answer.get() {
-        Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::where_tree(&report, &output.screen()),
+    output.print(&match args.by {
+        Some(by) => table(&mut source, by.into(), args, output)?,
+        None => tree(&mut source, args, output)?,
     })?;
     Ok(Exit::Ok)
 }
 
-/// Selects the last sample before a time, with tables that are read less often; without a time, a recording's end.
-fn last_sample(file: &Path, at: Option<TimePoint>) -> OpenOptions {
-    let end = || import::is_recording(file).then_some(TimePoint::BeforeEnd(Span::ZERO));
-    OpenOptions {
-        range: at
-            .or_else(end)
-            .map_or_else(TimeRange::default, |at| TimeRange::before(at, BEFORE)),
-        resolution: Resolution::Full,
-        ..OpenOptions::default()
+/// Returns the tree, printed.
+fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Result<String> {
+    if source.origin.kind == SourceKind::Live {
+        answers::find_owners(&Root::default(), source);
+        let unread = answers::pss_not_read(&source.timeline);
+        if let Some(note) = report::text::pss_not_read(unread, args.deep) {
+            output.note(&note);
+        }
     }
+    let report =
+        answers::where_memory(source).context("the source has no /proc/meminfo with a MemTotal")?;
+    Ok(match args.answer.get() {
+        Format::Json => report::json(&report)? + "\n",
+        Format::Text => report::text::where_tree(&report, &output.screen()),
+    })
 }

@@ -61,7 +61,7 @@ impl Estimate {
     }
 
     fn ask(&self, question: &Question) -> HeadroomReport {
-        answers::headroom(&self.source, question)
+        answers::headroom(&self.source, question, None)
     }
 
     /// The answer to whether so much more fits.

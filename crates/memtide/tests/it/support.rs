@@ -62,8 +62,9 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 
 /// The schema that an answer names, where it is published; a file that `check` could not read has a line of its own.
 fn published_schema(answer: &serde_json::Value) -> Option<serde_json::Value> {
-    const PUBLISHED: [&str; 10] = [
+    const PUBLISHED: [&str; 11] = [
         "report",
+        "where-by",
         "explain",
         "headroom",
         "growth",

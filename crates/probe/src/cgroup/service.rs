@@ -5,6 +5,7 @@
 //! container's ID, or a pod. A process in none of these has an empty service. Paths are relative to the reader's cgroup
 //! namespace.
 
+use timeline::cgroup::PathPart;
 use timeline::facts::CgroupMode;
 
 use crate::text;
@@ -65,34 +66,13 @@ fn innermost(path: &[u8]) -> Option<&[u8]> {
 }
 
 fn is_service(part: &[u8], outer: &[u8]) -> bool {
-    part.ends_with(b".service")
-        || part.ends_with(b".scope")
-        || is_container_id(part)
-        || is_pod(part)
-        || is_lxc(part, outer)
-}
-
-/// Docker, containerd, CRI-O and podman name a container with 64 hexadecimal digits.
-fn is_container_id(part: &[u8]) -> bool {
-    part.len() == 64 && part.iter().all(u8::is_ascii_hexdigit)
-}
-
-/// `pod<uid>` or `kubepods-burstable-pod<uid>.slice`.
-fn is_pod(part: &[u8]) -> bool {
-    let slice = part.strip_suffix(b".slice");
-    let is_uid = |uid: &[u8]| uid.len() >= 32;
-    match slice {
-        Some(slice) => {
-            memchr::memmem::rfind(slice, b"-pod").is_some_and(|at| is_uid(&slice[at + 4..]))
-        }
-        None => part.strip_prefix(b"pod").is_some_and(is_uid),
-    }
-}
-
-/// `/lxc/NAME`, `/lxc.payload.NAME`, `/lxc.payload/NAME`.
-fn is_lxc(part: &[u8], outer: &[u8]) -> bool {
-    let parent = outer.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    part.starts_with(b"lxc.payload.") || parent == b"lxc" || parent == b"lxc.payload"
+    let texts = std::str::from_utf8(part)
+        .ok()
+        .zip(std::str::from_utf8(outer).ok());
+    texts.map_or_else(
+        || part.ends_with(b".service") || part.ends_with(b".scope"),
+        |(part, outer)| PathPart::of(part, outer).is_service(),
+    )
 }
 
 #[cfg(test)]

@@ -46,20 +46,20 @@ impl SearchedProcess {
 
 /// The time for a whole search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SearchTime {
+pub(crate) struct SearchTime {
     started: Instant,
     at_most: Duration,
 }
 
 impl SearchTime {
-    pub(super) fn starts(at_most: Duration) -> Self {
+    pub(crate) fn starts(at_most: Duration) -> Self {
         // The lint that forbids this call points the pure crates to this crate.
         #[allow(clippy::disallowed_methods)]
         let started = Instant::now();
         Self { started, at_most }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.started.elapsed() >= self.at_most
     }
 }

@@ -4,6 +4,7 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::{figures, icon};
 use crate::model::{Level, Report};
+use crate::phrases::group as group_phrases;
 use crate::phrases::verdict as phrases;
 
 /// Returns the verdict's word.
@@ -29,6 +30,15 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
         );
         for remark in &report.remarks {
             html.tagged(Tag::of("p", "remark"), remark);
+        }
+        if let Some(group) = &report.group {
+            for line in group_phrases::lines(group, &scene.clock) {
+                let text = format!("{}: {}", line.label, line.text);
+                html.tagged(Tag::of("p", "remark"), &text);
+            }
+            let host = group_phrases::host(&group.around, &report.headline);
+            let host = format!("host: {}. {host}", word(group.around.verdict));
+            html.tagged(Tag::of("p", "remark"), &host);
         }
         if let Some(todo) = todo(report) {
             html.tagged(Tag::of("p", "todo"), todo);

@@ -33,6 +33,7 @@ impl Report {
             now: diagnosis.verdict.now.map(Level::from),
             headline: diagnosis.verdict.headline.clone(),
             remarks: diagnosis.verdict.remarks.clone(),
+            group: None,
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
             incidents: cx.incidents(diagnosis),
             bursts: diagnosis

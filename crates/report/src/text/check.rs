@@ -2,7 +2,7 @@
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, wrap_items};
-use super::{Detail, Screen, finding, input, memory};
+use super::{Detail, Screen, finding, group, input, memory};
 use crate::clock::ReportClock;
 use crate::model::{
     Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
@@ -27,7 +27,10 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     input::brief(&mut page, &report.source);
     page.gap();
     verdict(&mut page, report, &clock);
-    if let Some(accounting) = &report.accounting {
+    if let Some(group) = &report.group {
+        page.gap();
+        group::draw(&mut page, group, &clock);
+    } else if let Some(accounting) = &report.accounting {
         page.gap();
         memory::draw(&mut page, accounting, report, &clock, screen);
     }
@@ -44,6 +47,9 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     problems(&mut page, &report.source, screen);
     not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
+    if let Some(group) = &report.group {
+        group::draw_host(&mut page, &group.around, &report.headline);
+    }
     next(&mut page, report);
     unknown_fields(&mut page, &report.source, screen);
     page.finish()

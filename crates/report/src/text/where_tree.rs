@@ -83,7 +83,7 @@ fn size(bytes: Bytes, kind: BranchKind) -> String {
 }
 
 /// Formats a share for its column; a tiny one as `< 0.1 %`.
-fn share(of_whole: f64) -> String {
+pub(super) fn share(of_whole: f64) -> String {
     const SHARE_LITTLE: f64 = 0.001;
     match of_whole {
         little if 0.0 < little && little < SHARE_LITTLE => {

@@ -9,6 +9,25 @@ pub(super) fn pad(text: &str, cells: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
+/// Returns the end of a text in at most `most` cells, with `…` before it where something was cut: the end of a path says
+/// most.
+pub(super) fn cut_front(text: &str, most: usize) -> String {
+    let text = escape(text);
+    if width(&text) <= most {
+        return text.into_owned();
+    }
+    let mut left = most.saturating_sub(1);
+    let mut tail: Vec<char> = Vec::new();
+    for c in text.chars().rev() {
+        match left.checked_sub(char_width(c)) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        tail.push(c);
+    }
+    std::iter::once('…').chain(tail.into_iter().rev()).collect()
+}
+
 /// Returns the text in lines of at most `most` cells, broken at blanks; a word longer than a line is split. Empty text
 /// gives no line.
 pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {

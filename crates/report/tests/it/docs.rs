@@ -6,7 +6,9 @@ use report::model::headroom::HeadroomReport;
 use report::model::lab::{LabReport, ScoreReport};
 use report::model::runtime_stats::RuntimeStatsReport;
 use report::model::status::StatusReport;
-use report::model::{CompareReport, EventsReport, RuleEntry, SignalEntry, schema_of};
+use report::model::{
+    CompareReport, EventsReport, RuleEntry, SignalEntry, WhereByReport, schema_of,
+};
 
 /// The five headings of a rule's documentation.
 const HEADINGS: [&str; 5] = [
@@ -40,6 +42,7 @@ fn the_published_schemas_are_fresh() {
         ("growth", schema_of::<GrowthReport>()),
         ("compare", schema_of::<CompareReport>()),
         ("events", schema_of::<EventsReport>()),
+        ("where-by", schema_of::<WhereByReport>()),
         ("recorder", schema_of::<StatusReport>()),
         ("runtime-stats", schema_of::<RuntimeStatsReport>()),
         ("lab", schema_of::<LabReport>()),

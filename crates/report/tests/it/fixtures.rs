@@ -147,6 +147,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         bursts: Vec::new(),
         headline: headline.into(),
         remarks: Vec::new(),
+        group: None,
         findings: Vec::new(),
         notes: Vec::new(),
         earlier: Vec::new(),

@@ -348,14 +348,10 @@ fn is_worth_telling(name: &str) -> bool {
         && !["user@", "user-runtime-dir@", "run-"]
             .iter()
             .any(|prefix| name.starts_with(prefix));
-    let is_container = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // `docker-ID.scope`, `crio-ID.scope`, `cri-containerd-ID.scope`, `libpod-ID.scope`, `machine-NAME.scope`.
-    let in_scope = name.strip_suffix(".scope").is_some_and(|scope| {
-        ["docker-", "crio-", "cri-containerd-", "libpod-", "machine-"]
-            .iter()
-            .any(|prefix| scope.starts_with(prefix))
-    });
-    is_unit || is_container || in_scope || name.starts_with("lxc.payload.")
+    let part = timeline::cgroup::PathPart::of(name, "");
+    // systemd's own containers and virtual machines are units: `machine-NAME.scope`.
+    let is_machine = part.is_unit && name.starts_with("machine-");
+    is_unit || is_machine || part.container.is_some()
 }
 
 fn event(stamp: Stamp, kind: EventKind, subject: &str, text: String) -> Event {

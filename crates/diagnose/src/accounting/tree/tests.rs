@@ -1,6 +1,7 @@
 use super::*;
 use crate::accounting::account;
 use proptest::prelude::*;
+use timeline::cgroup::ContainerNames;
 use timeline::facts::MemoryMount;
 use timeline::{
     Facts, HugePool, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject, Timeline,
@@ -96,6 +97,27 @@ fn anonymous_memory_is_divided_among_services_and_says_how() {
         "{}",
         rest.note
     );
+}
+
+#[test]
+fn a_container_that_owns_memory_is_called_by_its_name() {
+    let id = "a59e4e7d3090c04c6ce5a4b7a8bc85228eb9b96ac00b1284643a8c7c11dda661";
+    let mut sample = host();
+    let row = sample.table_mut(Entity::Process).entry("1@1");
+    row.group.push_str(&format!("docker-{id}.scope"));
+    row.row.set(PROC_RSS_ANON, Bytes::from_mib(300));
+    let mut inventory = Inventory::default();
+    let label = |inventory: &Inventory| {
+        let tree = tree_with(&sample, &facts(), inventory);
+        child(&tree, "anonymous").children[0].label.clone()
+    };
+    assert_eq!(label(&inventory), "docker a59e4e7d3090");
+    let named = ContainerNames {
+        name: "web".to_owned(),
+        pod: None,
+    };
+    inventory.names.containers.insert(id.to_owned(), named);
+    assert_eq!(label(&inventory), "web (docker a59e4e7d3090)");
 }
 
 #[test]
@@ -267,6 +289,7 @@ fn inventory(owners: &[(u64, u64)]) -> Inventory {
             objects: owners.iter().map(object).collect(),
             ..SharedMemory::default()
         }),
+        ..Inventory::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A kernel report of a kill at a cgroup limit.
 
 use timeline::Entity::Cgroup;
+use timeline::cgroup::{ContainerRuntime, GroupName};
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::CGROUP_CURRENT;
@@ -319,15 +320,18 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
 
 /// Where the limit of a container is set, by the name of its cgroup.
 fn container(path: &str) -> Option<&'static str> {
-    if path.contains("kubepods") {
-        Some("the pod's resources.limits.memory")
-    } else if path.contains("docker") {
-        Some("docker update --memory and --memory-swap, or its compose file")
-    } else if path.contains("lxc") {
-        Some("the container's memory (pct set --memory, lxc config set limits.memory)")
-    } else {
-        None
+    let name = GroupName::of(path);
+    if name.pod.is_some_and(|pod| pod.what.qos.is_some()) {
+        return Some("the pod's resources.limits.memory");
     }
+    Some(match name.container?.what.runtime? {
+        ContainerRuntime::Docker => "docker update --memory and --memory-swap, or its compose file",
+        ContainerRuntime::Podman => "podman update --memory, or its unit or compose file",
+        ContainerRuntime::Lxc => {
+            "the container's memory (pct set --memory, lxc config set limits.memory)"
+        }
+        ContainerRuntime::Containerd | ContainerRuntime::CriO => return None,
+    })
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ fn write(
             source: &outcome.source,
             path: &outcome.capture,
             range: TimeRange::default(),
+            group: None,
         };
         let question = Question::default();
         let mut drawn = page::checked(answers::page(of, &question), output);

@@ -81,13 +81,13 @@ impl<'a> Run<'a> {
     }
 
     fn headroom(&self) -> String {
-        let report = answers::headroom(&self.judged.source, &Question::default());
+        let report = answers::headroom(&self.judged.source, &Question::default(), None);
         assert_valid(&report, "headroom", self.case);
         report::text::headroom(&report, &screen())
     }
 
     fn events(&self) -> String {
-        let report = answers::events(&self.judged.source, &[]);
+        let report = answers::events(&self.judged.source, &[], None);
         assert_valid(&report, "events", self.case);
         report::text::events(&report, &screen())
     }
@@ -118,6 +118,7 @@ impl<'a> Run<'a> {
             source,
             path: &self.case.source,
             range: TimeRange::default(),
+            group: None,
         };
         let (page, problems) = answers::page(of, &Question::default());
         assert_eq!(problems, Vec::<String>::new(), "{}", self.case.id);

@@ -1,0 +1,381 @@
+//! The cgroup that a question is about, found by what people call it.
+
+use std::collections::BTreeMap;
+
+use timeline::cgroup::{GroupName, Named};
+use timeline::signals::CGROUP_CURRENT;
+use timeline::{Entity, Source};
+use units::Bytes;
+
+/// The cgroup that an answer is asked about, as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupSelector {
+    /// Its path, with or without where the hierarchy is mounted.
+    Cgroup(String),
+    /// A unit of systemd, with or without `.service`.
+    Unit(String),
+    /// A container's name, or its id or the first digits of it.
+    Container(String),
+    /// A pod's name, `NAMESPACE/NAME`, or its UID or the first digits of it.
+    Pod(String),
+}
+
+/// No single cgroup is what was typed.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GroupError {
+    /// The source has no cgroup at all.
+    #[error("{0} has no cgroups, so no {1} can be found in it")]
+    NoGroups(String, &'static str),
+    /// None of this kind is called so.
+    #[error("no {what} is called `{typed}`{}", listed("; the nearest are", .nearest))]
+    Unknown {
+        /// Its kind.
+        what: &'static str,
+        /// What was typed.
+        typed: String,
+        /// Names that resemble it most.
+        nearest: Vec<String>,
+    },
+    /// Several are.
+    #[error("`{typed}` is {count} {what}s{}", listed(":", .some))]
+    Ambiguous {
+        /// Their kind.
+        what: &'static str,
+        /// What was typed.
+        typed: String,
+        /// How many.
+        count: usize,
+        /// Some of them, by their paths.
+        some: Vec<String>,
+    },
+}
+
+fn listed(before: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("{before} {}", names.join(", "))
+}
+
+/// At most so many names are listed in an error.
+const LISTED_MAX: usize = 5;
+/// The fewest digits of an id that are taken for one.
+const DIGITS_MIN: usize = 4;
+
+/// A cgroup of the source that could be meant.
+struct GroupCandidate {
+    path: String,
+    /// What it is called, the most usual first.
+    names: Vec<String>,
+    /// Its id, of which the first digits suffice.
+    id: Option<String>,
+    bytes: Bytes,
+}
+
+/// Returns the path of the cgroup that was typed.
+///
+/// # Errors
+/// [`GroupError`] if no cgroup of the source is called so, or several are.
+pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, GroupError> {
+    let (what, typed) = selector.typed();
+    let all = candidates(source, selector);
+    if all.is_empty() && groups(source).is_empty() {
+        let name = match source.origin.name.as_str() {
+            "" => "this host",
+            name => name,
+        };
+        return Err(GroupError::NoGroups(name.to_owned(), what));
+    }
+    let is_exact = |one: &&GroupCandidate| {
+        one.names.iter().any(|name| name == typed) || one.id.as_deref() == Some(typed)
+    };
+    let is_begun = |one: &&GroupCandidate| {
+        let id = one.id.as_ref().filter(|_| typed.len() >= DIGITS_MIN);
+        id.is_some_and(|id| id.starts_with(typed))
+    };
+    let mut found: Vec<&GroupCandidate> = all.iter().filter(is_exact).collect();
+    if found.is_empty() {
+        found = all.iter().filter(is_begun).collect();
+    }
+    match found[..] {
+        [one] => Ok(one.path.clone()),
+        [] => Err(GroupError::Unknown {
+            what,
+            typed: typed.to_owned(),
+            nearest: nearest(&all, typed),
+        }),
+        _ => Err(GroupError::Ambiguous {
+            what,
+            typed: typed.to_owned(),
+            count: found.len(),
+            some: found
+                .iter()
+                .take(LISTED_MAX)
+                .map(|one| one.path.clone())
+                .collect(),
+        }),
+    }
+}
+
+impl GroupSelector {
+    /// Returns the kind in words, and what was typed, as names are compared with it.
+    fn typed(&self) -> (&'static str, &str) {
+        match self {
+            Self::Cgroup(path) => ("cgroup", below_the_mount(path)),
+            Self::Unit(name) => ("unit", name),
+            Self::Container(name) => ("container", name),
+            Self::Pod(name) => ("pod", name),
+        }
+    }
+}
+
+/// Returns a path without where the hierarchy is mounted and without a slash at its end.
+fn below_the_mount(path: &str) -> &str {
+    let mounted = [
+        "/sys/fs/cgroup/memory",
+        "/sys/fs/cgroup/unified",
+        "/sys/fs/cgroup",
+    ];
+    let below = mounted.iter().find_map(|mount| path.strip_prefix(mount));
+    match below.unwrap_or(path).trim_end_matches('/') {
+        "" => "/",
+        path => path,
+    }
+}
+
+/// Returns all cgroups of a source with their memory; also those that only messages of the kernel name.
+fn groups(source: &Source) -> BTreeMap<&str, Bytes> {
+    let timeline = &source.timeline;
+    let reports = timeline.all_reports().iter();
+    let mut all: BTreeMap<&str, Bytes> = reports
+        .filter_map(|one| Some(one.report.group.as_ref()?.path.as_str()))
+        .filter(|path| !path.is_empty())
+        .map(|path| (path, Bytes::ZERO))
+        .collect();
+    all.extend(timeline.entities(Entity::Cgroup).map(|group| {
+        let bytes = timeline.last_of(group, CGROUP_CURRENT);
+        (group.key.as_str(), bytes.unwrap_or_default())
+    }));
+    all
+}
+
+fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> {
+    let names = &source.inventory.names;
+    let candidate = |(path, bytes): (&str, Bytes)| {
+        let name = GroupName::of(path);
+        let begins = |at: &str| at == path;
+        let pod = name.pod.filter(|pod| begins(pod.path));
+        let (called, id) = match selector {
+            GroupSelector::Cgroup(_) => {
+                let bare = path.trim_start_matches('/');
+                (vec![path.to_owned(), bare.to_owned()], None)
+            }
+            GroupSelector::Unit(_) => {
+                let unit: Named<'_, &str> = name.unit.filter(|unit| begins(unit.path))?;
+                let plain = name.unit_name()?.into_owned();
+                let mut called = vec![plain.clone(), unit.what.to_owned()];
+                called.extend(plain.strip_suffix(".service").map(str::to_owned));
+                (called, None)
+            }
+            GroupSelector::Container(_) => {
+                let container = name.container.filter(|it| begins(it.path))?;
+                let of_pod = name.pod.map(|pod| pod.what);
+                let known = names.containers.get(container.what.id);
+                let mut called = vec![names.container(&container.what, of_pod.as_ref())];
+                called.extend(known.map(|known| known.name.clone()));
+                (called, Some(container.what.id.to_owned()))
+            }
+            GroupSelector::Pod(_) => {
+                let pod = pod?;
+                let uid = pod.what.uid().into_owned();
+                let mut called = vec![names.pod(&pod.what)];
+                called.extend(names.pods.get(&uid).map(|known| known.name.clone()));
+                (called, Some(uid))
+            }
+        };
+        Some(GroupCandidate {
+            path: path.to_owned(),
+            names: called,
+            id,
+            bytes,
+        })
+    };
+    // The root is the host itself.
+    let below = groups(source).into_iter().filter(|(path, _)| *path != "/");
+    below.filter_map(candidate).collect()
+}
+
+/// Returns the names that resemble what was typed: those that contain it, then those with the fewest letters to change;
+/// of equal ones the largest.
+fn nearest(all: &[GroupCandidate], typed: &str) -> Vec<String> {
+    let typed = typed.to_lowercase();
+    let mut ranked: Vec<_> = all
+        .iter()
+        .filter_map(|one| Some((one.names.first()?, one)))
+        .map(|(name, one)| {
+            let lower = name.to_lowercase();
+            let is_part = lower.contains(&typed) || typed.contains(&lower);
+            (
+                !is_part,
+                letters_to_change(&lower, &typed),
+                std::cmp::Reverse(one.bytes),
+                name,
+            )
+        })
+        .collect();
+    ranked.sort();
+    ranked.dedup_by_key(|(.., name)| *name);
+    let names = ranked.into_iter().map(|(.., name)| name.clone());
+    names.take(LISTED_MAX).collect()
+}
+
+/// Levenshtein's distance of two names of at most 128 letters each; what is longer counts by its begin.
+fn letters_to_change(a: &str, b: &str) -> usize {
+    const LETTERS_MAX: usize = 128;
+    let b: Vec<char> = b.chars().take(LETTERS_MAX).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().take(LETTERS_MAX).enumerate() {
+        let mut diagonal = i;
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+        for j in 0..b.len() {
+            let changed = diagonal + usize::from(b[j] != letter);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::cgroup::{ContainerNames, PodNames};
+    use timeline::{Sample, SourceKind, Timeline};
+    use units::Span;
+
+    const A: &str = "a59e4e7d3090c04c6ce5a4b7a8bc85228eb9b96ac00b1284643a8c7c11dda661";
+    const B: &str = "a59e6375cfe46efa5cd90d095603dec2de888c28b203285819233040b5cf1212";
+    const UID: &str = "b312a30a-d345-42c8-a659-32a04d5fd529";
+
+    fn source() -> Source {
+        let mut sample = Sample::at(Span::ZERO);
+        for path in [
+            "/".to_owned(),
+            "/system.slice".to_owned(),
+            "/system.slice/nginx.service".to_owned(),
+            r"/system.slice/my\x2dapp.service".to_owned(),
+            "/system.slice/nginx-cache.service".to_owned(),
+            format!("/system.slice/docker-{A}.scope"),
+            format!("/docker/{B}"),
+            format!("/kubepods/burstable/pod{UID}"),
+        ] {
+            let row = sample.table_mut(Entity::Cgroup).entry(&path);
+            row.row.set(CGROUP_CURRENT, Bytes::from_mib(1));
+        }
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let mut source = Source::new(
+            SourceKind::Capture,
+            "x.jsonl",
+            timeline,
+            timeline::Facts::default(),
+        );
+        let names = &mut source.inventory.names;
+        let web = ContainerNames {
+            name: "web".to_owned(),
+            pod: None,
+        };
+        names.containers.insert(A.to_owned(), web);
+        let cart = PodNames {
+            namespace: "shop".to_owned(),
+            name: "cart-0".to_owned(),
+        };
+        names.pods.insert(UID.to_owned(), cart);
+        source
+    }
+
+    #[test]
+    fn a_group_is_found_by_all_that_people_call_it() {
+        let source = source();
+        let docker = format!("/system.slice/docker-{A}.scope");
+        let pod = format!("/kubepods/burstable/pod{UID}");
+        for (selector, expected) in [
+            (
+                GroupSelector::Cgroup("/system.slice/".to_owned()),
+                "/system.slice",
+            ),
+            (
+                GroupSelector::Cgroup("system.slice".to_owned()),
+                "/system.slice",
+            ),
+            (
+                GroupSelector::Cgroup(
+                    "/sys/fs/cgroup/memory/system.slice/nginx.service".to_owned(),
+                ),
+                "/system.slice/nginx.service",
+            ),
+            (
+                GroupSelector::Unit("nginx".to_owned()),
+                "/system.slice/nginx.service",
+            ),
+            (
+                GroupSelector::Unit("nginx.service".to_owned()),
+                "/system.slice/nginx.service",
+            ),
+            (
+                GroupSelector::Unit("my-app".to_owned()),
+                r"/system.slice/my\x2dapp.service",
+            ),
+            (GroupSelector::Container("web".to_owned()), &docker),
+            (GroupSelector::Container(A.to_owned()), &docker),
+            (GroupSelector::Container("a59e4e7d".to_owned()), &docker),
+            (GroupSelector::Pod("cart-0".to_owned()), &pod),
+            (GroupSelector::Pod("shop/cart-0".to_owned()), &pod),
+            (GroupSelector::Pod("b312a30a".to_owned()), &pod),
+        ] {
+            assert_eq!(
+                find_group(&source, &selector).as_deref(),
+                Ok(expected),
+                "{selector:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_or_ambiguous_names_the_nearest() {
+        let source = source();
+        let error = |selector| find_group(&source, &selector).unwrap_err().to_string();
+        let unknown = error(GroupSelector::Unit("ngnix".to_owned()));
+        assert!(
+            unknown.starts_with("no unit is called `ngnix`; the nearest are"),
+            "{unknown}"
+        );
+        assert!(unknown.contains("nginx.service"), "{unknown}");
+        let unknown = error(GroupSelector::Container("cache".to_owned()));
+        assert!(unknown.contains("web (docker a59e4e7d3090)"), "{unknown}");
+        let several = error(GroupSelector::Container("a59e".to_owned()));
+        assert!(several.starts_with("`a59e` is 2 containers: "), "{several}");
+        let short = error(GroupSelector::Container("a5".to_owned()));
+        assert!(short.starts_with("no container is called"), "{short}");
+        let none = find_group(&Source::default(), &GroupSelector::Pod("x".to_owned())).unwrap_err();
+        assert_eq!(
+            none.to_string(),
+            "this host has no cgroups, so no pod can be found in it"
+        );
+    }
+
+    #[test]
+    fn the_letters_to_change_are_counted() {
+        for (a, b, letters) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("ngnix", "nginx", 2),
+            ("a", "", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(letters_to_change(a, b), letters, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! One cgroup as its own host: the limits around it, what counts towards them, what it felt, and what rules found about
+//! it. Judges nothing itself: findings are those of the host's diagnosis that are about the cgroup.
+
+mod findings;
+mod raising;
+
+use timeline::cgroup::ancestors;
+use timeline::signals::{
+    CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX,
+    CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
+    CGROUP_INACTIVE_FILE, CGROUP_KERNEL_STACK, CGROUP_PAGETABLES, CGROUP_PEAK, CGROUP_PERCPU,
+    CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_ANON, CGROUP_REFAULT_FILE,
+    CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, CGROUP_SLAB_UNRECLAIMABLE, CGROUP_SOCK,
+    CGROUP_SWAP_CURRENT, MEM_AVAILABLE,
+};
+use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch};
+use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::measures::cgroups::{own_events, stalled};
+use crate::remedy::Knob;
+
+pub use findings::GroupDiagnosis;
+
+/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
+const DEEPEST: usize = 64;
+
+/// A cgroup at the moment that matters: where it had most memory during its worst finding, else at the last sample.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GroupState {
+    /// Its path.
+    pub path: String,
+    /// The moment, on the timeline's clock.
+    pub at: Span,
+    /// What is charged to it, and to those below it.
+    pub current: Option<Bytes>,
+    /// The most that was ever charged to it.
+    pub peak: Option<Bytes>,
+    /// What that is made of, the largest first; a part that no counter explains is the last one.
+    pub parts: Vec<ChargedPart>,
+    /// `current` without inactive file cache: what Kubernetes compares with limits, and evicts by.
+    pub working_set: Option<Bytes>,
+    /// What reclaim can take without swap: file cache that is clean, and reclaimable kernel objects.
+    pub droppable: Option<Bytes>,
+    /// File cache that has to be written before reclaim can take it.
+    pub unwritten: Option<Bytes>,
+    /// What it has in swap.
+    pub swap: Option<Bytes>,
+    /// The limits of it and of the cgroups around it, from the inside.
+    pub limits: Vec<GroupLimitState>,
+    /// MemTotal.
+    pub ram: Option<Bytes>,
+    /// MemAvailable.
+    pub available: Option<Bytes>,
+    /// What it felt since the first sample.
+    pub felt: GroupFelt,
+    /// What raising which limit would change, in sentences.
+    pub raising: Vec<String>,
+    /// What the source cannot show, in sentences.
+    pub unknown: Vec<String>,
+}
+
+/// A part of what is charged to a cgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChargedPart {
+    /// What it is.
+    pub label: &'static str,
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+/// A limit of a cgroup.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupLimitState {
+    /// The cgroup that has it.
+    pub path: String,
+    /// The kernel's file: `memory.max`, on cgroup v1 `memory.limit_in_bytes`.
+    pub file: &'static str,
+    /// Whether tasks are throttled there, and none are killed.
+    pub is_soft: bool,
+    /// The limit.
+    pub limit: Bytes,
+    /// What counts towards it.
+    pub used: Option<Bytes>,
+    /// The part of this that reclaim cannot take without swap.
+    pub undroppable: Option<Bytes>,
+    /// How often it was hit since the first sample, by this cgroup itself where children count too.
+    pub hits: Option<Count>,
+}
+
+impl GroupLimitState {
+    /// Returns how much of it is used; above one where the kernel let it be exceeded.
+    pub fn share(&self) -> Option<Ratio> {
+        self.used?.ratio_of(self.limit)
+    }
+
+    /// Returns what is left below it.
+    pub fn room(&self) -> Option<Bytes> {
+        Some(self.limit.saturating_sub(self.used?))
+    }
+}
+
+/// What a cgroup felt since the first sample; `None` where the source does not measure it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct GroupFelt {
+    /// The time of which it speaks.
+    pub during: Span,
+    /// The share of the worst ten seconds in which a task waited for memory.
+    pub some: Option<Ratio>,
+    /// The same for all tasks at once.
+    pub full: Option<Ratio>,
+    /// How often tasks were throttled above memory.high.
+    pub throttled: Option<Count>,
+    /// How often the hard limit was hit.
+    pub hits: Option<Count>,
+    /// Processes that the kernel killed in it.
+    pub kills: Option<Count>,
+    /// File pages that were evicted and read again.
+    pub refaults_file: Option<PerSecond<Pages>>,
+    /// Anonymous pages that were swapped out and needed again.
+    pub refaults_anon: Option<PerSecond<Pages>>,
+}
+
+impl GroupState {
+    /// Returns the state of a cgroup from sample `from` on; `findings` are those about it, the worst first.
+    pub(crate) fn new(cx: &Evidence<'_>, path: &str, from: usize, findings: &[Finding]) -> Self {
+        let mut state = Self {
+            path: path.to_owned(),
+            ram: cx.ram().ok(),
+            ..Self::default()
+        };
+        let group = cx.timeline.entity(Entity::Cgroup, path);
+        let Some((group, at)) =
+            group.and_then(|group| Some((group, moment(cx, group, from, findings)?)))
+        else {
+            state.unknown.push(
+                "No sample of this source has figures of this cgroup: only messages name it."
+                    .to_owned(),
+            );
+            return state;
+        };
+        let times = cx.timeline.times();
+        state.at = times.get(at).copied().unwrap_or_default();
+        state.available = cx.timeline.at(MEM_AVAILABLE, at);
+        state.read_levels(cx, group, at);
+        let last = cx.timeline.len().saturating_sub(1);
+        if let Some(whole) = cx.timeline.stretch(from, last) {
+            state.felt = GroupFelt::of(cx, group, &whole);
+            state.limits = limits(cx, group, at, &whole);
+        }
+        state.lacks(cx);
+        let is_harmed = findings
+            .iter()
+            .any(|finding| finding.severity > crate::Severity::Info);
+        state.raising = raising::sentences(&state, is_harmed);
+        state
+    }
+
+    fn read_levels(&mut self, cx: &Evidence<'_>, group: &EntitySeries, at: usize) {
+        let level = |signal| cx.timeline.at_of(group, signal, at);
+        self.current = level(CGROUP_CURRENT);
+        self.peak = level(CGROUP_PEAK);
+        self.swap = level(CGROUP_SWAP_CURRENT);
+        self.working_set = self
+            .current
+            .zip(level(CGROUP_INACTIVE_FILE))
+            .map(|(current, inactive)| current.saturating_sub(inactive));
+        let unwritten = [CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK].map(level);
+        if unwritten.iter().any(Option::is_some) {
+            self.unwritten = Some(unwritten.into_iter().flatten().sum());
+        }
+        let files = [CGROUP_INACTIVE_FILE, CGROUP_ACTIVE_FILE].map(level);
+        if let [Some(inactive), Some(active)] = files {
+            let clean = (inactive + active).saturating_sub(self.unwritten.unwrap_or_default());
+            self.droppable = Some(clean + level(CGROUP_SLAB_RECLAIMABLE).unwrap_or_default());
+        }
+        self.parts = parts(self.current, level);
+    }
+
+    /// Lists what would have made the answer better.
+    fn lacks(&mut self, cx: &Evidence<'_>) {
+        let mut lacks = Vec::new();
+        if self.felt.some.is_none() {
+            lacks.push("its pressure (cgroup v2, kernel 4.20 or later)");
+        }
+        if self.parts.is_empty() {
+            lacks.push("what is charged to it (memory.stat)");
+        }
+        if self.felt.refaults_file.is_none() {
+            lacks.push("its refaults");
+        }
+        if cx.is_single_sample() {
+            lacks.push("what happens over time, as it has one sample");
+        }
+        if !lacks.is_empty() {
+            let lacks = lacks.join(", ");
+            self.unknown
+                .push(format!("This source does not have {lacks}."));
+        }
+    }
+}
+
+/// Returns the sample that matters: where the cgroup had most memory during the worst finding with a time, else the last
+/// one with its figures.
+fn moment(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    from: usize,
+    findings: &[Finding],
+) -> Option<usize> {
+    let last = cx.timeline.len().checked_sub(1)?;
+    let when = findings.iter().find_map(|finding| finding.when);
+    let (first, end) = when.map_or((last, last), |when| (when.first.max(from), when.last));
+    let charged = |at: usize| Some((cx.timeline.at_of(group, CGROUP_CURRENT, at)?, at));
+    let most = (first..=end.min(last)).filter_map(charged).max();
+    most.map(|(_, at)| at).or_else(|| {
+        let mut back = (from..=last).rev();
+        back.find(|at| charged(*at).is_some())
+    })
+}
+
+/// Returns what is charged to a cgroup, by kind; empty without its memory.stat.
+fn parts(
+    current: Option<Bytes>,
+    level: impl Fn(Signal<Gauge<Bytes>>) -> Option<Bytes>,
+) -> Vec<ChargedPart> {
+    let shared = level(CGROUP_SHMEM);
+    let files = level(CGROUP_FILE).map(|file| file.saturating_sub(shared.unwrap_or_default()));
+    let known = [
+        ("anonymous", level(CGROUP_ANON)),
+        ("page cache", files),
+        ("shared memory and tmpfs", shared),
+        ("reclaimable slab", level(CGROUP_SLAB_RECLAIMABLE)),
+        ("slab", level(CGROUP_SLAB_UNRECLAIMABLE)),
+        ("sockets", level(CGROUP_SOCK)),
+        ("kernel stacks", level(CGROUP_KERNEL_STACK)),
+        ("page tables", level(CGROUP_PAGETABLES)),
+        ("per-CPU", level(CGROUP_PERCPU)),
+    ];
+    let mut parts: Vec<ChargedPart> = known
+        .into_iter()
+        .filter_map(|(label, bytes)| {
+            Some(ChargedPart {
+                label,
+                bytes: bytes?,
+            })
+        })
+        .filter(|part| part.bytes > Bytes::ZERO)
+        .collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    let sum: Bytes = parts.iter().map(|part| part.bytes).sum();
+    let rest = current.unwrap_or_default().saturating_sub(sum);
+    if !parts.is_empty() && rest > Bytes::ZERO {
+        parts.push(ChargedPart {
+            label: "other",
+            bytes: rest,
+        });
+    }
+    parts
+}
+
+/// Returns the limits of a cgroup and of those around it that are below RAM, from the inside; of one cgroup the soft one
+/// first.
+fn limits(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    at: usize,
+    whole: &Stretch,
+) -> Vec<GroupLimitState> {
+    let ram = cx.ram().ok();
+    let mut limits = Vec::new();
+    for key in ancestors(&group.key).take(DEEPEST) {
+        let Some(level) = cx.timeline.entity(Entity::Cgroup, key) else {
+            continue;
+        };
+        let of = |signal| cx.timeline.at_of(level, signal, at);
+        let files = of(CGROUP_INACTIVE_FILE).zip(of(CGROUP_ACTIVE_FILE));
+        let used = of(CGROUP_CURRENT);
+        let undroppable = used.zip(files).map(|(used, (inactive, active))| {
+            let slab = of(CGROUP_SLAB_RECLAIMABLE).unwrap_or_default();
+            used.saturating_sub(inactive + active + slab)
+        });
+        for (knob, events) in [
+            (Knob::High, CGROUP_EVENTS_HIGH),
+            (Knob::kills_at(cx), CGROUP_EVENTS_MAX),
+        ] {
+            let limit = cx
+                .timeline
+                .at_of(level, knob.signal(), at)
+                .and_then(Limit::limited);
+            let Some(limit) = limit.filter(|limit| ram.is_none_or(|ram| *limit < ram)) else {
+                continue;
+            };
+            limits.push(GroupLimitState {
+                path: key.to_owned(),
+                file: knob.file_name(),
+                is_soft: knob == Knob::High,
+                limit,
+                used,
+                undroppable,
+                hits: events_in(cx, level, events, whole),
+            });
+        }
+    }
+    limits
+}
+
+/// Returns how often something happened to a cgroup itself in a stretch.
+fn events_in(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Counter<Count>>,
+    stretch: &Stretch,
+) -> Option<Count> {
+    let rate = own_events(cx, group, signal)?;
+    Some(Count::from_f64(rate.integral_in(stretch).round()))
+}
+
+impl GroupFelt {
+    fn of(cx: &Evidence<'_>, group: &EntitySeries, whole: &Stretch) -> Self {
+        let rate = |signal| cx.timeline.rate_of(group, signal)?.mean_in(whole);
+        let count = |signal| events_in(cx, group, signal, whole);
+        Self {
+            during: whole.duration(),
+            some: stalled(cx, group, CGROUP_PSI_MEMORY_SOME, whole),
+            full: stalled(cx, group, CGROUP_PSI_MEMORY_FULL, whole),
+            throttled: count(CGROUP_EVENTS_HIGH),
+            hits: count(CGROUP_EVENTS_MAX),
+            kills: count(CGROUP_EVENTS_OOM_KILL),
+            refaults_file: rate(CGROUP_REFAULT_FILE),
+            refaults_anon: rate(CGROUP_REFAULT_ANON),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
+
+use timeline::Entity;
+use timeline::cgroup::is_related;
+use units::Ratio;
+
+use super::GroupState;
+use crate::evidence::Evidence;
+use crate::finding::{Affected, Finding, Severity};
+use crate::judge::Diagnosis;
+use crate::judge::verdict::{Level, Verdict, level_at_end, too_short_for_growth};
+use crate::rules;
+
+/// The diagnosis of a cgroup, and how its host stands.
+#[derive(Debug)]
+pub struct GroupDiagnosis {
+    /// The cgroup.
+    pub state: GroupState,
+    /// What is wrong with it; its verdict is about the cgroup.
+    pub diagnosis: Diagnosis,
+    /// The host's verdict.
+    pub host: Verdict,
+    /// Roots among the host's findings that are not about the cgroup: rule and title.
+    pub host_findings: Vec<(&'static str, String)>,
+}
+
+impl Diagnosis {
+    /// Returns the part of this diagnosis of `cx` that is about a cgroup; its state counts from sample `from` on.
+    pub fn about(mut self, cx: &Evidence<'_>, path: &str, from: usize) -> GroupDiagnosis {
+        let is_about = |finding: &Finding| concerns(cx, finding, path);
+        let (mut own, others): (Vec<_>, Vec<_>) = self.findings.into_iter().partition(is_about);
+        let ids: Vec<&str> = own.iter().map(|finding| finding.id).collect();
+        for finding in &mut own {
+            // A root that is not about the cgroup stands with the host.
+            finding.caused_by = finding.caused_by.filter(|root| ids.contains(root));
+        }
+        let is_root =
+            |finding: &&Finding| finding.caused_by.is_none() && finding.severity > Severity::Info;
+        let host_findings = others
+            .iter()
+            .filter(is_root)
+            .map(|finding| (finding.id, finding.title.clone()))
+            .collect();
+        self.notes.retain(is_about);
+        self.earlier.retain(is_about);
+        self.bursts.clear();
+        self.clear.retain(|(id, _)| is_rule_of_cgroups(id));
+        self.not_evaluated.retain(|(id, _)| is_rule_of_cgroups(id));
+        self.next.clear();
+        let state = GroupState::new(cx, path, from, &own);
+        let verdict = verdict(cx, &state, &own);
+        let host = std::mem::replace(&mut self.verdict, verdict);
+        GroupDiagnosis {
+            state,
+            host,
+            host_findings,
+            diagnosis: Self {
+                findings: own,
+                ..self
+            },
+        }
+    }
+}
+
+/// Whether a finding is about the cgroup, one around it, or one within it, or about a process in it.
+fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
+    let scope = &finding.scope;
+    match scope.entity {
+        Entity::Cgroup => is_related(&scope.key, path),
+        Entity::Process => {
+            let process = cx.timeline.entity(Entity::Process, &scope.key);
+            let service = process
+                .map(|process| process.group.as_str())
+                .unwrap_or_default();
+            !service.is_empty() && path.split('/').any(|part| part == service)
+        }
+        // Some rules find cgroups one by one and name them as affected.
+        Entity::Host => {
+            let is_group = |one: &Affected| one.kind == "cgroup";
+            finding.affected.first().is_some_and(is_group)
+                && finding
+                    .affected
+                    .iter()
+                    .any(|one| is_group(one) && is_related(&one.name, path))
+        }
+        _ => false,
+    }
+}
+
+fn is_rule_of_cgroups(id: &str) -> bool {
+    rules::by_id(id).is_some_and(|rule| rule.is_of_cgroups())
+}
+
+fn verdict(cx: &Evidence<'_>, state: &GroupState, findings: &[Finding]) -> Verdict {
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    let level = match worst {
+        Some(Severity::Critical) => Level::Critical,
+        Some(Severity::Warning) => Level::Warning,
+        _ if state.current.is_none() || cx.is_too_short() => Level::Unknown,
+        _ => Level::Ok,
+    };
+    let top = findings
+        .first()
+        .filter(|_| matches!(level, Level::Critical | Level::Warning));
+    Verdict {
+        level,
+        headline: top.map_or_else(|| headline(cx, state), |top| top.title.clone()),
+        remarks: match level {
+            Level::Ok => too_short_for_growth(cx, cx.recorded())
+                .into_iter()
+                .collect(),
+            _ => Vec::new(),
+        },
+        now: level_at_end(cx, level, findings),
+    }
+}
+
+/// The headline without findings.
+fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
+    /// Less of it is not worth a sentence.
+    const NOTABLE: Ratio = Ratio::from_percent(1.0);
+    let path = &state.path;
+    let Some(current) = state.current else {
+        return format!("This source does not show how much memory {path} has.");
+    };
+    let nearest = state.limits.iter().max_by(|a, b| {
+        let share = |limit: &super::GroupLimitState| limit.share().unwrap_or_default().get();
+        share(a).total_cmp(&share(b))
+    });
+    let limit = nearest.map_or_else(
+        || "no limit around it is below the host's RAM".to_owned(),
+        |limit| {
+            let share = limit.share().unwrap_or_default();
+            format!(
+                "the nearest limit, {} of {}, is used to {share}",
+                limit.file, limit.path
+            )
+        },
+    );
+    let droppable = state
+        .droppable
+        .filter(|bytes| *bytes >= current.share(NOTABLE))
+        .map_or_else(String::new, |bytes| {
+            format!(" {bytes} of it can be dropped.")
+        });
+    let has = format!("{path} has {current}; {limit}.{droppable}");
+    let recorded = cx.recorded();
+    if cx.is_single_sample() {
+        return format!("One sample cannot show whether memory is enough: {has}");
+    }
+    if cx.is_too_short() {
+        return format!("{recorded} is too short to see waits: {has}");
+    }
+    format!("Nothing is wrong in {recorded}: {has}")
+}

@@ -1,0 +1,224 @@
+use timeline::Entity::Cgroup;
+use timeline::facts::CgroupMode;
+use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, MEM_TOTAL};
+
+use super::*;
+use crate::judge::diagnose;
+use crate::judge::verdict::Level;
+use crate::rules::testing::Case;
+
+const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+fn host() -> Case {
+    Case::over(60)
+        .gauge(MEM_TOTAL, MIB(4096))
+        .gauge(MEM_AVAILABLE, MIB(3000))
+}
+
+/// A cgroup with this hard limit and these parts.
+fn group(
+    case: Case,
+    path: &str,
+    limit: Option<u64>,
+    [current, anon, inactive, active]: [u64; 4],
+) -> Case {
+    let limit = limit.map_or(Limit::Unlimited, |limit| Limit::Bytes(MIB(limit)));
+    case.gauge_of(Cgroup, path, CGROUP_MAX, limit)
+        .gauge_of(Cgroup, path, CGROUP_CURRENT, MIB(current))
+        .gauge_of(Cgroup, path, CGROUP_ANON, MIB(anon))
+        .gauge_of(Cgroup, path, CGROUP_FILE, MIB(inactive + active))
+        .gauge_of(Cgroup, path, CGROUP_SHMEM, MIB(0))
+        .gauge_of(Cgroup, path, CGROUP_INACTIVE_FILE, MIB(inactive))
+        .gauge_of(Cgroup, path, CGROUP_ACTIVE_FILE, MIB(active))
+}
+
+fn state(case: &Case, path: &str) -> GroupState {
+    case.with(|cx| GroupState::new(cx, path, 0, &[]))
+}
+
+fn about(case: &Case, path: &str) -> GroupDiagnosis {
+    case.with(|cx| diagnose(cx.timeline, cx.facts).about(cx, path, 0))
+}
+
+#[test]
+fn what_counts_adds_up_and_the_working_set_is_that_of_kubernetes() {
+    let case = group(host(), "/a", Some(400), [300, 180, 60, 40])
+        .gauge_of(Cgroup, "/a", CGROUP_FILE_DIRTY, MIB(10))
+        .gauge_of(Cgroup, "/a", CGROUP_SLAB_RECLAIMABLE, MIB(5));
+    let state = state(&case, "/a");
+    assert_eq!(state.working_set, Some(MIB(240)));
+    // 100 of files, 10 of them dirty, and 5 of kernel objects.
+    assert_eq!(state.droppable, Some(MIB(95)));
+    assert_eq!(state.unwritten, Some(MIB(10)));
+    let parts: Vec<_> = state
+        .parts
+        .iter()
+        .map(|part| (part.label, part.bytes))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            ("anonymous", MIB(180)),
+            ("page cache", MIB(100)),
+            ("reclaimable slab", MIB(5)),
+            ("other", MIB(15)),
+        ]
+    );
+}
+
+#[test]
+fn limits_are_listed_from_the_inside_with_the_names_of_the_kernel() {
+    let high = Limit::Bytes(MIB(350));
+    let case = group(host(), "/p", Some(500), [400, 300, 50, 50]);
+    let mut case = group(case, "/p/a", Some(400), [300, 250, 25, 25]).gauge_of(
+        Cgroup,
+        "/p/a",
+        CGROUP_HIGH,
+        high,
+    );
+    let files = |case: &Case| -> Vec<(String, &str, u64)> {
+        let limits = state(case, "/p/a").limits.into_iter();
+        limits
+            .map(|limit| (limit.path, limit.file, limit.limit.get() >> 20))
+            .collect()
+    };
+    let both = files(&case);
+    assert_eq!(
+        both,
+        [
+            ("/p/a".to_owned(), "memory.high", 350),
+            ("/p/a".to_owned(), "memory.max", 400),
+            ("/p".to_owned(), "memory.max", 500),
+        ]
+    );
+    case.facts.cgroup_mode = Some(CgroupMode::V1);
+    let v1 = files(&case);
+    assert!(
+        v1.iter().all(|(_, file, _)| *file != "memory.max"),
+        "{v1:?}"
+    );
+    assert_eq!(v1[1].1, "memory.limit_in_bytes");
+}
+
+#[test]
+fn raising_says_what_binds_next() {
+    let raising = |case: &Case, path: &str| state(case, path).raising.join(" ");
+    let free = group(host(), "/a", None, [300, 280, 10, 10]);
+    assert!(raising(&free, "/a").contains("the host comes first"));
+    let calm = group(host(), "/a", Some(1000), [300, 280, 10, 10]);
+    let text = raising(&calm, "/a");
+    assert!(
+        text.contains(
+            "changes nothing. The nearest is memory.max of /a (1,000 MiB), with 700 MiB left"
+        ),
+        "{text}"
+    );
+    // Nearly full of anonymous memory, within a parent that has 100 MiB left.
+    let full = group(host(), "/p", Some(500), [400, 390, 5, 5]);
+    let full = group(full, "/p/a", Some(300), [298, 290, 4, 4]);
+    let text = raising(&full, "/p/a");
+    assert!(text.starts_with("Raising memory.max of /p/a (300 MiB) gives room for 100 MiB more, then memory.max of /p (500 MiB) is next."), "{text}");
+    let tight = group(host(), "/p", Some(400), [400, 390, 5, 5]);
+    let tight = group(tight, "/p/a", Some(300), [298, 290, 4, 4]);
+    let text = raising(&tight, "/p/a");
+    assert!(
+        text.contains(
+            "changes nothing while memory.max of /p (400 MiB) has no room left: raise both"
+        ),
+        "{text}"
+    );
+}
+
+/// A sibling in trouble next to a calm cgroup, both below one slice.
+fn siblings() -> Case {
+    let high = Limit::Bytes(MIB(80));
+    let throttled: Vec<u64> = vec![20; 60];
+    let case = group(host(), "/p/calm", Some(1000), [100, 50, 25, 25])
+        .counter_of(Cgroup, "/p/calm", CGROUP_PSI_MEMORY_SOME, 0)
+        .gauge_of(Cgroup, "/p/sick", CGROUP_HIGH, high)
+        .gauge_of(Cgroup, "/p/sick", CGROUP_CURRENT, MIB(85))
+        .counter_steps_of(Cgroup, "/p/sick", CGROUP_EVENTS_HIGH, &throttled)
+        .counter_steps_of(
+            Cgroup,
+            "/p/sick",
+            CGROUP_PSI_MEMORY_SOME,
+            &vec![900_000; 60],
+        );
+    group(case, "/p", None, [200, 100, 50, 50])
+}
+
+#[test]
+fn findings_are_of_the_group_those_around_it_and_those_within_it() {
+    let case = siblings();
+    let sick = about(&case, "/p/sick");
+    let ids: Vec<_> = sick
+        .diagnosis
+        .findings
+        .iter()
+        .map(|finding| finding.id)
+        .collect();
+    assert!(ids.contains(&"cgroup-high-throttle"), "{ids:?}");
+    assert!(sick.diagnosis.verdict.level != Level::Ok);
+    let outer = about(&case, "/p");
+    assert_eq!(outer.diagnosis.verdict.level, sick.diagnosis.verdict.level);
+    let calm = about(&case, "/p/calm");
+    assert_eq!(calm.diagnosis.findings, []);
+    assert_eq!(calm.diagnosis.verdict.level, Level::Ok);
+    assert!(
+        calm.diagnosis
+            .verdict
+            .headline
+            .contains("/p/calm has 100 MiB")
+    );
+    // What is wrong elsewhere stands with the host.
+    assert!(calm.host.level != Level::Ok);
+    assert_eq!(
+        calm.host_findings.first().map(|(id, _)| *id),
+        Some("cgroup-high-throttle")
+    );
+}
+
+#[test]
+fn only_rules_about_cgroups_are_clear_or_lack_something() {
+    let calm = about(&siblings(), "/p/calm").diagnosis;
+    let clear = calm.clear.iter().map(|(id, _)| *id);
+    let ids: Vec<_> = clear
+        .chain(calm.not_evaluated.iter().map(|(id, _)| *id))
+        .collect();
+    assert!(
+        ids.contains(&"cgroup-cache-starved") && ids.contains(&"oom-cgroup"),
+        "{ids:?}"
+    );
+    assert!(!ids.contains(&"swap-thrash"), "{ids:?}");
+}
+
+#[test]
+fn throttling_and_stalls_are_felt_and_what_is_not_measured_is_named() {
+    let case = siblings();
+    let sick = state(&case, "/p/sick");
+    assert_eq!(sick.felt.throttled, Some(Count::new(1200)));
+    let some = sick.felt.some.map_or(0.0, Ratio::get);
+    assert!((some - 0.9).abs() < 1e-9, "{some}");
+    assert_eq!(sick.felt.kills, None);
+    assert!(
+        sick.unknown[0].contains("what is charged to it"),
+        "{:?}",
+        sick.unknown
+    );
+    let nowhere = about(&case, "/other");
+    assert_eq!(nowhere.diagnosis.verdict.level, Level::Unknown);
+    assert!(nowhere.state.unknown[0].contains("only messages name it"));
+}
+
+#[test]
+fn one_sample_says_nothing_about_a_lack() {
+    let case = Case::over(0).gauge(MEM_TOTAL, MIB(4096));
+    let case = group(case, "/a", Some(400), [300, 180, 60, 40]);
+    let one = about(&case, "/a").diagnosis.verdict;
+    assert_eq!(one.level, Level::Unknown);
+    assert!(
+        one.headline.starts_with("One sample cannot show"),
+        "{}",
+        one.headline
+    );
+}

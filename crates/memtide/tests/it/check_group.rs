@@ -1,0 +1,189 @@
+//! `check`, `events`, `headroom` and `report` about one cgroup: of captures, and of one that the test makes.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::cases;
+use crate::record::{Group, is_root, skip};
+use crate::support::{folded, json, memtide, stderr, stdout};
+
+/// What `check` says of a cgroup of a capture.
+fn check(case: &str, group: &str, more: &[&str]) -> std::process::Output {
+    memtide(&[&["check", &cases::path(case), "--cgroup", group], more].concat())
+}
+
+#[test]
+fn the_verdict_is_about_the_group_and_its_own_limit() {
+    for (case, group, code, words) in [
+        (
+            "cgroup-high-throttle--6.12-1g-200m",
+            "/batch",
+            1..=2,
+            &["memory.high of /batch", "cgroup-high-throttle", "throttled"][..],
+        ),
+        (
+            "cgroup-cache-starved--7.2-1g-256m",
+            "/search",
+            1..=2,
+            &[
+                "memory.max of /search: 256 MiB",
+                "cgroup-cache-starved",
+                "working set",
+            ],
+        ),
+        (
+            "oom-cgroup--6.18-640m-64m",
+            "/pod",
+            2..=2,
+            &["memory.max of /pod: 64 MiB", "oom-cgroup", "kill"],
+        ),
+        (
+            "cgroup-oom--96m",
+            "/app",
+            2..=2,
+            &["memory.max of /app: 96 MiB", "oom-cgroup"],
+        ),
+    ] {
+        let answer = check(case, group, &[]);
+        let text = folded(&answer);
+        assert!(
+            code.contains(&answer.status.code().unwrap()),
+            "{case}: {text}"
+        );
+        for word in words {
+            assert!(
+                text.contains(word),
+                "{case}: {word} is not in {}",
+                stdout(&answer)
+            );
+        }
+        let wide = stdout(&answer);
+        let wide = wide.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{case}");
+    }
+}
+
+#[test]
+fn a_calm_group_beside_a_sick_one_is_fine_and_the_host_comes_second() {
+    for (case, calm, rule) in [
+        ("cgroup-oom--96m", "/quiet", "oom-cgroup"),
+        (
+            "cgroup-high-throttle--6.12-1g-200m",
+            "/web",
+            "cgroup-high-throttle",
+        ),
+        ("oom-cgroup--6.18-640m-64m", "/web", "oom-cgroup"),
+    ] {
+        let answer = json(&check(case, calm, &["--format", "json"]));
+        assert_eq!(answer["verdict"], "ok", "{case}");
+        assert_eq!(answer["findings"].as_array().unwrap().len(), 0, "{case}");
+        let around = &answer["group"]["around"];
+        assert_ne!(around["verdict"], "ok", "{case}");
+        assert_eq!(around["findings"][0]["id"], rule, "{case}");
+    }
+}
+
+#[test]
+fn sizes_of_a_group_add_up_in_json() {
+    for (case, group) in [
+        ("cgroup-cache-starved--6.1-768m-120m", "/web"),
+        ("cgroup-cache-starved--6.12-80m", "/web"),
+        ("cgroup-cache-starved--7.2-1g-256m", "/search"),
+        ("cgroup-high-throttle--5.10-512m-48m", "/job"),
+        ("cgroup-high-throttle--80m", "/app"),
+        ("oom-cgroup--5.10-768m-150m", "/db"),
+    ] {
+        let answer = json(&check(case, group, &["--format", "json"]));
+        let section = &answer["group"];
+        let parts = section["parts"].as_array().unwrap().iter();
+        let sum: u64 = parts.map(|part| part["bytes"].as_u64().unwrap()).sum();
+        let current = section["current_bytes"].as_u64().unwrap();
+        // Counters of one sample drift by a few pages for each CPU.
+        assert!(
+            sum == 0 || sum.abs_diff(current) <= current / 10 + (1 << 20),
+            "{case}: {section:#}"
+        );
+        assert!(
+            section["working_set_bytes"].as_u64() <= Some(current),
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_name_is_an_error_with_the_nearest_ones() {
+    let answer = check("cgroup-high-throttle--6.12-1g-200m", "/btach", &[]);
+    assert_eq!(answer.status.code(), Some(3));
+    let error = stderr(&answer);
+    assert!(
+        error.contains("no cgroup is called `/btach`; the nearest are /batch"),
+        "{error}"
+    );
+    let none = memtide(&["check", &cases::path("healthy--idle"), "--unit", "nginx"]);
+    assert!(
+        stderr(&none).contains("has no cgroups"),
+        "{}",
+        stderr(&none)
+    );
+    let both = memtide(&["check", "--unit", "a", "--pod", "b"]);
+    assert_eq!(both.status.code(), Some(3));
+}
+
+#[test]
+fn events_headroom_and_the_page_take_the_same_names() {
+    let case = cases::path("cgroup-oom--96m");
+    let all = stdout(&memtide(&["events", &case]));
+    let app = stdout(&memtide(&["events", &case, "--cgroup", "/app"]));
+    let quiet = stdout(&memtide(&["events", &case, "--cgroup", "/quiet"]));
+    assert!(app.contains("/app hit its limit of 96 MiB"), "{app}");
+    assert!(app.lines().count() <= all.lines().count());
+    assert!(!quiet.contains("/app"), "{quiet}");
+    let case = cases::path("cgroup-high-throttle--6.12-1g-200m");
+    let room = folded(&memtide(&[
+        "headroom", &case, "--cgroup", "/batch", "--add", "10M",
+    ]));
+    assert!(!room.contains("around memtide"), "{room}");
+    let page = memtide(&["report", &case, "--cgroup", "/batch", "-o", "-"]);
+    assert!(stdout(&page).contains("memory.high of /batch"));
+}
+
+#[test]
+fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
+    if !is_root() {
+        return skip("making a cgroup needs root: run the tests as root");
+    }
+    let group = match Group::make("check-group", "33554432") {
+        Ok(group) => group,
+        Err(why) => return skip(&why),
+    };
+    let path = format!("/{}", group.name());
+    let watching = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args([
+            "check",
+            "--no-history",
+            "--for",
+            "5s",
+            "--every",
+            "500ms",
+            "--cgroup",
+            &path,
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has looked the name up and takes samples.
+    std::thread::sleep(Duration::from_secs(3));
+    group.have_one_killed();
+    let answer = watching.wait_with_output().unwrap();
+    let text = folded(&answer);
+    assert_eq!(answer.status.code(), Some(2), "{text} {}", stderr(&answer));
+    assert!(
+        text.contains(&format!("memory.limit_in_bytes of {path}: 32 MiB")),
+        "{text}"
+    );
+    assert!(text.contains("oom-cgroup"), "{text}");
+    assert!(!text.contains("memory.max"), "{text}");
+    assert!(text.contains("Its host"), "{text}");
+}

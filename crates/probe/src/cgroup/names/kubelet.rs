@@ -1,0 +1,48 @@
+//! Names of pods and containers in the directories of the kubelet: names of Kubernetes have no `_`, which separates them.
+
+use timeline::cgroup::{ContainerNames, GroupNames, PodNames};
+
+use crate::kernel_file::Root;
+
+/// A directory for each pod, `NAMESPACE_NAME_UID`.
+const LOGS_OF_PODS: &str = "/var/log/pods";
+/// A link for each container, `POD_NAMESPACE_CONTAINER-ID.log`.
+const LOGS_OF_CONTAINERS: &str = "/var/log/containers";
+
+/// Reads the names of all pods and containers on this node.
+pub(super) fn read(root: &Root, names: &mut GroupNames) {
+    for entry in root.names(LOGS_OF_PODS) {
+        if let Some((uid, pod)) = pod(&entry) {
+            names.pods.insert(uid.to_owned(), pod);
+        }
+    }
+    for entry in root.names(LOGS_OF_CONTAINERS) {
+        if let Some((id, container)) = container(&entry) {
+            names.containers.insert(id.to_owned(), container);
+        }
+    }
+}
+
+fn pod(entry: &str) -> Option<(&str, PodNames)> {
+    let mut parts = entry.splitn(3, '_');
+    let (namespace, name, uid) = (parts.next()?, parts.next()?, parts.next()?);
+    let pod = PodNames {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    Some((uid, pod))
+}
+
+fn container(entry: &str) -> Option<(&str, ContainerNames)> {
+    let (named, id) = entry.strip_suffix(".log")?.rsplit_once('-')?;
+    let mut parts = named.splitn(3, '_');
+    let (pod, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let names = ContainerNames {
+        name: name.to_owned(),
+        pod: Some(PodNames {
+            namespace: namespace.to_owned(),
+            name: pod.to_owned(),
+        }),
+    };
+    Some((id, names))
+}

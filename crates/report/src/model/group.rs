@@ -1,0 +1,198 @@
+//! The part of `check --cgroup` about the cgroup itself.
+
+use diagnose::GroupDiagnosis;
+use diagnose::group as engine;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use timeline::Timeline;
+use units::{Bytes, Count, Quantity as _, Ratio, Span};
+
+use super::Level;
+use super::time::wall;
+
+/// A cgroup as its own host: where findings, verdict and headline of the report are about it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GroupSection {
+    /// Its path.
+    pub path: String,
+    /// What people call it; null where its path names nothing.
+    pub name: Option<String>,
+    /// The moment of the sizes: where it had most memory during its worst finding, else the last sample. Null where the
+    /// source has no wall clock.
+    pub at: Option<Timestamp>,
+    /// The same from the first sample on.
+    pub at_s: f64,
+    /// What is charged to it and those below it; null where unknown.
+    pub current_bytes: Option<u64>,
+    /// The most that was ever charged to it; null where unknown.
+    pub peak_bytes: Option<u64>,
+    /// What that is made of: the parts add up to `current_bytes` unless counters drift.
+    pub parts: Vec<Part>,
+    /// `current_bytes` without inactive file cache, as Kubernetes computes it; null where unknown.
+    pub working_set_bytes: Option<u64>,
+    /// What reclaim can take without swap: clean file cache and reclaimable kernel objects; null where unknown.
+    pub droppable_bytes: Option<u64>,
+    /// File cache that has to be written first; null where unknown.
+    pub unwritten_bytes: Option<u64>,
+    /// What it has in swap; null where unknown.
+    pub swap_bytes: Option<u64>,
+    /// The limits of it and of the cgroups around it that are below RAM, from the inside.
+    pub limits: Vec<LimitEntry>,
+    /// What it felt since the first sample.
+    pub felt: Felt,
+    /// What raising which limit would change, in sentences.
+    pub raising: Vec<String>,
+    /// What the source cannot show, in sentences.
+    pub unknown: Vec<String>,
+    /// The host around it.
+    pub around: Around,
+}
+
+/// A part of what is charged to a cgroup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Part {
+    /// What it is.
+    pub label: &'static str,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A limit of a cgroup.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LimitEntry {
+    /// The cgroup that has it.
+    pub path: String,
+    /// The kernel's file: `memory.max`, `memory.high`; on cgroup v1 `memory.limit_in_bytes`.
+    pub file: &'static str,
+    /// The limit.
+    pub limit_bytes: u64,
+    /// What counts towards it; null where unknown.
+    pub used_bytes: Option<u64>,
+    /// Its used share, above 1 where the kernel let it be exceeded.
+    pub used: Option<f64>,
+    /// What is left below it.
+    pub room_bytes: Option<u64>,
+    /// The used part that reclaim cannot take without swap.
+    pub undroppable_bytes: Option<u64>,
+    /// How often it was hit since the first sample; null where that is not counted.
+    pub hits: Option<u64>,
+}
+
+/// What a cgroup felt since the first sample; null where the source does not measure it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Felt {
+    /// The time of which it speaks.
+    pub during_s: f64,
+    /// The share of the worst ten seconds in which a task waited for memory.
+    pub stalled_some: Option<f64>,
+    /// The same for all tasks at once.
+    pub stalled_full: Option<f64>,
+    /// How often tasks were throttled above memory.high.
+    pub throttled: Option<u64>,
+    /// How often the hard limit was hit.
+    pub limit_hits: Option<u64>,
+    /// Processes that the kernel killed in it.
+    pub kills: Option<u64>,
+    /// File pages that were evicted and read again, a second.
+    pub refaults_file_per_s: Option<f64>,
+    /// Anonymous pages that were swapped out and needed again, a second.
+    pub refaults_anon_per_s: Option<f64>,
+}
+
+/// The host around a cgroup.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Around {
+    /// How it stands.
+    pub verdict: Level,
+    /// The same in one or two sentences.
+    pub headline: String,
+    /// MemAvailable at the moment of the sizes; null where unknown.
+    pub available_bytes: Option<u64>,
+    /// Roots among its findings that are not about the cgroup.
+    pub findings: Vec<HostFinding>,
+}
+
+/// A finding about the host, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostFinding {
+    /// Id of the rule.
+    pub id: String,
+    /// One sentence.
+    pub title: String,
+}
+
+impl GroupSection {
+    /// The part about a cgroup with what people call it.
+    pub fn new(timeline: &Timeline, group: &GroupDiagnosis, name: Option<String>) -> Self {
+        let state = &group.state;
+        let bytes = |size: Option<Bytes>| size.map(Bytes::get);
+        Self {
+            path: state.path.clone(),
+            name: name.filter(|name| !state.path.ends_with(&**name)),
+            at: wall(timeline, state.at),
+            at_s: state.at.as_secs_f64(),
+            current_bytes: bytes(state.current),
+            peak_bytes: bytes(state.peak),
+            parts: state
+                .parts
+                .iter()
+                .map(|part| Part {
+                    label: part.label,
+                    bytes: part.bytes.get(),
+                })
+                .collect(),
+            working_set_bytes: bytes(state.working_set),
+            droppable_bytes: bytes(state.droppable),
+            unwritten_bytes: bytes(state.unwritten),
+            swap_bytes: bytes(state.swap),
+            limits: state.limits.iter().map(LimitEntry::from).collect(),
+            felt: Felt::from(&state.felt),
+            raising: state.raising.clone(),
+            unknown: state.unknown.clone(),
+            around: Around {
+                verdict: group.host.level.into(),
+                headline: group.host.headline.clone(),
+                available_bytes: bytes(state.available),
+                findings: group
+                    .host_findings
+                    .iter()
+                    .map(|(id, title)| HostFinding {
+                        id: (*id).to_owned(),
+                        title: title.clone(),
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+impl From<&engine::GroupLimitState> for LimitEntry {
+    fn from(limit: &engine::GroupLimitState) -> Self {
+        Self {
+            path: limit.path.clone(),
+            file: limit.file,
+            limit_bytes: limit.limit.get(),
+            used_bytes: limit.used.map(Bytes::get),
+            used: limit.share().map(Ratio::get),
+            room_bytes: limit.room().map(Bytes::get),
+            undroppable_bytes: limit.undroppable.map(Bytes::get),
+            hits: limit.hits.map(Count::get),
+        }
+    }
+}
+
+impl From<&engine::GroupFelt> for Felt {
+    fn from(felt: &engine::GroupFelt) -> Self {
+        Self {
+            during_s: Span::as_secs_f64(felt.during),
+            stalled_some: felt.some.map(Ratio::get),
+            stalled_full: felt.full.map(Ratio::get),
+            throttled: felt.throttled.map(Count::get),
+            limit_hits: felt.hits.map(Count::get),
+            kills: felt.kills.map(Count::get),
+            refaults_file_per_s: felt.refaults_file.map(|rate| rate.as_f64()),
+            refaults_anon_per_s: felt.refaults_anon.map(|rate| rate.as_f64()),
+        }
+    }
+}

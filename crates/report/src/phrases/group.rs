@@ -1,0 +1,207 @@
+//! The words about a cgroup: its limits, what counts towards them, what it felt, and the host around it.
+
+use units::{Bytes, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
+
+use super::LabelledText;
+use crate::clock::ReportClock;
+use crate::model::{Around, Felt, GroupSection, LimitEntry, Part};
+
+/// What no counter explains, and small parts.
+const OTHER: &str = "other";
+
+/// Returns all that the report has about the cgroup, each line with its label; lines of one kind share one.
+pub(crate) fn lines(group: &GroupSection, clock: &ReportClock<'_>) -> Vec<LabelledText> {
+    let mut lines = vec![LabelledText::new("cgroup", subject(group, clock))];
+    lines.extend(
+        group
+            .limits
+            .iter()
+            .map(|limit| LabelledText::new("limits", limit_text(limit))),
+    );
+    lines.push(LabelledText::new("limits", host_limit(group)));
+    lines.extend(counts(group).map(|text| LabelledText::new("counts", text)));
+    lines.extend(needs(group).map(|text| LabelledText::new("needs", text)));
+    lines.push(LabelledText::new(
+        "felt",
+        felt(&group.felt, group.swap_bytes),
+    ));
+    lines.extend(
+        group
+            .raising
+            .iter()
+            .map(|text| LabelledText::new("raise", text.clone())),
+    );
+    lines.extend(
+        group
+            .unknown
+            .iter()
+            .map(|text| LabelledText::new("unknown", text.clone())),
+    );
+    lines
+}
+
+/// Returns the parts that matter; small ones are in the last.
+fn counts(group: &GroupSection) -> Option<String> {
+    /// A smaller part of the whole than this is noise.
+    const SHARE_LITTLE: f64 = 0.005;
+    let current = Bytes::new(group.current_bytes?);
+    let (large, small): (Vec<&Part>, Vec<&Part>) = group.parts.iter().partition(|part| {
+        let share = Bytes::new(part.bytes).ratio_of(current).unwrap_or_default();
+        part.label != OTHER && share.get() >= SHARE_LITTLE
+    });
+    let rest: Bytes = small.iter().map(|part| Bytes::new(part.bytes)).sum();
+    let rest = (rest > Bytes::ZERO).then(|| format!("{OTHER} {rest}"));
+    let large = large
+        .iter()
+        .map(|part| format!("{} {}", part.label, Bytes::new(part.bytes)));
+    let all: Vec<String> = large.chain(rest).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn subject(group: &GroupSection, clock: &ReportClock<'_>) -> String {
+    let name = group
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!(", {name}"));
+    let size = group.current_bytes.map_or_else(String::new, |bytes| {
+        let at = clock
+            .moment(group.at_s, group.at)
+            .map_or_else(String::new, |at| format!(" at {at}"));
+        let size = Bytes::new(bytes).to_string();
+        // A peak that prints the same is none.
+        let peak = group.peak_bytes.map(|peak| Bytes::new(peak).to_string());
+        let peak = peak
+            .filter(|peak| *peak != size && group.peak_bytes > Some(bytes))
+            .map_or_else(String::new, |peak| format!(", {peak} at its peak"));
+        format!(": {size}{at}{peak}")
+    });
+    format!("{}{name}{size}", group.path)
+}
+
+/// `memory.high of /batch: 200 MiB, 110 % used, hit 520 times; 3 MiB of it cannot be dropped`.
+fn limit_text(limit: &LimitEntry) -> String {
+    let mut text = format!(
+        "{} of {}: {}",
+        limit.file,
+        limit.path,
+        Bytes::new(limit.limit_bytes)
+    );
+    if let Some(share) = limit.used {
+        text.push_str(&format!(", {} used", Ratio::new(share)));
+    }
+    if let Some(room) = limit.room_bytes.filter(|room| *room > 0) {
+        text.push_str(&format!(", {} left", Bytes::new(room)));
+    }
+    if let Some(hits) = limit.hits.filter(|hits| *hits > 0) {
+        text.push_str(&format!(
+            ", hit {}",
+            Count::new(hits).named("time", "times")
+        ));
+    }
+    if let Some(held) = limit.undroppable_bytes {
+        text.push_str(&format!("; {} cannot be dropped", Bytes::new(held)));
+    }
+    text
+}
+
+fn host_limit(group: &GroupSection) -> String {
+    let available = group.around.available_bytes;
+    available.map_or_else(
+        || "the host's RAM".to_owned(),
+        |bytes| format!("the host's RAM: {} available", Bytes::new(bytes)),
+    )
+}
+
+/// What it needs, as Kubernetes computes it, beside what can really be reclaimed.
+fn needs(group: &GroupSection) -> Option<String> {
+    let set = Bytes::new(group.working_set_bytes?);
+    let mut text = format!("working set {set} (usage − inactive_file, as Kubernetes computes it)");
+    if let Some(droppable) = group.droppable_bytes {
+        text.push_str(&format!(
+            "; {} can be dropped at once",
+            Bytes::new(droppable)
+        ));
+    }
+    if let Some(unwritten) = group.unwritten_bytes.filter(|bytes| *bytes > 0) {
+        text.push_str(&format!(", {} once it is written", Bytes::new(unwritten)));
+    }
+    Some(text)
+}
+
+/// What it felt, then what was measured and did not happen.
+fn felt(felt: &Felt, swap: Option<u64>) -> String {
+    let (mut happened, mut absent) = (Vec::new(), Vec::new());
+    match felt.stalled_some.zip(felt.stalled_full) {
+        Some((some, full)) if some > 0.0 => {
+            let (some, full) = (Ratio::new(some), Ratio::new(full));
+            happened.push(format!(
+                "memory stalls some {some}, full {full} in the worst 10 s"
+            ));
+        }
+        Some(_) => absent.push("memory stalls"),
+        None => {}
+    }
+    let times = |count: u64| Count::new(count).named("time", "times");
+    let pages = |rate: f64| PerSecond::<Pages>::from_f64(rate);
+    let counted = [
+        (
+            felt.throttled
+                .map(|n| (n > 0, format!("throttled {}", times(n)))),
+            "throttling",
+        ),
+        (
+            felt.limit_hits
+                .map(|n| (n > 0, format!("at the hard limit {}", times(n)))),
+            "limit hits",
+        ),
+        (
+            felt.kills
+                .map(|n| (n > 0, Count::new(n).named("kill", "kills"))),
+            "kills",
+        ),
+        (
+            felt.refaults_file_per_s
+                .map(|n| (n > 0.0, format!("{} of file refaults", pages(n)))),
+            "file refaults",
+        ),
+        (
+            felt.refaults_anon_per_s
+                .map(|n| (n > 0.0, format!("{} of anonymous refaults", pages(n)))),
+            "anonymous refaults",
+        ),
+        (
+            swap.map(|n| (n > 0, format!("{} in swap", Bytes::new(n)))),
+            "swap",
+        ),
+    ];
+    for (known, what) in counted {
+        match known {
+            Some((true, text)) => happened.push(text),
+            Some((false, _)) => absent.push(what),
+            None => {}
+        }
+    }
+    let absent = (!absent.is_empty()).then(|| format!("no {}", absent.join(", ")));
+    let happened = (!happened.is_empty()).then(|| happened.join(", "));
+    let all: Vec<String> = happened.into_iter().chain(absent).collect();
+    if all.is_empty() {
+        return "not measured".to_owned();
+    }
+    format!(
+        "in {}: {}",
+        Span::from_secs_f64(felt.during_s),
+        all.join("; ")
+    )
+}
+
+/// How the host stands beside a cgroup with this headline.
+pub(crate) fn host(around: &Around, headline: &str) -> String {
+    let available = around.available_bytes.map_or_else(String::new, |bytes| {
+        format!(" {} was available.", Bytes::new(bytes))
+    });
+    if around.headline == headline {
+        format!("That is the worst of the host too.{available}")
+    } else {
+        around.headline.clone()
+    }
+}
