@@ -3,9 +3,9 @@
 use timeline::cgroup::ancestors;
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, COMMIT_LIMIT,
-    COMMITTED_AS, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, NODE_ACTIVE_FILE, NODE_FREE,
-    NODE_INACTIVE_FILE,
+    CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE,
+    COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, NODE_ACTIVE_FILE,
+    NODE_FREE, NODE_INACTIVE_FILE,
 };
 use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
@@ -186,13 +186,19 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
     } else {
         "for what runs in it"
     };
-    let (bounds, text) = match cx.timeline.last_of(group, CGROUP_MAX) {
+    // Above memory.high what is added does not fit either: it is throttled.
+    let last = |signal| cx.timeline.last_of(group, signal);
+    let high = last(CGROUP_HIGH).and_then(Size::limited).filter(|_| holds);
+    let max = last(CGROUP_MAX).and_then(Size::limited);
+    let is_soft = high.is_some_and(|high| max.is_none_or(|max| high < max));
+    let signal = if is_soft { CGROUP_HIGH } else { CGROUP_MAX };
+    let (bounds, text) = match last(signal) {
         Some(max) => {
             let max = max.limited()?;
             if cx.ram().is_ok_and(|ram| max >= ram) {
                 return None;
             }
-            let bounds = group_room(cx, group, max)?;
+            let bounds = group_room(cx, group, signal, max)?;
             (bounds, group_text(&group.key, bounds, max))
         }
         // An unknown is reported only for a cgroup that memtide runs in.
@@ -234,7 +240,12 @@ fn group_text(key: &str, bounds: Bounds, max: Bytes) -> String {
 
 /// The room below a cgroup's limit at its worst sample: anonymous memory stays, and reclaim in the cgroup can take its
 /// cache. Where the source does not separate the two, the cache is anything from none to all of the usage.
-fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bounds> {
+fn group_room(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Gauge<Size>>,
+    max: Bytes,
+) -> Option<Bounds> {
     let most = whole(max.as_f64());
     let Some(current) = cx.timeline.gauge_of(group, CGROUP_CURRENT) else {
         return Some(Bounds {
@@ -243,7 +254,7 @@ fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bou
             upper: most,
         });
     };
-    let limits = cx.timeline.gauge_of(group, CGROUP_MAX)?;
+    let limits = cx.timeline.gauge_of(group, signal)?;
     let cache = group_cache(cx, group);
     let room = |cache: &dyn Fn(usize) -> Option<Bytes>| {
         let at = |index: usize| {

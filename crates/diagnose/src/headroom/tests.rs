@@ -3,12 +3,12 @@
 
 use timeline::facts::{MGLRU, MemoryMount, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE,
-    HUGEPAGES_FREE, HUGEPAGES_RSVD, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED,
-    MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_SWAP_CACHED, MEM_TOTAL,
-    MEM_WRITEBACK, NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, NR_DIRTIED, OOM_KILLS, PGPGIN,
-    PROC_RSS_SHMEM, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
-    SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
+    CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS,
+    HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS,
+    MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_SWAP_CACHED,
+    MEM_TOTAL, MEM_WRITEBACK, NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, NR_DIRTIED,
+    OOM_KILLS, PGPGIN, PROC_RSS_SHMEM, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
+    REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
 };
 use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Count, Limit as Size, Pages, Quantity, Ratio};
@@ -296,6 +296,27 @@ fn the_tightest_limit_that_holds_binds() {
     let outside = group("/");
     assert_eq!(outside.answer, Answer::Fits);
     assert!(!outside.limits[0].holds);
+}
+
+#[test]
+fn where_a_cgroup_is_throttled_nothing_more_fits_in_it() {
+    let group = |own: &str| {
+        let mut case = host()
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_HIGH, Size::Bytes(MIB(200)))
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Unlimited)
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(190))
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(0));
+        case.facts.own_cgroup = Some(own.to_owned());
+        asked(&case, Some((100, DemandKind::Anon)))
+    };
+    let inside = group("/pod");
+    assert_eq!(inside.answer, Answer::DoesNotFit);
+    assert!(
+        inside.binds.starts_with("cgroup: /pod has 10 MiB"),
+        "{}",
+        inside.binds
+    );
+    assert_eq!(group("/").answer, Answer::Fits);
 }
 
 #[test]

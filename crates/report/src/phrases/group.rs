@@ -18,13 +18,10 @@ pub(crate) fn lines(group: &GroupSection, clock: &ReportClock<'_>) -> Vec<Labell
             .iter()
             .map(|limit| LabelledText::new("limits", limit_text(limit))),
     );
-    lines.push(LabelledText::new("limits", host_limit(group)));
+    lines.extend(host_limit(group).map(|text| LabelledText::new("limits", text)));
     lines.extend(counts(group).map(|text| LabelledText::new("counts", text)));
     lines.extend(needs(group).map(|text| LabelledText::new("needs", text)));
-    lines.push(LabelledText::new(
-        "felt",
-        felt(&group.felt, group.swap_bytes),
-    ));
+    lines.extend(felt(&group.felt, group.swap_bytes).map(|text| LabelledText::new("felt", text)));
     lines.extend(
         group
             .raising
@@ -104,12 +101,9 @@ fn limit_text(limit: &LimitEntry) -> String {
     text
 }
 
-fn host_limit(group: &GroupSection) -> String {
-    let available = group.around.available_bytes;
-    available.map_or_else(
-        || "the host's RAM".to_owned(),
-        |bytes| format!("the host's RAM: {} available", Bytes::new(bytes)),
-    )
+fn host_limit(group: &GroupSection) -> Option<String> {
+    let available = Bytes::new(group.around.available_bytes?);
+    Some(format!("the host's RAM: {available} available"))
 }
 
 /// What it needs, as Kubernetes computes it, beside what can really be reclaimed.
@@ -129,7 +123,7 @@ fn needs(group: &GroupSection) -> Option<String> {
 }
 
 /// What it felt, then what was measured and did not happen.
-fn felt(felt: &Felt, swap: Option<u64>) -> String {
+fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
     let (mut happened, mut absent) = (Vec::new(), Vec::new());
     match felt.stalled_some.zip(felt.stalled_full) {
         Some((some, full)) if some > 0.0 => {
@@ -184,14 +178,8 @@ fn felt(felt: &Felt, swap: Option<u64>) -> String {
     let absent = (!absent.is_empty()).then(|| format!("no {}", absent.join(", ")));
     let happened = (!happened.is_empty()).then(|| happened.join(", "));
     let all: Vec<String> = happened.into_iter().chain(absent).collect();
-    if all.is_empty() {
-        return "not measured".to_owned();
-    }
-    format!(
-        "in {}: {}",
-        Span::from_secs_f64(felt.during_s),
-        all.join("; ")
-    )
+    let during = Span::from_secs_f64(felt.during_s);
+    (!all.is_empty()).then(|| format!("in {during}: {}", all.join("; ")))
 }
 
 /// How the host stands beside a cgroup with this headline.
@@ -200,7 +188,7 @@ pub(crate) fn host(around: &Around, headline: &str) -> String {
         format!(" {} was available.", Bytes::new(bytes))
     });
     if around.headline == headline {
-        format!("That is the worst of the host too.{available}")
+        format!("The host's verdict is the same.{available}")
     } else {
         around.headline.clone()
     }

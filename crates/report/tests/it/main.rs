@@ -8,6 +8,7 @@ mod contract;
 mod docs;
 mod explain;
 mod fixtures;
+mod groups;
 mod headroom;
 mod heap_picture;
 mod hostile;

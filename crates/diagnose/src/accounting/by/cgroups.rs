@@ -134,7 +134,7 @@ fn sizes(
     let mut paths: BTreeMap<String, String> = BTreeMap::new();
     for (path, key) in &owned {
         let size = sizes.entry(key.clone()).or_default();
-        *size = *size + own.get(&**path).copied().unwrap_or_default();
+        *size += own.get(&**path).copied().unwrap_or_default();
         let known = paths.entry(key.clone()).or_insert_with(|| path.clone());
         if used.get(&**known) < used.get(&**path) {
             known.clone_from(path);
