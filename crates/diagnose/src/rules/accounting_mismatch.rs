@@ -63,7 +63,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .and(|finding| show(finding, ZONE_FREE, free, "free pages", "free in the zones, MemFree is"))
         .and(|finding| show(finding, NODE_TOTAL, nodes, "node sizes", "on the nodes, MemTotal is"))
         .with(checks.over, |finding, over| {
-            let text = format!("the disjoint terms exceed MemTotal by {over}");
+            let text = format!("the disjoint terms {}", too_large(over));
             finding.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text).counts_as("the sum of all terms")
         })
         .with(signs, |finding, signs| finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}")).counts_as("a container's own meminfo"))
@@ -86,6 +86,15 @@ fn without_zones(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     ))
 }
 
+/// How far the terms are above MemTotal.
+fn too_large(over: Ratio) -> String {
+    if over.get() < 1.0 {
+        format!("exceed MemTotal by {over}")
+    } else {
+        format!("are {:.0} times MemTotal", over.get() + 1.0)
+    }
+}
+
 fn title(cx: &Evidence<'_>, checks: &Checks, signs: Option<&str>) -> String {
     if let Some(signs) = signs {
         return format!("/proc/meminfo shows a container's memory, not the machine's ({signs}).");
@@ -94,8 +103,8 @@ fn title(cx: &Evidence<'_>, checks: &Checks, signs: Option<&str>) -> String {
     let sizes = managed.or(mismatch(checks.nodes));
     let Some(Difference { sum, whole, .. }) = sizes.or(mismatch(checks.free)) else {
         return format!(
-            "The parts of memory exceed MemTotal by {}: the figures come from different machines.",
-            checks.over.unwrap_or_default()
+            "The parts of memory {}: the figures come from different machines.",
+            too_large(checks.over.unwrap_or_default())
         );
     };
     if cx.timeline.reports().next().is_some() {

@@ -408,6 +408,13 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     let place = state.path().join("memtide");
     let past = past(i64::try_from(now).unwrap());
     store::add_timeline(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
+    // A recording is its owner's; this one is opened to everybody.
+    let opened = std::process::Command::new("chmod")
+        .arg("-R")
+        .arg("a+rX")
+        .arg(&place)
+        .status();
+    assert!(opened.unwrap().success());
     let look = ["check", "--format", "json", "--for", "4s"];
     let with = json(&as_user(state.path(), &look));
     let without = json(&as_user(

@@ -45,8 +45,10 @@ fn the_hosts_name_is_in_a_capture_that_was_asked_for_it_and_in_its_report() {
     let path = path.to_str().unwrap();
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for (option, expected) in [(&["--hostname"][..], Some(name.trim())), (&[], None)] {
-        let usual = ["capture", "--for", "100ms", "--every", "100ms", "-o", path];
-        assert!(memtide(&[&usual, option].concat()).status.success());
+        let usual = [
+            "capture", "--for", "100ms", "--every", "100ms", "--force", "-o", path,
+        ];
+        assert!(memtide(&[&usual[..], option].concat()).status.success());
         let report = json(&memtide(&["check", path, "--format", "json"]));
         assert_eq!(report["host"]["hostname"].as_str(), expected);
     }
