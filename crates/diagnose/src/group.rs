@@ -18,7 +18,7 @@ use units::{Bytes, Count, Limit, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::measures::cgroups::{own_events, stalled};
+use crate::measures::cgroups::{own_events, stalled, undroppable};
 use crate::remedy::Knob;
 
 pub use findings::GroupDiagnosis;
@@ -274,13 +274,9 @@ fn limits(
         let Some(level) = cx.timeline.entity(Entity::Cgroup, key) else {
             continue;
         };
-        let of = |signal| cx.timeline.at_of(level, signal, at);
-        let files = of(CGROUP_INACTIVE_FILE).zip(of(CGROUP_ACTIVE_FILE));
-        let used = of(CGROUP_CURRENT);
-        let undroppable = used.zip(files).map(|(used, (inactive, active))| {
-            let slab = of(CGROUP_SLAB_RECLAIMABLE).unwrap_or_default();
-            used.saturating_sub(inactive + active + slab)
-        });
+        let used = cx.timeline.at_of(level, CGROUP_CURRENT, at);
+        let undroppable = undroppable().track_of(cx, level).ok();
+        let undroppable = undroppable.and_then(|track| track.at(at));
         for (knob, events) in [
             (Knob::High, CGROUP_EVENTS_HIGH),
             (Knob::kills_at(cx), CGROUP_EVENTS_MAX),

@@ -7,7 +7,7 @@ use super::features::{CurveShape, Excess, Features};
 /// Readings below which nothing is judged.
 pub(super) const READINGS_MIN: usize = 40;
 /// A rise that chance makes once in 700 series is seen; from the second number on it is plain.
-const SEEN: f64 = 3.0;
+pub(super) const SEEN: f64 = 3.0;
 const PLAIN: f64 = 5.0;
 /// Free memory beyond what peaks explain, as a share of the total: some, and much.
 const FREE_SOME: f64 = 0.10;

@@ -2,15 +2,13 @@
 
 use units::{Bytes, Quantity as _, Ratio};
 
-use super::decision::READINGS_MIN;
+use super::decision::{READINGS_MIN, SEEN};
 use super::series::GrowthSeries;
 use super::trend::Trend;
 use super::{Growth, GrowthClass, words};
 
 /// Eight readings that rise one after the other are made by chance once in 40,000 series.
 const FEW_MIN: usize = 8;
-/// The Mann-Kendall statistic of a rise that chance makes once in 700 series.
-const SEEN: f64 = 3.0;
 /// The share of the variance that the line explains: an engineering choice.
 const STRAIGHT: f64 = 0.9;
 /// A curve that levels off is flatter in its second half: an engineering choice.

@@ -314,14 +314,12 @@ fn take_excess(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
         .enumerate()
         .map(|(at, one)| {
             let is_last = at < LAST.min(most);
-            (
-                if is_last {
-                    StoryRank::Last
-                } else {
-                    StoryRank::Other
-                },
-                one,
-            )
+            let rank = if is_last {
+                StoryRank::Last
+            } else {
+                StoryRank::Other
+            };
+            (rank, one)
         })
         .collect();
     ranked.sort_by_key(|(_, (_, stretch, harm))| std::cmp::Reverse((*harm, stretch.duration())));

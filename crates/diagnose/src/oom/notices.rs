@@ -15,18 +15,13 @@ type IsSuch = fn(&Evidence<'_>, &KillNotice) -> bool;
 
 /// The messages that a rule is about, in the order of the source.
 pub(crate) fn such<'a>(cx: &Evidence<'a>, is_such: IsSuch) -> Vec<&'a KillNotice> {
-    let all = cx.timeline.notices().map(|noticed| &noticed.notice);
-    all.filter(|notice| is_such(cx, notice)).collect()
+    all(cx).filter(|notice| is_such(cx, notice)).collect()
 }
 
 /// One occurrence for all of them, at the last sample: a message has no readings of its own.
 pub(crate) fn occurrences(cx: &Evidence<'_>, is_such: IsSuch) -> Vec<Occurrence> {
-    let last = cx.timeline.len().saturating_sub(1);
-    let is_any = !such(cx, is_such).is_empty();
-    is_any
-        .then(|| Occurrence::on_host(last, last))
-        .into_iter()
-        .collect()
+    let is_any = all(cx).any(|notice| is_such(cx, notice));
+    is_any.then(|| at_the_end(cx)).into_iter().collect()
 }
 
 /// Levels; where there are none, the messages of a kind.
@@ -42,17 +37,24 @@ pub(crate) fn or_levels(
     if has_levels || of_kind(cx, kind).next().is_none() {
         return levels;
     }
-    let last = cx.timeline.len().saturating_sub(1);
-    Ok(vec![Occurrence::on_host(last, last)])
+    Ok(vec![at_the_end(cx)])
 }
 
 /// The messages of a kind, in the order of the source.
 pub(crate) fn of_kind<'a>(
     cx: &Evidence<'a>,
     kind: NoticeKind,
-) -> impl Iterator<Item = &'a KillNotice> {
-    let all = cx.timeline.notices().map(|noticed| &noticed.notice);
-    all.filter(move |notice| notice.kind == kind)
+) -> impl Iterator<Item = &'a KillNotice> + use<'a> {
+    all(cx).filter(move |notice| notice.kind == kind)
+}
+
+fn all<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = &'a KillNotice> + use<'a> {
+    cx.timeline.notices().map(|noticed| &noticed.notice)
+}
+
+fn at_the_end(cx: &Evidence<'_>) -> Occurrence {
+    let last = cx.timeline.len().saturating_sub(1);
+    Occurrence::on_host(last, last)
 }
 
 /// Whether a kernel report of this source describes the same kill: of the process that the message names, or any where

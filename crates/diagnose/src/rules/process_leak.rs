@@ -317,7 +317,7 @@ mod tests {
         clear(RULE, &case);
     }
 
-    /// A process whose anonymous memory is this many MiB at each second, on a host with 4 GiB available.
+    /// A process with this many MiB of anonymous memory at each second, on a host with 4 GiB available.
     fn growing_over(seconds: u64, mib: impl Fn(u64) -> u64) -> Case {
         let sizes: Vec<Bytes> = (0..=seconds).map(|n| Bytes::from_mib(mib(n))).collect();
         Case::over(seconds)

@@ -215,8 +215,9 @@ fn end_of_reversed<S: AsRef<str>>(
         if is_kill && has_body {
             return None;
         }
-        has_body |= !is_kill && is_line(line);
-        foreign = if is_line(line) {
+        let is_of_report = is_line(line);
+        has_body |= is_of_report && !is_kill;
+        foreign = if is_of_report {
             0
         } else {
             foreign + usize::from(!line.is_empty())

@@ -23,6 +23,7 @@ const OTHERS_MAX: usize = 12;
 const READINGS_MAX: usize = 100_000;
 /// The first fields of Node's object are within so many lines.
 const OBJECT: usize = 3;
+
 /// A reading, and its line.
 struct Resident {
     line: usize,
