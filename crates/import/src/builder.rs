@@ -27,6 +27,8 @@ pub(crate) struct TimelineBuilder {
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
     skipping: bool,
+    /// MemTotal of the samples that the pending one follows.
+    ram_before: Option<u64>,
     /// How many samples are unrelated to the one before.
     unrelated: usize,
     /// What to add to the counters of a block after its first snapshot was merged into a sample.
@@ -56,6 +58,9 @@ impl TimelineBuilder {
     const UNRELATED_MAX: usize = 1_000;
     /// Two readings of a signal can be of one time if they differ by less than a fiftieth of RAM.
     const SAME_TIME: u64 = 50;
+    /// Two sizes of RAM are of two hosts if they differ by more than a quarter: `free -g` and a kernel report differ by
+    /// less.
+    const OTHER_RAM: u64 = 4;
     /// The form of the kernel files of a bundle.
     const BUNDLE: &'static str = "bundle";
 
@@ -105,6 +110,7 @@ impl TimelineBuilder {
         if is_first
             && let Some(pending) = &mut self.pending
             && pending.accepts(form, &snapshot)
+            && !is_other_ram(self.ram_before, &snapshot)
         {
             self.counter_offsets = pending.merge(form, snapshot);
             return;
@@ -199,6 +205,8 @@ impl TimelineBuilder {
         };
         // A push fails only if the clock did not advance, and `after` is not zero.
         let is_related = after.is_some() && self.timeline.push(&snapshot.sample).is_ok();
+        let ram_before = self.ram_before.filter(|_| is_related);
+        self.ram_before = snapshot.host(signals::MEM_TOTAL.id()).or(ram_before);
         if !is_related {
             self.timeline.push_new_segment(&snapshot.sample);
             self.unrelated += 1;
@@ -339,6 +347,15 @@ fn hash(report: &KernelReport) -> u64 {
     hasher.finish()
 }
 
+/// Whether a snapshot is of a host with another size of RAM: the row of a tool without MemTotal is of the host of the rows
+/// before it.
+fn is_other_ram(before: Option<u64>, snapshot: &Snapshot) -> bool {
+    let (Some(before), Some(ram)) = (before, snapshot.host(signals::MEM_TOTAL.id())) else {
+        return false;
+    };
+    before.abs_diff(ram) > before / TimelineBuilder::OTHER_RAM
+}
+
 /// Whether two snapshots cannot be of one host at one time: one has more of a part than the other has RAM, the size of
 /// RAM or swap differs, or a level by more than
 /// [`TimelineBuilder::SAME_TIME`] of RAM and the rounding of both.
@@ -390,6 +407,16 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn rows_of_one_host_do_not_take_the_ram_of_another() {
+        let of = |ram: u64| {
+            let sar = format!("MemTotal: {ram} kB\nMemFree: 349408 kB\n");
+            format!("MemTotal: 16303428 kB\nSwapTotal: 0 kB\n\n{VMSTAT}\n{sar}")
+        };
+        assert_eq!(paste(&of(16_303_428)).timeline.segments().len(), 1);
+        assert_eq!(paste(&of(8_000_000)).timeline.segments().len(), 2);
     }
 
     #[test]

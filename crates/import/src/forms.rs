@@ -6,12 +6,15 @@ use std::sync::LazyLock;
 use crate::block::{BlockReader, TextBlock};
 use crate::text::line_scan::{BlockStart, LineSearch};
 
+mod android;
 mod arcstat;
 mod atop;
 mod btop;
 mod cgroup_values;
 mod collectl;
 mod container_usage;
+mod dommemstat;
+mod dstat;
 mod fetch;
 mod free;
 mod glances;
@@ -29,6 +32,8 @@ mod pidstat;
 pub(crate) mod plausible;
 mod processes;
 mod ps;
+mod recognised;
+mod redis_info;
 mod row_order;
 mod sar_text;
 mod size_unit;
@@ -39,7 +44,9 @@ mod sysctl;
 mod table;
 mod timed_fields;
 mod top;
+mod unit_status;
 mod vmstat;
+mod zramctl;
 
 /// A form of text.
 #[derive(Debug)]
@@ -69,7 +76,13 @@ pub(crate) const ALL: &[Form] = &[
     atop::FORM,
     btop::FORM,
     glances::FORM,
+    unit_status::FORM,
     fetch::FORM,
+    redis_info::FORM,
+    dstat::FORM,
+    dommemstat::FORM,
+    zramctl::FORM,
+    android::FORM,
     nmon::FORM,
     pidstat::FORM,
     numactl::FORM,
@@ -86,13 +99,14 @@ pub(crate) const ALL: &[Form] = &[
     kernel_file::FORM,
     sysctl::FORM,
     table::FORM,
+    recognised::FORM,
 ];
 
 /// Which forms may begin where in a text.
 #[derive(Debug)]
 pub(crate) struct FormPlaces {
     /// The forms with a word in each line, as bits. `None`: each form may begin anywhere.
-    found: Option<Vec<u32>>,
+    found: Option<Vec<u64>>,
     /// The forms that may begin where none of their words is in the line.
     others: Vec<usize>,
 }
@@ -113,9 +127,9 @@ impl FormPlaces {
     }
 
     /// The forms of which a block may begin at a line, as bits by their index.
-    pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u32 {
+    pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u64 {
         let Some(found) = &self.found else {
-            return u32::MAX;
+            return u64::MAX;
         };
         let mut forms = found[at];
         for form in &self.others {
@@ -123,13 +137,13 @@ impl FormPlaces {
             let mut below = found.iter().skip(at).take(begins.lines);
             let may_begin = below.any(|forms| forms & 1 << form != 0)
                 || begins.or.is_some_and(|or| or(&lines[at..]));
-            forms |= u32::from(may_begin) << form;
+            forms |= u64::from(may_begin) << form;
         }
         if let Some(command) = command {
             for (index, form) in ALL.iter().enumerate() {
                 let words = form.begins.commands;
                 let is_shown = words.iter().any(|word| command.contains(word));
-                forms |= u32::from(is_shown) << index;
+                forms |= u64::from(is_shown) << index;
             }
         }
         forms

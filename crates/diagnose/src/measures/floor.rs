@@ -100,7 +100,7 @@ impl Floor {
     }
 
     fn with_min_free(ram: Bytes, min_free: f64) -> (Bytes, Bytes) {
-        // Zone sizes as x86-64 lays them out: DMA 15 MiB and fully reserved, DMA32 up to about 3 GiB, Normal the rest.
+        // Zone sizes as x86-64 lays them out: DMA 15 MiB, DMA32 up to about 3 GiB, Normal the rest.
         let dma = Bytes::from_mib(15).min(ram).as_f64();
         let dma32 = (Bytes::from_gib(3).as_f64()).min(ram.as_f64() - dma);
         let normal = (ram.as_f64() - dma - dma32).max(0.0);
@@ -110,8 +110,10 @@ impl Floor {
                 let gap = (min / 4.0).max(managed / 1000.0);
                 (min + gap * gaps + protection).min(managed)
             };
-            let protection = normal / 256.0;
-            Bytes::from_f64(dma + zone(dma32, protection) + zone(normal, 0.0))
+            // lowmem_reserve_ratio is 256 for both: a zone keeps this share of the zones above it.
+            let protection = |above: f64| above / 256.0;
+            let lowest = zone(dma, protection(dma32 + normal));
+            Bytes::from_f64(lowest + zone(dma32, protection(normal)) + zone(normal, 0.0))
         };
         (edge(1.0), edge(2.0))
     }
@@ -141,6 +143,8 @@ mod tests {
     #[test]
     fn the_prediction_reproduces_known_hosts() {
         for (ram_mib, low, high) in [
+            // Nothing is set aside for zones above that a board does not have.
+            (8, 0.5, 0.6),
             (8 * 1024, 118.0, 134.0),
             (20 * 1024, 170.0, 190.0),
             (32 * 1024, 230.0, 263.0),

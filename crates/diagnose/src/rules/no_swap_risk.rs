@@ -1,6 +1,6 @@
 //! No swap on a host with much anonymous memory.
 
-use timeline::signals::{MEM_ANON, SWAP_TOTAL};
+use timeline::signals::{MEM_ANON, MEM_AVAILABLE, SWAP_TOTAL};
 
 use crate::measures::readings::swappable;
 use crate::oom;
@@ -14,8 +14,8 @@ declare_rule! {
     /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short, only file
     /// pages are left to evict, including the code of running programs, and after that only a kill helps.
     /// ## How it is recognised
-    /// SwapTotal is 0 and anonymous plus shared memory is 70 % of RAM or more for 10 s or longer. That alone is
-    /// informational. If programs lose their own code to reclaim at that time, or the kernel kills for lack of memory,
+    /// SwapTotal is 0 and anonymous plus shared memory is 70 % of RAM or more for 10 s or longer. Where anonymous memory
+    /// was not measured (`free` does not print it), 85 % of RAM or more is not available. That alone is informational. If programs lose their own code to reclaim at that time, or the kernel kills for lack of memory,
     /// it is reported with that finding.
     /// ## Not this
     /// - A Kubernetes node with memory limits on all pods, or a database sized for its RAM: swap is off on purpose
@@ -37,13 +37,25 @@ declare_rule! {
 
 /// An engineering choice.
 const ANON_SHARE_MUCH: Ratio = Ratio::from_percent(70.0);
+/// More than programs: what is not available includes the kernel's own memory, and what the watermarks reserve.
+const UNAVAILABLE_SHARE_MUCH: Ratio = Ratio::from_percent(85.0);
+
+/// Memory that reclaim without swap cannot take, the kernel's own included.
+fn unavailable() -> Reading<Bytes> {
+    ram().minus(gauge(MEM_AVAILABLE))
+}
 
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
         all![
             gauge(SWAP_TOTAL).at_most("swap", Bytes::ZERO),
-            swappable().at_least("anonymous and shared memory", ram().share(ANON_SHARE_MUCH)),
+            swappable()
+                .at_least("anonymous and shared memory", ram().share(ANON_SHARE_MUCH))
+                .or_without(unavailable().at_least(
+                    "memory that is not available",
+                    ram().share(UNAVAILABLE_SHARE_MUCH)
+                )),
         ],
     )
 }
@@ -58,20 +70,36 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
-    let swappable = swappable().track(cx)?;
-    let Some((most, index)) = swappable.max_in(stretch) else {
+    let (what, signal, share, track) = match swappable().track(cx) {
+        Ok(track) => (
+            "anonymous and shared memory",
+            MEM_ANON,
+            ANON_SHARE_MUCH,
+            track,
+        ),
+        Err(_) => {
+            let what = "memory that is not available, the kernel's own included,";
+            (
+                what,
+                MEM_AVAILABLE,
+                UNAVAILABLE_SHARE_MUCH,
+                unavailable().track(cx)?,
+            )
+        }
+    };
+    let Some((most, index)) = track.max_in(stretch) else {
         return clear!("anonymous memory was not measured");
     };
     let at_most = if cx.is_single_sample() { "" } else { "up to " };
     let title = format!(
-        "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
+        "There is no swap: {at_most}{most} of {what} cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
     );
-    let text = format!("{at_most}{most} of anonymous and shared memory");
+    let text = format!("{at_most}{most} of {}", what.trim_end_matches(','));
     Ok(RULE
         .found(Severity::Info, title)
-        .graph("anonymous and shared memory", &swappable)
+        .graph(what.trim_end_matches(','), &track)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
-        .shows_from(MEM_ANON, most, ram.share(ANON_SHARE_MUCH), cx.time(index), text)
+        .shows_from(signal, most, ram.share(share), cx.time(index), text)
         .counts_as("the setting")
         .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
             .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))
@@ -101,6 +129,18 @@ mod tests {
     fn much_anonymous_memory_without_swap_is_informational() {
         assert_eq!(found(RULE, &host(700)).severity, Severity::Info);
         clear(RULE, &host(600));
+    }
+
+    #[test]
+    fn without_anonymous_memory_what_is_available_decides() {
+        let case = |available| {
+            Case::over(60)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge(SWAP_TOTAL, Bytes::ZERO)
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+        };
+        assert_eq!(found(RULE, &case(60)).severity, Severity::Info);
+        clear(RULE, &case(300));
     }
 
     #[test]

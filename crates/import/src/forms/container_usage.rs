@@ -1,5 +1,5 @@
-//! What containers, pods and cgroups use, as tables: `docker stats` and its relatives, `kubectl top`, `systemd-cgtop`,
-//! `talosctl cgroups`.
+//! What containers, pods and cgroups use, as tables: `docker stats` and its relatives, `crictl stats`, `kubectl top`,
+//! `systemd-cgtop`, `talosctl cgroups`.
 //!
 //! Each row is a cgroup, by the name that the tool gives it. The usage of Docker and Kubernetes leaves out inactive page
 //! cache. Rows of nodes (`kubectl top nodes`) are other machines: recognised, and not used.
@@ -18,6 +18,7 @@ pub(super) const FORM: Form = Form {
     name: "container usage",
     begins: BlockStart::with(&[
         "MEM USAGE",
+        "INODES",
         "MEMORY(bytes)",
         "Control Group",
         "MemCurrent",
@@ -34,6 +35,8 @@ const ROWS_MAX: usize = 1000;
 enum UsageTable {
     /// `docker stats`, `podman stats`, `nerdctl stats`; the name is in this column.
     Runtime(usize),
+    /// `crictl stats`: the ID or name, the share of CPU time, memory.
+    Crictl,
     /// `kubectl top pods`; the name is in this column.
     Pods(usize),
     /// `kubectl top nodes`.
@@ -60,6 +63,9 @@ impl UsageTable {
             let is_second = has("NAME") && words.first() != Some(&"NAME");
             return Some(Self::Runtime(usize::from(is_second)));
         }
+        if has("CONTAINER") && has("MEM") && has("INODES") {
+            return Some(Self::Crictl);
+        }
         if has("MEMORY(bytes)") && has("NAME") {
             let of_node = has("CPU%") || has("MEMORY%");
             // With containers, the name of the container is the second.
@@ -79,6 +85,7 @@ impl UsageTable {
     const fn what(self) -> &'static str {
         match self {
             Self::Runtime(_) => "docker stats",
+            Self::Crictl => "crictl stats",
             Self::Pods(_) => "kubectl top pods",
             Self::Nodes => "kubectl top nodes: other machines, not used",
             Self::Cgtop => "systemd-cgtop",
@@ -97,6 +104,14 @@ impl UsageTable {
                 // No limit prints as 0, or as the RAM of the host.
                 let limit = (limit > Bytes::ZERO).then_some(Limit::Bytes(limit));
                 Some(UsageRow { name, used, limit })
+            }
+            Self::Crictl => {
+                let used = words.iter().skip(1).find_map(|word| first_size(word))?;
+                Some(UsageRow {
+                    name: words.first()?,
+                    used,
+                    limit: None,
+                })
             }
             Self::Pods(name) => {
                 let is_row = words.len() >= 3;

@@ -1,7 +1,8 @@
-//! `neofetch` and its relatives: `Memory: 7634MiB / 7889MiB (96%)`, where "used" leaves out the cache.
+//! `neofetch` and its relatives: `Memory: 7634MiB / 7889MiB (96%)`, where "used" leaves out the cache; `inxi` (`Memory: 15.52 GiB
+//! used: 14.81 GiB (95.4%)`) and the System Monitor of GNOME (`Memory: 14.8 GiB (95.4%) of 15.5 GiB`) do the same.
 //!
-//! Summaries in which "used" may include the cache (Proxmox' page, hosting panels) or that print shares alone (the greeting of
-//! Ubuntu) are recognised and not used.
+//! Summaries in which "used" may include the cache (Proxmox' page, hosting panels, plugins of monitors with their
+//! `|used=15247MB;13000;15000`) or that print shares alone (the greeting of Ubuntu) are recognised and not used.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
 
@@ -13,7 +14,15 @@ use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "memory summary",
-    begins: BlockStart::with(&["Memory", "emory usage", "RAM usage"]),
+    begins: BlockStart::with(&[
+        "Memory",
+        "emory usage",
+        "RAM: ",
+        "RAM usage",
+        "MEMORY",
+        "sable",
+        "|mem",
+    ]),
     read,
 };
 
@@ -32,19 +41,14 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 /// `Memory: 7634MiB / 7889MiB (96%)`, and what is only recognised.
 fn fetch(line: &str) -> Option<(&'static str, usize, Snapshot)> {
     let text = line.trim();
-    if ["Memory usage:", "Memory Usage:", "RAM usage"]
+    let is_summary = ["Memory usage:", "Memory Usage:", "RAM usage"]
         .iter()
-        .any(|label| text.contains(label))
-        && text.contains('%')
-    {
+        .any(|label| text.contains(label));
+    if (is_summary && text.contains('%')) || is_of_plugin(text) {
         let what = "a summary of memory: its used may include the cache, not used";
         return Some((what, 1, Snapshot::default()));
     }
-    let rest = text
-        .strip_prefix("Memory:")
-        .or_else(|| text.strip_prefix("Memory "))?;
-    let (used, whole) = rest.split_once('/')?;
-    let (used, whole) = (size_in(used)?, size_in(whole)?);
+    let (used, whole) = used_of_whole(text)?;
     let bytes = |figure: PrintedFigure| figure.in_bytes(KIB);
     let (used, whole) = (bytes(used), bytes(whole));
     let left = raw(whole.value - used.value).filter(|_| used.value <= whole.value)?;
@@ -54,6 +58,53 @@ fn fetch(line: &str) -> Option<(&'static str, usize, Snapshot)> {
         snapshot.set_error(signal.id(), used.doubt() + whole.doubt());
     }
     Some(("neofetch or the like", 1, snapshot))
+}
+
+/// What is used, of how much.
+fn used_of_whole(text: &str) -> Option<(PrintedFigure, PrintedFigure)> {
+    // inxi prints it behind other items.
+    if let Some((before, used)) = text.split_once(" used: ") {
+        let (label, whole) = ["Memory: ", "RAM: "]
+            .iter()
+            .find_map(|label| before.rsplit_once(label))
+            .filter(|(front, _)| front.is_empty() || front.ends_with(' '))
+            .map(|(_, rest)| {
+                rest.split_once(": ")
+                    .map_or(("", rest), |(label, size)| (label, size))
+            })?;
+        // `total: 16 GiB available: 15.5 GiB`: the latter is what the kernel was given.
+        let whole = whole
+            .rsplit_once("available: ")
+            .map_or(whole, |(_, size)| size);
+        let is_known = matches!(label, "" | "total" | "available");
+        return is_known.then(|| Some((size_in(used)?, size_in(whole)?)))?;
+    }
+    let rest = ["Memory:", "Memory ", "RAM:"]
+        .iter()
+        .find_map(|label| text.strip_prefix(label))?;
+    let (used, whole) = rest.split_once('/').or_else(|| {
+        let (used, whole) = rest.split_once(" of ")?;
+        used.contains('%').then_some((used, whole))
+    })?;
+    Some((size_in(used)?, size_in(whole)?))
+}
+
+/// A line of a plugin for Nagios and its kin: a state, and figures behind a bar, `|used=15247MB;13000;15000;0;15769`.
+fn is_of_plugin(line: &str) -> bool {
+    let Some((text, figures)) = line.split_once('|') else {
+        return false;
+    };
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_figure = figures.split_once('=').is_some_and(|(name, value)| {
+        name.trim().len() < 40 && value.starts_with(|c: char| c.is_ascii_digit())
+    });
+    let is_memory = || {
+        let lower = line.to_ascii_lowercase();
+        ["mem", "swap", "ram", "usable"]
+            .iter()
+            .any(|word| lower.contains(word))
+    };
+    is_figure && has(&["OK", "WARNING", "CRITICAL", "UNKNOWN"]) && is_memory()
 }
 
 /// A size with its unit.
@@ -78,6 +129,18 @@ mod tests {
         for (text, total, left) in [
             ("Memory: 7168MiB / 7680MiB (93%)\n", 7680, 512),
             ("Memory: 7.00 GiB / 7.50 GiB (93%)\n", 7680, 512),
+            ("RAM: 7.0GiB/7.5GiB - 93%\n", 7680, 512),
+            ("Memory: 7.0 GiB (93.3%) of 7.5 GiB\n", 7680, 512),
+            (
+                "Info: Processes: 312 Uptime: 2h Memory: 7.50 GiB used: 7.00 GiB (93%) Shell: Bash\n",
+                7680,
+                512,
+            ),
+            (
+                "  Memory: total: 8 GiB available: 7.50 GiB used: 7.00 GiB (93%)\n",
+                7680,
+                512,
+            ),
         ] {
             let timeline = paste(text).timeline;
             let mib = |signal| timeline.last(signal).map(|bytes: Bytes| bytes.get() >> 20);
@@ -95,6 +158,8 @@ mod tests {
         for text in [
             "RAM usage   96.23% (30.12 GiB of 31.30 GiB)\n",
             "  System load:  0.5   Memory usage: 96%   Swap usage: 100%\n",
+            "MEMORY WARNING: 92.3% used (14.2GiB of 15.4GiB)|used=15247MB;13000;15000;0;15769\n",
+            "OK - 70.7% usable (232.4 MB free of 1828.1 MB) |memory_total=1871928c\n",
         ] {
             let opened = paste(text);
             assert!(opened.timeline.is_empty(), "{text}");

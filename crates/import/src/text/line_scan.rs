@@ -33,18 +33,18 @@ impl BlockStart {
     }
 }
 
-/// Finds the words of up to 32 forms.
+/// Finds the words of up to 64 forms.
 #[derive(Debug)]
 pub(crate) struct LineSearch {
     automaton: AhoCorasick,
     /// The forms of each word, as bits.
-    forms: Vec<u32>,
+    forms: Vec<u64>,
 }
 
 impl LineSearch {
     /// Prepares the search. `None` if the words cannot be searched for; then each form is asked about each line.
     pub(crate) fn new<'a>(forms: impl Iterator<Item = &'a BlockStart>) -> Option<Self> {
-        let mut words: Vec<(&str, u32)> = Vec::new();
+        let mut words: Vec<(&str, u64)> = Vec::new();
         for (form, begins) in forms.enumerate() {
             for word in begins.words {
                 match words.iter_mut().find(|(known, _)| known == word) {
@@ -64,7 +64,7 @@ impl LineSearch {
     }
 
     /// The forms with a word in each line, as bits. Lines are parts of `text`, in its order.
-    pub(crate) fn forms_of(&self, text: &str, lines: &[&str]) -> Vec<u32> {
+    pub(crate) fn forms_of(&self, text: &str, lines: &[&str]) -> Vec<u64> {
         let mut found = vec![0; lines.len()];
         let start = text.as_ptr() as usize;
         let end_of = |line: &str| (line.as_ptr() as usize).saturating_sub(start) + line.len();
@@ -99,6 +99,6 @@ mod tests {
         let text = "Mem: 7kBprose swpdx";
         let lines = [&text[..8], &text[8..13], &text[13..13], &text[13..18]];
         assert_eq!(search.forms_of(text, &lines), [0b11, 0, 0, 0b10]);
-        assert_eq!(search.forms_of("", &[]), [0_u32; 0]);
+        assert_eq!(search.forms_of("", &[]), [0_u64; 0]);
     }
 }

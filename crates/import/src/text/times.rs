@@ -109,6 +109,53 @@ impl PrintedTime {
     }
 }
 
+/// A unit of time in seconds.
+pub(crate) fn seconds_in(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ms" | "msec" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600.0,
+        "d" | "day" | "days" => 86_400.0,
+        "w" | "week" | "weeks" => 604_800.0,
+        _ => return None,
+    })
+}
+
+/// The time since some start, in seconds: `10h`, `2 hours`, `1h 30m`, `after 3 days`, `Day 3`, `at start`.
+pub(crate) fn elapsed(text: &str) -> Option<f64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let lower = ["after ", "at ", "t+", "+", "~"]
+        .iter()
+        .fold(lower.as_str(), |text, word| {
+            text.strip_prefix(word).unwrap_or(text)
+        });
+    if matches!(
+        lower,
+        "start" | "startup" | "boot" | "begin" | "beginning" | "baseline"
+    ) {
+        return Some(0.0);
+    }
+    if let Some((unit, number)) = lower.split_once(' ')
+        && let (Some(seconds), Ok(number)) = (seconds_in(unit), number.parse::<u16>())
+    {
+        return Some(seconds * f64::from(number));
+    }
+    let mut sum = 0.0;
+    let mut rest = lower;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let (number, behind) = rest.split_at(digits);
+        let behind = behind.trim_start();
+        let letters = behind.find(|c: char| !c.is_ascii_alphabetic());
+        let (unit, behind) = behind.split_at(letters.unwrap_or(behind.len()));
+        let number: f64 = number.parse().ok()?;
+        sum += number * seconds_in(unit)?;
+        rest = behind.trim_start_matches([' ', ',']);
+    }
+    (!lower.is_empty() && sum < 1e9).then_some(sum)
+}
+
 /// Allowed around a time: `=== … ===`, `[…]`.
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation() || c == ' '

@@ -10,6 +10,21 @@ const ENOMEM: &str =
 const OF_JVM: &str =
     "OutOfMemoryError of Java: a limit of its own heap; the host's memory is not shown";
 
+/// What the compiler driver, the linker, Cargo and systemd print when a program of theirs was killed.
+const KILLED: [&str; 4] = [
+    "status=9/KILL",
+    "Killed signal terminated program",
+    "terminated with signal 9 [Killed]",
+    "(signal: 9, SIGKILL: kill)",
+];
+/// What programs print when an allocation failed.
+const FAILED: [&str; 4] = [
+    "annot allocate memory",
+    "std::bad_alloc",
+    "virtual memory exhausted",
+    "insufficient memory for the Java Runtime",
+];
+
 const RESTARTS: &str =
     "restarts of a container: why is not shown; `Last State` in kubectl describe pod shows it";
 const OF_GPU: &str = "memory of a GPU ran out; the host's memory is not shown";
@@ -53,9 +68,9 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         RESTARTS
     } else if is_137(text) {
         STATUS_137
-    } else if has(&["status=9/KILL"]) {
+    } else if has(&KILLED) {
         SIGKILL
-    } else if has(&["annot allocate memory", "std::bad_alloc"]) {
+    } else if has(&FAILED) {
         ENOMEM
     } else {
         return None;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use units::{Span, WallClock};
 
 use crate::builder::SnapshotTime;
-use crate::text::prompt;
+use crate::text::{prompt, times};
 
 /// The meaning of a column of times.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,13 +36,26 @@ impl TimeColumn {
             .trim_end_matches([')', ']'])
             .rsplit_once(['_', '(', '[', ' ', '-'])
         {
-            Some((base, unit)) => (base.trim_matches(['_', '(', '[', ' ']), seconds(unit)),
+            Some((base, unit)) => (
+                base.trim_matches(['_', '(', '[', ' ']),
+                times::seconds_in(unit),
+            ),
             None => (lower.as_str(), None),
         };
         let is_since = |name: &str| {
             matches!(
                 name,
-                "uptime" | "elapsed" | "t" | "time" | "since" | "offset" | "at" | "after" | "up"
+                "uptime"
+                    | "elapsed"
+                    | "t"
+                    | "time"
+                    | "since"
+                    | "offset"
+                    | "at"
+                    | "after"
+                    | "up"
+                    | "runtime"
+                    | "duration"
             )
         };
         match (lower.as_str(), unit) {
@@ -55,8 +68,10 @@ impl TimeColumn {
                 | "date_time" | "date time",
                 _,
             ) => Some(Self::Time),
-            ("uptime" | "elapsed" | "t", _) => Some(Self::Elapsed(1.0)),
-            (name, _) => seconds(name).map(Self::Elapsed),
+            ("uptime" | "elapsed" | "t" | "runtime" | "duration", _) => Some(Self::Elapsed(1.0)),
+            // Of minutes and weeks a letter alone is something else.
+            ("m" | "w", _) => None,
+            (name, _) => times::seconds_in(name).map(Self::Elapsed),
         }
     }
 
@@ -71,7 +86,9 @@ impl TimeColumn {
         match self {
             Self::Elapsed(unit) => match number() {
                 Some(n) if n < 1e12 => Some(RowTime::Since(n * unit)),
-                _ => of_day(cell).map(RowTime::Since),
+                _ => of_day(cell)
+                    .or_else(|| times::elapsed(cell))
+                    .map(RowTime::Since),
             },
             Self::Time => match number() {
                 // Seconds, or milliseconds, since 1970; else since some start.
@@ -81,7 +98,8 @@ impl TimeColumn {
                 Some(_) => None,
                 None => of_day(cell)
                     .map(RowTime::OfDay)
-                    .or_else(|| prompt::time(cell).map(RowTime::Wall)),
+                    .or_else(|| prompt::time(cell).map(RowTime::Wall))
+                    .or_else(|| times::elapsed(cell).map(RowTime::Since)),
             },
         }
     }
@@ -94,18 +112,6 @@ fn wall(seconds: f64) -> Option<RowTime> {
     Some(RowTime::Wall(WallClock::from_unix_nanos(
         nanos.checked_mul(1000)?,
     )))
-}
-
-/// A unit of time in seconds.
-fn seconds(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ms" | "msec" => 0.001,
-        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-        "min" | "mins" | "minute" | "minutes" => 60.0,
-        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
-        "d" | "day" | "days" => DAY,
-        _ => return None,
-    })
 }
 
 /// `23:58:47`, `23:58`, `23:58:47.5`.
@@ -175,7 +181,7 @@ pub(super) fn interval_in(heading: &str) -> Option<f64> {
     } else {
         unit
     };
-    Some(value * seconds(unit)?).filter(|s| *s > 0.0 && *s < 1e9)
+    Some(value * times::seconds_in(unit)?).filter(|s| *s > 0.0 && *s < 1e9)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Resident memory of one process in lines of a log or a loop: `2026-11-21 23:58:47 RSS: 195.3 MB`, `VmRSS: 208000 kB`
-//! below the time, Node's `rss: '166.71 MB'` and `rss: 204800000`.
+//! below the time, Node's `rss: '166.71 MB'` and `rss: 204800000`. Also the memory that a program prints of itself, `[10:01:02] mem: 312 MB`,
+//! `after 2 hours: 560 MB of memory`.
 //!
 //! A number without a unit is in bytes beside the other fields of Node's `process.memoryUsage()`, else its unit is unknown
 //! and the line is none. Sizes that belong to something else are not read: `anon-rss:` of a kill, `Rss:` of a mapping,
@@ -7,14 +8,25 @@
 
 use timeline::Entity;
 use timeline::signals::PROC_RSS;
+use units::Span;
 
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::Snapshot;
+use crate::builder::{Snapshot, SnapshotTime};
 use crate::text::figure::{self, PrintedFigure};
-use crate::text::times::{PrintedTime, SampleTimes};
+use crate::text::times::{self, PrintedTime, SampleTimes};
 
 /// The words that begin a size, in lower case.
 const KEYS: [&str; 4] = ["vmrss", "rss", "resident set size", "resident memory"];
+/// The words that begin the only size of a line: a host's memory has several.
+const ONLY_KEYS: [&str; 7] = [
+    "memory usage",
+    "mem usage",
+    "memory used",
+    "memory:",
+    "memory=",
+    "mem:",
+    "mem=",
+];
 /// With fewer readings it is one figure, not a course.
 const READINGS_MIN: usize = 4;
 /// So many other lines may be between two readings: the rest of an object, a rule.
@@ -27,24 +39,49 @@ const OBJECT: usize = 3;
 /// A reading, and its line.
 struct Resident {
     line: usize,
-    time: Option<PrintedTime>,
+    time: Option<ReadingTime>,
     bytes: f64,
+}
+
+/// When a reading was taken.
+#[derive(Debug, Clone, Copy)]
+enum ReadingTime {
+    Printed(PrintedTime),
+    /// Seconds since some start.
+    Since(f64),
 }
 
 /// Reads a series of readings.
 pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     reading(input.lines, 0)?;
-    let above = input.before.iter().rev().take(OBJECT);
-    let above = input.time.or_else(|| above.copied().find_map(leading));
+    let before = input.before.iter().rev().take(OBJECT);
+    let above = input.time.map(ReadingTime::Printed);
+    let above = above.or_else(|| before.copied().find_map(leading));
     let readings = series(input.lines, above);
     if readings.len() < READINGS_MIN {
         return None;
     }
     let mut times = SampleTimes::new(None);
-    let mut lines = 0;
+    let (mut lines, mut since) = (0, None);
     for reading in &readings {
-        let Some((when, _)) = times.next(reading.time) else {
-            break;
+        let when = match reading.time {
+            Some(ReadingTime::Since(now)) => {
+                let before = since.replace(now);
+                match before.map(|before| now - before) {
+                    None => SnapshotTime::Unknown,
+                    Some(passed) if passed > 0.0 => {
+                        SnapshotTime::After(Span::from_secs_f64(passed))
+                    }
+                    Some(_) => break,
+                }
+            }
+            time => {
+                let printed = time.and_then(ReadingTime::printed);
+                let Some((when, _)) = times.next(printed) else {
+                    break;
+                };
+                when
+            }
         };
         let mut snapshot = Snapshot {
             when,
@@ -67,7 +104,7 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 /// The readings from the first line on, each with its time: in its line, or above it.
-fn series(lines: &[&str], above: Option<PrintedTime>) -> Vec<Resident> {
+fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
     let mut readings: Vec<Resident> = Vec::new();
     let mut time = above;
     for (at, line) in lines.iter().enumerate() {
@@ -87,10 +124,24 @@ fn series(lines: &[&str], above: Option<PrintedTime>) -> Vec<Resident> {
     readings
 }
 
-/// The time at the start of a line.
-fn leading(line: &str) -> Option<PrintedTime> {
-    let (time, _) = PrintedTime::leading(line.trim_start_matches(['[', '(', ' ']))?;
-    Some(time)
+impl ReadingTime {
+    fn printed(self) -> Option<PrintedTime> {
+        match self {
+            Self::Printed(time) => Some(time),
+            Self::Since(_) => None,
+        }
+    }
+}
+
+/// The time at the start of a line: `2026-11-21 23:58:47 …`, `After 2 hours: …`.
+fn leading(line: &str) -> Option<ReadingTime> {
+    let line = line.trim_start_matches(['[', '(', ' ', '-', '*', '|']);
+    let printed = PrintedTime::leading(line).map(|(time, _)| ReadingTime::Printed(time));
+    let since = || {
+        let (start, _) = line.split_once([':', '|', '=', '-', '→'])?;
+        times::elapsed(start).map(ReadingTime::Since)
+    };
+    printed.or_else(since)
 }
 
 /// The size in a line, in bytes.
@@ -98,17 +149,26 @@ fn reading(lines: &[&str], at: usize) -> Option<f64> {
     let line = lines[at].trim();
     // Lower case has the same offsets.
     let lower = line.to_ascii_lowercase();
-    let (start, key) = KEYS
-        .into_iter()
-        .find_map(|key| Some((key_at(&lower, key)?, key)))?;
+    let find = |keys: &[&'static str]| {
+        let mut found = keys
+            .iter()
+            .filter_map(|key| Some((key_at(&lower, key)?, *key)));
+        found.next()
+    };
+    let (start, key) = find(&KEYS).or_else(|| find(&ONLY_KEYS))?;
     let is_of_mapping = lower.starts_with("rss:") && lower.ends_with(" kb");
     let behind = line.get(start + key.len()..)?;
     let number = behind.trim_start_matches(|c: char| " \t:=\"'(,".contains(c));
-    if is_of_mapping || number.len() == behind.len() {
+    let is_apart = key.ends_with([':', '=']) || number.len() < behind.len();
+    if is_of_mapping || !is_apart {
         return None;
     }
     let end = number.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
     let (digits, rest) = number.split_at(end.unwrap_or(number.len()));
+    let has_more = || rest.contains(|c: char| c.is_ascii_digit() || c == '%');
+    if ONLY_KEYS.contains(&key) && (has_more() || lower.contains("total")) {
+        return None;
+    }
     let digits = digits.trim_end_matches([',', '.']);
     let unit = rest.strip_prefix(' ').unwrap_or(rest);
     let end = unit.find(|c: char| !c.is_ascii_alphabetic());
@@ -129,7 +189,9 @@ fn key_at(lower: &str, key: &str) -> Option<usize> {
     places.find(|at| {
         let (before, behind) = lower.split_at(*at);
         let behind = behind.get(key.len()..).unwrap_or_default();
-        !before.ends_with(is_inner) && !behind.starts_with(|c: char| is_inner(c) && c != '.')
+        let is_open = key.ends_with([':', '=']);
+        let goes_on = behind.starts_with(|c: char| is_inner(c) && c != '.');
+        !before.ends_with(is_inner) && (is_open || !goes_on)
     })
 }
 
@@ -151,6 +213,8 @@ mod tests {
         for text in [
             four(|n, kib| format!("{} RSS: {}.0 MB", date(n), kib / 1024)),
             four(|n, kib| format!("{}\nVmRSS:\t {kib} kB", date(n))),
+            four(|n, kib| format!("[10:0{n}:00] mem: {} MB", kib / 1024)),
+            four(|n, kib| format!("After {n} min: memory usage {kib} kB")),
             four(|n, kib| format!("[{}] INFO worker rss={kib}KB heap=7MB", date(n))),
             four(|n, kib| {
                 format!(
@@ -190,6 +254,8 @@ mod tests {
             four(|n, kib| format!("total_rss {kib} kB {n}")),
             four(|n, kib| format!("rss {kib}{n}")),
             four(|_, _| "Rss:     12 kB".to_owned()),
+            four(|n, kib| format!("10:0{n}:00 Mem: 15Gi 13Gi {kib}Ki")),
+            four(|n, kib| format!("10:0{n}:00 mem: {kib}K used, 5600K free")),
             "RSS: 12 MB\nRSS: 13 MB\n".to_owned(),
         ] {
             let what =
