@@ -9,7 +9,9 @@ mod snapshot;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use timeline::{Entity, KernelReport, KillNotice, Sample, SignalId, Stamp, Timeline, signals};
+use timeline::{
+    Entity, KernelReport, KillNotice, NoticeKind, Sample, SignalId, Stamp, Timeline, signals,
+};
 use units::Span;
 
 use crate::forms::plausible::has_part_above;
@@ -240,7 +242,9 @@ impl TimelineBuilder {
     /// Adds a message about a kill. Several programs may say the same, and a killer signals a process twice.
     pub(crate) fn notice(&mut self, notice: KillNotice) {
         let is_same = |known: &KillNotice| {
-            known.ended_something() == notice.ended_something()
+            // Each message of a memory module is of other errors.
+            known.kind != NoticeKind::Module
+                && known.ended_something() == notice.ended_something()
                 && known.subject() == notice.subject()
                 && !(known.subject().is_empty() && known.messenger != notice.messenger)
         };

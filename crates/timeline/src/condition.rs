@@ -94,6 +94,20 @@ impl Condition {
         self.holds.iter().any(|holds| *holds != Some(false))
     }
 
+    /// The recorded time of all samples, known or not.
+    pub fn recorded(&self) -> Span {
+        let last = self.holds.len().checked_sub(1);
+        last.map_or(Span::ZERO, |last| self.clock.recorded(last))
+    }
+
+    /// The last sample at which it holds, if it holds wherever it is known.
+    pub fn last_of_all(&self) -> Option<usize> {
+        if self.holds.contains(&Some(false)) {
+            return None;
+        }
+        self.holds.iter().rposition(|holds| *holds == Some(true))
+    }
+
     /// The longest of [`bridged_runs`](Self::bridged_runs).
     pub fn longest_run(&self) -> Option<Stretch> {
         self.bridged_runs()

@@ -15,6 +15,8 @@ pub enum Messenger {
     Oomd,
     /// earlyoom.
     Earlyoom,
+    /// nohang.
+    Nohang,
     /// The killer of Talos Linux.
     Talos,
     /// The kubelet, or another part of Kubernetes.
@@ -38,6 +40,7 @@ impl Messenger {
             Self::Kernel => "the kernel",
             Self::Oomd => "systemd-oomd",
             Self::Earlyoom => "earlyoom",
+            Self::Nohang => "nohang",
             Self::Talos => "the OOM controller of Talos",
             Self::Kubernetes => "Kubernetes",
             Self::Runtime => "the container runtime",
@@ -67,6 +70,8 @@ pub enum NoticeKind {
     Node,
     /// TCP refused memory to a socket, as all sockets together were over net.ipv4.tcp_mem: nothing was killed.
     Sockets,
+    /// A memory module had errors, or the kernel took a page out of use after one: nothing was killed.
+    Module,
 }
 
 /// One message about a kill.
@@ -88,6 +93,8 @@ pub struct KillNotice {
     pub used: Option<Bytes>,
     /// Its request or limit.
     pub limit: Option<Bytes>,
+    /// How many errors of a memory module it reports.
+    pub errors: u64,
     /// When, if the message has a full date.
     pub wall: Option<WallClock>,
     /// The line, cut to [`TEXT_MAX`](Self::TEXT_MAX) characters.
@@ -109,6 +116,7 @@ impl KillNotice {
             reason: String::new(),
             used: None,
             limit: None,
+            errors: 0,
             wall: None,
             text: String::new(),
         }
@@ -116,7 +124,10 @@ impl KillNotice {
 
     /// Whether something was killed or evicted; pressure alone ends nothing.
     pub fn ended_something(&self) -> bool {
-        self.kind != NoticeKind::Pressure
+        !matches!(
+            self.kind,
+            NoticeKind::Pressure | NoticeKind::Sockets | NoticeKind::Module
+        )
     }
 
     /// What it is about, as `java (812)`; the process rather than what it is in; empty where neither is named.

@@ -13,7 +13,7 @@ use units::{Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::measures::psi_average::PressureAverage;
+use crate::measures::psi_average::{self, PressureAverage};
 
 /// The window in which waiting is judged: the worst ten seconds of an incident, like the kernel's avg10. A mean over
 /// the whole incident would depend on how long its level stays after tasks have resumed, and on where the recording is
@@ -33,8 +33,8 @@ pub(crate) enum WindowPart {
     Whole,
     /// The worst part of a longer one: ten seconds, or the time between two samples.
     Worst(Span),
-    /// The minute before the only sample, from the kernel's avg60.
-    LastMinute,
+    /// The `last minute` before the only sample, from the kernel's averages.
+    Before(&'static str),
 }
 
 impl WindowPart {
@@ -54,7 +54,7 @@ impl WindowPart {
         match self {
             Self::Whole => format!("{share} of the time"),
             Self::Worst(_) => format!("up to {share} of the time"),
-            Self::LastMinute => format!("{share} of the last minute"),
+            Self::Before(period) => format!("{share} of the {period}"),
         }
     }
 
@@ -63,7 +63,7 @@ impl WindowPart {
         match self {
             Self::Whole => String::new(),
             Self::Worst(span) => format!(" in the worst {span}"),
-            Self::LastMinute => " (avg60)".to_owned(),
+            Self::Before(period) => format!(" of the {period}"),
         }
     }
 }
@@ -89,6 +89,15 @@ impl Waited {
             some: share(some),
             full: share(full),
             over: WindowPart::for_stretch(stretch),
+        }
+    }
+
+    /// The kernel's averages in the only sample.
+    pub(crate) fn averaged(average: PressureAverage) -> Self {
+        Self {
+            some: Some(average.some),
+            full: average.full,
+            over: WindowPart::Before(average.period),
         }
     }
 
@@ -180,7 +189,7 @@ impl PressureWindow {
         let rate = |track: Result<Track<_>, _>| worst(&track.ok()?, stretch);
         Self {
             over: if memory.is_some() || io.is_some() {
-                WindowPart::LastMinute
+                WindowPart::Before(psi_average::MINUTE)
             } else {
                 WindowPart::for_stretch(stretch)
             },

@@ -27,7 +27,7 @@ pub(crate) struct PressureAverage {
 
 type Average = Signal<Gauge<Micros>>;
 
-const MINUTE: &str = "last minute";
+pub(crate) const MINUTE: &str = "last minute";
 const FIVE_MINUTES: &str = "last 5 minutes";
 
 impl PressureAverage {

@@ -106,7 +106,10 @@ pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec
         return Vec::new();
     };
     let nodes = Nodes::allowed(report);
-    let strict = super::kernel(report).is_some_and(|kernel| kernel < ANY_BLOCK_SINCE);
+    let strict = match super::kernel(report) {
+        Some(kernel) => kernel < ANY_BLOCK_SINCE,
+        None => is_before_types(report),
+    };
     let all = &report.zones;
     all.iter()
         .map(|zone| {
@@ -121,6 +124,13 @@ pub(super) fn replay<'a>(report: &'a KernelReport, asked: Option<&Asked>) -> Vec
             checked
         })
         .collect()
+}
+
+/// Whether free blocks have no types, which the kernel prints since 3.9.
+fn is_before_types(report: &KernelReport) -> bool {
+    let mut free = report.zones.iter().flat_map(|zone| &zone.blocks);
+    free.clone().any(|blocks| blocks.count > 0)
+        && free.all(|blocks| blocks.count == 0 || blocks.types.is_empty())
 }
 
 fn hurdle(

@@ -7,9 +7,11 @@ use timeline::signals::{
 };
 
 use crate::measures::cgroups;
+use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
+use crate::trigger::computed_of;
 
 declare_rule! {
     /// A cgroup needs more than its memory.high, and the kernel throttles its tasks.
@@ -21,7 +23,8 @@ declare_rule! {
     /// nothing else waits.
     /// ## How it is recognised
     /// The cgroup's `high` event rises, its memory is at 98 % of `memory.high` or more, and its tasks stall for memory
-    /// 10 % of the time, for 4 s or longer. It is critical if nothing in the cgroup ran for a quarter of the time.
+    /// 10 % of the time, for 4 s or longer. It is critical if nothing in the cgroup ran for a quarter of the time. In one
+    /// sample the kernel's averages of a minute show the stalls.
     /// Without the cgroup's pressure file, its memory must stay 2 % above the limit, and the finding is only probable.
     /// ## Not this
     /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
@@ -54,11 +57,26 @@ fn trigger() -> Trigger {
     let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", NOTICED);
     let at_high = current().at_least("memory of the cgroup", high(NEAR_LIMIT));
     let above_high = current().at_least("memory of the cgroup", high(ABOVE));
+    let waited = computed_of(
+        "memory stalls of the cgroup before the sample",
+        |cx, group| {
+            let average =
+                averages(cx, group).ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
+            Ok(cx.timeline.constant(average.some).cast())
+        },
+    );
+    let waited = waited.at_least("memory stalls of the cgroup", NOTICED);
     Trigger::on(
         Subjects::Each(Entity::Cgroup, has_high),
         STALL,
-        all![at_high, waits.or_without(above_high)],
+        all![at_high, any![waited, waits.or_without(above_high)]],
     )
+}
+
+/// The kernel's averages, where one sample is all there is.
+fn averages(cx: &Evidence<'_>, group: &EntitySeries) -> Option<PressureAverage> {
+    let average = PressureAverage::for_memory_in(cx, group)?;
+    cx.is_single_sample().then_some(average)
 }
 
 /// memory.high exists on cgroup v2 only.
@@ -74,7 +92,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
-    let waited = Waited::during(stretch, signals, share);
+    let waited = averages(cx, group)
+        .map_or_else(|| Waited::during(stretch, signals, share), Waited::averaged);
     let waits = waited.clause().map_or_else(String::new, |(did, time)| {
         format!(", and its tasks {did} {time}")
     });
@@ -97,7 +116,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::critical_if(waited.is_standstill()), title)
         .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("memory.high exceeded {events} times"))
-        .shows_from(CGROUP_CURRENT, used, high.share(NEAR_LIMIT), None, format!("the cgroup uses {used} on average"))
+        .shows_from(CGROUP_CURRENT, used, high.share(NEAR_LIMIT), None, format!("the cgroup uses {used}{}", if cx.is_single_sample() { "" } else { " on average" }))
         .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
         .counts_as("the cgroup's high events")
         .with(waited.some, |finding, some| {
@@ -126,14 +145,18 @@ struct Throttled {
 
 impl Throttled {
     fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Option<Self> {
-        let rate = cgroups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
-        let events = Count::from_f64(rate.integral_in(stretch));
+        let (events, used) = if cx.is_single_sample() {
+            let events = cx.timeline.last_of(group, CGROUP_EVENTS_HIGH)?;
+            (events, cx.timeline.last_of(group, CGROUP_CURRENT)?)
+        } else {
+            let rate = cgroups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
+            let used = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
+            let events = Count::from_f64(rate.integral_in(stretch));
+            (events, used.mean_in(stretch)?)
+        };
         Some(Self {
             high: cgroups::limit(cx, group, CGROUP_HIGH)?,
-            used: cx
-                .timeline
-                .gauge_of(group, CGROUP_CURRENT)?
-                .mean_in(stretch)?,
+            used,
             events: Some(events).filter(|events| *events > Count::ZERO)?,
         })
     }
@@ -144,8 +167,8 @@ mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::Entity::Cgroup;
-    use timeline::signals::{PSI_MEMORY_FULL, PSI_MEMORY_SOME};
-    use units::Limit;
+    use timeline::signals::{CGROUP_PSI_MEMORY_SOME_AVG60, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+    use units::{Limit, Micros};
 
     /// A cgroup that uses `used` MiB and exceeds its memory.high of 80 MiB `events` times a second.
     fn group(key: &str, used: u64, events: u64) -> Case {
@@ -196,6 +219,30 @@ mod tests {
         let key = "/a; rm -rf x.service";
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
         assert_eq!(finding.fixes[0].now, "");
+    }
+
+    #[test]
+    fn one_sample_with_the_kernels_averages_is_enough() {
+        let case = |percent: u64| {
+            Case::once()
+                .gauge_of(
+                    Cgroup,
+                    "/app",
+                    CGROUP_HIGH,
+                    Limit::Bytes(Bytes::from_mib(80)),
+                )
+                .gauge_of(Cgroup, "/app", CGROUP_CURRENT, Bytes::from_mib(80))
+                .counter_of(Cgroup, "/app", CGROUP_EVENTS_HIGH, 423_774)
+                .gauge_of(
+                    Cgroup,
+                    "/app",
+                    CGROUP_PSI_MEMORY_SOME_AVG60,
+                    Micros::new(percent * 10_000),
+                )
+        };
+        let finding = found(RULE, &case(72));
+        assert!(finding.title.contains("last minute"), "{}", finding.title);
+        clear(RULE, &case(2));
     }
 
     #[test]

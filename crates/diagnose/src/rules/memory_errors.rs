@@ -1,8 +1,10 @@
 //! RAM that the kernel took out of use after memory errors.
 
 use timeline::signals::MEM_HW_CORRUPTED;
+use timeline::{KillNotice, NoticeKind};
 
 use crate::finding::Confidence;
+use crate::oom::notices;
 use crate::prelude::*;
 
 declare_rule! {
@@ -14,8 +16,9 @@ declare_rule! {
     /// data in it was killed by SIGBUS, or the data was read again from its file. One page costs nothing; it announces
     /// that the module fails.
     /// ## How it is recognised
-    /// HardwareCorrupted in /proc/meminfo is not 0. That is a warning at any size: each page is an error. Corrected
-    /// errors that no page was retired for do not show there; the kernel log and EDAC have them.
+    /// HardwareCorrupted in /proc/meminfo is not 0. That is a warning at any size: each page is an error. Or the kernel
+    /// log has messages of EDAC or of pages that failed: a warning from the first error that was not corrected, or from
+    /// ten corrected ones, else informational.
     /// ## Not this
     /// - `unaccounted-memory`, `boot-reserved`: memory that a driver or the firmware holds is not defective.
     /// - Errors that were injected to test a host (`hwpoison`, MADV_HWPOISON) are counted in the same way.
@@ -36,6 +39,10 @@ declare_rule! {
 
 /// One page is an error of the hardware.
 const ANY: Bytes = Bytes::from_kib(1);
+/// As many in a day make mcelog retire the page (memory-ce-threshold in mcelog.conf).
+const CORRECTED_MANY: u64 = 10;
+/// What the messages of corrected errors have as their reason.
+const CORRECTED: &str = "corrected";
 /// The kernel's own count is no estimate; a test that injects errors is all that it cannot exclude.
 const CONFIDENCE: f64 = 0.96;
 
@@ -44,10 +51,67 @@ fn trigger() -> Trigger {
         LEVEL,
         gauge(MEM_HW_CORRUPTED).at_least("RAM out of use after errors", ANY),
     )
+    .or_noticed(NoticeKind::Module)
+}
+
+/// The finding where only messages of the kernel show the errors.
+fn noticed(all: &[&KillNotice]) -> Finding {
+    let sum = |one: &[&KillNotice]| one.iter().map(|notice| notice.errors).sum::<u64>();
+    let (corrected, others): (Vec<_>, Vec<_>) =
+        all.iter().partition(|notice| notice.reason == CORRECTED);
+    let (corrected, others) = (sum(&corrected), sum(&others));
+    let of = all.iter().rev().find(|notice| !notice.target.is_empty());
+    let module = of.map_or_else(|| "memory".to_owned(), |notice| notice.target.clone());
+    let what = match (others, corrected) {
+        (0, corrected) => format!("{} corrected errors", Count::new(corrected)),
+        (others, 0) => format!("{} errors that were not corrected", Count::new(others)),
+        (others, corrected) => format!(
+            "{} errors that were not corrected and {} corrected ones",
+            Count::new(others),
+            Count::new(corrected)
+        ),
+    };
+    let fails = others > 0 || corrected >= CORRECTED_MANY;
+    let severity = if fails {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let end = if fails { ": a memory module fails" } else { "" };
+    RULE.found(
+        severity,
+        format!("The kernel reports {what} of {module}{end}."),
+    )
+    .and(|finding| notices::shown(finding, all))
+    .not(
+        "unaccounted-memory",
+        "a defective module does not take memory away",
+    )
+    .fix(find_the_module())
+    .fix(replace_it())
+    .sure(notices::sure(
+        "HardwareCorrupted in /proc/meminfo would show whether pages were taken out of use",
+    ))
+}
+
+fn find_the_module() -> Fix {
+    Fix::say("Find the module: the log has the address of each error, and EDAC or the management controller has the slot.")
+        .inspect("journalctl -k -g 'memory failure|edac|mce:|hardware error' --no-pager\ngrep -H . /sys/devices/system/edac/mc/mc*/*_count")
+}
+
+fn replace_it() -> Fix {
+    Fix::say(
+        "Replace the module. Until then move what matters to another host: the next error may hit the kernel itself.",
+    )
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    let messages: Vec<_> = notices::of_kind(cx, NoticeKind::Module).collect();
+    let retired = cx.timeline.last(MEM_HW_CORRUPTED).unwrap_or_default();
+    if retired < ANY && !messages.is_empty() {
+        return Ok(noticed(&messages).into());
+    }
     let track = cx.gauge(MEM_HW_CORRUPTED)?;
     let Some((most, index)) = track.max_in(stretch) else {
         return clear!("RAM out of use was not measured");
@@ -72,9 +136,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("RAM out of use", &track)
         .shows_from(MEM_HW_CORRUPTED, most, ANY, cx.time(index), format!("HardwareCorrupted is {most}"))
         .not("unaccounted-memory", "the kernel counts these pages in a line of their own")
-        .fix(Fix::say("Find the module: the log has the address of each error, and EDAC or the management controller has the slot.")
-            .inspect("journalctl -k -g 'memory failure|edac|mce:|hardware error' --no-pager\ngrep -H . /sys/devices/system/edac/mc/mc*/*_count"))
-        .fix(Fix::say("Replace the module. Until then move what matters to another host: the next error may hit the kernel itself."))
+        .fix(find_the_module())
+        .fix(replace_it())
         .sure(confidence)
         .into())
 }
@@ -93,6 +156,26 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("took 4 KiB"), "{}", finding.title);
         assert!(!finding.title.contains("recorded"), "{}", finding.title);
+    }
+
+    #[test]
+    fn messages_of_the_kernel_are_enough() {
+        let notice = |reason: &str, errors| {
+            let mut notice = KillNotice::new(timeline::Messenger::Kernel, NoticeKind::Module);
+            notice.reason = reason.to_owned();
+            notice.target = "DIMM_A1".to_owned();
+            notice.errors = errors;
+            notice
+        };
+        for (reason, errors, severity) in [
+            ("corrected", 1, Severity::Info),
+            ("corrected", 17, Severity::Warning),
+            ("not corrected", 1, Severity::Warning),
+        ] {
+            let finding = found(RULE, &Case::once().noticing(notice(reason, errors)));
+            assert_eq!(finding.severity, severity, "{reason} {errors}");
+            assert!(finding.title.contains("DIMM_A1"), "{}", finding.title);
+        }
     }
 
     #[test]

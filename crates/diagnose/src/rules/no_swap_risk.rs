@@ -144,6 +144,16 @@ mod tests {
     }
 
     #[test]
+    fn a_source_of_two_seconds_shows_no_less_than_one_sample() {
+        let case = Case::over(2)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(SWAP_TOTAL, Bytes::ZERO)
+            .gauge(MEM_ANON, Bytes::from_mib(700))
+            .gauge(MEM_SHMEM, Bytes::from_mib(50));
+        assert_eq!(found(RULE, &case).severity, Severity::Info);
+    }
+
+    #[test]
     fn finds_30_s_within_an_hour_but_not_a_moment() {
         let in_an_hour = |seconds: usize| {
             let mut anon = vec![Bytes::from_mib(300); 3600];

@@ -49,7 +49,9 @@ fn is_such(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
         NoticeKind::Kill | NoticeKind::Eviction | NoticeKind::Pressure => true,
         // systemd only passes it on.
         NoticeKind::Unit => !is_told_by_the_kernel(cx, notice),
-        NoticeKind::Container | NoticeKind::Node | NoticeKind::Sockets => false,
+        NoticeKind::Container | NoticeKind::Node | NoticeKind::Sockets | NoticeKind::Module => {
+            false
+        }
     }
 }
 

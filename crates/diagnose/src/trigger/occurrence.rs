@@ -151,7 +151,8 @@ fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missin
 }
 
 /// Returns where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by
-/// one that is long; a level in two samples. A single sample is enough for a level.
+/// one that is long; a level in two samples. A single sample is enough for a level; so is a source that is shorter than the trigger asks and
+/// has the level wherever it was read, as it shows no less.
 pub(crate) fn lasting(
     holds: &Condition,
     trigger: &While,
@@ -160,6 +161,15 @@ pub(crate) fn lasting(
     /// A mean over this long is not a spike.
     const LONG_MEAN: Span = Span::from_secs(15);
     let is_flow = trigger.when.is_flow();
+    let occurrence = |first, last| Occurrence {
+        first,
+        last,
+        key: of.map(|series| series.key.clone()),
+    };
+    let is_short = !is_flow && holds.recorded() < trigger.shortest();
+    if let Some(at) = holds.last_of_all().filter(|_| is_short) {
+        return vec![occurrence(at, at)];
+    }
     let runs = holds.bridged_runs().into_iter();
     let lasting = runs.filter(|run| {
         let is_point = run.last == run.first;
@@ -172,11 +182,5 @@ pub(crate) fn lasting(
         };
         (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
     });
-    lasting
-        .map(|run| Occurrence {
-            first: run.first,
-            last: run.last,
-            key: of.map(|series| series.key.clone()),
-        })
-        .collect()
+    lasting.map(|run| occurrence(run.first, run.last)).collect()
 }

@@ -1,5 +1,6 @@
 //! Messages of programs about kills for memory: killers in user space ([`killers`]), Kubernetes ([`kubelet`]), container
-//! runtimes ([`containers`]), units of systemd ([`units`]), batch systems and platforms ([`quotas`]).
+//! runtimes ([`containers`]), units of systemd ([`units`]), batch systems and platforms ([`quotas`]). Also messages of the kernel
+//! in a line: of TCP's memory, and of errors of memory modules ([`modules`]).
 //!
 //! Each message is one line, wherever it stands; lines around it may name its container and limit. What only looks like
 //! such a message, as `"OOMKilled": false`, is recognised and says nothing.
@@ -8,6 +9,7 @@ mod containers;
 mod exits;
 mod killers;
 mod kubelet;
+mod modules;
 mod phrase;
 mod quotas;
 mod units;
@@ -73,6 +75,15 @@ pub(super) const FORM: Form = Form {
         "cudaMalloc",
         "Restart Count:",
         "TCP: out of memory",
+        "EDAC ",
+        "Memory failure: 0x",
+        "hardware memory corruption",
+        "highest badness",
+        "alloc failed, req-size",
+        "ranked for eviction",
+        "is evicted successfully",
+        "Last Pgscan:",
+        "Current Memory Usage:",
     ]),
     read,
 };
@@ -98,8 +109,9 @@ struct NoticeLine<'a> {
 }
 
 /// The readers; the first that knows a line reads it.
-const READERS: [fn(NoticeLine<'_>) -> Option<NoticeMessage>; 6] = [
+const READERS: [fn(NoticeLine<'_>) -> Option<NoticeMessage>; 7] = [
     killers::read,
+    modules::read,
     kubelet::read,
     containers::read,
     units::read,
@@ -129,6 +141,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             notice.text = phrase::cut(line.text, KillNotice::TEXT_MAX);
             let about = match notice.kind {
                 NoticeKind::Sockets => "the memory of TCP",
+                NoticeKind::Module => "errors of a memory module",
                 _ => "a kill",
             };
             let what = format!("message of {} about {about}", notice.messenger.name());

@@ -72,15 +72,15 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(block)
 }
 
-/// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`.
+/// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`; mappings alone where they were sorted.
 fn pmap(lines: &[&str]) -> Option<TextBlock> {
-    let first = lines.first()?;
+    let (first, second) = (*lines.first()?, *lines.get(1)?);
     first
-        .starts_with(|c: char| c.is_ascii_digit())
+        .starts_with(|c: char| c.is_ascii_hexdigit())
         .then_some(())?;
-    let (pid, _) = first.split_once(':')?;
-    let is_pid = !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit());
-    let second = *lines.get(1)?;
+    let is_pid = first
+        .split_once(':')
+        .is_some_and(|(pid, _)| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
     let is_mapping = |line: &str| {
         let mut words = line.split_whitespace();
         words
@@ -91,7 +91,12 @@ fn pmap(lines: &[&str]) -> Option<TextBlock> {
                 .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
     };
     let is_head = second.starts_with("Address ");
-    if !is_pid || !(is_head || is_mapping(second)) {
+    let has_mode = |line: &str| line.split_whitespace().any(is_mode);
+    let is_headless = || {
+        let few = lines.get(..3).unwrap_or_default();
+        few.len() == 3 && few.iter().all(|line| is_mapping(line) && has_mode(line))
+    };
+    if !(is_pid && (is_head || is_mapping(second)) || is_headless()) {
         return None;
     }
     let continues = |line: &&&str| {
@@ -106,6 +111,15 @@ fn pmap(lines: &[&str]) -> Option<TextBlock> {
         lines,
         ..TextBlock::default()
     })
+}
+
+/// The access of a mapping: `rw-s-`.
+fn is_mode(word: &str) -> bool {
+    word.len() == 5
+        && word
+            .bytes()
+            .zip(b"rwxsR")
+            .all(|(b, flag)| b == *flag || b == b'-')
 }
 
 #[cfg(test)]

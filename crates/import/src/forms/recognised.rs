@@ -12,7 +12,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// A text: how its first line begins (blanks aside), what it is.
-const TEXTS: [(&str, &str); 11] = [
+const TEXTS: [(&str, &str); 12] = [
     (
         "Mach Virtual Memory Statistics",
         "vm_stat of macOS: another system, not used",
@@ -47,6 +47,10 @@ const TEXTS: [(&str, &str); 11] = [
         "page_owner: where a page was allocated; sums of it by stack show who holds most",
     ),
     (
+        "Per-zone buddy allocator's information",
+        "free blocks as corelens prints them from a dump; /proc/buddyinfo of a live host is read",
+    ),
+    (
         "Total online memory:",
         "lsmem: memory that the kernel was given; free shows its use",
     ),
@@ -70,8 +74,8 @@ const LINES: [(&str, &str); 3] = [
 ];
 
 /// The first words of both.
-const WORDS: [&str; 14] = {
-    let mut words = [""; 14];
+const WORDS: [&str; 15] = {
+    let mut words = [""; 15];
     let mut at = 0;
     while at < TEXTS.len() {
         words[at] = TEXTS[at].0;

@@ -52,7 +52,7 @@ fn of_every_case_on_every_level() {
 #[test]
 fn of_every_source_that_was_handed_in() {
     // Those in `blind/` stay unread until they are measured.
-    let Ok(folders) = std::fs::read_dir(root().join("corpus-incoming/open")) else {
+    let Ok(folders) = std::fs::read_dir(root().join("corpus-incoming/opened")) else {
         return;
     };
     let pastes: Vec<_> = folders

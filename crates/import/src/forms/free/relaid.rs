@@ -1,5 +1,5 @@
-//! Tables of `free` that a page, a document or a table of facts laid out anew: all rows in one line, wrapped anywhere, or
-//! cells between bars. The rows are restored; the reader of tables reads them.
+//! Tables of `free` that a page, a document or a table of facts laid out anew: all rows in one line, wrapped anywhere, with a
+//! blank line after each, or cells between bars. The rows are restored; the reader of tables reads them.
 
 use super::table::{MEM, SWAP};
 use crate::text::figure::PrintedFigure;
@@ -7,6 +7,8 @@ use crate::text::figure::PrintedFigure;
 /// At most 3 lines of a wrapped line of all rows, and 8 of a table with bars.
 const WRAPPED_MAX: usize = 3;
 const BARRED_MAX: usize = 8;
+/// At most a heading, the row of RAM, that of sums and that of swap.
+const SPACED_MAX: usize = 4;
 /// The rows of a longer line are not searched for.
 const LINE_LEN_MAX: usize = 4096;
 
@@ -22,7 +24,32 @@ pub(super) struct RelaidTable {
 impl RelaidTable {
     /// The table that begins in the first line.
     pub(super) fn of(lines: &[&str]) -> Option<Self> {
-        Self::flattened(lines).or_else(|| Self::barred(lines))
+        Self::flattened(lines)
+            .or_else(|| Self::barred(lines))
+            .or_else(|| Self::spaced(lines))
+    }
+
+    /// The heading, a blank line, and rows with a blank line between them.
+    fn spaced(lines: &[&str]) -> Option<Self> {
+        let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.trim().is_empty());
+        let heading = lines.first()?.trim();
+        if !heading.starts_with("total") || !is_blank(1) {
+            return None;
+        }
+        let mut rows = vec![heading.to_owned()];
+        let mut taken = 1;
+        while rows.len() < SPACED_MAX && is_blank(taken) {
+            let Some(row) = lines.get(taken + 1).map(|line| line.trim()) else {
+                break;
+            };
+            let name = row.split([':', '：']).next().unwrap_or_default();
+            if !(MEM.contains(&name) || SWAP.contains(&name) || name.starts_with("-/+")) {
+                break;
+            }
+            rows.push(row.to_owned());
+            taken += 2;
+        }
+        (rows.len() >= 2).then_some(Self { rows, lines: taken })
     }
 
     /// `total used free shared buff/cache available Mem: 2038576 670716 … Swap: 1557568 769096 788472`.

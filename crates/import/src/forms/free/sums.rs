@@ -61,10 +61,17 @@ pub(super) fn check_swap(row: &[PrintedFigure]) -> Option<String> {
         .then(|| "used and free swap do not add up to its total: not used".to_owned())
 }
 
-/// Whether used + free is the total, as before procps 3.3.10.
+/// Whether used + free is the total and used includes what follows shared, as before procps 3.3.10.
 pub(super) fn is_before_3_3_10(row: &[PrintedFigure]) -> bool {
+    let includes = |used: PrintedFigure, parts: &[PrintedFigure]| {
+        let sum: f64 = parts.iter().map(|part| part.value - part.error).sum();
+        sum <= used.value + used.error
+    };
     match row {
-        [total, used, free, ..] => adds_up(*total, &[*used, *free]),
+        [total, used, free, _shared, parts @ ..] => {
+            adds_up(*total, &[*used, *free]) && includes(*used, parts)
+        }
+        [total, used, free] => adds_up(*total, &[*used, *free]),
         _ => false,
     }
 }

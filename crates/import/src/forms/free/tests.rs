@@ -335,3 +335,18 @@ fn damaged_text_does_not_panic() {
     ));
     survives("free -L\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\n");
 }
+
+#[test]
+fn rows_with_a_blank_line_after_each_are_one_table() {
+    let text = "# free -g\n\n              total        used        free      shared  buff/cache   available\n\nMem:             15           0          13           0           1          14\n\nSwap:             1           0           1\n";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_gib(14)));
+    assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_gib(1)));
+    survives(text);
+}
+
+#[test]
+fn a_row_alone_in_whole_gibibytes_is_of_the_version_that_it_fits() {
+    let timeline = paste("# free -g\nMem: 15 0 13 0 1 14\n").timeline;
+    assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_gib(14)));
+}

@@ -76,7 +76,16 @@ fn full(word: &str) -> Option<String> {
     if is_file_of(CgroupMode::V2) {
         return Some(in_unnamed_cgroup(name));
     }
-    is_file_of(CgroupMode::V1).then(|| format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"))
+    if is_file_of(CgroupMode::V1) {
+        return Some(format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"));
+    }
+    // Its other files, which `grep . *` prints between those that are read.
+    let controllers = ["memory.", "cgroup.", "cpu.", "io.", "pids."];
+    let is_other = controllers.iter().any(|start| name.starts_with(start))
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
+    is_other.then(|| in_unnamed_cgroup(name))
 }
 
 /// The path of a file of an unknown cgroup.

@@ -27,6 +27,11 @@ const FAILED: [&str; 4] = [
 
 const RESTARTS: &str =
     "restarts of a container: why is not shown; `Last State` in kubectl describe pod shows it";
+const OF_CMA: &str = "the area of CMA had no free range of that size: memory set aside for devices (cma=), not RAM as a whole; CmaFree in /proc/meminfo shows the rest";
+const OF_OOMD: &str =
+    "a candidate of systemd-oomd: what it used; whether it was killed is not shown";
+const OF_KUBELET: &str =
+    "the kubelet evicts pods: for which resource is not shown; kubectl describe pod shows it";
 const OF_GPU: &str = "memory of a GPU ran out; the host's memory is not shown";
 
 /// Limits that runtimes set for themselves, by what they print when they reach them.
@@ -68,6 +73,12 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         RESTARTS
     } else if is_137(text) {
         STATUS_137
+    } else if has(&["alloc failed, req-size"]) {
+        OF_CMA
+    } else if is_candidate(text) {
+        OF_OOMD
+    } else if has(&["ranked for eviction", "is evicted successfully"]) {
+        OF_KUBELET
     } else if has(&KILLED) {
         SIGKILL
     } else if has(&FAILED) {
@@ -76,6 +87,13 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         return None;
     };
     Some(NoticeMessage::Nothing(what))
+}
+
+/// A line of the candidates of systemd-oomd, and of what `oomctl` shows of a cgroup.
+fn is_candidate(text: &str) -> bool {
+    ["Last Pgscan: ", "Current Memory Usage: "]
+        .iter()
+        .any(|label| text.trim_start().starts_with(label))
 }
 
 /// `exit code 137`, `Exit Code:    137`, `"ExitCode": 137`, `exitCode:137`, `Exited (137)`, `exitCode=137`.

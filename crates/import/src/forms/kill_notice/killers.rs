@@ -1,4 +1,4 @@
-//! Killers in user space: systemd-oomd, earlyoom, the OOM controller of Talos.
+//! Killers in user space: systemd-oomd, earlyoom, nohang, the OOM controller of Talos.
 
 use timeline::{KillNotice, Messenger, NoticeKind};
 
@@ -8,12 +8,16 @@ use super::{NoticeLine, NoticeMessage};
 /// earlyoom names its victim within a few lines of what it measured.
 const EARLYOOM_LINES: usize = 4;
 
+/// nohang prints so many lines of its victim.
+const NOHANG_LINES: usize = 10;
+
 pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     let text = line.text;
     let notice = oomd(text)
         .or_else(|| oomd_in_unit(text))
         .or_else(|| earlyoom_victim(line))
         .or_else(|| earlyoom_alone(line))
+        .or_else(|| nohang(line))
         .or_else(|| talos(text))
         .or_else(|| tcp(text))
         .or_else(|| oomd_threshold(text))?;
@@ -94,6 +98,27 @@ fn earlyoom_victim(line: NoticeLine<'_>) -> Option<KillNotice> {
     notice.reason = before
         .find_map(|line| earlyoom_limits(line))
         .unwrap_or_default();
+    Some(notice)
+}
+
+/// `Found the victim with highest badness:`, its name and size in the lines below, the threshold above.
+fn nohang(line: NoticeLine<'_>) -> Option<KillNotice> {
+    if !line.text.contains("victim with highest badness") {
+        return None;
+    }
+    let below = line.below.iter().take(NOHANG_LINES);
+    let field = |name: &str| {
+        below
+            .clone()
+            .find_map(|line| line.trim().strip_prefix(name))
+    };
+    let mut notice = KillNotice::new(Messenger::Nohang, NoticeKind::Kill);
+    notice.process = name(field("Name:")?.trim());
+    notice.pid = field("PID:").and_then(number);
+    notice.used = field("VmRSS:").and_then(size);
+    let above = line.above.last().map_or("", |line| line.trim());
+    let is_threshold = above.contains("> sigterm_psi") || above.contains("<= ");
+    notice.reason = super::phrase::cut(if is_threshold { above } else { "" }, 200);
     Some(notice)
 }
 

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 36] = [
+const WITHOUT_A_CASE: [(&str, &str); 34] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -92,7 +92,6 @@ const WITHOUT_A_CASE: [(&str, &str); 36] = [
         "the machines of the captures have no CMA areas",
     ),
     ("ksm-cost", "KSM is off in every capture"),
-    ("memory-errors", "emulated memory has no errors"),
     (
         "cgroup-dirty-throttle",
         "cgroups of the captures read files, or hold anonymous memory",
@@ -116,10 +115,6 @@ const WITHOUT_A_CASE: [(&str, &str); 36] = [
     (
         "protection-imbalance",
         "no capture is of a host with protected cgroups",
-    ),
-    (
-        "socket-memory-pressure",
-        "the machines of the captures have no network",
     ),
     (
         "process-leak",

@@ -1,0 +1,96 @@
+//! Errors of memory modules in the kernel's log: EDAC's counts, pages taken out of use.
+
+use timeline::{KillNotice, Messenger, NoticeKind};
+
+use super::phrase::{self, after};
+use super::{NoticeLine, NoticeMessage};
+
+pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
+    let (reason, module, errors) = edac(line.text).or_else(|| page(line.text))?;
+    let mut notice = KillNotice::new(Messenger::Kernel, NoticeKind::Module);
+    notice.reason = reason.to_owned();
+    notice.target = phrase::name(module);
+    notice.errors = errors;
+    Some(NoticeMessage::Notice(notice))
+}
+
+/// What happened where, and how often.
+type ModuleError<'l> = (&'static str, &'l str, u64);
+
+/// `EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 …)`, `EDAC MC0: 1 UE memory read error on …`
+/// (drivers/edac/edac_mc.c).
+fn edac(text: &str) -> Option<ModuleError<'_>> {
+    let rest = after(text, "EDAC MC")?;
+    let (controller, rest) = rest.split_once(": ")?;
+    let (errors, rest) = rest.split_once(' ')?;
+    let errors: u64 = errors.parse().ok()?;
+    controller.parse::<u16>().ok()?;
+    let kind = match rest.split_once(' ')?.0 {
+        "CE" => CORRECTED,
+        "UE" => UNCORRECTED,
+        _ => return None,
+    };
+    let module = after(rest, " on ").unwrap_or_default();
+    let end = module.find(" (").unwrap_or(module.len());
+    Some((kind, module.get(..end)?.trim(), errors))
+}
+
+/// `Memory failure: 0x12345: recovery action for dirty LRU page: Recovered` and `MCE 0x12345: Killing app:812 due to hardware
+/// memory corruption` (mm/memory-failure.c).
+fn page(text: &str) -> Option<ModuleError<'_>> {
+    let is_page =
+        text.contains("Memory failure: 0x") || text.contains("hardware memory corruption");
+    is_page.then_some((UNCORRECTED, "", 1))
+}
+
+/// The module corrected the error itself.
+const CORRECTED: &str = "corrected";
+/// Data were lost, or a page was taken out of use.
+const UNCORRECTED: &str = "not corrected";
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{paste, survives};
+    use timeline::NoticeKind;
+
+    #[test]
+    fn errors_are_counted_by_module() {
+        let text = "kernel: EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0)\n\
+                    kernel: EDAC MC0: 2 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0)\n\
+                    kernel: EDAC MC1: 1 UE memory read error on mc#1memory#0 (channel:0)\n\
+                    kernel: Memory failure: 0x7fe2d: recovery action for dirty LRU page: Recovered\n";
+        let timeline = paste(text).timeline;
+        let errors: Vec<_> = timeline
+            .notices()
+            .map(|noticed| &noticed.notice)
+            .filter(|notice| notice.kind == NoticeKind::Module && !notice.ended_something())
+            .map(|notice| {
+                (
+                    notice.target.as_str(),
+                    notice.reason.as_str(),
+                    notice.errors,
+                )
+            })
+            .collect();
+        assert_eq!(
+            errors,
+            [
+                ("CPU#0Channel#2_DIMM#0", "corrected", 4),
+                ("CPU#0Channel#2_DIMM#0", "corrected", 2),
+                ("mc#1memory#0", "not corrected", 1),
+                ("", "not corrected", 1),
+            ]
+        );
+        survives(text);
+    }
+
+    #[test]
+    fn other_lines_of_edac_say_nothing_of_errors() {
+        for text in [
+            "EDAC MC: Ver: 3.0.0\n",
+            "EDAC MC0: Giving out device to module skx_edac\n",
+        ] {
+            assert!(paste(text).timeline.notices().next().is_none(), "{text}");
+        }
+    }
+}
