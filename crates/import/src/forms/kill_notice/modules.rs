@@ -15,11 +15,11 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
 }
 
 /// What happened where, and how often.
-type ModuleError<'l> = (&'static str, &'l str, u64);
+type DimmError<'l> = (&'static str, &'l str, u64);
 
 /// `EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 …)`, `EDAC MC0: 1 UE memory read error on …`
 /// (drivers/edac/edac_mc.c).
-fn edac(text: &str) -> Option<ModuleError<'_>> {
+fn edac(text: &str) -> Option<DimmError<'_>> {
     let rest = after(text, "EDAC MC")?;
     let (controller, rest) = rest.split_once(": ")?;
     let (errors, rest) = rest.split_once(' ')?;
@@ -37,7 +37,7 @@ fn edac(text: &str) -> Option<ModuleError<'_>> {
 
 /// `Memory failure: 0x12345: recovery action for dirty LRU page: Recovered` and `MCE 0x12345: Killing app:812 due to hardware
 /// memory corruption` (mm/memory-failure.c).
-fn page(text: &str) -> Option<ModuleError<'_>> {
+fn page(text: &str) -> Option<DimmError<'_>> {
     let is_page =
         text.contains("Memory failure: 0x") || text.contains("hardware memory corruption");
     is_page.then_some((UNCORRECTED, "", 1))
