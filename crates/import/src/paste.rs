@@ -59,12 +59,11 @@ impl Paste {
         let mut command: Option<&str> = None;
         let mut time: Option<PrintedTime> = None;
         while at < lines.len() {
-            if let Some(host) = prompt::host(lines[at]) {
+            let (host, found) = prompt::host_and_command(lines[at]);
+            if let Some(host) = host {
                 self.builder.at_host(host);
             }
-            if let Some(found) = prompt::command(lines[at]) {
-                command = Some(found);
-            }
+            command = found.or(command);
             match self.block(file, &lines, at, &places, command, time) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);

@@ -145,6 +145,9 @@ fn without_markup(line: &str) -> Cow<'_, str> {
         Some((before, "br" | "br/" | "br /")) => before,
         _ => line,
     };
+    if memchr::memchr2(b'*', b'&', line.as_bytes()).is_none() {
+        return line.into();
+    }
     // Emphasis of a figure in Markdown.
     let is_emphasised = memchr::memmem::find(line.as_bytes(), b"**").is_some();
     if !is_emphasised && memchr::memchr(b'&', line.as_bytes()).is_none() {

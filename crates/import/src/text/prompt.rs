@@ -4,6 +4,17 @@ use units::{Span, WallClock};
 
 use crate::text::times::PrintedTime;
 
+/// The host and the command on a line.
+pub(crate) fn host_and_command(line: &str) -> (Option<&str>, Option<&str>) {
+    let behind = behind_prompt(line);
+    let host = match behind {
+        _ if line.len() > 400 => None,
+        Some(command) => prompted_host(line, command).or_else(|| headed_host(line)),
+        None => headed_host(line),
+    };
+    (host, behind.or_else(|| bare_command(line)))
+}
+
 /// The command on a line: behind a shell prompt, or alone if memtide reads its output.
 pub(crate) fn command(line: &str) -> Option<&str> {
     behind_prompt(line).or_else(|| bare_command(line))
@@ -32,16 +43,8 @@ fn behind_prompt(line: &str) -> Option<&str> {
         .then_some(command)
 }
 
-/// The host on a line: in its shell prompt, or a heading that is one word with a number (`== web2 ==`, `web2:`).
-pub(crate) fn host(line: &str) -> Option<&str> {
-    if line.len() > 400 {
-        return None;
-    }
-    prompted_host(line).or_else(|| headed_host(line))
-}
-
-fn prompted_host(line: &str) -> Option<&str> {
-    let command = behind_prompt(line)?;
+/// The host in the prompt before a command.
+fn prompted_host<'l>(line: &'l str, command: &str) -> Option<&'l str> {
     let prompt = line.strip_suffix(command).unwrap_or(line);
     let (user, rest) = prompt.trim_start_matches([' ', '[']).split_once('@')?;
     let host = rest.split(|c| !is_host_char(c)).next()?;
@@ -49,7 +52,14 @@ fn prompted_host(line: &str) -> Option<&str> {
     (is_user && !host.is_empty()).then_some(host)
 }
 
+/// The host in a heading that is one word with a number: `== web2 ==`, `web2:`.
 fn headed_host(line: &str) -> Option<&str> {
+    // A name and the marks around it.
+    const HEADING_LEN_MAX: usize = 120;
+    if line.len() > HEADING_LEN_MAX || memchr::memchr_iter(b' ', line.trim().as_bytes()).count() > 6
+    {
+        return None;
+    }
     let name = line.trim_matches([' ', '=', '#', '-', '*', ':', '>', '<', '[', ']']);
     let is_heading = name.len() < line.trim().len();
     let is_name = name.len() <= 40
@@ -191,7 +201,7 @@ mod tests {
             ("Swap: 0 0 0", None),
             ("git@github.com", None),
         ] {
-            assert_eq!(host(line), found, "{line}");
+            assert_eq!(host_and_command(line).0, found, "{line}");
         }
     }
 

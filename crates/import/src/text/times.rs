@@ -61,6 +61,9 @@ impl PrintedTime {
             return None;
         }
         let line = line.trim_matches(is_punctuation);
+        if !may_end_time(line) {
+            return None;
+        }
         let behind_a_word = || {
             let (word, rest) = line.split_once(' ')?;
             let is_word = word.len() <= 10 && word.starts_with(char::is_alphabetic);
@@ -154,6 +157,18 @@ pub(crate) fn elapsed(text: &str) -> Option<f64> {
         rest = behind.trim_start_matches([' ', ',']);
     }
     (!lower.is_empty() && sum < 1e9).then_some(sum)
+}
+
+/// Whether a line ends as a time does: with a number of a year or a day, a time, a date, a zone, AM or PM. Most lines that
+/// begin with a time do not.
+fn may_end_time(line: &str) -> bool {
+    const ZONE_LEN_MAX: usize = 5;
+    let last = line.rsplit(' ').next().unwrap_or_default();
+    let digits = last.bytes().filter(u8::is_ascii_digit).count();
+    if digits == last.len() {
+        return digits != 3;
+    }
+    digits > 0 || (last.len() <= ZONE_LEN_MAX && last.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
 /// Allowed around a time: `=== … ===`, `[…]`.

@@ -56,6 +56,20 @@ pub(super) fn before(line: &str) -> Option<(String, &str)> {
     Some((full(path)?, rest))
 }
 
+/// The same of a line between such lines: `grep . *` also prints files of a cgroup that are not read,
+/// `memory.events.local:low 0`.
+pub(super) fn before_next(line: &str) -> Option<(String, &str)> {
+    before(line).or_else(|| {
+        let (name, rest) = line.split_once(':')?;
+        let controllers = ["memory.", "cgroup.", "cpu.", "io.", "pids."];
+        let is_file = controllers.iter().any(|start| name.starts_with(start))
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
+        is_file.then(|| (in_unnamed_cgroup(name), rest))
+    })
+}
+
 /// The full path of a kernel file, also of a file of a cgroup given by its name only.
 fn full(word: &str) -> Option<String> {
     let word = word.trim_end_matches(',');
@@ -79,13 +93,7 @@ fn full(word: &str) -> Option<String> {
     if is_file_of(CgroupMode::V1) {
         return Some(format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"));
     }
-    // Its other files, which `grep . *` prints between those that are read.
-    let controllers = ["memory.", "cgroup.", "cpu.", "io.", "pids."];
-    let is_other = controllers.iter().any(|start| name.starts_with(start))
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
-    is_other.then(|| in_unnamed_cgroup(name))
+    None
 }
 
 /// The path of a file of an unknown cgroup.

@@ -22,7 +22,10 @@ pub(super) fn before_each_line(input: &mut BlockReader<'_>) -> Option<TextBlock>
     let mut files: Vec<(String, Vec<(usize, &str)>)> = Vec::new();
     let mut taken = 0;
     let mut foreign = 0;
-    while let Some((path, rest)) = lines.get(taken).and_then(|line| file_path::before(line)) {
+    while let Some((path, rest)) = lines
+        .get(taken)
+        .and_then(|line| file_path::before_next(line))
+    {
         match files.last_mut() {
             Some((last, lines)) if *last == path => lines.push((taken, rest)),
             _ => files.push((path, vec![(taken, rest)])),

@@ -51,6 +51,12 @@ pub(super) fn is_row(line: &str) -> bool {
 
 /// The row in a line, and the time before it.
 fn row(line: &str) -> Option<(Option<PrintedTime>, &str)> {
+    let bytes = line.as_bytes();
+    let has = |name: &[u8]| memchr::memmem::find(bytes, name).is_some();
+    // A terminal, or a daemon without one.
+    if memchr::memchr(b'?', bytes).is_none() && !(has(b"pts/") || has(b"tty") || has(b"console")) {
+        return None;
+    }
     if is_row(line) {
         return Some((None, line));
     }
