@@ -1,10 +1,11 @@
 //! Owners of memory that no counter names, searched for once: pools of huge pages, callers of vmalloc, objects of shared
-//! memory.
+//! memory, page tables and locked memory of processes.
 //!
 //! Meant for one answer, never for every sample: it may take [`SEARCH_TIME_MAX`]. What this user may not read is absent,
 //! and counted where it may hide shared memory.
 
 mod file_systems;
+mod holdings;
 mod huge_pools;
 mod nameless_files;
 mod searched;
@@ -51,6 +52,7 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     shared.objects.extend(segments);
     shared.objects.extend(files.into_objects());
     inventory.shared = Some(shared);
+    inventory.holdings = holdings::read(root, &processes, SearchTime::starts(SEARCH_TIME_MAX / 4));
     huge_pools::read(root, &mut inventory.huge_pools);
     if let Ok(text) = root.read(vmallocinfo::PATH) {
         inventory.vmalloc = vmallocinfo::parse(&text);

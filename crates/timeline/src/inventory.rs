@@ -16,6 +16,8 @@ pub struct Inventory {
     pub vmalloc: Vec<VmallocCaller>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
+    /// What processes have beside their RSS, and what of it is locked; empty if it was not read.
+    pub holdings: Vec<ProcessHoldings>,
     /// What people call containers, pods and users.
     pub names: GroupNames,
     /// The user of each process, by the key of the process; empty if they were not read.
@@ -98,6 +100,19 @@ pub struct UserProcess {
     pub name: String,
     /// Its service; empty if unknown.
     pub service: String,
+}
+
+/// Memory of a process that samples do not have (`/proc/PID/status`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessHoldings {
+    /// The process.
+    pub process: UserProcess,
+    /// Its page tables (`VmPTE`).
+    pub page_tables: Bytes,
+    /// Huge pages of hugetlbfs that it has mapped, private and shared (`HugetlbPages`).
+    pub huge_pages: Bytes,
+    /// Memory that it has locked (`VmLck`); parts may not be in RAM yet.
+    pub locked: Bytes,
 }
 
 /// What the size of an object of shared memory is.

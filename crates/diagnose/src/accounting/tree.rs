@@ -1,6 +1,7 @@
 //! The terms grouped for readers: free memory, the page cache, owners of anonymous memory, kernel memory. Every node
 //! says what its number means, and every level adds up.
 
+mod holdings;
 mod huge_pages;
 mod kernel;
 mod shared;
@@ -10,8 +11,8 @@ use timeline::cgroup::GroupNames;
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Inventory, Signal,
     signals::{
-        MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED, MEM_SWAP_CACHED, MEM_WRITEBACK,
-        MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
+        MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED, MEM_MLOCKED, MEM_SWAP_CACHED,
+        MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
     },
 };
 use units::{Bytes, Count, Pages};
@@ -184,7 +185,7 @@ impl Accounting {
     }
 
     /// Returns sentences about numbers of meminfo that must not be added up, with this host's figures.
-    pub fn explanations(&self, cx: &Evidence<'_>) -> Vec<String> {
+    pub fn explanations(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Vec<String> {
         let at = |signal: Signal<Gauge<Bytes>>| {
             let value = cx.timeline.at(signal, self.index);
             value.filter(|v| *v > Bytes::ZERO)
@@ -212,6 +213,7 @@ impl Accounting {
                 "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in AnonPages already."
             ));
         }
+        texts.extend(at(MEM_MLOCKED).map(|locked| holdings::locked_in_words(locked, inventory)));
         texts.extend(self.resident_sets(cx));
         texts
     }

@@ -98,7 +98,7 @@ impl WhereReport {
             source: Source::new(source),
             accounting: Some(cx.accounting(accounting)),
             tree: Some(branch(&accounting.tree(&evidence, &source.inventory))),
-            explanations: accounting.explanations(&evidence),
+            explanations: accounting.explanations(&evidence, &source.inventory),
         }
     }
 }

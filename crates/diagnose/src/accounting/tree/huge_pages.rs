@@ -4,7 +4,7 @@ use timeline::signals::{HUGEPAGE_SIZE, HUGEPAGES_RSVD};
 use timeline::{HugePool, Inventory};
 use units::{Bytes, Count};
 
-use super::{MemoryNode, REST};
+use super::{MemoryNode, REST, holdings};
 use crate::accounting::{Accounting, TermKind};
 use crate::evidence::Evidence;
 
@@ -28,6 +28,10 @@ impl Accounting {
                 .sort_by_key(|pool| std::cmp::Reverse(pool.bytes));
         }
         node.complete(MemoryNode::new(REST, Bytes::ZERO));
+        let mapped = holdings::most(&inventory.holdings, |process| process.huge_pages);
+        if let Some(mapped) = mapped {
+            node.note_also(&format!("mapped by {mapped}"));
+        }
         Some(node)
     }
 

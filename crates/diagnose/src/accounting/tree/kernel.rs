@@ -10,14 +10,17 @@ use crate::measures::slab;
 
 impl Accounting {
     pub(super) fn kernel(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
-        const PARTS: [TermKind; 5] = [
-            TermKind::PageTables,
+        const PARTS: [TermKind; 4] = [
             TermKind::KernelStack,
             TermKind::Percpu,
             TermKind::KernelReclaimable,
             TermKind::Bounce,
         ];
-        let divided = [self.slab(cx), self.vmalloc(cx, &inventory.vmalloc)];
+        let divided = [
+            self.slab(cx),
+            self.vmalloc(cx, &inventory.vmalloc),
+            self.page_tables(&inventory.holdings),
+        ];
         let parts = PARTS.into_iter().map(|kind| self.leaf(kind));
         let mut parts: Vec<MemoryNode> = divided.into_iter().chain(parts).flatten().collect();
         parts.retain(|part| part.bytes > Bytes::ZERO);

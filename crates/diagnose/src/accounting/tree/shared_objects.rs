@@ -160,7 +160,7 @@ fn node(line: &ObjectLine<'_>) -> MemoryNode {
 }
 
 /// Names a process, with its service.
-fn process_in_words(process: &UserProcess) -> String {
+pub(super) fn process_in_words(process: &UserProcess) -> String {
     let UserProcess { pid, name, service } = process;
     match (name.as_str(), service.as_str()) {
         ("", _) => format!("PID {pid}"),

@@ -192,7 +192,10 @@ fn what_must_not_be_added_up_is_explained_with_the_hosts_numbers() {
     timeline.push(&sample).unwrap();
     let facts = facts();
     let cx = Evidence::new(&timeline, &facts);
-    let texts = account(&cx, 0).unwrap().explanations(&cx).join("\n");
+    let accounting = account(&cx, 0).unwrap();
+    let texts = accounting
+        .explanations(&cx, &Inventory::default())
+        .join("\n");
     assert!(
         texts.contains("Cached (300 MiB) contains 50 MiB"),
         "{texts}"

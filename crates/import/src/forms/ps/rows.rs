@@ -51,10 +51,7 @@ pub(super) fn is_row(line: &str) -> bool {
 
 /// The row in a line, and the time before it.
 fn row(line: &str) -> Option<(Option<PrintedTime>, &str)> {
-    let bytes = line.as_bytes();
-    let has = |name: &[u8]| memchr::memmem::find(bytes, name).is_some();
-    // A terminal, or a daemon without one.
-    if memchr::memchr(b'?', bytes).is_none() && !(has(b"pts/") || has(b"tty") || has(b"console")) {
+    if !has_two_shares(line.as_bytes()) {
         return None;
     }
     if is_row(line) {
@@ -62,6 +59,18 @@ fn row(line: &str) -> Option<(Option<PrintedTime>, &str)> {
     }
     let (time, rest) = PrintedTime::leading(line)?;
     is_row(rest).then_some((Some(time), rest))
+}
+
+/// Whether a line has two numbers with one decimal, as the shares of CPU time and RAM are: cheaper than to parse it.
+fn has_two_shares(line: &[u8]) -> bool {
+    let is_share = |at: &usize| {
+        let around = line.get(at.saturating_sub(1)..at + 3);
+        matches!(around, Some([b'0'..=b'9', b'.', b'0'..=b'9', b' ']))
+    };
+    memchr::memchr_iter(b'.', line)
+        .filter(is_share)
+        .nth(1)
+        .is_some()
 }
 
 /// Whether rows begin here.
