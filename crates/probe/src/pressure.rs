@@ -39,7 +39,7 @@ impl Pressure {
     /// Reads the text into a row.
     ///
     /// # Errors
-    /// The first line without a total; the other line is read.
+    /// The first line with a malformed total, or without total and averages; the other line is read.
     pub fn parse(&self, text: &[u8], row: &mut Row) -> Result<(), ParseError> {
         let mut first = First::default();
         for (count, line) in text::lines(text) {
@@ -49,19 +49,20 @@ impl Pressure {
                 Some(b"full") => (self.full, self.averages.map(|all| all.full)),
                 _ => continue,
             };
-            let mut total = None;
+            let (mut total, mut has_average) = (None, false);
             for word in words {
                 if let Some(figure) = word.strip_prefix(b"total=") {
                     total = Some(figure);
                 } else if let Some((signal, share)) = averages.and_then(|of| average(word, of)) {
                     row.set(signal, share);
+                    has_average = true;
                 }
             }
-            match total.and_then(text::number) {
-                Some(total) => row.set(signal, Micros::new(total)),
-                None => {
-                    first.note(|| ParseError::new(self.file, count, "total= and a number", line))
-                }
+            match total.map(text::number) {
+                Some(Some(total)) => row.set(signal, Micros::new(total)),
+                // Reports of Android leave it out.
+                None if has_average => {}
+                _ => first.note(|| ParseError::new(self.file, count, "total= and a number", line)),
             }
         }
         first.into_result()

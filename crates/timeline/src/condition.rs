@@ -100,6 +100,11 @@ impl Condition {
         last.map_or(Span::ZERO, |last| self.clock.recorded(last))
     }
 
+    /// At how many samples it is known.
+    pub fn known(&self) -> usize {
+        self.holds.iter().flatten().count()
+    }
+
     /// The last sample at which it holds, if it holds wherever it is known.
     pub fn last_of_all(&self) -> Option<usize> {
         if self.holds.contains(&Some(false)) {

@@ -45,6 +45,8 @@ pub struct KernelReport {
     pub tasks: Vec<ReportTask>,
     /// The number of further tasks in the table: a very long one is cut.
     pub tasks_left_out: usize,
+    /// Whether the table of tasks begins, with rows or cut off before them: only the OOM killer prints it.
+    pub has_task_table: bool,
     /// Slab caches that cannot be reclaimed. Since 4.15 a report of a kill lists them if they are larger than all pages of
     /// programs and files; empty otherwise.
     pub slabs: Vec<ReportSlab>,
@@ -337,6 +339,7 @@ impl KernelReport {
             && self.constraint.is_none()
             && self.group.is_none()
             && self.tasks.is_empty()
+            && !self.has_task_table
             && self.killed.is_empty()
             && !self.trace.iter().any(in_oom)
     }

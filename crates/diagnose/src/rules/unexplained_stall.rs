@@ -6,6 +6,8 @@ use timeline::signals::{
 };
 
 use crate::measures::available::AVAILABLE;
+use crate::measures::pressure::Waited;
+use crate::measures::psi_average::PressureAverage;
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 
@@ -18,7 +20,8 @@ declare_rule! {
     /// would name the cause, such as the files of cgroups.
     /// ## How it is recognised
     /// Memory stalls of 10 % of the time or more for 10 s, while no other rule has an incident. It is a warning if
-    /// nothing ran for a quarter of that time, otherwise informational.
+    /// nothing ran for a quarter of that time, otherwise informational. In one sample the kernel's averages of a minute or
+    /// five show the stalls.
     /// ## Not this
     /// - Any incident at the same time: that is the cause.
     /// - Files in use that a backup or a build evicted, and that are read again while 15 % of RAM or more is available.
@@ -47,14 +50,59 @@ const SAMPLE_INTERVAL_RARE: Span = Span::from_secs(15);
 const RESTORED: PerSecond<Pages> = PerSecond::new(10.0);
 
 fn trigger() -> Trigger {
+    let average = computed("memory stalls before the sample", |cx| {
+        let average = averages(cx).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
+        Ok(cx.timeline.constant(average.some).cast())
+    });
     Trigger::on_host(
         LEVEL,
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
+        any![
+            average.at_least("memory stalls", NOTICED),
+            stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
+        ],
     )
+}
+
+/// The kernel's averages, where one sample is all there is.
+fn averages(cx: &Evidence<'_>) -> Option<PressureAverage> {
+    PressureAverage::for_memory(cx).filter(|_| cx.is_single_sample())
+}
+
+/// The finding where one sample is all there is.
+fn of_one_sample(cx: &Evidence<'_>, average: PressureAverage) -> Outcome {
+    let full = average.full.unwrap_or_default();
+    let title = format!(
+        "{}, and nothing in this source explains why.",
+        average.clause("")
+    );
+    let waited = Waited::averaged(average);
+    RULE.found(
+        Severity::warning_if(full >= PressureWindow::STANDSTILL),
+        title,
+    )
+    .shows_from(
+        PSI_MEMORY_SOME,
+        average.some,
+        NOTICED,
+        None,
+        format!("memory stalls: {}", waited.shares()),
+    )
+    .counts_as("memory stalls")
+    .fix(find_the_cgroup())
+    .sure_by_kinds(cx, "a recording of the host would settle it")
+    .into()
+}
+
+fn find_the_cgroup() -> Fix {
+    Fix::say("Find the waiting cgroup while it lasts.")
+        .inspect("grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head")
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    if let Some(average) = averages(cx) {
+        return Ok(of_one_sample(cx, average));
+    }
     // Samples too far apart do not show the cause.
     let every = stretch.interval();
     if every > SAMPLE_INTERVAL_RARE {
@@ -88,7 +136,6 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         over.time(share)
     );
     let text = format!("memory stalls: some {some}{}", over.remark());
-    let look = "grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head";
     Ok(RULE
         .found(Severity::warning_if(is_standstill), title)
         .graph("memory stalls", &stalled)
@@ -97,7 +144,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available")
         })
-        .fix(Fix::say("Find the waiting cgroup while it lasts.").inspect(look))
+        .fix(find_the_cgroup())
         .sure_by_kinds(
             cx,
             "the memory.pressure files of the cgroups would settle it",

@@ -151,8 +151,8 @@ fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missin
 }
 
 /// Returns where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by
-/// one that is long; a level in two samples. A single sample is enough for a level; so is a source that is shorter than the trigger asks and
-/// has the level wherever it was read, as it shows no less.
+/// one that is long; a level in two samples. A single sample is enough for a level; so is one in which it was read once, and one that is shorter than
+/// the trigger asks and has the level wherever it was read: they show no less.
 pub(crate) fn lasting(
     holds: &Condition,
     trigger: &While,
@@ -166,8 +166,8 @@ pub(crate) fn lasting(
         last,
         key: of.map(|series| series.key.clone()),
     };
-    let is_short = !is_flow && holds.recorded() < trigger.shortest();
-    if let Some(at) = holds.last_of_all().filter(|_| is_short) {
+    let is_short = holds.recorded() < trigger.shortest() || holds.known() == 1;
+    if let Some(at) = holds.last_of_all().filter(|_| is_short && !is_flow) {
         return vec![occurrence(at, at)];
     }
     let runs = holds.bridged_runs().into_iter();

@@ -13,7 +13,14 @@ use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "arcstat",
-    begins: BlockStart::with(&["arcsz", "miss%", "arc_meta", "c_max", "ARC size (current)"]),
+    begins: BlockStart::with(&[
+        "arcsz",
+        "miss%",
+        "arc_meta",
+        "c_max",
+        "ARC size (current)",
+        "ARC status:",
+    ]),
     read,
 };
 
@@ -24,7 +31,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = *input.lines.first()?;
     let (what, lines, size) = table(input.lines)
         .or_else(|| kernel_file(input.before, input.lines))
-        .or_else(|| Some(("arc_summary", 1, summary(first)?)))?;
+        .or_else(|| Some(("arc_summary", 1, summary(first)?)))
+        .or_else(|| status(input.lines))?;
     let mut snapshot = Snapshot::default();
     let size = size.in_bytes(KIB);
     let bytes = raw(size.value)?;
@@ -80,6 +88,21 @@ fn field(line: &str, name: &str) -> Option<u64> {
         [known, "4", value] if *known == name => value.parse().ok(),
         _ => None,
     }
+}
+
+/// The section `ARC status:` of arc_summary 2.3, with a line `Current size:   268.8 %  253.7 GiB`.
+fn status(lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
+    const SECTION_MAX: usize = 10;
+    let is_status = |line: &&&str| line.trim() == "ARC status:";
+    lines.first().filter(is_status)?;
+    let section = lines.iter().take(SECTION_MAX).enumerate();
+    section.skip(1).find_map(|(at, line)| {
+        let rest = line.trim().strip_prefix("Current size:")?;
+        let (_, size) = rest.split_once('%')?;
+        let joined: String = size.split_whitespace().collect();
+        let figure = PrintedFigure::binary(&joined).filter(|figure| figure.has_unit)?;
+        Some(("arc_summary", at + 1, figure))
+    })
 }
 
 /// `ARC size (current):                                    99.9 %   31.2 GiB`.

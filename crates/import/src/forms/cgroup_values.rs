@@ -1,4 +1,4 @@
-//! Files of a cgroup as people note them: `memory.usage_in_bytes = 2,621,042,688 B`, `memory.max: 512M`, each with its value
+//! Files of a cgroup, and properties of a unit (`systemctl show`: `MemoryCurrent=6991884288`), as people note them: `memory.usage_in_bytes = 2,621,042,688 B`, `memory.max: 512M`, each with its value
 //! on one line, with thousands separators and remarks.
 
 use timeline::Entity;
@@ -22,6 +22,7 @@ pub(super) const FORM: Form = Form {
         "memory.current",
         "memory.max",
         "memory.stat ",
+        "MemoryCurrent",
     ]),
     read,
 };
@@ -40,6 +41,13 @@ enum CgroupValue {
 
 const NAMES: &[(&str, CgroupValue)] = &[
     ("memory.usage_in_bytes", CgroupValue::Used),
+    ("MemoryCurrent", CgroupValue::Used),
+    ("MemoryMax", CgroupValue::Limit),
+    ("MemoryLimit", CgroupValue::Limit),
+    ("MemoryHigh", CgroupValue::Other),
+    ("MemoryPeak", CgroupValue::Other),
+    ("MemoryAvailable", CgroupValue::Other),
+    ("MemorySwapCurrent", CgroupValue::Other),
     ("memory.current", CgroupValue::Used),
     ("memory.limit_in_bytes", CgroupValue::Limit),
     ("memory.max", CgroupValue::Limit),

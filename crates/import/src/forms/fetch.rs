@@ -17,8 +17,8 @@ pub(super) const FORM: Form = Form {
     begins: BlockStart::with(&[
         "Memory",
         "emory usage",
-        "RAM: ",
-        "RAM usage",
+        "RAM",
+        "Swap",
         "MEMORY",
         "sable",
         "|mem",
@@ -44,7 +44,7 @@ fn fetch(line: &str) -> Option<(&'static str, usize, Snapshot)> {
     let is_summary = ["Memory usage:", "Memory Usage:", "RAM usage"]
         .iter()
         .any(|label| text.contains(label));
-    if (is_summary && text.contains('%')) || is_of_plugin(text) {
+    if (is_summary && text.contains('%')) || is_of_plugin(text) || is_share_of_total(text) {
         let what = "a summary of memory: its used may include the cache, not used";
         return Some((what, 1, Snapshot::default()));
     }
@@ -87,6 +87,21 @@ fn used_of_whole(text: &str) -> Option<(PrintedFigure, PrintedFigure)> {
         used.contains('%').then_some((used, whole))
     })?;
     Some((size_in(used)?, size_in(whole)?))
+}
+
+/// `RAM | 70% (5490/7747 MB)`, `Swap at 93% (7667/8191 MB)`.
+fn is_share_of_total(line: &str) -> bool {
+    let is_memory = ["RAM", "Memory", "Swap"]
+        .iter()
+        .any(|word| line.contains(word));
+    let inside = line
+        .split_once("% (")
+        .and_then(|(_, rest)| rest.split_once(')'));
+    let figures = inside.and_then(|(inside, _)| inside.split_once('/'));
+    is_memory
+        && figures.is_some_and(|(used, whole)| {
+            used.trim().parse::<f64>().is_ok() && whole.starts_with(|c: char| c.is_ascii_digit())
+        })
 }
 
 /// A line of a plugin for Nagios and its kin: a state, and figures behind a bar, `|used=15247MB;13000;15000;0;15769`.
@@ -158,6 +173,7 @@ mod tests {
         for text in [
             "RAM usage   96.23% (30.12 GiB of 31.30 GiB)\n",
             "  System load:  0.5   Memory usage: 96%   Swap usage: 100%\n",
+            "| RAM | 70% (5490/7747 MB) |\n",
             "MEMORY WARNING: 92.3% used (14.2GiB of 15.4GiB)|used=15247MB;13000;15000;0;15769\n",
             "OK - 70.7% usable (232.4 MB free of 1828.1 MB) |memory_total=1871928c\n",
         ] {

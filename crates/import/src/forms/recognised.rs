@@ -12,7 +12,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// A text: how its first line begins (blanks aside), what it is.
-const TEXTS: [(&str, &str); 12] = [
+const TEXTS: [(&str, &str); 13] = [
     (
         "Mach Virtual Memory Statistics",
         "vm_stat of macOS: another system, not used",
@@ -51,6 +51,10 @@ const TEXTS: [(&str, &str); 12] = [
         "free blocks as corelens prints them from a dump; /proc/buddyinfo of a live host is read",
     ),
     (
+        "TopMemoryContext: ",
+        "memory contexts of a PostgreSQL process; how much of it is in RAM shows ps -o rss",
+    ),
+    (
         "Total online memory:",
         "lsmem: memory that the kernel was given; free shows its use",
     ),
@@ -61,7 +65,19 @@ const TEXTS: [(&str, &str); 12] = [
 ];
 
 /// Lines anywhere: what is in them, what it is.
-const LINES: [(&str, &str); 3] = [
+const LINES: [(&str, &str); 6] = [
+    (
+        "TotalAlloc",
+        "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss",
+    ),
+    (
+        "HeapAlloc",
+        "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss",
+    ),
+    (
+        ", active: ",
+        "totals of jemalloc; memtide explain PID --runtime-stats FILE reads its whole statistics",
+    ),
     (
         " blocked for more than ",
         "a task that waits in the kernel (hung task): for what is not shown; /proc/pressure shows whether it is memory",
@@ -74,8 +90,8 @@ const LINES: [(&str, &str); 3] = [
 ];
 
 /// The first words of both.
-const WORDS: [&str; 15] = {
-    let mut words = [""; 15];
+const WORDS: [&str; 19] = {
+    let mut words = [""; 19];
     let mut at = 0;
     while at < TEXTS.len() {
         words[at] = TEXTS[at].0;

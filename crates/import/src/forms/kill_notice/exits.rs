@@ -18,7 +18,11 @@ const KILLED: [&str; 4] = [
     "(signal: 9, SIGKILL: kill)",
 ];
 /// What programs print when an allocation failed.
-const FAILED: [&str; 4] = [
+const FAILED: [&str; 8] = [
+    "ERROR:  out of memory",
+    "ERROR:  Out of memory",
+    "Failed on request of size ",
+    "VM protect failed to allocate",
     "annot allocate memory",
     "std::bad_alloc",
     "virtual memory exhausted",
@@ -35,7 +39,11 @@ const OF_KUBELET: &str =
 const OF_GPU: &str = "memory of a GPU ran out; the host's memory is not shown";
 
 /// Limits that runtimes set for themselves, by what they print when they reach them.
-const OWN_LIMITS: [(&str, &str); 5] = [
+const OWN_LIMITS: [(&str, &str); 6] = [
+    (
+        "Allocation failed - process out of memory",
+        "an allocation failed in V8; the host's memory is not shown",
+    ),
     (
         "heap out of memory",
         "a limit of V8's own heap (--max-old-space-size); the host's memory is not shown",

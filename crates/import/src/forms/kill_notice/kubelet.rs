@@ -85,13 +85,21 @@ fn manager(text: &str) -> Option<KillNotice> {
     })
 }
 
+/// `EvictionThresholdMet  7m (x38 over 2d5h)  kubelet  Attempting to reclaim memory`, `NodeHasInsufficientMemory`, and
 /// `MemoryPressure   True   …   KubeletHasInsufficientMemory   kubelet has insufficient memory available`.
 fn condition(text: &str) -> Option<NoticeMessage> {
     let state = word_after(text, "MemoryPressure").filter(|_| !text.contains("eviction manager"));
-    let is_under = state == Some("True") || text.contains("KubeletHasInsufficientMemory");
-    if is_under {
+    let is_under = state == Some("True") || text.contains("HasInsufficientMemory");
+    let is_reclaiming =
+        text.contains("EvictionThresholdMet") && text.contains("ttempting to reclaim memory");
+    if is_under || is_reclaiming {
         let mut notice = KillNotice::new(Messenger::Kubernetes, NoticeKind::Pressure);
-        notice.reason = "the node has the condition MemoryPressure".to_owned();
+        notice.reason = if is_reclaiming {
+            "a threshold of eviction was met: the node reclaims memory"
+        } else {
+            "the node has the condition MemoryPressure"
+        }
+        .to_owned();
         return Some(NoticeMessage::Notice(notice));
     }
     (state == Some("False")).then_some(NoticeMessage::Nothing(NO_PRESSURE))

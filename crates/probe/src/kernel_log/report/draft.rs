@@ -186,6 +186,7 @@ impl Draft {
             killed: self.kills.into_killed(),
             zones: self.zones.into_reports(page),
             tasks_left_out: self.tasks.left_out,
+            has_task_table: self.tasks.has_begun(),
             tasks: self.tasks.into_tasks(page),
             invoker: self.head.invoker,
             request: self.head.request,

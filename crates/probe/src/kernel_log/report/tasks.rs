@@ -122,6 +122,11 @@ impl TaskTable {
         Taken::Yes
     }
 
+    /// Whether its title was read, or a row.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_title || !self.rows.is_empty()
+    }
+
     /// Whether any of its lines was read.
     pub(super) fn is_begun(&self) -> bool {
         self.has_title || self.columns.is_some() || !self.rows.is_empty()
