@@ -1,8 +1,8 @@
 //! `facts.jsonl`: facts, each with the time from which it holds.
 //!
-//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in
-//! nanoseconds since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and
-//! are JSON. `since` is when the previous value was last read, `{"wall", "boot_ns"}`; it is absent if unknown or if
+//! One line for each value that is new or has changed: `{"wall", "boot_ns", "boot_id", "name", "value", "since"}`,
+//! `wall` in nanoseconds since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and
+//! are JSON. `since` is when the previous value was last read, `{"wall", "boot_ns", "boot_id"}`; it is absent if unknown or if
 //! there was none.
 
 mod values;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use timeline::{Facts, Stamp, Timeline, facts};
+use timeline::{BootId, Facts, Stamp, Timeline, facts};
 use units::{Bytes, Span, WallClock};
 
 use crate::{StoreError, files};
@@ -54,9 +54,32 @@ struct FactTime {
     wall: Option<i64>,
     /// The boot clock.
     boot_ns: u64,
+    /// The boot; `None` where the source does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "boot_id")]
+    boot_id: Option<BootId>,
     /// The time on the timeline's clock, if a timeline was added as a whole: imports may have no other clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
+}
+
+/// The number of a boot as text; what is no such number is unknown.
+mod boot_id {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use timeline::BootId;
+
+    pub(super) fn serialize<S: Serializer>(id: &Option<BootId>, out: S) -> Result<S::Ok, S::Error> {
+        match id {
+            Some(id) => out.collect_str(id),
+            None => out.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Option<BootId>, D::Error> {
+        let text = Option::<String>::deserialize(input)?;
+        Ok(text.and_then(|text| BootId::from_text(&text)))
+    }
 }
 
 impl FactTime {
@@ -64,6 +87,7 @@ impl FactTime {
         Self {
             wall: stamp.wall.map(WallClock::unix_nanos),
             boot_ns: stamp.boot.as_nanos(),
+            boot_id: stamp.boot_id,
             at_ns: None,
         }
     }
@@ -73,6 +97,7 @@ impl FactTime {
             boot: Span::from_nanos(self.boot_ns),
             awake: None,
             wall: self.wall.map(WallClock::from_unix_nanos),
+            boot_id: self.boot_id,
         }
     }
 }
@@ -121,6 +146,7 @@ fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<FactT
         boot: since,
         awake: None,
         wall: stamp.wall.map(|wall| wall.minus(ago)),
+        boot_id: stamp.boot_id,
     }))
 }
 
@@ -307,7 +333,8 @@ fn split(
     let mut before = Vec::new();
     let mut within = Vec::new();
     for line in lines {
-        let sample = clocks.first_from(line.time);
+        let its_boot = timeline.first_of_boot_from(line.time.stamp());
+        let sample = its_boot.unwrap_or_else(|| clocks.first_from(line.time));
         let at = match line.time.at_ns.filter(|_| !clocks.is_dated) {
             Some(at) => Some(Span::from_nanos(at)),
             None => timeline.times().get(sample).map(|time| {
@@ -651,6 +678,7 @@ mod tests {
                 time: FactTime {
                     wall: Some(number),
                     boot_ns: 0,
+                    boot_id: None,
                     at_ns: None,
                 },
                 name: format!("strange{number}.{}", "x".repeat(80)),

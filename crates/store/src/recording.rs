@@ -78,6 +78,8 @@ pub struct Info {
     pub bytes: Bytes,
     /// First and last wall-clock time; `None` if it is empty or has no wall clock.
     pub span: Option<(WallClock, WallClock)>,
+    /// How long it was recorded, by the boot clock: a wall clock may be set in between.
+    pub lasts: Span,
     /// The PID of its writer: `Some(None)` if it is unknown, `None` without a writer.
     pub writer: Option<Option<u32>>,
     /// Damage in each file, in words.
@@ -208,6 +210,7 @@ impl Recording {
             segments: self.segments.len(),
             bytes: self.bytes(),
             span: self.span(),
+            lasts: self.lasts(),
             writer: crate::directory::lock::writer(&self.directory),
             damage,
         }

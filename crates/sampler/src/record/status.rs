@@ -78,9 +78,7 @@ fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
 
 /// Returns the ID of the current boot.
 pub(crate) fn boot_id(root: &Root) -> Option<String> {
-    let text = root.read("/proc/sys/kernel/random/boot_id").ok()?;
-    let id = probe::text::lossy(probe::text::trim(&text)).into_owned();
-    (!id.is_empty()).then_some(id)
+    probe::boot_id(root).map(|id| id.to_string())
 }
 
 /// Returns `PID@START` of a live process.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use timeline::{Entity, Timeline};
+use timeline::{BootId, Entity, Timeline};
 use units::{Span, WallClock};
 
 use super::host::StoredSample;
@@ -55,6 +55,12 @@ pub(crate) struct Manifest {
     /// Time from the first sample to the last by the boot clock, in nanoseconds; `None` from an earlier memtide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasts: Option<u64>,
+    /// The boot of its last sample, as text; `None` from a source that does not name it, or an earlier memtide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot_id: Option<String>,
+    /// The boot clock at its last sample, in nanoseconds; `None` from an earlier memtide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot_ns: Option<u64>,
     /// Its files.
     files: BTreeMap<String, StoredTable>,
     /// Number of runs of each kind of entity, which gives their size in memory.
@@ -106,6 +112,7 @@ impl Manifest {
         origin: &SegmentOrigin,
     ) -> Self {
         let walls = || taken.iter().filter_map(StoredSample::wall);
+        let end = taken.last().map(|sample| sample.stamp);
         Self {
             format: FORMAT,
             sequence: Some(sequence),
@@ -113,6 +120,8 @@ impl Manifest {
             from: walls().min(),
             until: walls().max(),
             lasts: timeline.whole().map(|all| (all.to - all.from).as_nanos()),
+            boot_id: end.and_then(|end| Some(end.boot_id?.to_string())),
+            boot_ns: end.map(|end| end.boot.as_nanos()),
             lost: origin.lost.clone(),
             empty: origin.empty.clone(),
             ..Self::default()
@@ -229,6 +238,12 @@ impl Manifest {
     /// Returns its duration by the boot clock.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.lasts.map(Span::from_nanos)
+    }
+
+    /// Returns the boot of its last sample, and the boot clock then.
+    pub(crate) fn end(&self) -> Option<(BootId, Span)> {
+        let boot = BootId::from_text(self.boot_id.as_deref()?)?;
+        Some((boot, Span::from_nanos(self.boot_ns?)))
     }
 
     /// Returns its number of samples, bounded.
