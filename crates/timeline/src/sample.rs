@@ -72,6 +72,14 @@ impl Stamp {
         self.awake.unwrap_or(self.boot)
     }
 
+    /// What the wall clock, as it is set at another stamp, showed at this one; `None` where they are not known to be of one
+    /// boot.
+    pub fn wall_as_set_at(&self, other: Self) -> Option<WallClock> {
+        let is_known = self.is_of_boot_of(&other) == Some(true) && self.boot <= other.boot;
+        let wall = other.wall.filter(|_| is_known)?;
+        Some(wall.minus(other.boot - self.boot))
+    }
+
     /// Whether both are of one boot; `None` where that is not known of either.
     pub fn is_of_boot_of(&self, other: &Self) -> Option<bool> {
         Some(self.boot_id? == other.boot_id?)
