@@ -130,7 +130,8 @@ pub(crate) fn stopped_and_swapped(bench: &Bench) -> Score {
         wait(11_000);
         recorder.signal(Signal::CONT);
     }
-    wait(3_000);
+    // What is judged ends after the last stop.
+    wait(8_000);
     let until = boot();
     recorder.end(&mut score);
     judge(bench, &directory, &[Run { from, until }], &mut score);

@@ -14,7 +14,7 @@ use units::{Span, WallClock};
 use super::host::StoredSample;
 use super::{SegmentOrigin, names};
 use crate::files;
-use crate::format::FORMAT;
+use crate::format::{FORMAT, checked_json, is_unchanged};
 
 /// A longer `segment.json` is invalid.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
@@ -99,11 +99,6 @@ struct StoredTable {
     crc32: u32,
 }
 
-/// The end of the text, with the checksum of what is before it.
-fn checksum_field(crc32: u32) -> String {
-    format!(",\"crc32\":{crc32}}}")
-}
-
 impl Manifest {
     pub(super) fn for_segment(
         sequence: u64,
@@ -149,12 +144,8 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec(self)?;
-        text.pop_if(|end| *end == b'}');
-        let checksum = checksum_field(crc32fast::hash(&text));
-        text.extend_from_slice(checksum.as_bytes());
         let mut file = files::create_draft(path)?;
-        file.write_all(&text)?;
+        file.write_all(checked_json(self).as_bytes())?;
         file.sync_all()
     }
 
@@ -164,10 +155,7 @@ impl Manifest {
         let bytes = files::read_regular(&path, MANIFEST_BYTES_MAX).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
         let is_unchanged = match manifest.crc32 {
-            Some(checksum) => {
-                let before = bytes.strip_suffix(checksum_field(checksum).as_bytes());
-                before.is_some_and(|text| crc32fast::hash(text) == checksum)
-            }
+            Some(checksum) => is_unchanged(&bytes, checksum),
             // From an earlier memtide, which wrote no checksum and listed all files.
             None => manifest.unknown.is_empty() && manifest.lists_all(segment),
         };
