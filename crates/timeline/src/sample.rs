@@ -24,7 +24,8 @@ pub struct Stamp {
 }
 
 /// A boot of a machine: the random number that the kernel chose then (`/proc/sys/kernel/random/boot_id`). The clocks of
-/// two boots may overlap, as without a battery both start at the same time; this number tells them apart.
+/// two boots may overlap, as without a battery both start at the same time; this number is
+/// another in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootId(NonZeroU128);
 

@@ -28,8 +28,8 @@ impl Recording {
             segment.duration().or_else(by_wall)
         };
         let segments = self.segments.iter().filter_map(of_segment);
-        let heads = self.heads.iter();
-        let heads = heads.filter_map(|file| head::duration(&file.path));
+        let of_heads = |file: &HeadFile| head::duration(&file.path);
+        let heads = self.heads.iter().filter_map(of_heads);
         segments.chain(heads).fold(Span::ZERO, Span::plus)
     }
 

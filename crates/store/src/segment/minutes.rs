@@ -187,8 +187,8 @@ impl<'a> Rolled<'a> {
     fn boots(&self) -> Vec<BootRow> {
         let mut boots: Vec<BootRow> = Vec::new();
         for (number, minute) in self.minutes.iter().enumerate() {
-            let id = self.taken[minute.last].stamp.boot_id;
-            let id = id.map(|id| id.to_string());
+            let boot = self.taken[minute.last].stamp.boot_id;
+            let id = boot.map(|boot| boot.to_string());
             if boots.last().map(|last| &last.1) != Some(&id) {
                 boots.push(BootRow(number, id));
             }

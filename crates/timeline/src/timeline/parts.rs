@@ -145,8 +145,8 @@ impl Timeline {
         let own: Vec<_> = own.collect();
         let is_own = self.is_within();
         let noted = self.recorder_events.iter();
-        let noted = noted.filter(|event| is_own(event.stamp)).cloned().collect();
-        self.set_recorder_events(noted);
+        let its = noted.filter(|event| is_own(event.stamp));
+        self.set_recorder_events(its.cloned().collect());
         self.reports = Arc::new(own);
         self.earlier = Arc::default();
         self.origin = 0;
