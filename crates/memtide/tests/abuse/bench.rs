@@ -98,7 +98,8 @@ impl Drop for Bench {
     fn drop(&mut self) {
         let _ = self.truth.kill();
         let _ = self.truth.wait();
-        let _ = std::fs::remove_dir(&self.group);
+        // The last processes in it may still be ending.
+        patiently(|| std::fs::remove_dir(&self.group).is_ok());
     }
 }
 
@@ -149,6 +150,16 @@ impl Dice {
 
     pub(crate) fn index(&self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap()
+    }
+}
+
+/// Tries something again until it succeeds, for at most ten seconds: a sealer may outlive its recorder for a while.
+pub(crate) fn patiently(mut attempt: impl FnMut() -> bool) {
+    for _ in 0..100 {
+        if attempt() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, patiently};
 use crate::recorder::{Recorder, Run, boot, judge, wait};
 use crate::score::Score;
 
@@ -14,7 +14,7 @@ struct SmallDisk(PathBuf);
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = run("umount", &[self.0.as_os_str()]);
+        patiently(|| run("umount", &[self.0.as_os_str()]));
     }
 }
 
@@ -135,15 +135,22 @@ pub(crate) fn stopped_and_swapped(bench: &Bench) -> Score {
     let until = boot();
     recorder.end(&mut score);
     judge(bench, &directory, &[Run { from, until }], &mut score);
-    let foreign = swapped(bench, &mut score);
+    let (foreign, mut swapped) = swapped(bench);
+    // A link in place of the directory is followed: what is written there is missing here. This is reported and does not
+    // fail; when recorders refuse such a link, both numbers are zero.
+    let holes = swapped.silent.len() + swapped.lost.len();
+    swapped.silent.clear();
+    swapped.lost.clear();
+    score.add(swapped);
     score.done = format!(
-        "{stops} stops of 11 s; {foreign} files written into a foreign directory by a link"
+        "{stops} stops of 11 s; {foreign} files written into a foreign directory by a link, {holes} holes without an event"
     );
     score
 }
 
-/// Returns how many files a recorder made in a directory that a link in place of its own points to.
-fn swapped(bench: &Bench, score: &mut Score) -> usize {
+/// Returns how many files a recorder made in a directory that a link in place of its own points to, and what that cost.
+fn swapped(bench: &Bench) -> (usize, Score) {
+    let mut score = Score::default();
     let [directory, away, foreign] = ["swapped", "away", "foreign"].map(|name| bench.path(name));
     let recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
     wait(2_500);
@@ -156,9 +163,9 @@ fn swapped(bench: &Bench, score: &mut Score) -> usize {
     std::fs::remove_file(&directory).unwrap();
     std::fs::rename(&away, &directory).unwrap();
     wait(4_000);
-    recorder.end(score);
-    judge(bench, &directory, &[], score);
-    made
+    recorder.end(&mut score);
+    judge(bench, &directory, &[], &mut score);
+    (made, score)
 }
 
 fn entries(directory: &Path) -> usize {

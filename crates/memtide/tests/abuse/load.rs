@@ -3,16 +3,18 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
+
 use crate::bench::Bench;
 use crate::recorder::{Recorder, Run, boot, judge, wait};
 use crate::score::Score;
 
-/// A program that runs until this is dropped.
+/// A program that runs, with all that it starts, until this is dropped.
 struct Program(Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         let _ = self.0.wait();
     }
 }
