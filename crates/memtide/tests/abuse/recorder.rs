@@ -1,6 +1,7 @@
 //! A live recorder that is abused, and the comparison of its recording with the truth.
 
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -63,7 +64,10 @@ impl Recorder {
 
     /// Kills it, or it and all that it started. Notes where it had ended by itself: its start was refused.
     pub(crate) fn kill(mut self, is_whole_group: bool, score: &mut Score) {
-        if let Some(code) = self.child.try_wait().unwrap() {
+        let ended = self.child.try_wait().unwrap();
+        // A SIGHUP that comes before a program can take it ends it: that is no refusal.
+        let early = Some(Signal::HUP.as_raw());
+        if let Some(code) = ended.filter(|code| code.signal() != early) {
             let text = std::fs::read_to_string(&self.errors).unwrap();
             let end = text.lines().last().unwrap_or_default();
             score.refused.push(format!("{code}: {end}"));
