@@ -1,6 +1,6 @@
 # One door for chores. Set-up is shell by necessity; all other logic is Rust.
 CARGO ?= cargo
-.PHONY: run test lint web docs bench fuzz test-heap test-lab rule
+.PHONY: run test lint web docs bench fuzz abuse test-heap test-lab rule
 
 run: ## set up, build, check this machine
 	scripts/run.sh
@@ -29,6 +29,9 @@ bench: ## the sampler against raw pread of the same files; a long log against on
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh
+
+abuse: ## kill, fill, damage and stop recorders for an hour, and count what was lost; needs root (a tenth is in make test)
+	scripts/abuse.sh
 
 test-heap: ## prove the heap reader on the glibc of Debian 11, 12, 13 and sid; needs root, and 1.1 GB of cache
 	scripts/setup.sh heap

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use probe::{CommandLine, Root};
 use report::model::status::{RecorderState, RecordingStatus, STATUS_SCHEMA, StatusReport};
 use store::{Recording, StoreError};
+use timeline::Stamp;
 use units::{Bytes, Quantity, Span, WallClock};
 
 /// Why the status of a directory is unknown.
@@ -32,7 +33,9 @@ pub enum StatusError {
 /// # Errors
 /// If the directory, or the recording in it, cannot be read.
 pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
-    let written = sampler::status::read(directory);
+    let now = probe::now();
+    let written = sampler::status::read(directory)
+        .map(|status| sampler::status::on_present_clock(status, now));
     let mut report = StatusReport {
         schema: STATUS_SCHEMA,
         directory: directory.display().to_string(),
@@ -70,8 +73,12 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         (None, _) => RecorderState::Gone,
     };
     report.pid = info.writer.and_then(|lock_pid| lock_pid.or(living_pid));
-    report.recording = Some(recording_status(directory, &info));
+    report.recording = Some(recording_status(directory, &info, now));
     Ok(report)
+}
+
+fn timestamp(wall: WallClock) -> Option<Timestamp> {
+    Timestamp::from_nanosecond(wall.unix_nanos().into()).ok()
 }
 
 /// Returns the UID of the user who wrote the status; the recorder creates the file anew each time.
@@ -107,27 +114,27 @@ fn records_into(process: &CommandLine, directory: &Path) -> bool {
         && !words.iter().any(|word| other_modes.contains(word))
 }
 
-fn recording_status(directory: &Path, info: &store::Info) -> RecordingStatus {
-    let time = |wall: WallClock| Timestamp::from_nanosecond(wall.unix_nanos().into()).ok();
+fn recording_status(directory: &Path, info: &store::Info, now: Stamp) -> RecordingStatus {
+    let end = info
+        .end
+        .and_then(|end| end.wall_as_set_at(now).or(end.wall));
+    let end = end.or(info.span.map(|(_, to)| to));
     RecordingStatus {
         size_bytes: info.bytes.get(),
         segments: info.segments,
-        from: info.span.and_then(|(from, _)| time(from)),
-        to: info.span.and_then(|(_, to)| time(to)),
+        from: info.span.and_then(|(from, _)| timestamp(from)),
+        to: end.and_then(timestamp),
+        recorded_s: info.lasts.as_secs_f64(),
         free_bytes: free_bytes(directory),
-        bytes_per_day: info
-            .span
-            .and_then(|(from, to)| bytes_per_day(info.bytes, from, to)),
+        bytes_per_day: bytes_per_day(info.bytes, info.lasts),
         problems: info.damage.clone(),
     }
 }
 
 /// Returns the growth per day. A head file is larger than the segment made from it, so the growth of a short recording
 /// is overestimated.
-fn bytes_per_day(size: Bytes, from: WallClock, to: WallClock) -> Option<f64> {
+fn bytes_per_day(size: Bytes, duration: Span) -> Option<f64> {
     const GROWTH_DURATION_MIN: Span = Span::from_mins(10);
-    let nanos = to.unix_nanos().checked_sub(from.unix_nanos())?;
-    let duration = Span::from_nanos(u64::try_from(nanos).ok()?);
     (duration >= GROWTH_DURATION_MIN).then(|| size.as_f64() / duration.as_secs_f64() * 86_400.0)
 }
 
@@ -142,15 +149,9 @@ mod tests {
 
     #[test]
     fn growth_is_stated_for_a_recording_that_is_long_enough() {
-        let at = |seconds: i64| WallClock::from_unix_nanos(seconds * 1_000_000_000);
-        let day = bytes_per_day(Bytes::from_mib(2), at(0), at(3600)).unwrap();
+        let day = bytes_per_day(Bytes::from_mib(2), Span::from_hours(1)).unwrap();
         assert_eq!(Bytes::from_f64(day), Bytes::from_mib(48));
-        assert_eq!(bytes_per_day(Bytes::from_mib(2), at(0), at(60)), None);
-        assert_eq!(
-            bytes_per_day(Bytes::from_mib(2), at(9_000), at(0)),
-            None,
-            "the clock was moved"
-        );
+        assert_eq!(bytes_per_day(Bytes::from_mib(2), Span::from_mins(1)), None);
     }
 
     #[test]

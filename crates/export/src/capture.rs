@@ -107,6 +107,7 @@ fn origin(timeline: &Timeline) -> Option<Stamp> {
         boot: stamps().map(|stamp| stamp.boot).min()?,
         awake: stamps().filter_map(|stamp| stamp.awake).min(),
         wall: None,
+        ..Stamp::default()
     })
 }
 

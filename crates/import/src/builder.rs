@@ -204,6 +204,7 @@ impl TimelineBuilder {
                 SnapshotTime::After(span) => last.and_then(|l| l.wall).map(|wall| wall.plus(span)),
                 SnapshotTime::Unknown => None,
             },
+            ..Stamp::default()
         };
         // A push fails only if the clock did not advance, and `after` is not zero.
         let is_related = after.is_some() && self.timeline.push(&snapshot.sample).is_ok();

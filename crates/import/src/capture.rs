@@ -370,6 +370,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: Some(Span::from_secs(awake)),
             wall: None,
+            ..Stamp::default()
         };
         let first = stamp(1_000, 700);
         for (boot, awake) in [(1_000, 700), (1_010, 702)] {

@@ -128,6 +128,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: None,
             wall: Some(live),
+            ..Stamp::default()
         };
         let up_for_days = stamp(50 * hour);
         assert!(reaches(wall(100 * hour - 599), up_for_days, live));

@@ -173,6 +173,7 @@ fn source(mut rows: Vec<ProcessTableRow>, name: &str, problems: &mut Problems) -
             boot: since,
             awake: None,
             wall: (first >= DATE_MIN).then(|| start.plus(since)),
+            ..Stamp::default()
         };
         let entry = sample.table_mut(Entity::Process).entry("1@0");
         process.clone_into(&mut entry.label);

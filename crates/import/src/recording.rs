@@ -184,6 +184,7 @@ mod tests {
             boot: Span::from_secs(second),
             awake: None,
             wall: Some(WallClock::from_unix_nanos(wall)),
+            ..Stamp::default()
         }
     }
 

@@ -43,7 +43,7 @@ pub use cgroup::walk::Cgroups;
 pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};
 pub use host::facts as host_facts;
-pub use host::live::{HostProbe, now, process_cpu, thread_cpu};
+pub use host::live::{HostProbe, boot_id, now, process_cpu, thread_cpu};
 pub use host::meminfo::Meminfo;
 pub use host::pressure::PRESSURE;
 pub use kernel_file::{KernelFile, Root, Shape};

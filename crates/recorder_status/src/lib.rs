@@ -32,8 +32,12 @@ pub struct RecorderStatus {
     pub has_ended: bool,
     /// When it started.
     pub started: Option<Timestamp>,
+    /// The same on the boot clock, which cannot be set, in nanoseconds; null from an earlier memtide.
+    pub started_boot_ns: Option<u64>,
     /// When this status was last written.
     pub written: Option<Timestamp>,
+    /// The same on the boot clock, in nanoseconds; null from an earlier memtide.
+    pub written_boot_ns: Option<u64>,
     /// Its settings.
     pub settings: RecorderSettings,
     /// Its samples.

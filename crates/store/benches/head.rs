@@ -26,6 +26,7 @@ fn stamp(number: u64) -> Stamp {
         boot,
         awake: Some(boot),
         wall: Some(WallClock::from_unix_nanos(1_700_000_000_000_000_000).plus(boot)),
+        ..Stamp::default()
     }
 }
 

@@ -215,6 +215,9 @@ fn cuts(timeline: &Timeline) -> Vec<(usize, usize)> {
 /// Returns the events that a recorder noted, each with its sample: the first that is not earlier, else the last.
 fn placed(timeline: &Timeline) -> Vec<(usize, &timeline::Event)> {
     let place = |event: &timeline::Event| {
+        if let Some(at) = timeline.first_of_boot_from(event.stamp) {
+            return at.min(timeline.len().saturating_sub(1));
+        }
         let later = (0..timeline.len()).find(|at| {
             timeline
                 .stamp(*at)

@@ -1,8 +1,8 @@
 //! `facts.jsonl`: facts, each with the time from which it holds.
 //!
-//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in
-//! nanoseconds since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and
-//! are JSON. `since` is when the previous value was last read, `{"wall", "boot_ns"}`; it is absent if unknown or if
+//! One line for each value that is new or has changed: `{"wall", "boot_ns", "boot_id", "name", "value", "since"}`,
+//! `wall` in nanoseconds since 1970. Tunables have their dotted name and are texts; structured facts have their field's name and
+//! are JSON, and the last field is a checksum of the line. `since` is when the previous value was last read, `{"wall", "boot_ns", "boot_id"}`; it is absent if unknown or if
 //! there was none.
 
 mod values;
@@ -14,9 +14,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use timeline::{Facts, Stamp, Timeline, facts};
+use timeline::{BootId, Facts, Stamp, Timeline, facts};
 use units::{Bytes, Span, WallClock};
 
+use crate::format::{checked_json, is_unchanged};
 use crate::{StoreError, files};
 use values::{fact_of, set, structured};
 
@@ -45,6 +46,9 @@ struct FactLine {
     /// When the previous value was last read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<FactTime>,
+    /// The checksum of the text before this field, which is the last one; `None` from an earlier memtide.
+    #[serde(default, skip_serializing)]
+    crc32: Option<u32>,
 }
 
 /// When a value was read.
@@ -54,9 +58,32 @@ struct FactTime {
     wall: Option<i64>,
     /// The boot clock.
     boot_ns: u64,
+    /// The boot; `None` where the source does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "boot_id")]
+    boot_id: Option<BootId>,
     /// The time on the timeline's clock, if a timeline was added as a whole: imports may have no other clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
+}
+
+/// The number of a boot as text; what is no such number is unknown.
+mod boot_id {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use timeline::BootId;
+
+    pub(super) fn serialize<S: Serializer>(id: &Option<BootId>, out: S) -> Result<S::Ok, S::Error> {
+        match id {
+            Some(id) => out.collect_str(id),
+            None => out.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Option<BootId>, D::Error> {
+        let text = Option::<String>::deserialize(input)?;
+        Ok(text.and_then(|text| BootId::from_text(&text)))
+    }
 }
 
 impl FactTime {
@@ -64,6 +91,7 @@ impl FactTime {
         Self {
             wall: stamp.wall.map(WallClock::unix_nanos),
             boot_ns: stamp.boot.as_nanos(),
+            boot_id: stamp.boot_id,
             at_ns: None,
         }
     }
@@ -73,6 +101,7 @@ impl FactTime {
             boot: Span::from_nanos(self.boot_ns),
             awake: None,
             wall: self.wall.map(WallClock::from_unix_nanos),
+            boot_id: self.boot_id,
         }
     }
 }
@@ -103,6 +132,7 @@ pub(crate) fn append(
         since: since(facts, stamp, &name, &value),
         name,
         value,
+        crc32: None,
     };
     let changed = changed(facts, previous);
     let lines: Vec<FactLine> = changed.into_iter().map(line).collect();
@@ -121,6 +151,7 @@ fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<FactT
         boot: since,
         awake: None,
         wall: stamp.wall.map(|wall| wall.minus(ago)),
+        boot_id: stamp.boot_id,
     }))
 }
 
@@ -162,6 +193,7 @@ pub(crate) fn append_all(
         since: since.map(time),
         name: name.to_owned(),
         value,
+        crc32: None,
     };
     let first = |name: &str, now: Value| {
         let changes = facts.changes().iter();
@@ -187,7 +219,7 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
     let path = directory.join(FILE);
     let mut text = String::new();
     for line in lines {
-        text.push_str(&serde_json::to_string(line).unwrap_or_default());
+        text.push_str(&checked_json(line));
         text.push('\n');
     }
     let write = || {
@@ -307,7 +339,8 @@ fn split(
     let mut before = Vec::new();
     let mut within = Vec::new();
     for line in lines {
-        let sample = clocks.first_from(line.time);
+        let its_boot = timeline.first_of_boot_from(line.time.stamp());
+        let sample = its_boot.unwrap_or_else(|| clocks.first_from(line.time));
         let at = match line.time.at_ns.filter(|_| !clocks.is_dated) {
             Some(at) => Some(Span::from_nanos(at)),
             None => timeline.times().get(sample).map(|time| {
@@ -428,7 +461,7 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
     let mut good = Vec::new();
     let mut bad = 0;
     for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
-        match serde_json::from_slice(part) {
+        match fact_line(part) {
             Ok(line) => good.push(line),
             Err(error) if bad < REPORTED_MAX => {
                 problems.push(format!("{FILE}, line {number}: {error}; left out"));
@@ -442,6 +475,14 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
         problems.push(format!("{FILE}: {more} more lines are ignored"));
     }
     good
+}
+
+fn fact_line(text: &[u8]) -> Result<FactLine, String> {
+    let line: FactLine = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if line.crc32.is_some_and(|crc32| !is_unchanged(text, crc32)) {
+        return Err("its checksum is wrong".to_owned());
+    }
+    Ok(line)
 }
 
 /// The most malformed lines that are reported one by one.
@@ -651,11 +692,13 @@ mod tests {
                 time: FactTime {
                     wall: Some(number),
                     boot_ns: 0,
+                    boot_id: None,
                     at_ns: None,
                 },
                 name: format!("strange{number}.{}", "x".repeat(80)),
                 value: Value::from(1),
                 since: None,
+                crc32: None,
             };
             text += &(serde_json::to_string(&line).unwrap() + "\n");
         }
@@ -666,5 +709,28 @@ mod tests {
         assert!(length.len() <= COMPACTED_FROM, "{}", length.len());
         let (found, _) = read(directory.path(), &timeline(&[5, 6]));
         assert_eq!(shown(&found), shown(&rich()));
+    }
+
+    #[test]
+    fn no_flipped_bit_makes_another_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut timeline = Timeline::default();
+        timeline.push(&Sample::at(Span::ZERO)).unwrap();
+        let mut known = Facts::default();
+        known.record(Span::ZERO, facts::SWAPPINESS, "60");
+        append(directory.path(), timeline.stamp(0).unwrap(), &known, None).unwrap();
+        let path = directory.path().join(FILE);
+        let sound = std::fs::read(&path).unwrap();
+        for bit in 0..sound.len() * 8 {
+            let mut flipped = sound.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            let (found, problems) = read(directory.path(), &timeline);
+            let value = found.text(facts::SWAPPINESS);
+            assert!(
+                value == Some("60") || value.is_none() && !problems.is_empty(),
+                "{bit}: {value:?}"
+            );
+        }
     }
 }

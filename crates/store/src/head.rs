@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use timeline::Timeline;
+use timeline::{Stamp, Timeline};
 use units::{Bytes, WallClock};
 
 use crate::files;
@@ -33,7 +33,7 @@ use crate::files;
 pub(crate) use decode::kernel_file;
 use dictionary::put_own as put_dictionary;
 pub(crate) use encode::{Encoder, put_absent, put_end, put_event};
-pub(crate) use ends::{ends, first_and_last};
+pub(crate) use ends::{duration, ends, first_and_last};
 
 /// A writer begins the next file when one has this size, however large the recording may become.
 const FULL_BYTES: u64 = 256 << 20;
@@ -73,6 +73,10 @@ pub(crate) struct HeadRead {
     pub(crate) first: Option<WallClock>,
     /// Time of its last sample, in the window or not.
     pub(crate) last: Option<WallClock>,
+    /// The clocks of its first sample, in the window or not.
+    pub(crate) begin: Option<Stamp>,
+    /// The clocks of its last sample, in the window or not.
+    pub(crate) end: Option<Stamp>,
     /// Bytes at its end that are not a complete frame: offset and length.
     tail: Option<(u64, u64)>,
 }

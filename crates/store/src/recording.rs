@@ -11,7 +11,7 @@ mod woven;
 
 use std::path::{Path, PathBuf};
 
-use timeline::{Facts, Timeline};
+use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, Span, WallClock};
 
 use crate::StoreError;
@@ -78,6 +78,10 @@ pub struct Info {
     pub bytes: Bytes,
     /// First and last wall-clock time; `None` if it is empty or has no wall clock.
     pub span: Option<(WallClock, WallClock)>,
+    /// The clocks of its newest sample; `None` if that is sealed, as while no recorder writes.
+    pub end: Option<Stamp>,
+    /// How long it was recorded, by the boot clock: a wall clock may be set in between.
+    pub lasts: Span,
     /// The PID of its writer: `Some(None)` if it is unknown, `None` without a writer.
     pub writer: Option<Option<u32>>,
     /// Damage in each file, in words.
@@ -196,6 +200,14 @@ impl Recording {
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// Returns the clocks of the newest sample in the head.
+    fn end(&self) -> Option<Stamp> {
+        let last = self.segments.last().map(|segment| segment.sequence);
+        let heads = self.heads.iter().rev();
+        let mut heads = heads.take_while(|head| last < Some(head.sequence));
+        heads.find_map(|head| head::ends(&head.path).ok()?.end)
+    }
+
     /// Returns a summary; `check_files` reads all files to check them for damage.
     pub fn info(&self, check_files: bool) -> Info {
         let mut damage = self.problems.clone();
@@ -208,6 +220,8 @@ impl Recording {
             segments: self.segments.len(),
             bytes: self.bytes(),
             span: self.span(),
+            end: self.end(),
+            lasts: self.lasts(),
             writer: crate::directory::lock::writer(&self.directory),
             damage,
         }

@@ -5,6 +5,7 @@
 //! files with checksums: a damaged file is skipped, the others are read.
 
 pub(crate) mod about;
+mod boots;
 mod entities;
 mod events;
 pub(crate) mod host;
@@ -18,7 +19,7 @@ pub(crate) mod table;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use timeline::{Entity, Facts, SignalId, Timeline};
+use timeline::{BootId, Entity, Facts, SignalId, Timeline};
 use units::{Span, WallClock};
 
 use crate::StoreError;
@@ -26,6 +27,7 @@ use crate::directory::identity::HostIdentity;
 use crate::files::{self, sync};
 use crate::format::{FORMAT, FORMAT_KEY};
 use about::{About, AboutFile};
+use boots::BootColumn;
 pub(crate) use events::KeptEvents;
 use host::StoredSample;
 pub(crate) use manifest::Manifest;
@@ -154,7 +156,9 @@ impl Writing<'_> {
             Manifest::for_segment(self.sequence, self.timeline, &self.taken, self.origin);
         let mut about = AboutFile::new(self.host, self.facts, About::from_timeline(self.timeline));
         about.signals(self.timeline.host_runs().map(|(id, _)| id));
-        let columns = host::columns(self.timeline, &self.taken);
+        let boots = BootColumn::new(self.taken.iter().map(|sample| sample.stamp.boot_id));
+        let mut columns = host::columns(self.timeline, &self.taken);
+        columns.extend(boots.column());
         let file = names::file_of(Entity::Host);
         self.table(file, &columns, Vec::new(), &mut manifest)?;
         for entity in Entity::ALL.into_iter().skip(1) {
@@ -162,12 +166,14 @@ impl Writing<'_> {
         }
         let rolled = Rolled::from_timeline(self.timeline, &self.taken, &self.before, self.facts);
         let columns = rolled.columns();
-        let pairs = vec![rolled.metadata()];
+        let pairs = rolled.metadata();
         self.table(names::MINUTES, &columns, pairs, &mut manifest)?;
         manifest.minute_rows(rolled.rows());
         let events = events::stored_events(self.timeline);
         if !events.is_empty() {
-            let columns = events::columns(&events);
+            let boots = BootColumn::new(events.iter().map(|stored| stored.event.stamp.boot_id));
+            let mut columns = events::columns(&events);
+            columns.extend(boots.column());
             self.table(names::EVENTS, &columns, Vec::new(), &mut manifest)?;
         }
         self.file(names::ABOUT, &mut manifest, |path| about.write(path))?;
@@ -278,6 +284,11 @@ impl Segment {
     /// Returns its duration by the boot clock; `None` if unknown.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.manifest.as_ref()?.duration()
+    }
+
+    /// Returns the boot of its last sample, and the boot clock then; `None` if unknown.
+    pub(crate) fn end(&self) -> Option<(BootId, Span)> {
+        self.manifest.as_ref()?.end()
     }
 
     /// Returns its number of samples; `None` if unknown.

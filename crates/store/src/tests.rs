@@ -491,7 +491,7 @@ fn a_missing_segment_is_said() {
 fn the_oldest_goes_first_by_age_and_by_size() {
     let directory = tempfile::tempdir().unwrap();
     let timeline = kept_hours(directory.path());
-    let end = timeline.stamp(899).unwrap().wall.unwrap();
+    let end = timeline.stamp(899).unwrap();
     let day = Span::from_hours(24);
     let nothing = enforce(directory.path(), day, Bytes::from_gib(1), end).unwrap();
     assert_eq!(nothing.parts, 0);

@@ -270,7 +270,7 @@ impl Writer {
         self.encoder.commit();
         self.file_bytes += (bytes.len() - before) as u64;
         self.pending.samples += 1;
-        self.pending.wall = self.stamp.wall.or(self.pending.wall);
+        self.pending.last = Some(self.stamp);
         self.pending_since.get_or_insert(self.stamp.boot);
         self.shared.filling.store(bytes.len() as u64, Relaxed);
     }
@@ -302,17 +302,33 @@ impl Writer {
         let Some(Cut { last }) = self.before.take() else {
             return;
         };
-        let since = last.zip(self.stamp.wall);
-        let nanos = since.and_then(|(last, now)| now.unix_nanos().checked_sub(last.unix_nanos()));
-        let lasted = nanos.and_then(|nanos| u64::try_from(nanos).ok());
-        let lasted = lasted.map_or_else(String::new, |nanos| {
-            format!(": nothing was recorded for {}", Span::from_nanos(nanos))
+        // Only the boot clock cannot be set. It says nothing across a boot.
+        let (what, lasted) = match self.stamp.is_of_boot_of(&last) {
+            Some(true) => (
+                "the previous recorder was killed",
+                Some(self.stamp.boot.saturating_sub(last.boot)),
+            ),
+            Some(false) => (
+                "the machine went down while it was recorded",
+                self.since(last),
+            ),
+            None => (
+                "the previous recorder was killed or the machine went down",
+                self.since(last),
+            ),
+        };
+        let lasted = lasted.map_or_else(String::new, |lasted| {
+            format!(": nothing was recorded for {lasted}")
         });
-        self.add_event(
-            self.stamp,
-            EventKind::Gap,
-            format!("the previous recorder was killed or the machine went down{lasted}"),
-        );
+        self.add_event(self.stamp, EventKind::Gap, format!("{what}{lasted}"));
+    }
+
+    /// Returns the time since an earlier sample by the wall clock; `None` where that was set back.
+    fn since(&self, last: Stamp) -> Option<Span> {
+        let (last, now) = (last.wall?.unix_nanos(), self.stamp.wall?.unix_nanos());
+        u64::try_from(now.checked_sub(last)?)
+            .ok()
+            .map(Span::from_nanos)
     }
 
     fn tell_of_dropped(&mut self) {

@@ -56,6 +56,7 @@ fn write(writer: &mut Writer, sample: &mut Sample, number: u64) {
         wall: Some(WallClock::from_unix_nanos(
             1_700_000_000_000_000_000 + number as i64 * 1_000_000_000,
         )),
+        ..Stamp::default()
     };
     sample.host.set(MEM_FREE, Bytes::new(number * 4096));
     sample.host.set(PSWPIN, Pages::new(number * number));

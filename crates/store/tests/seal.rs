@@ -15,6 +15,14 @@ fn wall(number: u64) -> WallClock {
     WallClock::from_unix_nanos((BEGINS + number.cast_signed()) * 1_000_000_000)
 }
 
+/// The clocks of a sample with a number, as of a source that does not name its boots.
+fn at(number: u64) -> Stamp {
+    Stamp {
+        wall: Some(wall(number)),
+        ..Stamp::default()
+    }
+}
+
 /// A recording whose samples, `count` of them, are all in its first head file. Gives that file.
 fn recorded(directory: &Path, count: u64) -> PathBuf {
     let host = HostIdentity {
@@ -171,7 +179,7 @@ fn a_head_of_which_nothing_can_be_read_is_kept_aside_until_there_is_no_room() {
     );
     assert!(info.bytes.get() >= 10_000, "{}", info.bytes);
     let day = Span::from_hours(24);
-    let now = WallClock::from_unix_nanos(0);
+    let now = at(0);
     let dropped = enforce(directory.path(), day, Bytes::new(5_000), now).unwrap();
     assert_eq!((dropped.parts, aside.exists()), (1, false));
 }
@@ -315,7 +323,7 @@ fn only_what_is_the_recordings_own_counts_and_goes() {
         file.set_len(40 << 20).unwrap();
     }
     let most = own + Bytes::from_mib(2);
-    let now = wall(20);
+    let now = at(20);
     let dropped = enforce(directory.path(), Span::from_hours(1), most, now).unwrap();
     assert_eq!(dropped.parts, 0, "{dropped:?}");
     let dropped = enforce(directory.path(), Span::from_hours(1), Bytes::new(1), now).unwrap();

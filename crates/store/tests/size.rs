@@ -38,6 +38,7 @@ fn write(writer: &mut Writer, number: u64, processes: u32, noise: &mut Noise) {
         wall: Some(WallClock::from_unix_nanos(
             1_700_000_000_000_000_000 + i64::try_from(number).unwrap() * 1_000_000_000,
         )),
+        ..Stamp::default()
     };
     sample.host.set(MEM_FREE, Bytes::new(number * 4096));
     writer.begin(sample.stamp);

@@ -118,7 +118,12 @@ pub struct Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repeats::RepeatIndex;
     use units::Span;
+
+    fn is_repeated(event: &Event, earlier: &[Event]) -> bool {
+        RepeatIndex::default().has(event, earlier)
+    }
 
     #[test]
     fn what_a_recorder_reads_again_after_it_was_killed_is_told_once() {
@@ -150,7 +155,7 @@ mod tests {
             ),
             (event(EventKind::RecorderStarted, 40, ""), &all[..], false),
         ] {
-            assert_eq!(again.is_repeated_in(earlier), is_same, "{again:?}");
+            assert_eq!(is_repeated(&again, earlier), is_same, "{again:?}");
         }
     }
 
@@ -176,7 +181,7 @@ mod tests {
         };
         let all = [kill("hog (7)", 10, "CPU: 1 PID: 7 \nKilled process 7")];
         let again = kill("hog (7)", 12, "CPU: 1 PID: 7\nKilled process 7");
-        assert!(again.is_repeated_in(&all));
-        assert!(!kill("hog (8)", 12, "x").is_repeated_in(&all));
+        assert!(is_repeated(&again, &all));
+        assert!(!is_repeated(&kill("hog (8)", 12, "x"), &all));
     }
 }

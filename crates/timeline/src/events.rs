@@ -186,6 +186,7 @@ fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
         boot: sample.boot.plus(past),
         awake: sample.awake.map(|awake| awake.plus(past)),
         wall: sample.wall.map(|wall| wall.plus(past)),
+        boot_id: sample.boot_id,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sample::Stamp;
 
 /// The kernel log's clock, which is not adjusted, and the boot clock drift apart by this much in months; a recorder
 /// that has just started does not yet know the difference.
-const MAX_CLOCK_DRIFT: Span = Span::from_mins(10);
+pub(crate) const MAX_CLOCK_DRIFT: Span = Span::from_mins(10);
 /// The most by which times of one report differ where no process is named, or where the kernel may log the same of one
 /// process again.
 const SAME_TIME: Span = Span::from_secs(2);
@@ -29,23 +29,8 @@ pub(crate) fn is_same_as_event(report: (&KernelReport, Stamp), note: &Event) -> 
 }
 
 impl Event {
-    /// Whether it repeats an earlier event: after a recorder was killed, the next one reads a part of the kernel's log
-    /// again.
-    pub(crate) fn is_repeated_in(&self, earlier: &[Self]) -> bool {
-        if self.report.is_empty() {
-            return false;
-        }
-        let mut others = earlier.iter().enumerate();
-        if self.kind == EventKind::OomKill {
-            // A process is killed once.
-            others.any(|(_, other)| self.is_same_kill(other))
-        } else {
-            // One process may fail to allocate many times while one recorder runs.
-            others.any(|(at, other)| self.has_same_text(other) && restarted(&earlier[at..]))
-        }
-    }
-
-    fn is_same_kill(&self, other: &Self) -> bool {
+    /// Whether both are the kill of one process.
+    pub(crate) fn is_same_kill(&self, other: &Self) -> bool {
         let is_named = !self.subject.is_empty();
         // Compared first: there may be many kills, each with an identity to build.
         (self.kind, &self.subject) == (other.kind, &other.subject)
@@ -55,19 +40,14 @@ impl Event {
 
     /// Whether the kernel logged the same text about the same subject at about the same time after boot. Lines that
     /// the kernel adds a moment later, when the OOM reaper is done, may be missing from either.
-    fn has_same_text(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_text(&self, other: &Self) -> bool {
         let boots = [self, other].map(|event| event.stamp.boot.as_nanos());
         (self.kind, &self.subject) == (other.kind, &other.subject)
             && !other.report.is_empty()
             && (self.report.starts_with(&other.report) || other.report.starts_with(&self.report))
             && boots[0].abs_diff(boots[1]) <= MAX_CLOCK_DRIFT.as_nanos()
+            && self.stamp.is_of_boot_of(&other.stamp) != Some(false)
     }
-}
-
-/// Whether a recorder started after the first of these events.
-fn restarted(events: &[Event]) -> bool {
-    let mut later = events.iter().skip(1);
-    later.any(|event| event.kind == EventKind::RecorderStarted)
 }
 
 /// What identifies a report.
@@ -116,6 +96,9 @@ impl ReportIdentity {
 /// clock difference, but its boot and wall clocks shift alike. Those of two boots do not shift alike, though a process
 /// may have the same PID and the same time since boot in both.
 fn are_within(one: Stamp, other: Stamp, within: Span) -> bool {
+    if one.is_of_boot_of(&other) == Some(false) {
+        return false;
+    }
     let boot = later_by(one.boot.as_nanos(), other.boot.as_nanos());
     let wall = one
         .wall
@@ -144,6 +127,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: None,
             wall: Some(WallClock::from_unix_nanos(wall * 1_000_000_000)),
+            ..Stamp::default()
         }
     }
 

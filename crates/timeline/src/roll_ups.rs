@@ -196,6 +196,7 @@ mod tests {
                 wall: Some(WallClock::from_unix_nanos(
                     (60 * number).cast_signed() * 1_000_000_000,
                 )),
+                ..Stamp::default()
             },
             duration: Span::from_mins(1),
         };

@@ -3,6 +3,7 @@
 //! Filling a sample allocates only until every name and row has been seen once.
 
 use std::collections::HashMap;
+use std::num::NonZeroU128;
 
 use units::{Span, Unit, WallClock};
 
@@ -18,12 +19,71 @@ pub struct Stamp {
     pub awake: Option<Span>,
     /// The wall clock, which may jump. `None` where the source lacks it.
     pub wall: Option<WallClock>,
+    /// The boot of the machine. `None` where the source lacks it.
+    pub boot_id: Option<BootId>,
+}
+
+/// A boot of a machine: the random number that the kernel chose then (`/proc/sys/kernel/random/boot_id`). The clocks of
+/// two boots may overlap, as without a battery both start at the same time; this number is
+/// another in each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BootId(NonZeroU128);
+
+impl BootId {
+    /// Its bytes, in the order in which the kernel prints them.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0.get().to_be_bytes()
+    }
+
+    /// The boot with these bytes; `None` of zeros.
+    pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
+        NonZeroU128::new(u128::from_be_bytes(bytes)).map(Self)
+    }
+
+    /// Reads 32 hexadecimal digits, with or without hyphens; `None` of any other text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let digits = text.bytes().filter(|byte| *byte != b'-');
+        let mut number: u128 = 0;
+        let mut count = 0;
+        for digit in digits {
+            let digit = char::from(digit).to_digit(16)?;
+            number = (number << 4) | u128::from(digit);
+            count += 1;
+        }
+        NonZeroU128::new(number).filter(|_| count == 32).map(Self)
+    }
+}
+
+/// As the kernel prints it: `de91fbcf-0ae3-435d-82e6-8dacd242095d`.
+impl std::fmt::Display for BootId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (place, byte) in self.to_bytes().iter().enumerate() {
+            if matches!(place, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Stamp {
     /// The clock that stops during suspend, or else the boot clock. Sampling intervals are measured by it.
     pub fn awake_or_boot(&self) -> Span {
         self.awake.unwrap_or(self.boot)
+    }
+
+    /// What the wall clock, as it is set at another stamp, showed at this one; `None` where they are not known to be of one
+    /// boot.
+    pub fn wall_as_set_at(&self, other: Self) -> Option<WallClock> {
+        let is_known = self.is_of_boot_of(&other) == Some(true) && self.boot <= other.boot;
+        let wall = other.wall.filter(|_| is_known)?;
+        Some(wall.minus(other.boot - self.boot))
+    }
+
+    /// Whether both are of one boot; `None` where that is not known of either.
+    pub fn is_of_boot_of(&self, other: &Self) -> Option<bool> {
+        Some(self.boot_id? == other.boot_id?)
     }
 }
 

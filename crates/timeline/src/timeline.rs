@@ -8,6 +8,7 @@ use units::{Span, Unit, WallClock};
 
 use crate::clock::TimelineClock;
 use crate::event::Event;
+use crate::repeats::RepeatIndex;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Entity, Kind, Signal, SignalId};
 use crate::stretch::Stretch;
@@ -110,6 +111,7 @@ pub struct Timeline {
     report_bytes: usize,
     /// Events that a recorder noted in the whole source, in order.
     recorder_events: Arc<Vec<Event>>,
+    repeats: RepeatIndex,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
     /// Whether it may share columns with that timeline.
@@ -225,7 +227,7 @@ impl Timeline {
 
     /// Adds an event that a recorder noted, unless a recorder that was killed had already read it from the log.
     pub fn add_recorder_event(&mut self, event: Event) {
-        if !event.is_repeated_in(&self.recorder_events) {
+        if !self.repeats.has(&event, &self.recorder_events) {
             Arc::make_mut(&mut self.recorder_events).push(event);
         }
     }
@@ -233,6 +235,7 @@ impl Timeline {
     /// Replaces all recorder events.
     pub fn set_recorder_events(&mut self, events: Vec<Event>) {
         self.recorder_events = Arc::new(events);
+        self.repeats = RepeatIndex::default();
     }
 
     /// Events that a recorder noted, of the whole source.

@@ -431,6 +431,7 @@ fn reading(boots: &[u64]) -> Timeline {
             wall: Some(units::WallClock::from_unix_nanos(
                 1_795_000_000_000_000_000 + wall,
             )),
+            ..Stamp::default()
         };
         sample.host.set(MEM_TOTAL, mib(1000));
         sample.host.set(MEM_FREE, mib(500));

@@ -446,6 +446,7 @@ mod tests {
                 boot: Span::from_mins(number.unsigned_abs()),
                 awake: None,
                 wall: Some(WallClock::from_unix_nanos(number * 60_000_000_000)),
+                ..Stamp::default()
             },
             duration: Span::from_mins(1),
         };

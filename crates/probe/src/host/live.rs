@@ -12,10 +12,11 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use timeline::{Absence, Sample, Stamp};
+use timeline::{Absence, BootId, Sample, Stamp};
 use units::{Span, WallClock};
 
 use crate::directory::Sink;
@@ -23,7 +24,10 @@ use crate::error::{ParseError, ReadError};
 use crate::host::file::{Cadence, HostFile, HostParsers};
 use crate::kernel_file::{KernelFile, Root};
 
-/// Returns the current time on the three clocks.
+/// The boot of this machine, read once: a process does not outlive it.
+static THIS_BOOT: OnceLock<Option<BootId>> = OnceLock::new();
+
+/// Returns the current time on the three clocks, and the boot.
 pub fn now() -> Stamp {
     // Read in this order, a machine that never slept is never awake for longer than it is up.
     let awake = span(clock_gettime(ClockId::Monotonic));
@@ -36,7 +40,15 @@ pub fn now() -> Stamp {
         wall: Some(WallClock::from_unix_nanos(
             wall_nanos.saturating_add(wall.tv_nsec),
         )),
+        boot_id: *THIS_BOOT.get_or_init(|| boot_id(&Root::default())),
     }
+}
+
+/// Returns the boot of the machine below `root`: a random number that its kernel chose, since 2.6. `None` where it is not
+/// shown.
+pub fn boot_id(root: &Root) -> Option<BootId> {
+    let text = root.read("/proc/sys/kernel/random/boot_id").ok()?;
+    BootId::from_text(&crate::text::lossy(crate::text::trim(&text)))
 }
 
 /// Returns the CPU time of this thread.

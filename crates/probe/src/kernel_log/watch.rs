@@ -179,6 +179,7 @@ impl Skew {
                 let nanos = wall.unix_nanos().saturating_sub(signed(ago));
                 WallClock::from_unix_nanos(nanos)
             }),
+            boot_id: now.boot_id,
         }
     }
 }
@@ -299,6 +300,7 @@ mod tests {
             wall: Some(WallClock::from_unix_nanos(signed(Span::from_secs(
                 seconds + 1_000,
             )))),
+            ..Stamp::default()
         }
     }
 

@@ -57,6 +57,8 @@ pub struct RecordingStatus {
     pub from: Option<Timestamp>,
     /// Time of the newest sample on disk.
     pub to: Option<Timestamp>,
+    /// How long samples were taken, by the boot clock: without the times between recorders, however the wall clock was set.
+    pub recorded_s: f64,
     /// Free space of the file system, as available to the user.
     pub free_bytes: Option<u64>,
     /// Growth per day so far; null for a recording of less than ten minutes.

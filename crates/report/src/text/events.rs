@@ -65,6 +65,7 @@ mod tests {
             boot: Span::from_secs(second),
             awake: None,
             wall: wall.map(|s| WallClock::from_unix_nanos(s * 1_000_000_000)),
+            ..Stamp::default()
         }
     }
 

@@ -269,9 +269,9 @@ fn left_out(n: u64) -> String {
 
 fn stored(recording: &RecordingStatus, screen: &Screen) -> String {
     let size = Bytes::new(recording.size_bytes);
-    let period = recording.from.zip(recording.to).map(|(from, to)| {
-        let duration = span(to.duration_since(from).as_secs_f64());
-        format!(" since {} ({duration})", time(from, screen))
+    let period = recording.from.map(|from| {
+        let recorded = span(recording.recorded_s);
+        format!(" since {} ({recorded} recorded)", time(from, screen))
     });
     let segments = match recording.segments {
         0 => "; no sealed segment yet".to_owned(),
@@ -497,6 +497,7 @@ mod tests {
                 segments: 2,
                 from: Some(at(0)),
                 to: Some(at(7_190)),
+                recorded_s: 7_190.0,
                 free_bytes: Some(38 << 30),
                 bytes_per_day: Some(48.0 * 1_048_576.0),
                 problems: Vec::new(),

@@ -145,6 +145,7 @@ impl Work {
             pid,
             process: status::process(&machine, pid).unwrap_or_default(),
             started: now.wall.and_then(status::timestamp),
+            started_boot_ns: Some(now.boot.as_nanos()),
             settings: recording.settings.clone(),
             ..RecorderStatus::default()
         };
@@ -308,6 +309,7 @@ impl Work {
         let figures = self.health.figures();
         let status = RecorderStatus {
             has_ended,
+            written_boot_ns: Some(now.boot.as_nanos()),
             written: now.wall.and_then(status::timestamp),
             samples: samples(&figures, now),
             cost: cost(&figures, self.pss),

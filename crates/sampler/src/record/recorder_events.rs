@@ -80,6 +80,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: Some(Span::from_secs(awake)),
             wall: Some(WallClock::from_unix_nanos(wall * 1_000_000_000)),
+            ..Stamp::default()
         }
     }
 

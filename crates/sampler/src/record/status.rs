@@ -11,8 +11,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use probe::{ProcessFiles, Root};
 use recorder_status::RecorderStatus;
-use timeline::EntityRow;
-use units::WallClock;
+use timeline::{BootId, EntityRow, Stamp};
+use units::{Span, WallClock};
 
 /// Name of the status file in the recording's directory.
 pub const FILE: &str = "status.json";
@@ -57,6 +57,36 @@ pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Resul
     }
 }
 
+/// Converts the times of a status of this boot to the wall clock as it is set now.
+pub fn on_present_clock(mut status: RecorderStatus, now: Stamp) -> RecorderStatus {
+    let boot_id = BootId::from_text(&status.boot_id);
+    let present = |boot_ns: Option<u64>| {
+        let boot = Span::from_nanos(boot_ns?);
+        let then = Stamp {
+            boot,
+            boot_id,
+            ..Stamp::default()
+        };
+        timestamp(then.wall_as_set_at(now)?)
+    };
+    status.started = present(status.started_boot_ns).or(status.started);
+    let Some((before, written)) = status.written.zip(present(status.written_boot_ns)) else {
+        return status;
+    };
+    let set_by = written.duration_since(before);
+    let samples = &mut status.samples;
+    let times = [
+        &mut status.written,
+        &mut samples.last,
+        &mut samples.worst_late,
+    ];
+    let of_heaps = status.heaps.as_mut().map(|heaps| &mut heaps.last);
+    for time in times.into_iter().chain(of_heaps) {
+        *time = time.and_then(|time| time.checked_add(set_by).ok());
+    }
+    status
+}
+
 /// Whether the process that wrote a status is alive, in the boot in which it was written.
 pub fn is_of_living(status: &RecorderStatus, root: &Root) -> bool {
     !status.process.is_empty()
@@ -78,9 +108,7 @@ fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
 
 /// Returns the ID of the current boot.
 pub(crate) fn boot_id(root: &Root) -> Option<String> {
-    let text = root.read("/proc/sys/kernel/random/boot_id").ok()?;
-    let id = probe::text::lossy(probe::text::trim(&text)).into_owned();
-    (!id.is_empty()).then_some(id)
+    probe::boot_id(root).map(|id| id.to_string())
 }
 
 /// Returns `PID@START` of a live process.
@@ -122,6 +150,40 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
         let gone = directory.path().join("gone");
         assert!(write(&RecorderStatus::default(), &gone).is_err());
+    }
+
+    #[test]
+    fn times_of_this_boot_are_those_of_the_clock_as_it_is_set_now() {
+        let second = |n: i64| Timestamp::from_second(n).unwrap();
+        let id = "de91fbcf-0ae3-435d-82e6-8dacd242095d";
+        let status = RecorderStatus {
+            boot_id: id.to_owned(),
+            started: Some(second(24)),
+            started_boot_ns: Some(20_000_000_000),
+            written: Some(second(54)),
+            written_boot_ns: Some(50_000_000_000),
+            samples: recorder_status::RecorderSamples {
+                last: Some(second(53)),
+                ..Default::default()
+            },
+            ..RecorderStatus::default()
+        };
+        // The clock was not set at boot; 60 s after boot it is 2026.
+        let now = Stamp {
+            boot: Span::from_secs(60),
+            wall: Some(WallClock::from_unix_nanos(1_795_000_000_000_000_000)),
+            boot_id: BootId::from_text(id),
+            awake: None,
+        };
+        let present = on_present_clock(status.clone(), now);
+        assert_eq!(present.started, Some(second(1_794_999_960)));
+        assert_eq!(present.written, Some(second(1_794_999_990)));
+        assert_eq!(present.samples.last, Some(second(1_794_999_989)));
+        let other_boot = Stamp {
+            boot_id: BootId::from_bytes([1; 16]),
+            ..now
+        };
+        assert_eq!(on_present_clock(status.clone(), other_boot), status);
     }
 
     #[test]

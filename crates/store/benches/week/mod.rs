@@ -263,6 +263,7 @@ fn stamp(second: u64) -> Stamp {
         boot,
         awake: Some(boot),
         wall: Some(WallClock::from_unix_nanos(wall)),
+        ..Stamp::default()
     }
 }
 

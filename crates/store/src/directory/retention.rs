@@ -3,14 +3,16 @@
 //! Only a recording's own files are counted and dropped; other files in its directory are ignored.
 //!
 //! A part is too old only if two clocks agree: the wall clock, which may have been wrong then or be wrong now, and the
-//! part's position in the sequence. By position, a part's age is the sum of all steps from part to part since then;
-//! steps of more than a day and a half do not count, as the host may have been off or its clock set. So a clock that
-//! jumps makes nothing old, and a host that was off for a long time keeps its history longer, as far as the size
-//! allows.
+//! part's position in the sequence. By position, a part's age is the sum of all steps from part to part since then. A
+//! step within one boot is measured by the boot clock, which cannot be set. One across a boot is measured by the wall
+//! clock, and does not count if it is longer than a day and a half, as the host may have been off or its clock set. So a
+//! clock that jumps makes nothing old, and a host that was off for a long time keeps its history longer, as far as the
+//! size allows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use timeline::{BootId, Stamp};
 use units::{Bytes, Span, WallClock};
 
 use super::{identity, lock};
@@ -36,10 +38,13 @@ struct RecordingPart {
     bytes: u64,
     /// The time of its last sample.
     until: Option<WallClock>,
+    /// The boot of its last sample, and the boot clock then.
+    end: Option<(BootId, Span)>,
 }
 
 /// Drops parts older than `keep`, and further parts until so much is left that the recording stays within `keep_size` of
 /// disk space until the next call: the next file of the head becomes full, and one is sealed. The last head file stays.
+/// `now`: the clocks of a sample of now; without a wall clock nothing is too old.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -47,7 +52,7 @@ pub fn enforce(
     directory: &Path,
     keep: Span,
     keep_size: Bytes,
-    now: WallClock,
+    now: Stamp,
 ) -> Result<Dropped, StoreError> {
     let parts = parts(directory)?;
     let is_old = too_old(&parts, keep, now);
@@ -70,19 +75,23 @@ pub fn enforce(
 }
 
 /// Returns which parts are too old by both clocks.
-fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
+fn too_old(parts: &[RecordingPart], keep: Span, now: Stamp) -> Vec<bool> {
     let keep = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
-    let now = now.unix_nanos();
+    let mut last_end = now.boot_id.map(|id| (id, now.boot));
+    let Some(now) = now.wall.map(WallClock::unix_nanos) else {
+        return vec![false; parts.len()];
+    };
     // A later number is a later time: a part is at least as old as the parts after it, and a part without a time is as
     // old as the next one.
     let (mut earliest, mut last, mut by_sequence) = (now, now, 0i64);
     let mut is_old: Vec<bool> = Vec::with_capacity(parts.len());
     for part in parts.iter().rev() {
         if let Some(until) = part.until.map(WallClock::unix_nanos) {
-            let step = last.saturating_sub(until);
-            if (0..=STEP_MAX).contains(&step) {
-                by_sequence = by_sequence.saturating_add(step);
-            }
+            let by_wall = last.saturating_sub(until);
+            let by_wall = Some(by_wall).filter(|step| (0..=STEP_MAX).contains(step));
+            let step = within_boot(part.end, last_end).or(by_wall);
+            by_sequence = by_sequence.saturating_add(step.unwrap_or_default());
+            last_end = part.end;
             earliest = earliest.min(until);
             last = until;
         }
@@ -90,6 +99,13 @@ fn too_old(parts: &[RecordingPart], keep: Span, now: WallClock) -> Vec<bool> {
     }
     is_old.reverse();
     is_old
+}
+
+/// The time from the end of a part to that of a later one, in nanoseconds; `None` where they are not of one boot.
+fn within_boot(earlier: Option<(BootId, Span)>, later: Option<(BootId, Span)>) -> Option<i64> {
+    let ((boot, from), (other, to)) = earlier.zip(later)?;
+    let nanos = to.saturating_sub(from).as_nanos();
+    (boot == other).then(|| i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
 /// A day and a half, in nanoseconds: a host that is on once a day ages by the day.
@@ -116,12 +132,14 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
         sequence: segment.sequence,
         bytes: segment.disk_bytes(),
         until: segment.span().map(|(_, until)| until),
+        end: segment.end(),
         path: segment.path,
     });
     let heads = heads.into_iter().map(|head| RecordingPart {
         sequence: head.sequence,
         bytes: files::disk_bytes(&head.path),
         until: None,
+        end: None,
         path: head.path,
     });
     let damaged = damaged::files(directory).map_err(fail)?;
@@ -130,6 +148,7 @@ fn parts(directory: &Path) -> Result<Vec<RecordingPart>, StoreError> {
         sequence: head.sequence,
         bytes: files::disk_bytes(&head.path),
         until: written(&head.path),
+        end: None,
         path: head.path,
     });
     let mut parts: Vec<RecordingPart> = sealed.chain(heads).chain(damaged).collect();
@@ -187,22 +206,43 @@ fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const HOUR: i64 = 3_600_000_000_000;
 
     /// Returns how many of the parts that end at these hours are older than `keep` hours.
     fn old(until: &[Option<i64>], keep: u64, now: i64) -> usize {
-        let parts = until
+        let parts: Vec<_> = until.iter().map(|until| (*until, None)).collect();
+        old_of_boots(&parts, keep, (now, None))
+    }
+
+    /// A time by the wall clock, and by the boot clock of a boot, in hours.
+    type Hours = (Option<i64>, Option<(u8, u64)>);
+
+    fn old_of_boots(parts: &[Hours], keep: u64, now: (i64, Option<(u8, u64)>)) -> usize {
+        let wall = |hour: i64| WallClock::from_unix_nanos(hour * HOUR);
+        let end = |(boot, hour): (u8, u64)| {
+            Some((BootId::from_bytes([boot; 16])?, Span::from_hours(hour)))
+        };
+        let parts = parts
             .iter()
             .zip(0..)
-            .map(|(until, sequence)| RecordingPart {
+            .map(|((until, its_end), sequence)| RecordingPart {
                 sequence,
                 path: PathBuf::new(),
                 bytes: 1,
-                until: until.map(|hour| WallClock::from_unix_nanos(hour * HOUR)),
+                until: until.map(wall),
+                end: its_end.and_then(end),
             });
         let parts: Vec<RecordingPart> = parts.collect();
-        let now = WallClock::from_unix_nanos(now * HOUR);
+        let (now, its_end) = now;
+        let its_end = its_end.and_then(end);
+        let now = Stamp {
+            wall: Some(wall(now)),
+            boot_id: its_end.map(|(id, _)| id),
+            boot: its_end.map(|(_, boot)| boot).unwrap_or_default(),
+            awake: None,
+        };
         let is_old = too_old(&parts, Span::from_hours(keep), now);
         assert!(is_old.is_sorted_by(|a, b| a >= b), "the oldest first");
         is_old.into_iter().filter(|is_old| *is_old).count()
@@ -244,5 +284,39 @@ mod tests {
         assert_eq!(old(&off_at_night, 24 * 14, now), 5, "once a day");
         let off_for_a_year = [hours(now - 9_000, now - 8_990), hours(now - 1, now + 1)].concat();
         assert_eq!(old(&off_for_a_year, 48, now), 0, "as long as there is room");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_by_a_day_makes_nothing_of_this_boot_old() {
+        // A segment an hour, for ten hours; 24 hours are retained.
+        let now = 500_000;
+        let part = |hour: i64, by| (Some(now - 10 + hour + by), Some((1, hour.unsigned_abs())));
+        let steady: Vec<Hours> = (0..10).map(|hour| part(hour, 0)).collect();
+        let set_before_now = (now + 25, Some((1, 10)));
+        assert_eq!(old_of_boots(&steady, 24, set_before_now), 0);
+        let undated_boots: Vec<Hours> = steady.iter().map(|(wall, _)| (*wall, None)).collect();
+        assert_eq!(old_of_boots(&undated_boots, 24, (now + 25, None)), 10);
+        let set_earlier: Vec<Hours> = (0..10)
+            .map(|hour| part(hour, if hour < 5 { 0 } else { 25 }))
+            .collect();
+        assert_eq!(old_of_boots(&set_earlier, 24, set_before_now), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_dropped_before_its_time_however_the_wall_clock_is_set(
+            sets in prop::collection::vec((0..30_usize, -100_000..100_000_i64), 0..12),
+            keep in 1..40_u64,
+        ) {
+            let wall = |hour: usize| {
+                let by: i64 = sets.iter().filter(|(at, _)| *at <= hour).map(|(_, by)| by).sum();
+                500_000 + i64::try_from(hour).unwrap() + by
+            };
+            let boot = |hour: usize| Some((1, u64::try_from(hour).unwrap()));
+            let parts: Vec<Hours> = (0..30).map(|hour| (Some(wall(hour)), boot(hour))).collect();
+            let old = old_of_boots(&parts, keep, (wall(30), boot(30)));
+            // The part of the hour `30 - keep` has just reached that age.
+            prop_assert!(old <= 30_usize.saturating_sub(usize::try_from(keep).unwrap()));
+        }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use timeline::signals::{self, Entity};
-use timeline::{Absence, Event, EventKind, Stamp, Timeline, facts};
+use timeline::{Absence, BootId, Event, EventKind, Stamp, Timeline, facts};
 use units::{Count, Span, WallClock};
 
 use super::bytes::ByteReader;
 use super::dictionary::NameDictionary;
-use super::encode::{HAS_AWAKE, HAS_WALL, HeadClocks};
+use super::encode::{HAS_AWAKE, HAS_BOOT_ID, HAS_WALL, HeadClocks};
 use super::frame::{FrameKind, MARK};
 use super::frames::FoundFrame;
 use super::series::HeadTableDecoder;
@@ -29,6 +29,8 @@ pub(super) struct Decoder<'t> {
     dictionary: Option<NameDictionary>,
     tables: Vec<HeadTableDecoder>,
     clocks: HeadClocks,
+    /// The boot of the samples of this block.
+    boot_id: Option<BootId>,
     /// Whether samples that depend on the previous one can be read.
     is_in_block: bool,
     /// The number in the file of the next expected sample.
@@ -51,6 +53,7 @@ impl<'t> Decoder<'t> {
             dictionary: None,
             tables: Vec::new(),
             clocks: HeadClocks::default(),
+            boot_id: None,
             is_in_block: false,
             expected: 0,
             lost: 0,
@@ -169,6 +172,7 @@ impl<'t> Decoder<'t> {
         self.expected = number;
         self.is_in_block = true;
         self.clocks = HeadClocks::default();
+        self.boot_id = None;
         self.tables
             .iter_mut()
             .for_each(HeadTableDecoder::begin_block);
@@ -180,6 +184,8 @@ impl<'t> Decoder<'t> {
         self.expected += 1;
         self.read.first = self.read.first.or(stamp.wall);
         self.read.last = stamp.wall.or(self.read.last);
+        self.read.begin = self.read.begin.or(Some(stamp));
+        self.read.end = Some(stamp);
         let index = self.is_wanted(stamp).then(|| self.push(stamp));
         while let Some(first) = input.byte() {
             let table = self.tables.get_mut(usize::from(first & !ALL_DECLARED))?;
@@ -206,6 +212,10 @@ impl<'t> Decoder<'t> {
             let wall = clocks.boot.wrapping_add(clocks.wall).cast_signed();
             stamp.wall = Some(WallClock::from_unix_nanos(wall));
         }
+        if flags & HAS_BOOT_ID != 0 {
+            self.boot_id = boot_id(input)?;
+        }
+        stamp.boot_id = self.boot_id;
         Some(stamp)
     }
 
@@ -239,6 +249,9 @@ impl<'t> Decoder<'t> {
         if flags & HAS_WALL != 0 {
             let nanos = input.number()?.cast_signed();
             stamp.wall = Some(WallClock::from_unix_nanos(nanos));
+        }
+        if flags & HAS_BOOT_ID != 0 {
+            stamp.boot_id = boot_id(&mut input)?;
         }
         let kind = input.string()?;
         let Some(kind) = EventKind::by_name(&kind) else {
@@ -317,6 +330,12 @@ impl<'t> Decoder<'t> {
         }
         self.read
     }
+}
+
+/// Reads the number of a boot; `None` where bytes are missing. Zeros name no boot.
+fn boot_id(input: &mut ByteReader<'_>) -> Option<Option<BootId>> {
+    let bytes = input.take(16)?.try_into().ok()?;
+    Some(BootId::from_bytes(bytes))
 }
 
 fn counted(names: usize) -> String {

@@ -2,9 +2,10 @@
 //! the difference to the previous sample.
 //!
 //! A sample's payload: in the first of a block [`MARK`], the checksum of the dictionary and the sample's number in the
-//! file; then flags, the clocks, and a section ([`super::table`]) for each table that was read.
+//! file; then flags, the clocks, in the first of a block the number of the boot, and a section ([`super::table`]) for
+//! each table that was read.
 
-use timeline::{Absence, Entity, Event, ProcessCells, Sample, Stamp};
+use timeline::{Absence, BootId, Entity, Event, ProcessCells, Sample, Stamp};
 
 use super::bytes::{put, put_step, put_text};
 use super::frame::{self, FrameKind, HEADER, MARK};
@@ -16,6 +17,8 @@ pub(crate) const BLOCK: u64 = 60;
 
 pub(super) const HAS_AWAKE: u8 = 1;
 pub(super) const HAS_WALL: u8 = 2;
+/// Only in complete samples and in events: the other samples of a block are of the same boot.
+pub(super) const HAS_BOOT_ID: u8 = 4;
 
 /// The clocks of the previous sample; zero before the first of a block. The offsets of the other clocks from the boot
 /// clock hardly change.
@@ -47,6 +50,8 @@ pub(crate) struct Encoder {
     /// Samples in this file.
     number: u64,
     key_wanted: bool,
+    /// The boot of this block's samples.
+    boot_id: Option<BootId>,
 }
 
 impl Encoder {
@@ -71,6 +76,7 @@ impl Encoder {
             sample: 0,
             number: 0,
             key_wanted: true,
+            boot_id: None,
         }
     }
 
@@ -88,7 +94,9 @@ impl Encoder {
 
     /// Begins a sample.
     pub(crate) fn begin(&mut self, stamp: Stamp) {
-        let is_key = self.key_wanted || self.in_block >= BLOCK;
+        let is_other_boot = stamp.boot_id != self.boot_id;
+        let is_key = self.key_wanted || self.in_block >= BLOCK || is_other_boot;
+        self.boot_id = stamp.boot_id;
         self.frame.clear();
         self.processes.clear();
         self.processes_begun = false;
@@ -128,9 +136,8 @@ impl Encoder {
         let wall = stamp
             .wall
             .map(|wall| wall.unix_nanos().cast_unsigned().wrapping_sub(boot));
-        let mut flags = if awake.is_some() { HAS_AWAKE } else { 0 };
-        flags |= if wall.is_some() { HAS_WALL } else { 0 };
-        self.frame.push(flags);
+        let boot_id = stamp.boot_id.filter(|_| self.is_key());
+        self.frame.push(flags(&Stamp { boot_id, ..stamp }));
         let before = self.clocks;
         let step = boot.wrapping_sub(before.boot);
         put_step(&mut self.frame, before.step, step);
@@ -139,6 +146,7 @@ impl Encoder {
                 put_step(&mut self.frame, old, new);
             }
         }
+        put_boot_id(&mut self.frame, boot_id);
         self.clocks = HeadClocks {
             boot,
             step,
@@ -242,14 +250,25 @@ impl Encoder {
     }
 }
 
+/// Returns which clocks a stamp has, as bits.
+fn flags(stamp: &Stamp) -> u8 {
+    let bit = |is_there: bool, bit: u8| if is_there { bit } else { 0 };
+    bit(stamp.awake.is_some(), HAS_AWAKE)
+        | bit(stamp.wall.is_some(), HAS_WALL)
+        | bit(stamp.boot_id.is_some(), HAS_BOOT_ID)
+}
+
+fn put_boot_id(into: &mut Vec<u8>, boot_id: Option<BootId>) {
+    if let Some(boot_id) = boot_id {
+        into.extend_from_slice(&boot_id.to_bytes());
+    }
+}
+
 /// Appends an event.
 pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
     let at = frame::begin(into, FrameKind::Event);
     let stamp = event.stamp;
-    into.push(
-        if stamp.awake.is_some() { HAS_AWAKE } else { 0 }
-            | if stamp.wall.is_some() { HAS_WALL } else { 0 },
-    );
+    into.push(flags(&stamp));
     put(into, stamp.boot.as_nanos());
     if let Some(awake) = stamp.awake {
         put(into, awake.as_nanos());
@@ -257,6 +276,7 @@ pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
     if let Some(wall) = stamp.wall {
         put(into, wall.unix_nanos().cast_unsigned());
     }
+    put_boot_id(into, stamp.boot_id);
     for text in [
         event.kind.name(),
         &event.subject,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use timeline::Timeline;
-use units::WallClock;
+use units::{Span, WallClock};
 
 use super::decode::Decoder;
 use super::{FILE_BYTES_MAX, HeadRead, feed, length};
@@ -18,6 +18,14 @@ const BEGINNING: u64 = 256 << 10;
 pub(crate) fn first_and_last(path: &Path) -> Option<(WallClock, WallClock)> {
     let read = ends(path).ok()?;
     read.first.zip(read.last)
+}
+
+/// Returns the time from a head file's first sample to its last by the boot clock; `None` where they are not of one boot.
+pub(crate) fn duration(path: &Path) -> Option<Span> {
+    let read = ends(path).ok()?;
+    let (begin, end) = read.begin.zip(read.end)?;
+    let is_one_boot = begin.is_of_boot_of(&end) != Some(false);
+    (is_one_boot && begin.boot <= end.boot).then(|| end.boot - begin.boot)
 }
 
 /// Reads the times of a head file's first and last sample, and whether its writer ended it.
@@ -45,6 +53,7 @@ fn read(file: &File, length: u64, tail: u64) -> io::Result<HeadRead> {
         feed(&mut decoder, file, 0..BEGINNING.min(from))?;
         // The last sample of the beginning is not the last of the file.
         decoder.read.last = None;
+        decoder.read.end = None;
     }
     feed(&mut decoder, file, from..length)?;
     Ok(decoder.end())

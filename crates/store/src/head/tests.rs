@@ -49,6 +49,7 @@ fn stamp(index: usize) -> Stamp {
         wall: Some(WallClock::from_unix_nanos(
             1_700_000_000_000_000_000 + seconds as i64 * 1_000_000_000,
         )),
+        ..Stamp::default()
     }
 }
 

@@ -21,6 +21,18 @@ impl Recording {
         self.is_by_minute(all, &self.wanted(all))
     }
 
+    /// Returns how long it was recorded. A part that does not show it counts by the wall clock.
+    pub(super) fn lasts(&self) -> Span {
+        let of_segment = |segment: &Segment| {
+            let by_wall = || segment.span().map(|(from, to)| between(from, to));
+            segment.duration().or_else(by_wall)
+        };
+        let segments = self.segments.iter().filter_map(of_segment);
+        let of_heads = |file: &HeadFile| head::duration(&file.path);
+        let heads = self.heads.iter().filter_map(of_heads);
+        segments.chain(heads).fold(Span::ZERO, Span::plus)
+    }
+
     /// Whether the wall clock was set, as far as the parts show: then two wall-clock times do not select one range of
     /// samples.
     pub fn clock_was_set(&self) -> bool {

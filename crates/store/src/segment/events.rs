@@ -3,6 +3,7 @@
 use timeline::{Event, EventKind, Stamp, Timeline};
 use units::WallClock;
 
+use super::boots;
 use super::host::{nanos, span};
 use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
 
@@ -101,7 +102,7 @@ pub(super) fn read(file: &OpenedTable) -> Result<(Vec<KeptEvents>, usize), Strin
         words.map_err(|e| e.to_string())
     };
     let (times, boots, awakes) = (number("time")?, number("boot_ns")?, number("awake_ns")?);
-    let samples = number("sample")?;
+    let (samples, boot_ids) = (number("sample")?, boots::read(file)?);
     let (kinds, subjects) = (words("kind")?, words("subject")?);
     let (texts, reports) = (words("text")?, words("report")?);
     let all = rows.iter().map(|row| {
@@ -111,6 +112,7 @@ pub(super) fn read(file: &OpenedTable) -> Result<(Vec<KeptEvents>, usize), Strin
                     boot: span(boots[*row].unwrap_or_default()),
                     awake: awakes[*row].map(span),
                     wall: times[*row].map(WallClock::from_unix_nanos),
+                    boot_id: boot_ids[*row],
                 },
                 kind: EventKind::by_name(&kinds[*row])?,
                 subject: subjects[*row].clone(),

@@ -3,10 +3,10 @@
 use timeline::{BreakKind, Entity, Run, SignalId, Stamp, Timeline};
 use units::{Span, WallClock};
 
-use super::names;
 use super::picks::SamplePicks;
 use super::runs::{Joined, RunSink};
 use super::table::{Cells, ColumnChunk, ColumnShape, OpenedTable};
+use super::{boots, names};
 
 /// The time of a sample, its relation to the previous one, and which tables it read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,14 +152,16 @@ pub(super) fn read_taken(file: &OpenedTable) -> Result<Vec<StoredSample>, String
     };
     let (walls, boots) = (clock(CLOCKS[0])?, clock(CLOCKS[1])?);
     let behind = clock(CLOCKS[2])?;
+    let ids = boots::read(file)?;
     let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
-    let clocks = walls.into_iter().zip(boots).zip(behind);
+    let clocks = walls.into_iter().zip(boots).zip(behind).zip(ids);
     let taken = clocks.zip(unrelated.into_iter().zip(read)).map(
-        |(((wall, boot), behind), (unrelated, read))| StoredSample {
+        |((((wall, boot), behind), boot_id), (unrelated, read))| StoredSample {
             stamp: Stamp {
                 boot: span(boot.unwrap_or_default()),
                 awake: behind.map(|behind| span(boot.unwrap_or_default().wrapping_sub(behind))),
                 wall: wall.map(WallClock::from_unix_nanos),
+                boot_id,
             },
             is_unrelated: unrelated != 0,
             read: i64::from(read),

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use timeline::{Entity, Timeline};
+use timeline::{BootId, Entity, Timeline};
 use units::{Span, WallClock};
 
 use super::host::StoredSample;
 use super::{SegmentOrigin, names};
 use crate::files;
-use crate::format::FORMAT;
+use crate::format::{FORMAT, checked_json, is_unchanged};
 
 /// A longer `segment.json` is invalid.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
@@ -55,6 +55,12 @@ pub(crate) struct Manifest {
     /// Time from the first sample to the last by the boot clock, in nanoseconds; `None` from an earlier memtide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasts: Option<u64>,
+    /// The boot of its last sample, as text; `None` from a source that does not name it, or an earlier memtide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot_id: Option<String>,
+    /// The boot clock at its last sample, in nanoseconds; `None` from an earlier memtide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot_ns: Option<u64>,
     /// Its files.
     files: BTreeMap<String, StoredTable>,
     /// Number of runs of each kind of entity, which gives their size in memory.
@@ -93,11 +99,6 @@ struct StoredTable {
     crc32: u32,
 }
 
-/// The end of the text, with the checksum of what is before it.
-fn checksum_field(crc32: u32) -> String {
-    format!(",\"crc32\":{crc32}}}")
-}
-
 impl Manifest {
     pub(super) fn for_segment(
         sequence: u64,
@@ -106,6 +107,7 @@ impl Manifest {
         origin: &SegmentOrigin,
     ) -> Self {
         let walls = || taken.iter().filter_map(StoredSample::wall);
+        let end = taken.last().map(|sample| sample.stamp);
         Self {
             format: FORMAT,
             sequence: Some(sequence),
@@ -113,6 +115,8 @@ impl Manifest {
             from: walls().min(),
             until: walls().max(),
             lasts: timeline.whole().map(|all| (all.to - all.from).as_nanos()),
+            boot_id: end.and_then(|end| Some(end.boot_id?.to_string())),
+            boot_ns: end.map(|end| end.boot.as_nanos()),
             lost: origin.lost.clone(),
             empty: origin.empty.clone(),
             ..Self::default()
@@ -140,12 +144,8 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec(self)?;
-        text.pop_if(|end| *end == b'}');
-        let checksum = checksum_field(crc32fast::hash(&text));
-        text.extend_from_slice(checksum.as_bytes());
         let mut file = files::create_draft(path)?;
-        file.write_all(&text)?;
+        file.write_all(checked_json(self).as_bytes())?;
         file.sync_all()
     }
 
@@ -155,10 +155,7 @@ impl Manifest {
         let bytes = files::read_regular(&path, MANIFEST_BYTES_MAX).ok()?;
         let manifest: Self = serde_json::from_slice(&bytes).ok()?;
         let is_unchanged = match manifest.crc32 {
-            Some(checksum) => {
-                let before = bytes.strip_suffix(checksum_field(checksum).as_bytes());
-                before.is_some_and(|text| crc32fast::hash(text) == checksum)
-            }
+            Some(checksum) => is_unchanged(&bytes, checksum),
             // From an earlier memtide, which wrote no checksum and listed all files.
             None => manifest.unknown.is_empty() && manifest.lists_all(segment),
         };
@@ -229,6 +226,12 @@ impl Manifest {
     /// Returns its duration by the boot clock.
     pub(crate) fn duration(&self) -> Option<Span> {
         self.lasts.map(Span::from_nanos)
+    }
+
+    /// Returns the boot of its last sample, and the boot clock then.
+    pub(crate) fn end(&self) -> Option<(BootId, Span)> {
+        let boot = BootId::from_text(self.boot_id.as_deref()?)?;
+        Some((boot, Span::from_nanos(self.boot_ns?)))
     }
 
     /// Returns its number of samples, bounded.

@@ -82,12 +82,18 @@ pub(crate) fn minutes(taken: &[StoredSample]) -> Vec<MinuteRange> {
 
 /// Whether counters were, or may have been, reset between two samples.
 fn breaks(before: &StoredSample, after: &StoredSample) -> bool {
-    after.is_unrelated || after.stamp.boot <= before.stamp.boot
+    after.is_unrelated
+        || after.stamp.boot <= before.stamp.boot
+        || after.stamp.is_of_boot_of(&before.stamp) == Some(false)
 }
 
 /// A minute in the file's metadata: boot clock, awake clock, wall clock, starts a segment, which tables were read.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct MinuteRow(i64, Option<i64>, Option<i64>, u8, i64);
+
+/// A boot in the file's metadata: its first minute, and its number where that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct BootRow(usize, Option<String>);
 
 /// The roll-ups of a segment, to be written.
 pub(crate) struct Rolled<'a> {
@@ -158,8 +164,8 @@ impl<'a> Rolled<'a> {
         })
     }
 
-    /// Returns the metadata that memtide reads: the minutes.
-    pub(crate) fn metadata(&self) -> (String, String) {
+    /// Returns the metadata that memtide reads: the minutes and their boots.
+    pub(crate) fn metadata(&self) -> Vec<(String, String)> {
         let row_of = |minute: &MinuteRange| {
             let end = minute.end(self.taken);
             MinuteRow(
@@ -171,7 +177,23 @@ impl<'a> Rolled<'a> {
             )
         };
         let rows: Vec<MinuteRow> = self.minutes.iter().map(row_of).collect();
-        (MINUTES_KEY.to_owned(), json(&rows))
+        vec![
+            (MINUTES_KEY.to_owned(), json(&rows)),
+            (BOOTS_KEY.to_owned(), json(&self.boots())),
+        ]
+    }
+
+    /// Returns from which minute on each boot holds.
+    fn boots(&self) -> Vec<BootRow> {
+        let mut boots: Vec<BootRow> = Vec::new();
+        for (number, minute) in self.minutes.iter().enumerate() {
+            let boot = self.taken[minute.last].stamp.boot_id;
+            let id = boot.map(|boot| boot.to_string());
+            if boots.last().map(|last| &last.1) != Some(&id) {
+                boots.push(BootRow(number, id));
+            }
+        }
+        boots
     }
 
     /// Returns the columns.
@@ -248,6 +270,7 @@ impl RollUpSeries {
 }
 
 const MINUTES_KEY: &str = "memtide.minutes";
+const BOOTS_KEY: &str = "memtide.boots";
 const FIRST: &str = "first_minute";
 const LAST: &str = "last_minute";
 const KEY_NUMBER: &str = "key_number";

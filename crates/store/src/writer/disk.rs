@@ -15,7 +15,7 @@ use std::{io, thread};
 
 use rustix::io::Errno;
 use timeline::{Facts, Stamp};
-use units::{Bytes, Span, WallClock};
+use units::{Bytes, Span};
 
 use crate::directory::lock::Lock;
 use crate::directory::{self, RecordingDirectory, retention};
@@ -35,8 +35,8 @@ pub(crate) struct Batch {
     pub(crate) samples: u64,
     /// Offset of the first complete sample, and the number of samples before it.
     pub(crate) key: Option<(usize, u64)>,
-    /// Time of the last sample.
-    pub(crate) wall: Option<WallClock>,
+    /// The clocks of the last sample.
+    pub(crate) last: Option<Stamp>,
     /// Whether the file ends with them.
     pub(crate) ends_file: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) struct DiskWriter {
     /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
     /// When the previous file ended.
-    rotated: Option<WallClock>,
+    rotated: Option<Stamp>,
     room: DiskSpace,
     given_up: Option<String>,
 }
@@ -160,7 +160,7 @@ impl DiskWriter {
         // Returned first, as sealing takes long.
         let _ = empty.send(batch.bytes);
         if batch.ends_file {
-            self.rotate(batch.wall);
+            self.rotate(batch.last);
         }
     }
 
@@ -261,14 +261,14 @@ impl DiskWriter {
     }
 
     /// Begins the next file, has the last one sealed and drops what is too old.
-    fn rotate(&mut self, wall: Option<WallClock>) {
+    fn rotate(&mut self, last: Option<Stamp>) {
         self.log = None;
         // After a failure the next frames try again.
         if let Err(error) = self.begin_log() {
             self.shared.note_error(error.to_string());
         }
         self.seal();
-        self.retain(wall);
+        self.retain(last);
     }
 
     fn seal(&mut self) {
@@ -279,11 +279,16 @@ impl DiskWriter {
 
     /// Drops old parts. A clock that was wrong for less than a segment must not make everything too old, so the earlier
     /// of the last two times counts, and nothing is dropped for its age at the first time.
-    fn retain(&mut self, wall: Option<WallClock>) {
-        let before = std::mem::replace(&mut self.rotated, wall);
-        let now = before.zip(wall).map(|(before, wall)| before.min(wall));
-        let keep = now.map_or(Span::from_nanos(u64::MAX), |_| self.keep);
-        let now = now.unwrap_or(WallClock::from_unix_nanos(0));
+    fn retain(&mut self, last: Option<Stamp>) {
+        let before = std::mem::replace(&mut self.rotated, last);
+        let walls = before
+            .and_then(|before| before.wall)
+            .zip(last.and_then(|last| last.wall));
+        let now = Stamp {
+            wall: walls.map(|(before, wall)| before.min(wall)),
+            ..last.unwrap_or_default()
+        };
+        let keep = self.keep;
         if let Err(error) = retention::enforce(&self.place.directory, keep, self.keep_size, now) {
             self.shared.note_error(error.to_string());
         }

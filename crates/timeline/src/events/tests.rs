@@ -17,6 +17,7 @@ fn stamp(boot: u64, wall: i64) -> Stamp {
         boot: Span::from_secs(boot),
         awake: Some(Span::from_secs(boot)),
         wall: Some(WallClock::from_unix_nanos((START + wall) * 1_000_000_000)),
+        ..Stamp::default()
     }
 }
 

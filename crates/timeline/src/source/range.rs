@@ -139,12 +139,18 @@ impl Source {
             let stamp = timeline.stamp(*index);
             stamp.is_some_and(|stamp| range.holds(stamp, times[*index], end - times[*index]))
         };
-        // Where the wall clock was set back, all samples between the two ends are included.
-        let first = (0..timeline.len()).find(inside);
-        let last = (0..timeline.len()).rev().find(inside);
-        let (Some(first), Some(last)) = (first, last) else {
+        let passes = passes(timeline, inside);
+        let Some(&(first, last)) = passes.last() else {
             return Err(not_there(timeline, range));
         };
+        let mut problems = self.problems;
+        if let [(earlier, _), _, ..] = passes[..] {
+            problems.push(format!(
+                "the wall clock shows this time in {} boots of the machine: the last is taken; the first begins at --since +{}s",
+                passes.len(),
+                times[earlier].as_nanos() / 1_000_000_000,
+            ));
+        }
         let is_to_the_end = last + 1 == timeline.len();
         let is_cut = first > 0 || !is_to_the_end;
         let cut_before = self.origin.cut_at;
@@ -163,9 +169,33 @@ impl Source {
             } else {
                 Inventory::default()
             },
-            problems: self.problems,
+            problems,
         })
     }
+}
+
+/// Returns the first and the last sample of each time that the clock passed through a range. Where the wall clock was set
+/// back within a boot, all samples between the two ends are included. A boot that begins within the range is another
+/// pass only where the one before went beyond it: without an RTC battery all boots begin at one time.
+fn passes(timeline: &Timeline, inside: impl Fn(&usize) -> bool) -> Vec<(usize, usize)> {
+    let mut passes: Vec<(usize, usize)> = Vec::new();
+    let mut goes_on = false;
+    for (from, end) in timeline.boots() {
+        let before = from.checked_sub(1).and_then(|at| timeline.stamp(at));
+        let is_other = before
+            .zip(timeline.stamp(from))
+            .is_some_and(|(before, stamp)| before.is_of_boot_of(&stamp) == Some(false));
+        let found = (from..end)
+            .find(&inside)
+            .zip((from..end).rev().find(&inside));
+        let Some((first, last)) = found else { continue };
+        match passes.last_mut() {
+            Some(pass) if goes_on || !is_other => pass.1 = last,
+            _ => passes.push((first, last)),
+        }
+        goes_on = last + 1 == end;
+    }
+    passes
 }
 
 fn not_there(timeline: &Timeline, range: TimeRange) -> OutOfRange {
@@ -263,6 +293,55 @@ mod tests {
             until: at(1060),
         };
         assert_eq!(source.within(range).unwrap().timeline.len(), 7);
+    }
+
+    #[test]
+    fn of_two_boots_that_begin_at_one_time_the_last_is_taken_and_the_other_is_named() {
+        let source = |boots: &[(u8, i64)]| {
+            let mut timeline = Timeline::default();
+            for (boot, begins) in boots {
+                for second in 0..100 {
+                    let mut sample = Sample::at(Span::from_secs(10 + second));
+                    sample.stamp.wall = Some(wall(begins + second.cast_signed()));
+                    sample.stamp.boot_id = crate::BootId::from_bytes([*boot; 16]);
+                    timeline.push(&sample).unwrap();
+                }
+            }
+            Source::new(SourceKind::Recording, "", timeline, Facts::default())
+        };
+        let range = TimeRange {
+            since: at(1_700_000_020),
+            until: at(1_700_000_039),
+        };
+        let again = source(&[(1, 1_700_000_000), (2, 1_700_000_000)]);
+        let cut = again.within(range).unwrap();
+        assert_eq!(cut.timeline.len(), 20);
+        assert_eq!(cut.timeline.breaks(), []);
+        assert_eq!(
+            cut.timeline.stamp(0).unwrap().boot_id,
+            crate::BootId::from_bytes([2; 16])
+        );
+        assert!(cut.problems[0].contains("in 2 boots"), "{:?}", cut.problems);
+        assert!(
+            cut.problems[0].ends_with("--since +20s"),
+            "{:?}",
+            cut.problems
+        );
+        // A machine that went down within the range, with a clock that goes on, or that is set some time after boot.
+        for (second, len) in [(1_700_000_010, 110), (1_699_999_970, 50)] {
+            let source = source(&[(1, 1_699_999_940), (2, second)]);
+            let range = TimeRange {
+                since: at(1_700_000_000),
+                until: None,
+            };
+            let cut = source.within(range).unwrap();
+            assert!(
+                cut.timeline.len() >= len,
+                "{second}: {}",
+                cut.timeline.len()
+            );
+            assert_eq!(cut.problems, Vec::<String>::new());
+        }
     }
 
     #[test]

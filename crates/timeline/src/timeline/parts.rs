@@ -1,10 +1,14 @@
 //! Parts of a timeline: its segments (two pastes, two kernel reports), or a range of samples.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+
+use units::Span;
 
 use super::read_set::ReadSet;
 use super::readings::Readings;
 use super::{Break, EntitySeries, OutOfOrder, Timeline};
+use crate::sample::{BootId, Stamp};
 use crate::signals::Entity;
 
 impl Timeline {
@@ -139,20 +143,39 @@ impl Timeline {
             reported
         });
         let own: Vec<_> = own.collect();
-        let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
-        let (from, to) = (walls().min(), walls().max());
-        let is_own = |wall| from <= Some(wall) && Some(wall) <= to;
-        let noted = self
-            .recorder_events
-            .iter()
-            // An event without a wall clock has an unknown time, and stays.
-            .filter(|event| event.stamp.wall.is_none_or(is_own));
-        self.recorder_events = Arc::new(noted.cloned().collect());
+        let is_own = self.is_within();
+        let noted = self.recorder_events.iter();
+        let its = noted.filter(|event| is_own(event.stamp));
+        self.set_recorder_events(its.cloned().collect());
         self.reports = Arc::new(own);
         self.earlier = Arc::default();
         self.origin = 0;
         self.clock = OnceLock::new();
         self
+    }
+
+    /// Whether a stamp is between the first and the last sample: of the same boot by the boot clock, else by the wall
+    /// clock. A stamp without either has an unknown time, and is.
+    fn is_within(&self) -> impl Fn(Stamp) -> bool + use<> {
+        let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
+        let (from, to) = (walls().min(), walls().max());
+        let mut boots: BTreeMap<BootId, (Span, Span)> = BTreeMap::new();
+        for stamp in &self.stamps {
+            let Some(id) = stamp.boot_id else { continue };
+            let (_, last) = boots.entry(id).or_insert((stamp.boot, stamp.boot));
+            *last = stamp.boot.max(*last);
+        }
+        let has_others = self.stamps.iter().any(|stamp| stamp.boot_id.is_none());
+        move |stamp| match stamp.boot_id {
+            Some(id) if boots.contains_key(&id) => {
+                let (first, last) = boots[&id];
+                first <= stamp.boot && stamp.boot <= last
+            }
+            Some(_) if !has_others => false,
+            _ => stamp
+                .wall
+                .is_none_or(|wall| from <= Some(wall) && Some(wall) <= to),
+        }
     }
 
     /// Index of this timeline's first sample in the timeline that it was cut from.

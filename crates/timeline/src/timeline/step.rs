@@ -1,7 +1,7 @@
 //! The step from one sample to the next: how far the clock advances, and which breaks are in between. Timelines and
 //! the recorder share it, because they must agree.
 
-use units::Span;
+use units::{Span, WallClock};
 
 use super::{BreakKind, OutOfOrder};
 use crate::sample::Stamp;
@@ -10,6 +10,8 @@ use crate::sample::Stamp;
 const GAP_MIN: Span = Span::from_secs(30);
 /// Clocks that drift apart by more than this between two samples were set; NTP slews far slower.
 pub const CLOCK_TOLERANCE: Span = Span::from_secs(2);
+/// A machine without an RTC battery begins each boot in 1970, so a time before 1971 is one of a clock that is not set.
+const SET_FROM: WallClock = WallClock::from_unix_nanos(365 * 86_400 * 1_000_000_000);
 /// A machine with an awake time shorter than its boot time by this much was suspended; the two clocks are not read at
 /// the same instant.
 const SLEEP_MIN: Span = Span::from_secs(1);
@@ -50,8 +52,14 @@ pub fn step(
         .wall
         .zip(next.wall)
         .map(|(a, b)| b.unix_nanos().saturating_sub(a.unix_nanos()));
-    if next.boot <= last.boot {
-        let elapsed = after_reboot(last, next, wall_moved).ok_or(OutOfOrder)?;
+    let same_boot = last.is_of_boot_of(&next);
+    if same_boot == Some(false) || next.boot <= last.boot {
+        let elapsed = match same_boot {
+            Some(true) => None,
+            Some(false) => Some(up_or_off(last, next, wall_moved)),
+            None => after_reboot(last, next, wall_moved),
+        };
+        let elapsed = elapsed.ok_or(OutOfOrder)?;
         return Ok(Step {
             elapsed,
             breaks: [Some(BreakKind::Reboot), None, None],
@@ -74,8 +82,17 @@ pub fn step(
     })
 }
 
+/// The time that passed until a sample of a later boot: by the wall clock, where that was set at both, but at least as
+/// long as the machine has been up.
+fn up_or_off(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Span {
+    let was_set = last.wall.is_some_and(|wall| wall >= SET_FROM);
+    let moved = wall_moved.filter(|moved| *moved > 0 && was_set);
+    let moved = moved.map_or(Span::ZERO, |moved| Span::from_nanos(moved.unsigned_abs()));
+    moved.max(next.boot)
+}
+
 /// The least time that passed, where a boot clock that goes back means a reboot; `None` where it means an earlier time
-/// of the same boot.
+/// of the same boot. Only for sources that do not name the boot.
 fn after_reboot(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Span> {
     let moved = wall_moved?;
     if moved > 0 {
@@ -103,7 +120,7 @@ fn clock_step(moved: i64, elapsed: Span) -> Option<BreakKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::WallClock;
+    use crate::BootId;
 
     /// Boot, awake and wall clock in seconds.
     fn stamp(boot: u64, awake: u64, wall: i64) -> Stamp {
@@ -111,6 +128,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: Some(Span::from_secs(awake)),
             wall: Some(WallClock::from_unix_nanos(wall * 1_000_000_000)),
+            ..Stamp::default()
         }
     }
 
@@ -168,5 +186,50 @@ mod tests {
         };
         let step = step(stamp(100, 90, 1000), undated, || None);
         assert_eq!(step, Err(OutOfOrder));
+    }
+
+    #[test]
+    fn the_number_of_the_boot_decides_whatever_the_clocks_show() {
+        let of = |boot: u8, stamp: Stamp| Stamp {
+            boot_id: BootId::from_bytes([boot; 16]),
+            ..stamp
+        };
+        let last = of(1, stamp(100, 90, 1000));
+        let reboot = |seconds| Ok((Span::from_secs(seconds), vec![BreakKind::Reboot]));
+        for (next, expected) in [
+            // Both boots began at the same wall clock, the second sample is of a later or an earlier time of its boot.
+            (of(2, stamp(160, 150, 1060)), reboot(160)),
+            (of(2, stamp(101, 101, 1001)), reboot(101)),
+            (of(2, stamp(40, 40, 940)), reboot(40)),
+            (of(2, stamp(40, 40, 5)), reboot(40)),
+            // Off for an hour.
+            (of(2, stamp(40, 40, 4600)), reboot(3600)),
+            (of(1, stamp(95, 85, 995)), Err(OutOfOrder)),
+            // Of the same boot, however the wall clock was set in between.
+            (of(1, stamp(95, 85, 5000)), Err(OutOfOrder)),
+            (
+                of(1, stamp(101, 91, 1001)),
+                Ok((Span::from_secs(1), vec![])),
+            ),
+        ] {
+            let next = Stamp {
+                wall: next.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))),
+                ..next
+            };
+            let last = Stamp {
+                wall: last.wall.map(|wall| wall.plus(Span::from_hours(24 * 400))),
+                ..last
+            };
+            let step = step(last, next, || Some(Span::from_secs(1)));
+            let found = step.map(|step| (step.elapsed, step.breaks().collect::<Vec<_>>()));
+            assert_eq!(found, expected, "{next:?}");
+        }
+        // The clock of the first boot was never set, that of the second was.
+        let step = step(
+            of(1, stamp(100, 90, 100)),
+            of(2, stamp(9, 9, 1_795_000_000)),
+            || None,
+        );
+        assert_eq!(step.unwrap().elapsed, Span::from_secs(9));
     }
 }

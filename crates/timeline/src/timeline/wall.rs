@@ -43,9 +43,13 @@ impl Timeline {
     }
 
     /// The time of a stamp, in nanoseconds on the timeline's clock; negative before its first sample, `None` without
-    /// samples. It is computed from the boot clock, which cannot be set; the wall clock only shows which boot it is.
+    /// samples. It is computed from the boot clock, which cannot be set; where the boot is not known by its number, the
+    /// wall clock shows which one it is.
     pub fn nanos_at(&self, stamp: Stamp) -> Option<i128> {
         let placed = self.boots().filter_map(|(first, end)| {
+            if self.stamps[first].is_of_boot_of(&stamp) == Some(false) {
+                return None;
+            }
             let within = &self.stamps[first..end];
             let after = within.partition_point(|sample| sample.boot <= stamp.boot);
             [after.saturating_sub(1), after.min(within.len() - 1)]
@@ -53,7 +57,9 @@ impl Timeline {
                 .into_iter()
                 .min_by_key(|(off, _)| *off)
         });
-        let (off, at) = placed.min_by_key(|(off, _)| *off)?;
+        let Some((off, at)) = placed.min_by_key(|(off, _)| *off) else {
+            return self.by_wall(stamp);
+        };
         if off > u128::from(CLOCK_TOLERANCE.as_nanos()) {
             // The stamp is of a boot without samples: only the wall clock relates to it.
             self.by_wall(stamp).or(Some(at))
@@ -62,8 +68,24 @@ impl Timeline {
         }
     }
 
+    /// The first sample of a stamp's boot that is not earlier than the stamp; where there is none, the sample after the
+    /// boot's last. `None` where the timeline has no sample of that boot.
+    pub fn first_of_boot_from(&self, stamp: Stamp) -> Option<usize> {
+        let is_its = |first: usize| self.stamps[first].is_of_boot_of(&stamp) == Some(true);
+        let mut its = self.boots().filter(|(first, _)| is_its(*first)).peekable();
+        its.peek()?;
+        let from = |(first, end): (usize, usize)| {
+            let within = &self.stamps[first..end];
+            let at = first + within.partition_point(|sample| sample.boot < stamp.boot);
+            (at, at < end)
+        };
+        its.map(from)
+            .reduce(|before, next| if before.1 { before } else { next })
+            .map(|(at, _)| at)
+    }
+
     /// The first sample of each boot, and the sample after its last.
-    fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let is_boot = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
         let mut starts = vec![0];
         let breaks = self.breaks.iter().filter(|gap| is_boot(gap.kind));
@@ -79,7 +101,9 @@ impl Timeline {
     fn placed_by(&self, index: usize, stamp: Stamp) -> (u128, i128) {
         let sample = self.stamps[index];
         let later = nanos(stamp.boot) - nanos(sample.boot);
-        let walls = sample.wall.zip(stamp.wall);
+        // Of one boot, a wall clock that differs was set.
+        let is_known = sample.is_of_boot_of(&stamp) == Some(true);
+        let walls = sample.wall.zip(stamp.wall).filter(|_| !is_known);
         let off = walls.map_or(0, |(of_sample, of_stamp)| {
             let expected = i128::from(of_sample.unix_nanos()) + later;
             expected.abs_diff(i128::from(of_stamp.unix_nanos()))
@@ -110,6 +134,7 @@ mod tests {
             boot: Span::from_secs(boot),
             awake: None,
             wall: Some(WallClock::from_unix_nanos(wall * SECOND)),
+            ..Stamp::default()
         }
     }
 
@@ -170,5 +195,38 @@ mod tests {
             assert_eq!(nanos, Some(i128::from(second * SECOND)), "{at:?}");
         }
         assert_eq!(Timeline::default().nanos_at(stamp((1, 1))), None);
+    }
+
+    #[test]
+    fn two_boots_that_begin_at_one_time_are_told_apart_by_their_numbers() {
+        let of = |boot: u8, at: u64| Stamp {
+            boot_id: crate::BootId::from_bytes([boot; 16]),
+            ..stamp((at, 1_600_000_000 + at.cast_signed()))
+        };
+        let mut timeline = Timeline::default();
+        for (boot, at) in [(1, 10), (1, 11), (1, 30), (2, 10), (2, 11), (2, 12)] {
+            let mut sample = Sample::default();
+            sample.stamp = of(boot, at);
+            timeline.push(&sample).unwrap();
+        }
+        for (boot, at, second, first) in [
+            (1, 11, 1, Some(1)),
+            (1, 20, 10, Some(2)),
+            (1, 99, 89, Some(3)),
+            (2, 10, 30, Some(3)),
+            (2, 12, 32, Some(5)),
+            (2, 13, 33, Some(6)),
+            // Of a boot without samples only the wall clock is known.
+            (3, 12, 2, None),
+        ] {
+            let nanos = timeline.nanos_at(of(boot, at));
+            assert_eq!(nanos, Some(i128::from(second * SECOND)), "{boot} {at}");
+            assert_eq!(
+                timeline.first_of_boot_from(of(boot, at)),
+                first,
+                "{boot} {at}"
+            );
+        }
+        assert_eq!(timeline.first_of_boot_from(stamp((11, 11))), None);
     }
 }

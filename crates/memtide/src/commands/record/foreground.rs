@@ -71,7 +71,8 @@ pub(super) fn run(
 
 /// Returns a warning that the last recorder was cut short; the recording also has an event of it.
 fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
-    let at = last.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
+    let at = last.wall;
+    let at = at.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
     let after = at.map_or_else(String::new, |at| {
         let at = at.to_zoned(TimeZone::system());
         format!(

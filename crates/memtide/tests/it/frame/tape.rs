@@ -335,6 +335,7 @@ fn stamp(boot: Span) -> timeline::Stamp {
         boot,
         awake: Some(boot),
         wall: Some(WallClock::from_unix_nanos(i64::try_from(nanos).unwrap())),
+        boot_id: None,
     }
 }
 

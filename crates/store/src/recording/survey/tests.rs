@@ -126,6 +126,7 @@ fn samples(made: &Made) -> Vec<Vec<Sample>> {
                 boot: Span::from_secs(boot),
                 awake: Some(Span::from_secs(boot)),
                 wall: Some(WallClock::from_unix_nanos(wall * 1_000_000_000)),
+                ..Stamp::default()
             };
             sample(stamp, second, boot, made.seed)
         };

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use timeline::{Entity, Run, SignalId, Stamp};
+use timeline::{BootId, Entity, Run, SignalId, Stamp};
 use units::WallClock;
 
 use super::{
-    Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, MINUTES_KEY, MinuteRow, SIGNAL,
-    SIGNAL_NUMBER, VALUE, index,
+    BOOTS_KEY, Before, BootRow, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, MINUTES_KEY, MinuteRow,
+    SIGNAL, SIGNAL_NUMBER, VALUE, index,
 };
 use crate::segment::host::{StoredSample, span};
 use crate::segment::names;
@@ -220,11 +220,19 @@ impl RollUpIndex {
     /// Builds the index of a file.
     fn read(file: &OpenedTable) -> Result<Self, String> {
         let rows: Vec<MinuteRow> = metadata(file, MINUTES_KEY)?;
-        let taken = rows.into_iter().map(|row| StoredSample {
+        // A file of an earlier memtide does not name the boots.
+        let boots: Vec<BootRow> = metadata(file, BOOTS_KEY).unwrap_or_default();
+        let boot_of = |minute: usize| {
+            let after = boots.partition_point(|boot| boot.0 <= minute);
+            let boot = boots.get(after.checked_sub(1)?)?;
+            BootId::from_text(boot.1.as_deref()?)
+        };
+        let taken = rows.into_iter().enumerate().map(|(at, row)| StoredSample {
             stamp: Stamp {
                 boot: span(row.0),
                 awake: row.1.map(span),
                 wall: row.2.map(WallClock::from_unix_nanos),
+                boot_id: boot_of(at),
             },
             is_unrelated: row.3 != 0,
             read: row.4,

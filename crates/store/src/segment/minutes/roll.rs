@@ -291,6 +291,7 @@ mod tests {
                 wall: Some(WallClock::from_unix_nanos(
                     i64::try_from(at).unwrap_or_default() * 20_000_000_000,
                 )),
+                ..Stamp::default()
             },
             is_unrelated: false,
             read: 1,

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use units::WallClock;
+use timeline::Stamp;
 
 use crate::{head, segment};
 
 /// An end without a final frame: the recorder was killed, or the machine went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Time of its last stored sample; `None` if that had no wall clock.
-    pub last: Option<WallClock>,
+    /// The clocks of its last stored sample.
+    pub last: Stamp,
 }
 
 /// Checks for a last head file without an end; `None` if it has one, or if it was sealed, as that is then unknown.
@@ -21,5 +21,5 @@ pub(super) fn cut(recording: &Path) -> Option<Cut> {
         return None;
     }
     let read = head::ends(&last.path).ok()?;
-    (!read.ended && read.last.is_some()).then_some(Cut { last: read.last })
+    read.end.filter(|_| !read.ended).map(|last| Cut { last })
 }

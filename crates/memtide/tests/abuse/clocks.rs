@@ -1,0 +1,117 @@
+//! A wall clock that is set, and boots that begin at one time: by a clock that the abuse itself makes.
+
+use store::{HostIdentity, Writer, WriterOptions};
+use timeline::signals::{MEM_FREE, PSWPIN};
+use timeline::{BootId, BreakKind, Facts, Sample, Stamp};
+use units::{Bytes, Pages, Span, WallClock};
+
+use crate::bench::{Bench, Dice};
+use crate::recorder::load;
+use crate::score::Score;
+
+/// By how much a clock is set, in seconds.
+const SETS: [i64; 8] = [
+    3,
+    -3,
+    3_600,
+    -3_600,
+    86_400,
+    31_536_000,
+    -31_536_000,
+    -1_795_000_000,
+];
+
+pub(crate) fn set(bench: &Bench) -> Score {
+    let dice = bench.dice(300);
+    let rounds = bench.count(200);
+    let mut score = Score::default();
+    let mut steps = 0;
+    for number in 0..rounds {
+        steps += recorded(bench, number, &dice, &mut score);
+    }
+    score.done = format!("{steps} steps of the clock, {} boots", 3 * rounds);
+    score
+}
+
+/// Records three boots that begin at one time, each with steps of its clock, with a short retention. Returns the number of
+/// steps.
+fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize {
+    let directory = bench.path(&format!("set-{round}"));
+    let (mut expected, mut sizes) = (Vec::new(), Vec::new());
+    for boot in 1..=3 {
+        let host = HostIdentity {
+            id: "abuse".to_owned(),
+            name: "abuse".to_owned(),
+        };
+        let options = WriterOptions {
+            patient: true,
+            keep: Span::from_hours(72),
+            segment: Span::from_secs(60),
+            ..WriterOptions::default()
+        };
+        let mut facts = Facts::default();
+        facts.record(Span::ZERO, timeline::facts::SWAPPINESS, "60");
+        let mut writer = Writer::open(&directory, &host, &facts, options).unwrap();
+        let (mut set, begins) = (0, 1 + dice.below(100));
+        for second in begins..begins + 150 {
+            if second > begins && dice.one_in(40) {
+                let by = SETS[dice.index(SETS.len())];
+                set += by;
+                sizes.push(by);
+            }
+            let stamp = Stamp {
+                boot: Span::from_secs(second),
+                awake: Some(Span::from_secs(second)),
+                wall: Some(WallClock::from_unix_nanos(
+                    (1_795_000_000 + second.cast_signed() + set) * 1_000_000_000,
+                )),
+                boot_id: BootId::from_bytes([boot; 16]),
+            };
+            let mut sample = Sample::default();
+            sample.stamp = stamp;
+            sample.host.set(MEM_FREE, Bytes::new(second));
+            sample.host.set(PSWPIN, Pages::new(second));
+            writer.begin(stamp);
+            writer.rows(&sample);
+            writer.end();
+            expected.push(stamp);
+        }
+        writer.close().unwrap();
+    }
+    let timeline = load(&directory).unwrap().timeline;
+    let found: Vec<Stamp> = (0..timeline.len())
+        .map(|at| timeline.stamp(at).unwrap())
+        .collect();
+    if found != expected {
+        score.lost.push(format!(
+            "{} of {} samples in round {round}",
+            found.len(),
+            expected.len()
+        ));
+    }
+    let size = |span: Span| (span.as_nanos() / 1_000_000_000).cast_signed();
+    let steps = timeline
+        .breaks()
+        .iter()
+        .filter_map(|found| match found.kind {
+            BreakKind::ClockForward(by) => Some(size(by)),
+            BreakKind::ClockBack(by) => Some(-size(by)),
+            _ => None,
+        });
+    if !steps.eq(sizes.iter().copied()) {
+        score
+            .silent
+            .push(format!("steps of the clock in round {round}: {sizes:?}"));
+    }
+    for (at, stamp) in found.iter().enumerate() {
+        let second = stamp.boot.as_nanos() / 1_000_000_000;
+        if timeline.at(MEM_FREE, at) != Some(Bytes::new(second)) {
+            score
+                .wrong
+                .push(format!("second {second} in round {round}"));
+        }
+        score.compared += 1;
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+    sizes.len()
+}
