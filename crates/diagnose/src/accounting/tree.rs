@@ -15,13 +15,15 @@ use timeline::{
         MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
     },
 };
-use units::{Bytes, Count, Pages};
+use units::{Bytes, Count, Pages, Ratio};
 
 use super::memory_node::{MemoryNode, SizeKind};
 use super::owners::{self, Owner, Owners, UnreadOwners};
 use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
 
+/// Locked memory of less, such as the kernel's helpers and time servers have, is not worth a sentence.
+const LOCKED_MUCH: Ratio = Ratio::from_percent(2.0);
 /// The label of a remainder that may have several owners.
 const REST: &str = "not attributed";
 
@@ -213,7 +215,8 @@ impl Accounting {
                 "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in AnonPages already."
             ));
         }
-        texts.extend(at(MEM_MLOCKED).map(|locked| holdings::locked_in_words(locked, inventory)));
+        let locked = at(MEM_MLOCKED).filter(|locked| *locked >= self.total.share(LOCKED_MUCH));
+        texts.extend(locked.map(|locked| holdings::locked_in_words(locked, inventory)));
         texts.extend(self.resident_sets(cx));
         texts
     }
