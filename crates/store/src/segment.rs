@@ -38,8 +38,10 @@ use table::{ColumnChunk, OpenedTable};
 
 /// The directory of segments in a recording.
 pub(crate) const SEGMENTS: &str = "segments";
-/// A larger file is not the table of an hour.
-const FILE_BYTES_MAX: u64 = 1 << 30;
+/// A larger file is not the table of an hour: 2,000 processes that all change at each scan take a tenth of it.
+const TABLE_BYTES_MAX: u64 = 256 << 20;
+/// A larger file is not what a recorder says of itself: names of unknown fields, and files that could not be read.
+const ABOUT_BYTES_MAX: u64 = 16 << 20;
 /// Prefix of the names of unfinished segments.
 pub(crate) const UNFINISHED: &str = ".tmp-";
 /// Suffix of the names of segments that are being removed.
@@ -311,7 +313,11 @@ impl Segment {
     }
 
     fn bytes_of(&self, name: &str) -> Result<Vec<u8>, String> {
-        let bytes = files::read_regular(&self.path.join(name), FILE_BYTES_MAX);
+        let longest = match name {
+            names::ABOUT => ABOUT_BYTES_MAX,
+            _ => TABLE_BYTES_MAX,
+        };
+        let bytes = files::read_regular(&self.path.join(name), longest);
         let bytes = bytes.map_err(|e| e.to_string())?;
         if let Some(manifest) = &self.manifest {
             manifest.check(name, &bytes)?;

@@ -325,6 +325,23 @@ fn a_damaged_file_loses_itself_and_is_named() {
 }
 
 #[test]
+fn a_file_that_no_recorder_writes_so_large_is_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    kept_hours(directory.path());
+    let about = segments(directory.path())[1].join("about.json");
+    // Sparse: it takes no disk.
+    let file = fs::OpenOptions::new().write(true).open(about).unwrap();
+    file.set_len(300 << 20).unwrap();
+    let loaded = load(directory.path(), Resolution::Full);
+    assert_eq!(loaded.timeline.len(), 900);
+    let problems = loaded.problems.join("\n");
+    assert!(
+        problems.contains("about.json") && problems.contains("too long"),
+        "{problems}"
+    );
+}
+
+#[test]
 fn a_table_of_other_rows_than_were_written_is_not_read() {
     let samples = ("samples", serde_json::json!(5));
     let minutes = ("minute_rows", serde_json::json!({"host": 0}));

@@ -12,15 +12,15 @@ const PAGE_TABLES_MIN: Bytes = Bytes::from_mib(16);
 const NAMED_MAX: usize = 3;
 
 /// What one process has of something.
-type ProcessPart<'a> = (&'a ProcessHoldings, Bytes);
+type HoldingSize<'a> = (&'a ProcessHoldings, Bytes);
 
 /// The processes that have any, the largest first.
 fn descending(
     all: &[ProcessHoldings],
     size: fn(&ProcessHoldings) -> Bytes,
-) -> Vec<ProcessPart<'_>> {
+) -> Vec<HoldingSize<'_>> {
     let sizes = all.iter().map(|process| (process, size(process)));
-    let mut parts: Vec<ProcessPart<'_>> = sizes.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
+    let mut parts: Vec<HoldingSize<'_>> = sizes.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
     parts.sort_by_key(|(process, bytes)| (std::cmp::Reverse(*bytes), process.process.pid));
     parts
 }

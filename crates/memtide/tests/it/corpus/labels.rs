@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 34] = [
+const WITHOUT_A_CASE: [(&str, &str); 33] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -129,10 +129,6 @@ const WITHOUT_A_CASE: [(&str, &str); 34] = [
         "no capture has figures of a malloc heap",
     ),
     ("runtime-heap", "no capture has figures of a runtime's heap"),
-    (
-        "unexplained-stall",
-        "each stall of a capture has a cause among the findings",
-    ),
 ];
 
 #[test]
