@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use timeline::{Facts, Timeline};
@@ -12,6 +13,7 @@ use units::{Span, WallClock};
 use crate::directory::RecordingDirectory;
 use crate::directory::identity::{self, HostIdentity};
 use crate::directory::lock;
+use crate::directory::pinned::PinnedDirectory;
 use crate::files::{self, sync};
 use crate::segment::{SegmentOrigin, names};
 use crate::{Recording, StoreError, head, segment};
@@ -56,39 +58,51 @@ pub fn add_timeline_with_progress(
     every: Span,
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
-    let place = RecordingDirectory {
-        directory: directory.to_owned(),
-        identity: host.clone(),
-        every,
-    };
     identity::is_new(directory, host)?;
     // A new file system has `lost+found`, and its directory cannot be replaced.
     let is_begun = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_begun {
-        let _lock = place.take()?;
-        // The sealer of an earlier recorder may still be running.
-        let heads = head::directory_of(directory);
-        let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
-        is_later(directory, timeline)?;
-        return fill(&place, timeline, facts, progress);
+        let place = RecordingDirectory {
+            pinned: PinnedDirectory::make(directory)?,
+            identity: host.clone(),
+            every,
+        };
+        let added = append(&place, timeline, facts, progress);
+        return added.map_err(|error| place.pinned.named(error));
     }
+    let name = create_sibling(directory)?;
     let draft = RecordingDirectory {
-        directory: create_sibling(directory)?,
-        ..place
+        pinned: PinnedDirectory::make(&name)?,
+        identity: host.clone(),
+        every,
     };
     let made = fill_draft(&draft, timeline, facts, progress).and_then(|added| {
         // Replaces an empty directory, and no other.
-        let moved = fs::rename(&draft.directory, directory);
-        moved.map_err(|e| StoreError::io("rename", &draft.directory, &e))?;
+        fs::rename(&name, directory).map_err(|e| StoreError::io("rename", &name, &e))?;
         Ok(added)
     });
-    if made.is_err() {
-        let _ = fs::remove_dir_all(&draft.directory);
-        return made;
+    if let Err(error) = made {
+        let _ = fs::remove_dir_all(&name);
+        return Err(draft.pinned.named(error));
     }
     let parent = parent_of(directory);
     sync(parent).map_err(|e| StoreError::io("sync", parent, &e))?;
     made
+}
+
+/// Appends a timeline to a recording that has begun.
+fn append(
+    place: &RecordingDirectory,
+    timeline: &Timeline,
+    facts: &Facts,
+    progress: &mut dyn FnMut(f64),
+) -> Result<AddedTimeline, StoreError> {
+    let _lock = place.take()?;
+    // The sealer of an earlier recorder may still be running.
+    let heads = head::directory_of(place.path());
+    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
+    is_later(place.path(), timeline)?;
+    fill(place, timeline, facts, progress)
 }
 
 /// Writes a recording under its temporary name.
@@ -98,9 +112,9 @@ fn fill_draft(
     facts: &Facts,
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
-    let segments = draft.directory.join(segment::SEGMENTS);
+    let segments = draft.path().join(segment::SEGMENTS);
     files::create_directory(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
-    identity::write(&draft.directory, &draft.identity, draft.every)?;
+    identity::write(draft.path(), &draft.identity, draft.every)?;
     fill(draft, timeline, facts, progress)
 }
 
@@ -135,7 +149,7 @@ fn fill(
     progress: &mut dyn FnMut(f64),
 ) -> Result<AddedTimeline, StoreError> {
     let mut added = AddedTimeline::default();
-    let directory = &place.directory;
+    let directory = place.path();
     let next = place.next_sequence();
     let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
     let noted = placed(timeline);
@@ -180,7 +194,7 @@ fn create_sibling(directory: &Path) -> Result<PathBuf, StoreError> {
         let mut name = directory.file_name().unwrap_or_default().to_owned();
         name.push(format!(".unfinished-{}-{number}", std::process::id()));
         let draft = directory.with_file_name(name);
-        match files::create_recording(&draft) {
+        match fs::DirBuilder::new().mode(files::OWNER).create(&draft) {
             Ok(()) => return Ok(draft),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && number < TRIES => number += 1,
             Err(e) => return Err(StoreError::io("create", &draft, &e)),

@@ -3,11 +3,12 @@
 
 pub(crate) mod identity;
 pub(crate) mod lock;
+pub(crate) mod pinned;
 pub(crate) mod retention;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use units::Span;
 
@@ -15,11 +16,12 @@ use crate::files::{self, sync};
 use crate::{StoreError, head, segment};
 use identity::HostIdentity;
 use lock::Lock;
+use pinned::PinnedDirectory;
 
 /// The directory that a writer writes to, and the host that it records.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordingDirectory {
-    pub(crate) directory: PathBuf,
+    pub(crate) pinned: PinnedDirectory,
     pub(crate) identity: HostIdentity,
     pub(crate) every: Span,
 }
@@ -28,34 +30,50 @@ pub(crate) struct RecordingDirectory {
 const SEGMENT_NUMBER_MAX: u64 = 999_999_999_999;
 
 impl RecordingDirectory {
-    /// Creates the directory if absent and makes it a recording; refuses one that belongs to another host or user.
-    pub(crate) fn make(&self) -> Result<Lock, StoreError> {
+    /// Opens the directory, and creates it if absent; refuses one that belongs to another host or user.
+    pub(crate) fn make(
+        directory: &Path,
+        identity: &HostIdentity,
+        every: Span,
+    ) -> Result<Self, StoreError> {
         // Checked before anything is changed.
-        identity::is_new(&self.directory, &self.identity)?;
-        files::ensure_recording(&self.directory)
-            .map_err(|error| StoreError::io("create", &self.directory, &error))?;
-        self.take()
+        identity::is_new(directory, identity)?;
+        Ok(Self {
+            pinned: PinnedDirectory::make(directory)?,
+            identity: identity.clone(),
+            every,
+        })
     }
 
-    /// Locks an existing directory, and makes it a recording if it is none.
+    /// Returns the way to its files.
+    pub(crate) fn path(&self) -> &Path {
+        self.pinned.path()
+    }
+
+    /// Locks the directory, and makes it a recording if it is none.
     pub(crate) fn take(&self) -> Result<Lock, StoreError> {
-        let is_new = identity::is_new(&self.directory, &self.identity)?;
-        let lock = Lock::take(&self.directory)?;
+        self.take_inside().map_err(|error| self.pinned.named(error))
+    }
+
+    fn take_inside(&self) -> Result<Lock, StoreError> {
+        let directory = self.path();
+        let is_new = identity::is_new(directory, &self.identity)?;
+        let lock = Lock::take(directory)?;
         if is_new {
-            identity::write(&self.directory, &self.identity, self.every)?;
+            identity::write(directory, &self.identity, self.every)?;
         }
-        let heads = head::directory_of(&self.directory);
+        let heads = head::directory_of(directory);
         files::ensure_directory(&heads)
             .map_err(|error| StoreError::io("create", &heads, &error))?;
         // So that a power failure does not lose the directory of new head files.
-        sync(&self.directory).map_err(|error| StoreError::io("sync", &self.directory, &error))?;
+        sync(directory).map_err(|error| StoreError::io("sync", directory, &error))?;
         Ok(lock)
     }
 
     /// Returns the number after all existing parts, sealed or not.
     pub(crate) fn next_sequence(&self) -> std::io::Result<u64> {
-        let heads = head::files(&self.directory)?;
-        let (segments, _) = segment::list(&self.directory)?;
+        let heads = head::files(self.path())?;
+        let (segments, _) = segment::list(self.path())?;
         let sealed = segments.iter().map(|segment| segment.sequence);
         let all = sealed.chain(heads.iter().map(|head| head.sequence));
         match all.max() {
@@ -70,18 +88,13 @@ impl RecordingDirectory {
     /// Removes an empty last head file, left by a recorder that was killed at its start, to reuse its number; otherwise
     /// the number would be missing for good. Must not run during sealing, which may be about to remove the file.
     pub(crate) fn clear_empty_head(&self) -> io::Result<()> {
-        let heads = head::files(&self.directory)?;
+        let heads = head::files(self.path())?;
         let Some(last) = heads.last().filter(|last| head::is_empty(&last.path)) else {
             return Ok(());
         };
-        match lock::try_sealing(&head::directory_of(&self.directory)) {
+        match lock::try_sealing(&head::directory_of(self.path())) {
             Some(_alone) => fs::remove_file(&last.path),
             None => Ok(()),
         }
     }
-}
-
-/// Whether the directory exists.
-pub(crate) fn is_there(directory: &Path) -> bool {
-    fs::metadata(directory).is_ok_and(|meta| meta.is_dir())
 }

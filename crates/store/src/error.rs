@@ -45,6 +45,14 @@ pub enum StoreError {
         /// That user.
         owner: String,
     },
+    /// Another user could lead elsewhere what is written to it.
+    #[error("{} is not safe to write to: {why}", path.display())]
+    NotTrusted {
+        /// The directory.
+        path: PathBuf,
+        /// Who could, and how.
+        why: String,
+    },
     /// It is the recording of another host.
     #[error("{} is the recording of {theirs}, but this host is {ours}", path.display())]
     OtherHost {
@@ -100,11 +108,30 @@ impl StoreError {
             }
             Self::NotARecording { .. } => "name a new or empty directory with `--to DIR`",
             Self::OtherUser { .. } => "record as that user, or elsewhere with `--to DIR`",
+            Self::NotTrusted { .. } => {
+                "make it yours with `chown` and `chmod go-w`, or name another directory with `--to DIR`"
+            }
             Self::OtherHost { .. } => "name a directory for each host with `--to DIR`",
             Self::NotLater { .. } | Self::Undated { .. } => {
                 "name another directory with `--to DIR`"
             }
             Self::OtherFormat { .. } => "use that memtide, or another directory",
+        }
+    }
+
+    /// Returns the path that it names.
+    pub(crate) fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::NotWritten { .. } => None,
+            Self::Io { path, .. }
+            | Self::Locked { path, .. }
+            | Self::NotARecording { path, .. }
+            | Self::OtherUser { path, .. }
+            | Self::NotTrusted { path, .. }
+            | Self::OtherHost { path, .. }
+            | Self::Undated { path }
+            | Self::NotLater { path, .. }
+            | Self::OtherFormat { path, .. } => Some(path),
         }
     }
 
@@ -144,6 +171,10 @@ mod tests {
             StoreError::OtherUser {
                 path: path(),
                 owner: text(),
+            },
+            StoreError::NotTrusted {
+                path: path(),
+                why: text(),
             },
             StoreError::OtherHost {
                 path: path(),

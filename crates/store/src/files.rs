@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::directory::identity;
+
 /// Syncs a directory, so that new entries are durable.
 pub(crate) fn sync(directory: &Path) -> std::io::Result<()> {
     File::open(directory)?.sync_all()
@@ -68,7 +70,7 @@ pub(crate) fn disk_bytes(path: &Path) -> u64 {
 }
 
 /// Access for the owner: names of processes and cgroups show what a host does.
-const OWNER: u32 = 0o700;
+pub(crate) const OWNER: u32 = 0o700;
 /// What the group may do: nothing, unless the directory above is open to it.
 const GROUP: u32 = 0o050;
 
@@ -116,30 +118,18 @@ pub(crate) fn ensure_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates the directory of a new recording, for its owner only.
-pub(crate) fn create_recording(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(OWNER).create(path)?;
-    fs::set_permissions(path, Permissions::from_mode(OWNER))
-}
-
-/// Creates the directory of a recording for its owner only, and the directories above it as the umask says. One that
-/// exists stays as it is.
-///
-/// # Errors
-/// The operating system's.
-pub fn ensure_recording(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match create_recording(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        created => created,
-    }
+/// Returns the owner of new files in a directory, who may differ from the process's user over NFS or in a container.
+pub(crate) fn owner_of_new(directory: &Path) -> io::Result<u32> {
+    let draft = directory.join(identity::DRAFT);
+    let ours = create_draft(&draft).and_then(|file| file.metadata());
+    let _ = fs::remove_file(&draft);
+    ours.map(|ours| ours.uid())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ensure_recording;
 
     #[test]
     fn new_files_are_the_owners_and_the_groups_where_the_directory_is() {
@@ -159,7 +149,7 @@ mod tests {
             create_draft(&file).unwrap();
             assert_eq!((mode(&directory), mode(&file)), (inside, of_file));
             ensure_directory(&directory).unwrap();
-            ensure_recording(&recording).unwrap();
+            assert_eq!(ensure_recording(&recording).is_ok(), of_directory != 0o777);
             assert_eq!(mode(&recording), of_directory);
             fs::remove_dir(&directory).unwrap();
         }

@@ -30,9 +30,10 @@ mod writer;
 
 pub use add_timeline::{AddedTimeline, add_timeline, add_timeline_with_progress};
 pub use directory::identity::HostIdentity;
+pub use directory::pinned::{PinnedDirectory, ensure_recording};
 pub use directory::retention::{Dropped, drop_oldest, enforce};
 pub use error::StoreError;
-pub use files::{create_draft, ensure_recording, open_own};
+pub use files::{create_draft, open_own};
 pub use recording::{Info, Loaded, Recording, Resolution, RollUpScreen, Screened, Selection};
 pub use seal::{Sealed, seal};
 pub use writer::disk::Cut;

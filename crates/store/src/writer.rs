@@ -17,6 +17,7 @@ use units::{Bytes, Span};
 use crate::StoreError;
 use crate::directory::RecordingDirectory;
 use crate::directory::identity::HostIdentity;
+use crate::directory::pinned::PinnedDirectory;
 use crate::head::{self, Encoder, put_absent, put_end, put_event};
 use disk::{Batch, Cut, DiskWork, DiskWriter};
 use state::{Shared, WriterState};
@@ -76,6 +77,11 @@ impl Monitor {
     pub fn state(&self) -> WriterState {
         self.shared.state()
     }
+
+    /// Returns the directory that is written; it changes if it is removed and made again.
+    pub fn directory(&self) -> PinnedDirectory {
+        self.shared.pinned()
+    }
 }
 
 /// A recording that is being written.
@@ -130,13 +136,9 @@ impl Writer {
         facts: &Facts,
         options: WriterOptions,
     ) -> Result<Self, StoreError> {
-        let place = RecordingDirectory {
-            directory: directory.to_owned(),
-            identity: identity.clone(),
-            every: options.every,
-        };
-        let lock = place.make()?;
-        let shared = Arc::new(Shared::default());
+        let place = RecordingDirectory::make(directory, identity, options.every)?;
+        let lock = place.take()?;
+        let shared = Arc::new(Shared::new(place.pinned.clone()));
         let disk = DiskWriter::begin(place, lock, &options, Arc::clone(&shared))?;
         let before = disk.before;
         let (work, its_work) = sync_channel(8);
@@ -254,6 +256,7 @@ impl Writer {
         self.report_previous_end();
         self.tell_of_losses();
         self.tell_of_dropped();
+        self.report_place();
         self.append_sample();
     }
 
@@ -325,6 +328,24 @@ impl Writer {
         self.add_event(self.stamp, EventKind::SamplesLost, text);
     }
 
+    /// Reports that the directory was renamed, or removed and made again.
+    fn report_place(&mut self) {
+        if self.shared.is_moved.swap(false, Relaxed) {
+            match self.shared.moves() {
+                Some((from, to)) if from == to => {}
+                Some((from, to)) => {
+                    let name = "the recording's directory";
+                    self.event(&Event::of_change(self.stamp, name, &from, &to));
+                }
+                None => self.shared.is_moved.store(true, Relaxed),
+            }
+        }
+        if self.shared.is_replaced.swap(false, Relaxed) {
+            let text = "the recording's directory was removed; recording goes on in the one that took its place";
+            self.add_event(self.stamp, EventKind::SamplesLost, text.to_owned());
+        }
+    }
+
     fn add_event(&mut self, stamp: Stamp, kind: EventKind, text: String) {
         self.event(&Event {
             stamp,
@@ -333,6 +354,11 @@ impl Writer {
             text,
             report: String::new(),
         });
+    }
+
+    /// Returns who can rename or remove the recording's directory besides root and this user, in words.
+    pub fn exposed(&self) -> Option<String> {
+        self.shared.pinned().exposed().map(str::to_owned)
     }
 
     /// Returns how the previous recorder ended, if not cleanly; until the first sample reports it.

@@ -234,7 +234,7 @@ fn wait_for(writer: &Writer, what: impl Fn(&store::WriterState) -> bool) {
 }
 
 #[test]
-fn a_directory_that_was_taken_away_and_comes_back_is_written_again() {
+fn a_directory_that_is_renamed_while_it_is_written_loses_nothing() {
     let place = tempfile::tempdir().unwrap();
     let (directory, away) = (place.path().join("recording"), place.path().join("away"));
     let mut writer = live(&directory);
@@ -245,9 +245,9 @@ fn a_directory_that_was_taken_away_and_comes_back_is_written_again() {
     });
     std::fs::rename(&directory, &away).unwrap();
     (20..40).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.disk == DiskState::Vanished);
+    wait_for(&writer, |state| state.moved_to.as_deref() == Some(&away));
+    assert_eq!(writer.state().disk, DiskState::Ok);
     std::fs::rename(&away, &directory).unwrap();
-    wait_for(&writer, |state| state.disk == DiskState::Ok);
     (40..60).for_each(|number| write(&mut writer, &mut sample, number));
     writer.close().unwrap();
     assert_eq!(numbers(&read(&directory).0), (0..60).collect::<Vec<_>>());
@@ -260,10 +260,15 @@ fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on(
     let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
-    // Moved, since the disk thread may be writing into what would be removed.
-    std::fs::rename(&directory, place.path().join("gone")).unwrap();
+    // The disk thread may be writing into what is removed.
+    while directory.exists() {
+        let _ = std::fs::remove_dir_all(&directory);
+    }
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| state.disk == DiskState::Vanished);
     std::fs::create_dir(&directory).unwrap();
-    for number in 20..200 {
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    for number in 40..200 {
         write(&mut writer, &mut sample, number);
         std::thread::sleep(Duration::from_millis(1));
     }

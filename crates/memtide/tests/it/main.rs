@@ -30,6 +30,7 @@ mod record;
 mod report;
 mod rules;
 mod support;
+mod swapped;
 mod synthetic;
 mod where_adds_up;
 mod where_by;

@@ -51,7 +51,7 @@ impl Running {
         running
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let kill = ["-c", "kill -\"$0\" \"$1\"", name, &self.0.id().to_string()];
         assert!(Command::new("sh").args(kill).status().unwrap().success());
     }
@@ -348,12 +348,14 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
     disk.remount("rw");
     told("works again", 2);
 
-    let away = disk.0.path().join("away");
-    std::fs::rename(&place, &away).unwrap();
-    told("the directory is gone", 1);
-    std::fs::rename(&away, &place).unwrap();
-    told("works again", 3);
     let before = written();
+    until("its removal", || {
+        let _ = std::fs::remove_dir_all(&place);
+        !place.exists()
+    });
+    told("the directory is gone", 1);
+    std::fs::create_dir(&place).unwrap();
+    told("works again", 3);
     until("samples after it came back", || written() > before);
     let output = running.end();
     assert_eq!(output.status.code(), Some(0));

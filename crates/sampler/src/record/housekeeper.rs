@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::thread::JoinHandle;
@@ -51,8 +50,6 @@ const STACK: usize = 512 << 10;
 /// What the housekeeper needs to know of the recording for its status.
 #[derive(Debug, Clone)]
 pub struct RecordingState {
-    /// The recording's directory.
-    pub directory: PathBuf,
     /// The recorder's settings as the status shows them.
     pub settings: RecorderSettings,
     /// Version of memtide.
@@ -148,8 +145,8 @@ impl Work {
             settings: recording.settings.clone(),
             ..RecorderStatus::default()
         };
-        let before =
-            status::read(&recording.directory).filter(|status| status.boot_id == us.boot_id);
+        let directory = recording.monitor.directory();
+        let before = status::read(directory.path()).filter(|status| status.boot_id == us.boot_id);
         let log_safe = before.and_then(|status| status.kernel_log.next);
         Self {
             facts: FactsWatch::new(root, facts),
@@ -247,7 +244,7 @@ impl Work {
             self.log_safe
         };
         // A recorder that started after our sampler ended has already written its own status.
-        let theirs = status::read(&self.recording.directory);
+        let theirs = status::read(self.recording.monitor.directory().path());
         if theirs.is_none_or(|status| status.process == self.us.process) {
             self.write_status(now, next, true);
         }
@@ -327,7 +324,7 @@ impl Work {
             ..self.us.clone()
         };
         // If the disk is full or gone, the store's own state shows it; the write is tried again.
-        let _ = status::write(&status, &self.recording.directory);
+        let _ = status::write(&status, self.recording.monitor.directory().path());
     }
 
     fn absent(&self) -> Vec<AbsentFile> {

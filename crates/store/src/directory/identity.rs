@@ -26,7 +26,7 @@ pub struct HostIdentity {
 pub(crate) const FILE: &str = "recording.json";
 
 /// The temporary name under which it is written.
-const DRAFT: &str = ".recording.json";
+pub(crate) const DRAFT: &str = ".recording.json";
 
 /// A longer file of this name is not from a recording.
 const IDENTITY_BYTES_MAX: u64 = 64 << 10;
@@ -117,8 +117,7 @@ pub(crate) fn is_new(directory: &Path, host: &HostIdentity) -> Result<bool, Stor
     Ok(false)
 }
 
-/// Refuses a recording of another user, who could not read what root adds to it. A new file shows the effective owner,
-/// which may differ from the process's user over NFS or in a container.
+/// Refuses a recording of another user, who could not read what root adds to it.
 fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     let Ok(theirs) = fs::symlink_metadata(directory.join(FILE)) else {
         // The directory was removed meanwhile: the next write reports it.
@@ -127,11 +126,8 @@ fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
     if theirs.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    let draft = directory.join(DRAFT);
-    let ours = files::create_draft(&draft).and_then(|file| file.metadata());
-    let _ = fs::remove_file(&draft);
-    match ours {
-        Ok(ours) if ours.uid() == theirs.uid() => Ok(()),
+    match files::owner_of_new(directory) {
+        Ok(ours) if ours == theirs.uid() => Ok(()),
         Err(error) if error.kind() != ErrorKind::PermissionDenied => Ok(()),
         _ => Err(StoreError::OtherUser {
             path: directory.to_owned(),
@@ -141,13 +137,13 @@ fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns the name of a user, from /etc/passwd.
-fn user(id: u32) -> String {
+pub(crate) fn user(id: u32) -> String {
     let text = files::read_regular(Path::new("/etc/passwd"), 1 << 20).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut users = text.lines().map(|line| line.split(':'));
     let name = users.find_map(|mut fields| {
         let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(id)).then(|| name.to_owned())
+        (fields.nth(1)?.parse() == Ok(id)).then(|| format!("the user {name}"))
     });
     name.unwrap_or_else(|| format!("the user of ID {id}"))
 }
@@ -259,7 +255,7 @@ mod tests {
             let error = is_new(directory.path(), &host).unwrap_err().to_string();
             assert!(error.contains(&format!("belongs to {name},")), "{error}");
         }
-        assert_eq!(user(0), "root");
+        assert_eq!(user(0), "the user root");
         assert!(!directory.path().join(DRAFT).exists());
     }
 }

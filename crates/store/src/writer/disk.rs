@@ -6,7 +6,6 @@ mod last_end;
 mod log;
 mod sealer;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -18,7 +17,8 @@ use timeline::{Facts, Stamp};
 use units::{Bytes, Span, WallClock};
 
 use crate::directory::lock::Lock;
-use crate::directory::{self, RecordingDirectory, retention};
+use crate::directory::pinned::PinnedDirectory;
+use crate::directory::{RecordingDirectory, retention};
 use crate::writer::state::{DiskState, Shared};
 use crate::{StoreError, facts, head};
 use disk_space::DiskSpace;
@@ -68,7 +68,8 @@ pub(crate) struct DiskWriter {
     lock: Option<Lock>,
     log: Option<Log>,
     sealer: Sealer,
-    facts: Option<Box<Facts>>,
+    /// The last facts that were written, and when they were read.
+    facts: Option<(Stamp, Box<Facts>)>,
     /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
     /// When the previous file ended.
@@ -86,7 +87,7 @@ impl DiskWriter {
         shared: Arc<Shared>,
     ) -> Result<Self, StoreError> {
         let mut disk = Self {
-            sealer: Sealer::new(options.sealer.clone(), place.directory.clone()),
+            sealer: Sealer::new(options.sealer.clone()),
             place,
             keep: options.keep,
             keep_size: options.keep_size,
@@ -99,9 +100,9 @@ impl DiskWriter {
             room: DiskSpace::default(),
             given_up: None,
         };
-        let heads = head::directory_of(&disk.place.directory);
+        let heads = head::directory_of(disk.place.pinned.name());
         let begun = disk.place.clear_empty_head().and_then(|()| {
-            disk.before = last_end::cut(&disk.place.directory);
+            disk.before = last_end::cut(disk.place.path());
             disk.begin_log()
         });
         begun.map_err(|error| StoreError::io("write to", &heads, &error))?;
@@ -110,7 +111,7 @@ impl DiskWriter {
 
     fn begin_log(&mut self) -> io::Result<()> {
         let sequence = self.place.next_sequence()?;
-        let log = Log::create(&self.place.directory, sequence)?;
+        let log = Log::create(self.place.path(), sequence)?;
         self.shared.sequence.store(sequence, Relaxed);
         self.log = Some(log);
         Ok(())
@@ -130,7 +131,7 @@ impl DiskWriter {
                 DiskWork::Facts(stamp, facts) => self.keep_facts(stamp, facts),
                 DiskWork::Close => break,
             }
-            if let Some(failure) = self.sealer.poll() {
+            if let Some(failure) = self.sealer.poll(&self.place.pinned) {
                 self.shared.note_error(failure);
             }
         }
@@ -146,7 +147,7 @@ impl DiskWriter {
         self.log = None;
         // While a recording is locked, its last head file is not sealed.
         self.lock = None;
-        if let Some(failure) = self.sealer.finish(LAST_SEAL) {
+        if let Some(failure) = self.sealer.finish(&self.place.pinned, LAST_SEAL) {
             self.shared.note_error(failure);
         }
     }
@@ -159,8 +160,24 @@ impl DiskWriter {
         batch.bytes.clear();
         // Returned first, as sealing takes long.
         let _ = empty.send(batch.bytes);
+        self.note_moves();
         if batch.ends_file {
             self.rotate(batch.wall);
+        }
+    }
+
+    /// Notes that the directory has another name now.
+    fn note_moves(&self) {
+        let pinned = &self.place.pinned;
+        let to = pinned.moved_to().filter(|_| pinned.is_there());
+        if self.shared.moved(to.clone())
+            && let Some(to) = to
+        {
+            self.shared.note_error(format!(
+                "{} is no longer the directory that is recorded into: that is now {}",
+                pinned.name().display(),
+                to.display()
+            ));
         }
     }
 
@@ -184,10 +201,10 @@ impl DiskWriter {
             }
             let problem = format!(
                 "cannot write to {}: {error}",
-                self.place.directory.display()
+                self.place.pinned.name().display()
             );
             self.shared
-                .disk_is(&state_of(&error, &self.place.directory), problem.clone());
+                .disk_is(&state_of(&error, &self.place.pinned), problem.clone());
             if is_last_try {
                 self.given_up = Some(problem);
                 return 0;
@@ -219,8 +236,7 @@ impl DiskWriter {
 
     /// Drops the oldest part of the recording from a full disk, and reports it.
     fn dropped_oldest(&mut self, error: &io::Error) -> bool {
-        let directory = &self.place.directory;
-        let is_made = is_full(error) && self.room.make(directory, self.keep_size);
+        let is_made = is_full(error) && self.room.make(self.place.path(), self.keep_size);
         if is_made {
             let dropped = self.shared.dropped.fetch_add(1, Relaxed) + 1;
             let parts = match dropped {
@@ -229,35 +245,61 @@ impl DiskWriter {
             };
             self.shared.note_error(format!(
                 "the disk of {} was full: so far {parts} dropped for it",
-                directory.display()
+                self.place.pinned.name().display()
             ));
         }
         is_made
     }
 
-    /// Whether the directory exists: only the file was removed, or the directory is back.
+    /// Whether recording can go on: only the head file was removed, or the removed directory was made again.
     fn is_back(&mut self, error: &io::Error) -> bool {
-        if !is_gone(error) || !directory::is_there(&self.place.directory) {
+        if !is_gone(error) {
             return false;
         }
-        // Our own lock on the removed directory would prevent locking the new one.
-        self.lock = None;
-        match self.place.take() {
-            Ok(lock) => {
-                self.lock = Some(lock);
-                self.log = None;
-                self.shared.begin_anew.store(true, Relaxed);
-                self.shared.note_error(format!(
-                    "the head file of {} was removed; recording continues in a new one",
-                    self.place.directory.display()
-                ));
-                true
-            }
+        match self.take_again() {
+            Ok(()) => true,
+            // Still absent, as was reported.
+            Err(StoreError::Io { doing: "open", .. }) => false,
             Err(error) => {
                 self.shared.note_error(error.to_string());
                 false
             }
         }
+    }
+
+    /// Takes the directory again if it exists, else the one that took its place.
+    fn take_again(&mut self) -> Result<(), StoreError> {
+        let is_there = self.place.pinned.is_there();
+        let pinned = if is_there {
+            self.place.pinned.clone()
+        } else {
+            self.place.pinned.open_again()?
+        };
+        // Our own lock on the file that was removed says nothing any more.
+        self.lock = None;
+        let place = RecordingDirectory {
+            pinned,
+            ..self.place.clone()
+        };
+        self.lock = Some(place.take()?);
+        self.place = place;
+        self.log = None;
+        self.shared.begin_anew.store(true, Relaxed);
+        let name = self.place.pinned.name().display();
+        if is_there {
+            self.shared.note_error(format!(
+                "the head file of {name} was removed; recording continues in a new one"
+            ));
+        } else {
+            self.shared.note_error(format!(
+                "{name} was removed; recording continues in the directory that took its place"
+            ));
+            self.shared.place_is(self.place.pinned.clone());
+            if let Some((stamp, facts)) = self.facts.take() {
+                self.keep_facts(stamp, facts);
+            }
+        }
+        Ok(())
     }
 
     /// Begins the next file, has the last one sealed and drops what is too old.
@@ -272,7 +314,7 @@ impl DiskWriter {
     }
 
     fn seal(&mut self) {
-        if let Some(failure) = self.sealer.start() {
+        if let Some(failure) = self.sealer.start(&self.place.pinned) {
             self.shared.note_error(failure);
         }
     }
@@ -284,16 +326,21 @@ impl DiskWriter {
         let now = before.zip(wall).map(|(before, wall)| before.min(wall));
         let keep = now.map_or(Span::from_nanos(u64::MAX), |_| self.keep);
         let now = now.unwrap_or(WallClock::from_unix_nanos(0));
-        if let Err(error) = retention::enforce(&self.place.directory, keep, self.keep_size, now) {
+        if let Err(error) = retention::enforce(self.place.path(), keep, self.keep_size, now) {
+            let error = self.place.pinned.named(error);
             self.shared.note_error(error.to_string());
         }
     }
 
     /// Writes facts; after a failure they are written with the next ones.
     fn keep_facts(&mut self, stamp: Stamp, facts: Box<Facts>) {
-        match facts::append(&self.place.directory, stamp, &facts, self.facts.as_deref()) {
-            Ok(_) => self.facts = Some(facts),
-            Err(error) => self.shared.note_error(error.to_string()),
+        let before = self.facts.as_ref().map(|(_, facts)| &**facts);
+        match facts::append(self.place.path(), stamp, &facts, before) {
+            Ok(_) => self.facts = Some((stamp, facts)),
+            Err(error) => {
+                let error = self.place.pinned.named(error);
+                self.shared.note_error(error.to_string());
+            }
         }
         self.shared.facts_pending.store(false, Relaxed);
     }
@@ -313,12 +360,12 @@ fn is_gone(error: &io::Error) -> bool {
             .any(|errno| Errno::from_io_error(error) == Some(*errno))
 }
 
-fn state_of(error: &io::Error, directory: &Path) -> DiskState {
+fn state_of(error: &io::Error, pinned: &PinnedDirectory) -> DiskState {
     if is_full(error) {
         DiskState::Full
     } else if Errno::from_io_error(error) == Some(Errno::ROFS) {
         DiskState::ReadOnly
-    } else if !directory::is_there(directory) {
+    } else if !pinned.is_there() {
         DiskState::Vanished
     } else {
         DiskState::Failed(error.to_string())

@@ -1,10 +1,13 @@
 //! The state of a writer, readable while it writes. The sampler counts without a lock; only the text of the last error
 //! has one, for which no sampler waits.
 
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use units::{Bytes, WallClock};
+
+use crate::directory::pinned::PinnedDirectory;
 
 /// The state of a recording's disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,10 +57,12 @@ pub struct WriterState {
     pub last_error: Option<String>,
     /// Sequence number of the head file that is being written.
     pub sequence: u64,
+    /// The directory's new path, if it was renamed or another took its place; recording goes on in it.
+    pub moved_to: Option<PathBuf>,
 }
 
 /// State shared by the sampler, the disk thread and observers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) written: AtomicU64,
     pub(crate) lost: AtomicU64,
@@ -77,7 +82,19 @@ pub(crate) struct Shared {
     pub(crate) begin_anew: AtomicBool,
     /// Whether the disk thread has facts that are not written yet.
     pub(crate) facts_pending: AtomicBool,
+    /// Whether the directory was removed and recording goes on in a new one, until an event reports it.
+    pub(crate) is_replaced: AtomicBool,
+    /// Whether the directory was moved, until an event reports it.
+    pub(crate) is_moved: AtomicBool,
+    place: Mutex<RecordingPlace>,
     last_error: Mutex<Option<String>>,
+}
+
+/// Where the recording is.
+#[derive(Debug)]
+struct RecordingPlace {
+    pinned: PinnedDirectory,
+    moved_to: Option<PathBuf>,
 }
 
 const OK: u8 = 0;
@@ -87,6 +104,73 @@ const VANISHED: u8 = 3;
 const FAILED: u8 = 4;
 
 impl Shared {
+    pub(crate) fn new(pinned: PinnedDirectory) -> Self {
+        let place = RecordingPlace {
+            pinned,
+            moved_to: None,
+        };
+        Self {
+            written: AtomicU64::default(),
+            lost: AtomicU64::default(),
+            dropped: AtomicU64::default(),
+            lost_since: AtomicI64::default(),
+            losing: AtomicBool::default(),
+            filling: AtomicU64::default(),
+            flushing: AtomicU64::default(),
+            sequence: AtomicU64::default(),
+            disk: AtomicU8::default(),
+            closing: AtomicBool::default(),
+            begin_anew: AtomicBool::default(),
+            facts_pending: AtomicBool::default(),
+            is_replaced: AtomicBool::default(),
+            is_moved: AtomicBool::default(),
+            place: Mutex::new(place),
+            last_error: Mutex::default(),
+        }
+    }
+
+    /// Sets the directory that is written, a new one.
+    pub(crate) fn place_is(&self, pinned: PinnedDirectory) {
+        self.with_place(|place| {
+            place.pinned = pinned;
+            place.moved_to = None;
+        });
+        self.is_replaced.store(true, Relaxed);
+    }
+
+    /// Sets where the directory went. Returns whether that is news.
+    pub(crate) fn moved(&self, to: Option<PathBuf>) -> bool {
+        let is_news = self.with_place(|place| {
+            let is_news = place.moved_to != to;
+            place.moved_to = to;
+            is_news
+        });
+        self.is_moved.fetch_or(is_news, Relaxed);
+        is_news
+    }
+
+    /// Returns where the directory was found, and where it is now; `None` while that is being changed.
+    pub(crate) fn moves(&self) -> Option<(String, String)> {
+        let place = self.place.try_lock().ok()?;
+        let shown = |path: &Path| path.display().to_string();
+        let from = place.pinned.name();
+        Some((
+            shown(from),
+            shown(place.moved_to.as_deref().unwrap_or(from)),
+        ))
+    }
+
+    /// Returns the directory that is written.
+    pub(crate) fn pinned(&self) -> PinnedDirectory {
+        self.with_place(|place| place.pinned.clone())
+    }
+
+    fn with_place<T>(&self, work: impl FnOnce(&mut RecordingPlace) -> T) -> T {
+        let place = self.place.lock();
+        // Nothing in it can be half done.
+        work(&mut place.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
     pub(crate) fn lose(&self, wall: Option<WallClock>) {
         self.lost.fetch_add(1, Relaxed);
         if !self.losing.swap(true, Relaxed) {
@@ -142,6 +226,7 @@ impl Shared {
             waiting: Bytes::new(self.filling.load(Relaxed) + self.flushing.load(Relaxed)),
             last_error,
             sequence: self.sequence.load(Relaxed),
+            moved_to: self.with_place(|place| place.moved_to.clone()),
         }
     }
 }

@@ -43,8 +43,13 @@ pub(super) fn run(
     if let Some(cut) = writer.before() {
         output.warn(&cut_short(directory, cut));
     }
+    if let Some(who) = writer.exposed() {
+        output.warn(&format!(
+            "{who}, and so rename or remove {}",
+            directory.display()
+        ));
+    }
     let recording = RecordingState {
-        directory: directory.to_owned(),
         settings: recorder_settings(args, processes)?,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         monitor: writer.monitor(),
@@ -59,7 +64,7 @@ pub(super) fn run(
     // Memory is locked when all is open: locked pages stay, and what opening used for a moment must not.
     privileges.insert(0, privilege::lock_memory());
     health.set_privileges(privileges);
-    let status_line = StatusLine::start(args, &recording, &health, &control, output);
+    let status_line = StatusLine::start(args, directory, &recording, &health, &control, output);
     let housekeeper = Housekeeper::start(&root, facts, recording, Arc::clone(&health), outbox)
         .context("cannot start a thread")?;
     let ended = recorder.run(&control);

@@ -2,7 +2,7 @@
 //! has its own thread, as a terminal or a journal may block.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -40,13 +40,14 @@ impl StatusLine {
     /// Starts the thread. If it cannot be started, the recorder runs without it.
     pub(super) fn start(
         args: &RecordArgs,
+        directory: &Path,
         recording: &RecordingState,
         health: &Arc<Health>,
         control: &Control,
         output: &Output,
     ) -> Self {
         let view = View {
-            directory: recording.directory.clone(),
+            directory: directory.to_owned(),
             health: Arc::clone(health),
             monitor: recording.monitor.clone(),
             control: control.clone(),
@@ -60,7 +61,7 @@ impl StatusLine {
         };
         output.note(&format!(
             "recording into {}, the last {} or {}{how_to_end}",
-            recording.directory.display(),
+            directory.display(),
             args.keep,
             args.keep_size
         ));
@@ -97,6 +98,7 @@ impl View {
         let mut notified = Notified::default();
         let mut disk = DiskState::Ok;
         let mut heaps = Vec::new();
+        let mut moved = None;
         let mut size = RecordingSize::default();
         loop {
             let tick = self.tick(supervisor.as_ref(), &notified);
@@ -104,9 +106,10 @@ impl View {
                 break;
             }
             self.tell_disk(&mut disk, bar.as_ref());
+            self.tell_moved(&mut moved, bar.as_ref());
             self.tell_heaps(&mut heaps, bar.as_ref());
             if let Some(bar) = &bar {
-                bar.set_message(self.line(size.of(&self.directory)));
+                bar.set_message(self.line(size.of(self.monitor.directory().path())));
                 // The terminal was closed: no user can end the recorder, and SIGHUP only seals.
                 if !std::io::stderr().is_terminal() {
                     self.control.stop.store(true, Relaxed);
@@ -116,6 +119,9 @@ impl View {
                 notified.notify(supervisor, &self);
             }
         }
+        // Of the time since the last turn.
+        self.tell_moved(&mut moved, bar.as_ref());
+        self.tell_heaps(&mut heaps, bar.as_ref());
         if let Some(bar) = &bar {
             bar.finish_and_clear();
         }
@@ -155,6 +161,20 @@ impl View {
         };
         *before = state.disk;
         say(&text, bar);
+    }
+
+    /// Warns once of each new name of the directory.
+    fn tell_moved(&self, before: &mut Option<PathBuf>, bar: Option<&ProgressBar>) {
+        let moved_to = self.monitor.state().moved_to;
+        if let Some(to) = moved_to.as_ref().filter(|_| moved_to != *before) {
+            let text = format!(
+                "warning: {} is no longer the directory that is recorded into: recording goes on in {}",
+                self.directory.display(),
+                to.display()
+            );
+            say(&text, bar);
+        }
+        *before = moved_to;
     }
 
     /// Warns once of each heap that is not read.
@@ -205,7 +225,7 @@ impl View {
         let lasted = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let directory = self.directory.display().to_string();
         let directory = report::plain::escape(&directory).into_owned();
-        let size = RecordingSize::default().of(&self.directory);
+        let size = RecordingSize::default().of(self.monitor.directory().path());
         let size = size.map_or_else(String::new, |size| format!(", which holds {size}"));
         format!(
             "recorded {} in {} into {directory}{size}; memtide check {directory}",

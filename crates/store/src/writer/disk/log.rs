@@ -1,5 +1,5 @@
 //! The head file that is being written. It is opened for each write: so a directory that is gone or read-only is
-//! noticed when that can be reported, and no open file prevents unmounting its disk or remounting it read-only.
+//! noticed when that can be reported, and no open file prevents remounting its disk read-only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

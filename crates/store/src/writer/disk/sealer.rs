@@ -1,44 +1,48 @@
 //! Seals finished head files: with a command that runs at low priority, or in place without one.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::directory::pinned::PinnedDirectory;
 
 /// Seals head files.
 #[derive(Debug)]
 pub(super) struct Sealer {
     command: Option<Vec<OsString>>,
-    directory: PathBuf,
     child: Option<Child>,
     /// Whether another file ended while the command was running.
     is_due: bool,
 }
 
 impl Sealer {
-    pub(super) fn new(command: Option<Vec<OsString>>, directory: PathBuf) -> Self {
+    pub(super) fn new(command: Option<Vec<OsString>>) -> Self {
         Self {
             command,
-            directory,
             child: None,
             is_due: false,
         }
     }
 
     /// Has all finished head files sealed. Returns an error in words.
-    pub(super) fn start(&mut self) -> Option<String> {
+    pub(super) fn start(&mut self, directory: &PinnedDirectory) -> Option<String> {
         let Some((program, arguments)) = self.command.as_ref().and_then(|c| c.split_first()) else {
-            return match crate::seal::seal(&self.directory) {
+            let failure = match crate::seal::seal(directory.path()) {
                 Ok(sealed) => sealed.problems.into_iter().next(),
                 Err(error) => Some(error.to_string()),
             };
+            return failure.map(|failure| directory.in_words(&failure));
         };
         if self.child.is_some() {
             self.is_due = true;
             return None;
         }
         let mut command = Command::new(program);
-        command.args(arguments).arg(&self.directory);
+        // The current directory is the open one, whatever its name leads to by now.
+        command
+            .args(arguments)
+            .arg(".")
+            .current_dir(directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         match command.spawn() {
             Ok(child) => {
@@ -55,19 +59,23 @@ impl Sealer {
     /// Seals the last file too, with the directory unlocked, so that any Parquet reader can open a finished recording.
     /// Waits for at most `within`: the command continues by itself, and if it is killed the next recorder seals the
     /// file. Without a command the file stays a head file, as the time for sealing in place has no bound.
-    pub(super) fn finish(&mut self, within: Duration) -> Option<String> {
+    pub(super) fn finish(
+        &mut self,
+        directory: &PinnedDirectory,
+        within: Duration,
+    ) -> Option<String> {
         self.command.as_ref()?;
         let until = Instant::now() + within;
-        let mut failure = self.start();
+        let mut failure = self.start(directory);
         while failure.is_none() && self.child.is_some() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
-            failure = self.poll();
+            failure = self.poll(directory);
         }
         failure
     }
 
     /// Checks whether the command has ended. Returns an error in words.
-    pub(super) fn poll(&mut self) -> Option<String> {
+    pub(super) fn poll(&mut self, directory: &PinnedDirectory) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().transpose()?;
         self.child = None;
         let failure = match status {
@@ -78,7 +86,7 @@ impl Sealer {
             Err(error) => Some(format!("cannot wait for the sealer: {error}")),
         };
         if std::mem::take(&mut self.is_due) {
-            return failure.or(self.start());
+            return failure.or(self.start(directory));
         }
         failure
     }
