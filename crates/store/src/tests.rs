@@ -1,5 +1,6 @@
 //! What is written to a recording can be read back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -145,6 +146,44 @@ proptest! {
             prop_assert_eq!(runs.last().unwrap().value, original.last().unwrap().value);
         }
     }
+
+    #[test]
+    fn without_the_host_table_a_minute_has_the_readings_that_were_taken_in_it(samples in prop::collection::vec(made(), 1..25)) {
+        let timeline = timeline_of(&samples);
+        let directory = tempfile::tempdir().unwrap();
+        add_timeline(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
+        for segment in fs::read_dir(directory.path().join("segments")).unwrap() {
+            fs::write(segment.unwrap().path().join("host.parquet"), "PAR1").unwrap();
+        }
+        let loaded = load(directory.path(), Resolution::Full).timeline;
+        let mut from = 0;
+        for to in 0..loaded.len() {
+            let end = (from..timeline.len()).find(|at| timeline.stamp(*at) == loaded.stamp(to)).unwrap();
+            let taken: BTreeSet<_> = (from..=end).flat_map(|at| readings(&timeline, at)).collect();
+            let shown: BTreeSet<_> = readings(&loaded, to).into_iter().collect();
+            prop_assert!(shown.is_subset(&taken), "{:?}", shown.difference(&taken));
+            from = end + 1;
+        }
+        prop_assert_eq!(from, timeline.len());
+    }
+}
+
+/// Returns which readings a sample has: kind, key and signal.
+fn readings(timeline: &Timeline, at: usize) -> Vec<(Entity, String, SignalId)> {
+    let sample = timeline.sample(at).unwrap();
+    let of_host = sample
+        .host
+        .iter()
+        .map(|(signal, _)| (Entity::Host, String::new(), signal));
+    let of_rows = Entity::ALL.into_iter().skip(1).flat_map(|entity| {
+        let rows = sample.table(entity).rows();
+        rows.iter().flat_map(move |row| {
+            row.row
+                .iter()
+                .map(move |(signal, _)| (entity, row.key.clone(), signal))
+        })
+    });
+    of_host.chain(of_rows).collect()
 }
 
 /// Two and a half hours at one sample in 10 s: a counter that grows, a cgroup that appears and disappears.

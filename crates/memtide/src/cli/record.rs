@@ -34,7 +34,8 @@ Examples:
 TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
 SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
 
-Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
+Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others. Other users
+must not be able to write to it, nor own a symbolic link that leads to it.
 
 --explain reads the four largest processes of each name, as `memtide explain` does: in a child of the lowest priority, one
 at a time, and with at most 5 % of a CPU. It needs root, or the right to trace them. `memtide growth` and `check` then
