@@ -74,6 +74,15 @@ pub enum NoticeKind {
     Module,
 }
 
+/// Errors of a memory module.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModuleErrors {
+    /// The module corrected them itself.
+    pub corrected: u64,
+    /// Data were lost, or a page was taken out of use.
+    pub uncorrected: u64,
+}
+
 /// One message about a kill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KillNotice {
@@ -93,8 +102,8 @@ pub struct KillNotice {
     pub used: Option<Bytes>,
     /// Its request or limit.
     pub limit: Option<Bytes>,
-    /// How many errors of a memory module it reports.
-    pub errors: u64,
+    /// The errors of a memory module that it reports.
+    pub errors: ModuleErrors,
     /// When, if the message has a full date.
     pub wall: Option<WallClock>,
     /// The line, cut to [`TEXT_MAX`](Self::TEXT_MAX) characters.
@@ -116,7 +125,7 @@ impl KillNotice {
             reason: String::new(),
             used: None,
             limit: None,
-            errors: 0,
+            errors: ModuleErrors::default(),
             wall: None,
             text: String::new(),
         }

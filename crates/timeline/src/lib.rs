@@ -52,7 +52,7 @@ pub use inventory::{
     SystemVSegment, UserProcess, VmallocCaller,
 };
 pub use kernel_report::KernelReport;
-pub use kill_notice::{KillNotice, Messenger, NoticeKind};
+pub use kill_notice::{KillNotice, Messenger, ModuleErrors, NoticeKind};
 pub use problems::Problems;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{BootId, EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};

@@ -74,6 +74,16 @@ impl PressureAverage {
         ])
     }
 
+    /// The same as [`for_memory`](Self::for_memory), where one sample is all there is.
+    pub(crate) fn of_one_sample(cx: &Evidence<'_>) -> Option<Self> {
+        Self::for_memory(cx).filter(|_| cx.is_single_sample())
+    }
+
+    /// The same as [`for_memory_in`](Self::for_memory_in), where one sample is all there is.
+    pub(crate) fn of_one_sample_in(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Self> {
+        Self::for_memory_in(cx, group).filter(|_| cx.is_single_sample())
+    }
+
     /// Returns the host's last minute: for memory, and for disks.
     pub(crate) fn minute(cx: &Evidence<'_>) -> (Option<Self>, Option<Self>) {
         let read = |signal| cx.timeline.last(signal);

@@ -60,8 +60,8 @@ fn trigger() -> Trigger {
     let waited = computed_of(
         "memory stalls of the cgroup before the sample",
         |cx, group| {
-            let average =
-                averages(cx, group).ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
+            let average = PressureAverage::of_one_sample_in(cx, group)
+                .ok_or_else(|| cx.lacks_signal(CGROUP_PSI_MEMORY_SOME.id()))?;
             Ok(cx.timeline.constant(average.some).cast())
         },
     );
@@ -71,12 +71,6 @@ fn trigger() -> Trigger {
         STALL,
         all![at_high, any![waited, waits.or_without(above_high)]],
     )
-}
-
-/// The kernel's averages, where one sample is all there is.
-fn averages(cx: &Evidence<'_>, group: &EntitySeries) -> Option<PressureAverage> {
-    let average = PressureAverage::for_memory_in(cx, group)?;
-    cx.is_single_sample().then_some(average)
 }
 
 /// memory.high exists on cgroup v2 only.
@@ -92,7 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
-    let waited = averages(cx, group)
+    let waited = PressureAverage::of_one_sample_in(cx, group)
         .map_or_else(|| Waited::during(stretch, signals, share), Waited::averaged);
     let waits = waited.clause().map_or_else(String::new, |(did, time)| {
         format!(", and its tasks {did} {time}")

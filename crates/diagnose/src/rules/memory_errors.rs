@@ -1,7 +1,7 @@
 //! RAM that the kernel took out of use after memory errors.
 
 use timeline::signals::MEM_HW_CORRUPTED;
-use timeline::{KillNotice, NoticeKind};
+use timeline::{KillNotice, ModuleErrors, NoticeKind};
 
 use crate::finding::Confidence;
 use crate::oom::notices;
@@ -41,8 +41,6 @@ declare_rule! {
 const ANY: Bytes = Bytes::from_kib(1);
 /// As many in a day make mcelog retire the page (memory-ce-threshold in mcelog.conf).
 const CORRECTED_MANY: u64 = 10;
-/// What the messages of corrected errors have as their reason.
-const CORRECTED: &str = "corrected";
 /// The kernel's own count is no estimate; a test that injects errors is all that it cannot exclude.
 const CONFIDENCE: f64 = 0.96;
 
@@ -56,10 +54,12 @@ fn trigger() -> Trigger {
 
 /// The finding where only messages of the kernel show the errors.
 fn noticed(all: &[&KillNotice]) -> Finding {
-    let sum = |one: &[&KillNotice]| one.iter().map(|notice| notice.errors).sum::<u64>();
-    let (corrected, others): (Vec<_>, Vec<_>) =
-        all.iter().partition(|notice| notice.reason == CORRECTED);
-    let (corrected, others) = (sum(&corrected), sum(&others));
+    let sum = |count: fn(ModuleErrors) -> u64| {
+        let counts = all.iter().map(|notice| count(notice.errors));
+        counts.fold(0, u64::saturating_add)
+    };
+    let corrected = sum(|errors| errors.corrected);
+    let others = sum(|errors| errors.uncorrected);
     let of = all.iter().rev().find(|notice| !notice.target.is_empty());
     let module = of.map_or_else(|| "memory".to_owned(), |notice| notice.target.clone());
     let what = match (others, corrected) {
@@ -160,20 +160,22 @@ mod tests {
 
     #[test]
     fn messages_of_the_kernel_are_enough() {
-        let notice = |reason: &str, errors| {
+        let notice = |corrected, uncorrected| {
             let mut notice = KillNotice::new(timeline::Messenger::Kernel, NoticeKind::Module);
-            notice.reason = reason.to_owned();
             notice.target = "DIMM_A1".to_owned();
-            notice.errors = errors;
+            notice.errors = ModuleErrors {
+                corrected,
+                uncorrected,
+            };
             notice
         };
-        for (reason, errors, severity) in [
-            ("corrected", 1, Severity::Info),
-            ("corrected", 17, Severity::Warning),
-            ("not corrected", 1, Severity::Warning),
+        for (corrected, uncorrected, severity) in [
+            (1, 0, Severity::Info),
+            (17, 0, Severity::Warning),
+            (0, 1, Severity::Warning),
         ] {
-            let finding = found(RULE, &Case::once().noticing(notice(reason, errors)));
-            assert_eq!(finding.severity, severity, "{reason} {errors}");
+            let finding = found(RULE, &Case::once().noticing(notice(corrected, uncorrected)));
+            assert_eq!(finding.severity, severity, "{corrected} {uncorrected}");
             assert!(finding.title.contains("DIMM_A1"), "{}", finding.title);
         }
     }

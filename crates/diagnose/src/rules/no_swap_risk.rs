@@ -94,12 +94,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let title = format!(
         "There is no swap: {at_most}{most} of {what} cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
     );
-    let text = format!("{at_most}{most} of {}", what.trim_end_matches(','));
+    let name = what.trim_end_matches(',');
     Ok(RULE
         .found(Severity::Info, title)
-        .graph(what.trim_end_matches(','), &track)
+        .graph(name, &track)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
-        .shows_from(signal, most, ram.share(share), cx.time(index), text)
+        .shows_from(signal, most, ram.share(share), cx.time(index), format!("{at_most}{most} of {name}"))
         .counts_as("the setting")
         .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
             .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(ZRAM_SIZE_SHARE).min(ZRAM_SIZE_MAX))))

@@ -51,7 +51,8 @@ const RESTORED: PerSecond<Pages> = PerSecond::new(10.0);
 
 fn trigger() -> Trigger {
     let average = computed("memory stalls before the sample", |cx| {
-        let average = averages(cx).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
+        let average = PressureAverage::of_one_sample(cx)
+            .ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
         Ok(cx.timeline.constant(average.some).cast())
     });
     Trigger::on_host(
@@ -61,11 +62,6 @@ fn trigger() -> Trigger {
             stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
         ],
     )
-}
-
-/// The kernel's averages, where one sample is all there is.
-fn averages(cx: &Evidence<'_>) -> Option<PressureAverage> {
-    PressureAverage::for_memory(cx).filter(|_| cx.is_single_sample())
 }
 
 /// The finding where one sample is all there is.
@@ -100,7 +96,7 @@ fn find_the_cgroup() -> Fix {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    if let Some(average) = averages(cx) {
+    if let Some(average) = PressureAverage::of_one_sample(cx) {
         return Ok(of_one_sample(cx, average));
     }
     // Samples too far apart do not show the cause.

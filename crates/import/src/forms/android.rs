@@ -1,37 +1,30 @@
-//! Android: the end of `dumpsys meminfo` (`Total RAM: 3,840,512K (status normal)`), and `procrank` with its line of RAM.
+//! Android: the end of `dumpsys meminfo` (`Total RAM: 3,840,512K (status normal)`), and the line of RAM below `procrank`, whose rows are
+//! those of [`ps`](super::ps).
 //!
 //! Android counts memory of cached apps as free, as it ends them for memory: `Free RAM` is not MemAvailable. The kernel's
 //! own free memory, and swap on zram, are used.
 
-use timeline::Entity;
 use timeline::signals::{
-    MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_SLAB, MEM_TOTAL, PROC_PSS, PROC_RSS,
-    SWAP_TOTAL, SWAP_USED,
+    MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_SLAB, MEM_TOTAL, SWAP_TOTAL, SWAP_USED,
 };
-use units::Bytes;
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
-use crate::text::figure::{self, KIB, PrintedFigure, raw};
+use crate::text::figure::{KIB, PrintedFigure};
 use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
     name: "Android",
-    begins: BlockStart::with(&["Total RAM:", "Vss ", "RAM: "]),
+    begins: BlockStart::with(&["Total RAM:", "RAM: "]),
     read,
 };
-
-/// At most 1,000 rows.
-const ROWS_MAX: usize = 1000;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut snapshot = Snapshot::default();
     let first = input.lines.first()?.trim();
     let (what, lines) = if first.starts_with("Total RAM:") {
         ("dumpsys meminfo", summary(input.lines, &mut snapshot))
-    } else if first.starts_with("PID") && first.contains("Vss ") {
-        ("procrank", processes(input, &mut snapshot)?)
     } else {
         ram_line(first, &mut snapshot)?;
         ("procrank: RAM", 1)
@@ -70,39 +63,6 @@ fn summary(lines: &[&str], snapshot: &mut Snapshot) -> usize {
     taken
 }
 
-/// The table of procrank.
-fn processes(input: &mut BlockReader<'_>, snapshot: &mut Snapshot) -> Option<usize> {
-    let heading: Vec<&str> = input.lines.first()?.split_whitespace().collect();
-    let column = |name: &str| {
-        heading
-            .iter()
-            .position(|head| head.eq_ignore_ascii_case(name))
-    };
-    let (rss, pss) = (column("Rss")?, column("Pss")?);
-    let mut lines = 1;
-    for line in input.lines[1..].iter().take(ROWS_MAX) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let Some(pid) = words.first().and_then(|word| word.parse::<u32>().ok()) else {
-            break;
-        };
-        let size = |at: usize| {
-            let figure = words.get(at).copied().and_then(PrintedFigure::binary)?;
-            Some(figure.in_bytes(KIB).value)
-        };
-        let (Some(rss), Some(pss), Some(name)) = (size(rss), size(pss), words.last()) else {
-            break;
-        };
-        let pages = figure::pages(rss, input.facts)?;
-        let row = snapshot.sample.table_mut(Entity::Process).add();
-        row.key = format!("{pid}@0");
-        row.label.push_str(name);
-        row.row.set(PROC_RSS, pages);
-        row.row.set(PROC_PSS, Bytes::new(raw(pss)?));
-        lines += 1;
-    }
-    (lines > 1).then_some(lines)
-}
-
 /// `RAM: 1894512K total, 45120K free, 1204K buffers, 512340K cached, 2012K shmem, 81234K slab`.
 fn ram_line(line: &str, snapshot: &mut Snapshot) -> Option<()> {
     let rest = line.strip_prefix("RAM: ")?;
@@ -122,19 +82,12 @@ fn ram_line(line: &str, snapshot: &mut Snapshot) -> Option<()> {
 /// The word before a text.
 fn before<'l>(line: &'l str, text: &str) -> Option<&'l str> {
     let (front, _) = line.split_once(text)?;
-    front
-        .split([' ', '('])
-        .next_back()
-        .filter(|word| !word.is_empty())
-        .or_else(|| front.split_whitespace().last())
+    front.rsplit([' ', '(']).find(|word| !word.is_empty())
 }
 
 /// Sets a size of the host that has a unit: `3,840,512K`.
 fn set(snapshot: &mut Snapshot, signal: timeline::SignalId, word: Option<&str>) {
-    let figure = word
-        .map(|word| word.replace(',', ""))
-        .and_then(|word| PrintedFigure::binary(&word))
-        .filter(|figure| figure.has_unit);
+    let figure = word.and_then(PrintedFigure::with_unit);
     if let Some(figure) = figure {
         snapshot.set_size(signal, figure, KIB);
     }
@@ -144,6 +97,9 @@ fn set(snapshot: &mut Snapshot, signal: timeline::SignalId, word: Option<&str>) 
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
+    use timeline::Entity;
+    use timeline::signals::PROC_PSS;
+    use units::Bytes;
 
     #[test]
     fn the_summary_of_dumpsys_has_ram_and_zram() {

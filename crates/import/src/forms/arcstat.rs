@@ -98,19 +98,21 @@ fn status(lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
     let section = lines.iter().take(SECTION_MAX).enumerate();
     section.skip(1).find_map(|(at, line)| {
         let rest = line.trim().strip_prefix("Current size:")?;
-        let (_, size) = rest.split_once('%')?;
-        let joined: String = size.split_whitespace().collect();
-        let figure = PrintedFigure::binary(&joined).filter(|figure| figure.has_unit)?;
-        Some(("arc_summary", at + 1, figure))
+        Some(("arc_summary", at + 1, behind_share(rest)?))
     })
 }
 
 /// `ARC size (current):                                    99.9 %   31.2 GiB`.
 fn summary(line: &str) -> Option<PrintedFigure> {
     let (_, rest) = line.split_once("ARC size (current):")?;
-    let (_, size) = rest.split_once('%')?;
+    behind_share(rest)
+}
+
+/// The size behind a percentage: `99.9 %   31.2 GiB`.
+fn behind_share(text: &str) -> Option<PrintedFigure> {
+    let (_, size) = text.split_once('%')?;
     let joined: String = size.split_whitespace().collect();
-    PrintedFigure::binary(&joined).filter(|figure| figure.has_unit)
+    PrintedFigure::with_unit(&joined)
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn cells(line: &str, names: &[(&str, SignalId)], snapshot: &mut Snapshot) {
         .collect();
     for pair in words.windows(2) {
         let signal = names.iter().find(|(name, _)| *name == pair[0]);
-        let figure = PrintedFigure::binary(pair[1]).filter(|figure| figure.has_unit);
+        let figure = PrintedFigure::with_unit(pair[1]);
         if let (Some((_, signal)), Some(figure)) = (signal, figure) {
             snapshot.set_size(*signal, figure, 1.0);
         }

@@ -129,8 +129,7 @@ fn interval(command: &str) -> Span {
         Some("") => words.next().copied(),
         option => option,
     };
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    Span::from_secs(seconds.unwrap_or(1).clamp(1, 86_400))
+    prompt::whole_seconds(seconds)
 }
 
 /// The time at the start of a row; a date has no dashes: `20261126 19:49:45`.

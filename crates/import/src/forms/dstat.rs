@@ -188,8 +188,12 @@ fn time(cell: &str) -> Option<PrintedTime> {
 /// The seconds of its first argument without a dash; without it, one.
 fn interval(command: &str) -> Span {
     let arguments = prompt::arguments(command, "dstat").unwrap_or_default();
-    let seconds = arguments.iter().find_map(|word| word.parse().ok());
-    Span::from_secs(seconds.unwrap_or(1).clamp(1, 86_400))
+    prompt::whole_seconds(
+        arguments
+            .iter()
+            .copied()
+            .find(|word| word.parse::<u64>().is_ok()),
+    )
 }
 
 #[cfg(test)]

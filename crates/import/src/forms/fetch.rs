@@ -122,15 +122,10 @@ fn is_of_plugin(line: &str) -> bool {
     is_figure && has(&["OK", "WARNING", "CRITICAL", "UNKNOWN"]) && is_memory()
 }
 
-/// A size with its unit.
-fn size(word: &str) -> Option<PrintedFigure> {
-    PrintedFigure::binary(word).filter(|figure| figure.has_unit)
-}
-
 /// The first size of a text: `7634MiB`, `7.46 GiB (97%)`.
 fn size_in(text: &str) -> Option<PrintedFigure> {
     let words: Vec<&str> = text.split_whitespace().take(2).collect();
-    size(words.first()?).or_else(|| size(&words.concat()))
+    PrintedFigure::with_unit(words.first()?).or_else(|| PrintedFigure::with_unit(&words.concat()))
 }
 
 #[cfg(test)]

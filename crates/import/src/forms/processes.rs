@@ -43,6 +43,7 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
     ("VSZ", ProcessColumn::Size),
     ("VIRT", ProcessColumn::Size),
     ("VSIZE", ProcessColumn::Size),
+    ("VSS", ProcessColumn::Size),
     ("SWAP", ProcessColumn::Swapped),
     ("PSS", ProcessColumn::Proportional),
     ("NLWP", ProcessColumn::Threads),
@@ -54,6 +55,7 @@ const COLUMNS: &[(&str, ProcessColumn)] = &[
     ("CMD", ProcessColumn::Command),
     ("COMM", ProcessColumn::Command),
     ("ARGS", ProcessColumn::Command),
+    ("CMDLINE", ProcessColumn::Command),
     ("STARTED", ProcessColumn::Started),
 ];
 

@@ -64,16 +64,12 @@ const TEXTS: [(&str, &str); 13] = [
     ),
 ];
 
+const GO_MEM_STATS: &str = "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss";
+
 /// Lines anywhere: what is in them, what it is.
 const LINES: [(&str, &str); 6] = [
-    (
-        "TotalAlloc",
-        "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss",
-    ),
-    (
-        "HeapAlloc",
-        "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss",
-    ),
+    ("TotalAlloc", GO_MEM_STATS),
+    ("HeapAlloc", GO_MEM_STATS),
     (
         ", active: ",
         "totals of jemalloc; memtide explain PID --runtime-stats FILE reads its whole statistics",

@@ -74,8 +74,7 @@ fn program(line: &str) -> Option<(&str, Bytes)> {
     let sum = sum.trim_start();
     let (number, rest) = sum.split_once(' ')?;
     let (unit, program) = rest.trim_start().split_once(' ')?;
-    let figure =
-        PrintedFigure::binary(&format!("{number}{unit}")).filter(|figure| figure.has_unit)?;
+    let figure = PrintedFigure::with_unit(&format!("{number}{unit}"))?;
     let program = program.trim();
     (!program.is_empty()).then_some((program, Bytes::new(raw(figure.value)?)))
 }

@@ -109,7 +109,7 @@ fn unit_in(line: &str) -> Option<&str> {
 }
 
 fn size(text: &str) -> Option<Bytes> {
-    let figure = PrintedFigure::binary(text.trim()).filter(|figure| figure.has_unit)?;
+    let figure = PrintedFigure::with_unit(text.trim())?;
     raw(figure.value).map(Bytes::new)
 }
 

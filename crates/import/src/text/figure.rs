@@ -65,6 +65,11 @@ impl PrintedFigure {
         Self::parse(word, Base::Binary)
     }
 
+    /// Reads a figure with a binary suffix; `None` without one.
+    pub(crate) fn with_unit(word: &str) -> Option<Self> {
+        Self::binary(word).filter(|figure| figure.has_unit)
+    }
+
     /// A whole figure without a suffix.
     pub(crate) const fn whole(value: f64) -> Self {
         Self {

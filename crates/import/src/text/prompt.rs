@@ -54,7 +54,7 @@ fn prompted_host<'l>(line: &'l str, command: &str) -> Option<&'l str> {
 
 /// The host in a heading that is one word with a number: `== web2 ==`, `web2:`.
 fn headed_host(line: &str) -> Option<&str> {
-    // A name and the marks around it.
+    // A name and the punctuation around it.
     const HEADING_LEN_MAX: usize = 120;
     if line.len() > HEADING_LEN_MAX || memchr::memchr_iter(b' ', line.trim().as_bytes()).count() > 6
     {
@@ -136,6 +136,12 @@ pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a s
 pub(crate) fn loop_interval(command: &str) -> Option<Span> {
     let arguments = arguments(command, "sleep")?;
     interval(arguments.first()?.trim_end_matches('s'))
+}
+
+/// The interval of a collector, in whole seconds of at most a day; without one, a second.
+pub(crate) fn whole_seconds(argument: Option<&str>) -> Span {
+    let seconds = argument.and_then(|word| word.parse().ok());
+    Span::from_secs(seconds.unwrap_or(1).clamp(1, 86_400))
 }
 
 /// Parses an interval in seconds.

@@ -1,5 +1,7 @@
 //! A wall clock that is set, and boots that begin at one time: by a clock that the abuse itself makes.
 
+use std::path::Path;
+
 use store::{HostIdentity, Writer, WriterOptions};
 use timeline::signals::{MEM_FREE, PSWPIN};
 use timeline::{BootId, BreakKind, Facts, Sample, Stamp};
@@ -33,61 +35,84 @@ pub(crate) fn set(bench: &Bench) -> Score {
     score
 }
 
+/// What was written: the times of the samples, and the steps of the clock in seconds.
+#[derive(Default)]
+struct Written {
+    stamps: Vec<Stamp>,
+    steps: Vec<i64>,
+}
+
 /// Records three boots that begin at one time, each with steps of its clock, with a short retention. Returns the number of
 /// steps.
 fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize {
     let directory = bench.path(&format!("set-{round}"));
-    let (mut expected, mut sizes) = (Vec::new(), Vec::new());
+    let mut written = Written::default();
     for boot in 1..=3 {
-        let host = HostIdentity {
-            id: "abuse".to_owned(),
-            name: "abuse".to_owned(),
-        };
-        let options = WriterOptions {
-            patient: true,
-            keep: Span::from_hours(72),
-            segment: Span::from_secs(60),
-            ..WriterOptions::default()
-        };
-        let mut facts = Facts::default();
-        facts.record(Span::ZERO, timeline::facts::SWAPPINESS, "60");
-        let mut writer = Writer::open(&directory, &host, &facts, options).unwrap();
-        let (mut set, begins) = (0, 1 + dice.below(100));
-        for second in begins..begins + 150 {
-            if second > begins && dice.one_in(40) {
-                let by = SETS[dice.index(SETS.len())];
-                set += by;
-                sizes.push(by);
-            }
-            let stamp = Stamp {
-                boot: Span::from_secs(second),
-                awake: Some(Span::from_secs(second)),
-                wall: Some(WallClock::from_unix_nanos(
-                    (1_795_000_000 + second.cast_signed() + set) * 1_000_000_000,
-                )),
-                boot_id: BootId::from_bytes([boot; 16]),
-            };
-            let mut sample = Sample::default();
-            sample.stamp = stamp;
-            sample.host.set(MEM_FREE, Bytes::new(second));
-            sample.host.set(PSWPIN, Pages::new(second));
-            writer.begin(stamp);
-            writer.rows(&sample);
-            writer.end();
-            expected.push(stamp);
-        }
-        writer.close().unwrap();
+        record(
+            &directory,
+            BootId::from_bytes([boot; 16]),
+            dice,
+            &mut written,
+        );
     }
-    let timeline = load(&directory).unwrap().timeline;
+    judge(&directory, round, &written, score);
+    std::fs::remove_dir_all(&directory).unwrap();
+    written.steps.len()
+}
+
+/// Records 150 seconds of a boot.
+fn record(directory: &Path, boot_id: Option<BootId>, dice: &Dice, written: &mut Written) {
+    let host = HostIdentity {
+        id: "abuse".to_owned(),
+        name: "abuse".to_owned(),
+    };
+    let options = WriterOptions {
+        patient: true,
+        keep: Span::from_hours(72),
+        segment: Span::from_secs(60),
+        ..WriterOptions::default()
+    };
+    let mut facts = Facts::default();
+    facts.record(Span::ZERO, timeline::facts::SWAPPINESS, "60");
+    let mut writer = Writer::open(directory, &host, &facts, options).unwrap();
+    let (mut set, begins) = (0, 1 + dice.below(100));
+    for second in begins..begins + 150 {
+        if second > begins && dice.one_in(40) {
+            let by = SETS[dice.index(SETS.len())];
+            set += by;
+            written.steps.push(by);
+        }
+        let stamp = Stamp {
+            boot: Span::from_secs(second),
+            awake: Some(Span::from_secs(second)),
+            wall: Some(WallClock::from_unix_nanos(
+                (1_795_000_000 + second.cast_signed() + set) * 1_000_000_000,
+            )),
+            boot_id,
+        };
+        let mut sample = Sample::default();
+        sample.stamp = stamp;
+        sample.host.set(MEM_FREE, Bytes::new(second));
+        sample.host.set(PSWPIN, Pages::new(second));
+        writer.begin(stamp);
+        writer.rows(&sample);
+        writer.end();
+        written.stamps.push(stamp);
+    }
+    writer.close().unwrap();
+}
+
+/// Compares what is read with what was written.
+fn judge(directory: &Path, round: u64, written: &Written, score: &mut Score) {
+    let timeline = load(directory).unwrap().timeline;
     let found: Vec<Stamp> = (0..timeline.len())
         .map(|at| timeline.stamp(at).unwrap())
         .collect();
-    if found != expected {
-        score.lost.push(format!(
-            "{} of {} samples in round {round}",
-            found.len(),
-            expected.len()
-        ));
+    if found != written.stamps {
+        let (found, all) = (found.len(), written.stamps.len());
+        score
+            .lost
+            .push(format!("{found} of {all} samples in round {round}"));
     }
     let size = |span: Span| (span.as_nanos() / 1_000_000_000).cast_signed();
     let steps = timeline
@@ -98,10 +123,11 @@ fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize 
             BreakKind::ClockBack(by) => Some(-size(by)),
             _ => None,
         });
-    if !steps.eq(sizes.iter().copied()) {
+    if !steps.eq(written.steps.iter().copied()) {
+        let steps = &written.steps;
         score
             .silent
-            .push(format!("steps of the clock in round {round}: {sizes:?}"));
+            .push(format!("steps of the clock in round {round}: {steps:?}"));
     }
     for (at, stamp) in found.iter().enumerate() {
         let second = stamp.boot.as_nanos() / 1_000_000_000;
@@ -112,6 +138,4 @@ fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize 
         }
         score.compared += 1;
     }
-    std::fs::remove_dir_all(&directory).unwrap();
-    sizes.len()
 }

@@ -90,10 +90,7 @@ fn full(word: &str) -> Option<String> {
     if is_file_of(CgroupMode::V2) {
         return Some(in_unnamed_cgroup(name));
     }
-    if is_file_of(CgroupMode::V1) {
-        return Some(format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"));
-    }
-    None
+    is_file_of(CgroupMode::V1).then(|| format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"))
 }
 
 /// The path of a file of an unknown cgroup.

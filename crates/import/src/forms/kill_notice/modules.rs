@@ -1,52 +1,48 @@
 //! Errors of memory modules in the kernel's log: EDAC's counts, pages taken out of use.
 
-use timeline::{KillNotice, Messenger, NoticeKind};
+use timeline::{KillNotice, Messenger, ModuleErrors, NoticeKind};
 
 use super::phrase::{self, after};
 use super::{NoticeLine, NoticeMessage};
 
 pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
-    let (reason, module, errors) = edac(line.text).or_else(|| page(line.text))?;
+    let (errors, module) = edac(line.text).or_else(|| page(line.text))?;
     let mut notice = KillNotice::new(Messenger::Kernel, NoticeKind::Module);
-    notice.reason = reason.to_owned();
     notice.target = phrase::name(module);
     notice.errors = errors;
     Some(NoticeMessage::Notice(notice))
 }
 
-/// What happened where, and how often.
-type DimmError<'l> = (&'static str, &'l str, u64);
-
 /// `EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 …)`, `EDAC MC0: 1 UE memory read error on …`
-/// (drivers/edac/edac_mc.c).
-fn edac(text: &str) -> Option<DimmError<'_>> {
+/// (drivers/edac/edac_mc.c): the errors and their module.
+fn edac(text: &str) -> Option<(ModuleErrors, &str)> {
     let rest = after(text, "EDAC MC")?;
     let (controller, rest) = rest.split_once(": ")?;
-    let (errors, rest) = rest.split_once(' ')?;
-    let errors: u64 = errors.parse().ok()?;
+    let (count, rest) = rest.split_once(' ')?;
+    let count: u64 = count.parse().ok()?;
     controller.parse::<u16>().ok()?;
-    let kind = match rest.split_once(' ')?.0 {
-        "CE" => CORRECTED,
-        "UE" => UNCORRECTED,
+    let mut errors = ModuleErrors::default();
+    match rest.split_once(' ')?.0 {
+        "CE" => errors.corrected = count,
+        "UE" => errors.uncorrected = count,
         _ => return None,
-    };
+    }
     let module = after(rest, " on ").unwrap_or_default();
     let end = module.find(" (").unwrap_or(module.len());
-    Some((kind, module.get(..end)?.trim(), errors))
+    Some((errors, module.get(..end)?.trim()))
 }
 
 /// `Memory failure: 0x12345: recovery action for dirty LRU page: Recovered` and `MCE 0x12345: Killing app:812 due to hardware
 /// memory corruption` (mm/memory-failure.c).
-fn page(text: &str) -> Option<DimmError<'_>> {
+fn page(text: &str) -> Option<(ModuleErrors, &str)> {
     let is_page =
         text.contains("Memory failure: 0x") || text.contains("hardware memory corruption");
-    is_page.then_some((UNCORRECTED, "", 1))
+    let errors = ModuleErrors {
+        uncorrected: 1,
+        ..ModuleErrors::default()
+    };
+    is_page.then_some((errors, ""))
 }
-
-/// The module corrected the error itself.
-const CORRECTED: &str = "corrected";
-/// Data were lost, or a page was taken out of use.
-const UNCORRECTED: &str = "not corrected";
 
 #[cfg(test)]
 mod tests {
@@ -65,20 +61,17 @@ mod tests {
             .map(|noticed| &noticed.notice)
             .filter(|notice| notice.kind == NoticeKind::Module && !notice.ended_something())
             .map(|notice| {
-                (
-                    notice.target.as_str(),
-                    notice.reason.as_str(),
-                    notice.errors,
-                )
+                let errors = notice.errors;
+                (notice.target.as_str(), errors.corrected, errors.uncorrected)
             })
             .collect();
         assert_eq!(
             errors,
             [
-                ("CPU#0Channel#2_DIMM#0", "corrected", 4),
-                ("CPU#0Channel#2_DIMM#0", "corrected", 2),
-                ("mc#1memory#0", "not corrected", 1),
-                ("", "not corrected", 1),
+                ("CPU#0Channel#2_DIMM#0", 4, 0),
+                ("CPU#0Channel#2_DIMM#0", 2, 0),
+                ("mc#1memory#0", 0, 1),
+                ("", 0, 1),
             ]
         );
         survives(text);

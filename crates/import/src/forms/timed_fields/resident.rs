@@ -1,6 +1,6 @@
 //! Resident memory of one process in lines of a log or a loop: `2026-11-21 23:58:47 RSS: 195.3 MB`, `VmRSS: 208000 kB`
 //! below the time, Node's `rss: '166.71 MB'` and `rss: 204800000`. Also the memory that a program prints of itself, `[10:01:02] mem: 312 MB`,
-//! `after 2 hours: 560 MB of memory`.
+//! `after 2 hours: memory usage 560 MB`.
 //!
 //! A number without a unit is in bytes beside the other fields of Node's `process.memoryUsage()`, else its unit is unknown
 //! and the line is none. Sizes that belong to something else are not read: `anon-rss:` of a kill, `Rss:` of a mapping,
@@ -64,24 +64,8 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut times = SampleTimes::new(None);
     let (mut lines, mut since) = (0, None);
     for reading in &readings {
-        let when = match reading.time {
-            Some(ReadingTime::Since(now)) => {
-                let before = since.replace(now);
-                match before.map(|before| now - before) {
-                    None => SnapshotTime::Unknown,
-                    Some(passed) if passed > 0.0 => {
-                        SnapshotTime::After(Span::from_secs_f64(passed))
-                    }
-                    Some(_) => break,
-                }
-            }
-            time => {
-                let printed = time.and_then(ReadingTime::printed);
-                let Some((when, _)) = times.next(printed) else {
-                    break;
-                };
-                when
-            }
+        let Some(when) = when(reading.time, &mut since, &mut times) else {
+            break;
         };
         let mut snapshot = Snapshot {
             when,
@@ -124,13 +108,25 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
     readings
 }
 
-impl ReadingTime {
-    fn printed(self) -> Option<PrintedTime> {
-        match self {
-            Self::Printed(time) => Some(time),
-            Self::Since(_) => None,
+/// The time of the next snapshot; `None` if the reading's time does not follow that of the one before. `since`: the
+/// seconds of the one before, where they count from some start.
+fn when(
+    time: Option<ReadingTime>,
+    since: &mut Option<f64>,
+    times: &mut SampleTimes,
+) -> Option<SnapshotTime> {
+    let printed = match time {
+        Some(ReadingTime::Since(now)) => {
+            let Some(before) = since.replace(now) else {
+                return Some(SnapshotTime::Unknown);
+            };
+            let passed = now - before;
+            return (passed > 0.0).then(|| SnapshotTime::After(Span::from_secs_f64(passed)));
         }
-    }
+        Some(ReadingTime::Printed(time)) => Some(time),
+        None => None,
+    };
+    times.next(printed).map(|(when, _)| when)
 }
 
 /// The time at the start of a line: `2026-11-21 23:58:47 …`, `After 2 hours: …`.
