@@ -25,6 +25,8 @@ pub(crate) struct TimelineBuilder {
     /// The host that a prompt or a heading named last.
     host_name: Option<String>,
     dropped: usize,
+    /// Snapshots with 0 B of RAM.
+    pub(crate) without_ram: usize,
     /// Snapshots that contradict the kernel files of a bundle.
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
@@ -104,6 +106,10 @@ impl TimelineBuilder {
             && !self.reports.insert(hash(report))
         {
             return;
+        }
+        if snapshot.host(signals::MEM_TOTAL.id()) == Some(0) {
+            self.without_ram += 1;
+            snapshot.sample.host.clear();
         }
         if self.contradicts_bundle(is_first, &snapshot) {
             self.contradicting += 1;
@@ -233,6 +239,14 @@ impl TimelineBuilder {
     /// Whether further snapshots are dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.dropped > 0
+    }
+
+    /// So many dropped snapshots are counted; a text may have a million reports.
+    const COUNTED_MAX: usize = 10_000;
+
+    /// Whether so many snapshots were dropped that further ones are not counted.
+    pub(crate) fn is_past_counting(&self) -> bool {
+        self.dropped >= Self::COUNTED_MAX
     }
 
     /// Whether there were more messages about kills than are read with the lines around them.

@@ -242,10 +242,18 @@ impl Paste {
                 self.builder.contradicting
             ));
         }
+        if self.builder.without_ram > 0 {
+            self.problem(format!(
+                "samples with 0 B of RAM: {}; what printed them could not read the counters, and they are not used",
+                self.builder.without_ram
+            ));
+        }
+        let is_count_whole = !self.builder.is_past_counting();
         let (timeline, dropped) = self.builder.finish();
         if dropped > 0 {
+            let at_least = if is_count_whole { "" } else { "at least " };
             self.problems.note(format!(
-                "only the first {} samples are used; {dropped} more are left out",
+                "only the first {} samples are used; {at_least}{dropped} more are left out",
                 timeline.len()
             ));
         }

@@ -17,6 +17,8 @@ pub enum Messenger {
     Earlyoom,
     /// nohang.
     Nohang,
+    /// PM2, the process manager of Node.js.
+    Pm2,
     /// The killer of Talos Linux.
     Talos,
     /// The kubelet, or another part of Kubernetes.
@@ -41,6 +43,7 @@ impl Messenger {
             Self::Oomd => "systemd-oomd",
             Self::Earlyoom => "earlyoom",
             Self::Nohang => "nohang",
+            Self::Pm2 => "PM2",
             Self::Talos => "the OOM controller of Talos",
             Self::Kubernetes => "Kubernetes",
             Self::Runtime => "the container runtime",

@@ -134,6 +134,10 @@ fn what_happened(one: &KillNotice) -> String {
         NoticeKind::Pressure => {
             "The kubelet reports too little memory on the node (MemoryPressure) and will evict pods".to_owned()
         }
+        _ if one.messenger == Messenger::Pm2 => {
+            let limit = one.limit.map_or_else(String::new, |limit| format!(" of {limit}"));
+            format!("PM2 restarted {whom}{used}, above its threshold{limit}")
+        }
         _ => {
             let limit = one.limit.map_or_else(String::new, |limit| format!(", of {limit}"));
             format!("{} killed {whom}{used}{limit}", notices::sentence_case(who))
@@ -164,6 +168,7 @@ fn first_step(one: &KillNotice) -> &'static str {
             "See what uses the node's memory, and which pods use more than they request."
         }
         Messenger::Systemd => "Find the kernel's report of the kill.",
+        Messenger::Pm2 => "See which process of PM2 grows, and how fast.",
         _ => "See what the killer measured, and what uses memory now.",
     }
 }
@@ -175,6 +180,7 @@ fn inspect(one: &KillNotice) -> &'static str {
         }
         Messenger::Earlyoom => "journalctl -u earlyoom -b --no-pager | tail -n 50",
         Messenger::Oomd => "journalctl -u systemd-oomd -b --no-pager | tail -n 50\noomctl",
+        Messenger::Pm2 => "pm2 list\npm2 logs --nostream --lines 50",
         _ => "journalctl -k -b --no-pager | memtide check -",
     }
 }
@@ -186,6 +192,9 @@ fn for_good(one: &KillNotice) -> &'static str {
         }
         (Messenger::Oomd, _) => {
             "Cap what grows with MemoryHigh, or exempt what must survive: ManagedOOMPreference=avoid in its unit; the threshold is ManagedOOMMemoryPressureLimit or SwapUsedLimit in oomd.conf."
+        }
+        (Messenger::Pm2, _) => {
+            "Find what the program keeps: a heap snapshot (node --heapsnapshot-signal=SIGUSR2). Raise max_memory_restart where the process needs more and the host has it."
         }
         (Messenger::Earlyoom, _) => {
             "Cap what grows, or set earlyoom's thresholds (-m, -s) and what it should avoid (--avoid); some swap gives it time."

@@ -78,7 +78,8 @@ pub(super) const FORM: Form = Form {
 
 /// Whether a line may be a field, or a row of figures. This runs for each line of a text.
 fn may_be_fields(lines: &[&str]) -> bool {
-    let start = lines.first().map_or("", |line| line.trim_start());
+    let line = lines.first().map_or("", |line| line.trim_start());
+    let start = pairs::without_list_mark(line);
     match start.as_bytes().first() {
         Some(b'0'..=b'9') => shape::is_row(start),
         // Of several fields on a line, any may be known.

@@ -44,7 +44,8 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             .iter()
             .any(|word| line.contains(word))
     };
-    let is_late = input.builder.is_full() && !is_named(input.lines[0]);
+    let is_late =
+        input.builder.is_past_counting() || input.builder.is_full() && !is_named(input.lines[0]);
     if is_late || is_trace_without_memory(input.lines) {
         return None;
     }

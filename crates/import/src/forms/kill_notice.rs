@@ -83,6 +83,7 @@ pub(super) const FORM: Form = Form {
         "ranked for eviction",
         "is evicted successfully",
         "Last Pgscan:",
+        "--max-memory-restart",
         "Current Memory Usage:",
     ]),
     read,

@@ -170,6 +170,16 @@ mod tests {
     use units::Bytes;
 
     #[test]
+    fn zeros_are_no_ram() {
+        let text = "System Context:\n        Memory: Used: 0B Total: 0B\n        Swap: Used: 0B Total: 0B\n        Path: /system.slice\n                Current Memory Usage: 1G\n";
+        let opened = paste(text);
+        assert_eq!(opened.timeline.last(MEM_TOTAL), None);
+        assert_eq!(opened.timeline.entities(Entity::Cgroup).count(), 1);
+        assert!(opened.problems[0].contains("0 B of RAM"), "{opened:?}");
+        survives(text);
+    }
+
+    #[test]
     fn each_line_is_a_reading() {
         let text = "mem avail: 4105 of 7836 MiB (52 %), swap free: 2048 of 2048 MiB (100 %)\nmem avail:    4 of 7836 MiB ( 0 %), swap free: 1357 of 2048 MiB (66 %)\n";
         let timeline = paste(text).timeline;

@@ -67,7 +67,7 @@ const TEXTS: [(&str, &str); 13] = [
 const GO_MEM_STATS: &str = "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss";
 
 /// Lines anywhere: what is in them, what it is.
-const LINES: [(&str, &str); 6] = [
+const LINES: [(&str, &str); 7] = [
     ("TotalAlloc", GO_MEM_STATS),
     ("HeapAlloc", GO_MEM_STATS),
     (
@@ -82,12 +82,16 @@ const LINES: [(&str, &str); 6] = [
         "swiotlb buffer is full",
         "the bounce buffer of DMA is full (swiotlb=): memory set aside at boot, not RAM as a whole",
     ),
+    (
+        "Metric Memory Usage =",
+        "an alarm of vCenter: what the hypervisor counts has the guest's page cache in it; free in the guest shows what is available",
+    ),
     ("M Wired", "top of FreeBSD: another system, not used"),
 ];
 
 /// The first words of both.
-const WORDS: [&str; 19] = {
-    let mut words = [""; 19];
+const WORDS: [&str; 20] = {
+    let mut words = [""; 20];
     let mut at = 0;
     while at < TEXTS.len() {
         words[at] = TEXTS[at].0;

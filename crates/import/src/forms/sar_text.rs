@@ -31,7 +31,7 @@ pub(super) const FORM: Form = Form {
         "kb",
         "-sz",
         "ldavg",
-        "tps",
+        "rtps",
         "dentunusd",
         "file-nr",
         "inode-nr",

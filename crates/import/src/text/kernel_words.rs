@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 /// Words that a message begins with.
 const FIRST: [&str; 24] = [
@@ -54,68 +54,93 @@ const BEHIND_A_NUMBER: [&str; 8] = [
     " pages hwpoisoned",
 ];
 
-/// A search for each of some words.
-struct WordSearch(Vec<Finder<'static>>);
+/// Words of which a message within a line may begin, by what follows or comes before.
+const OTHERS: [&str; 3] = ["Node ", "[", "active_anon:"];
+
+/// A search for many words at once.
+#[derive(Debug)]
+pub(crate) struct WordSearch {
+    /// `None` if the words cannot be searched for at once.
+    automaton: Option<AhoCorasick>,
+    words: Vec<&'static str>,
+}
 
 impl WordSearch {
-    fn new(words: &[&'static str]) -> Self {
-        Self(words.iter().map(|word| Finder::new(*word)).collect())
+    pub(crate) fn new(words: &[&'static str]) -> Self {
+        let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words);
+        Self {
+            automaton: automaton.ok(),
+            words: words.to_vec(),
+        }
     }
 
-    /// Calls `found` with each place.
-    fn places(&self, text: &str, mut found: impl FnMut(usize)) {
-        for finder in &self.0 {
-            finder.find_iter(text.as_bytes()).for_each(&mut found);
+    /// Whether a text has one of the words.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        match &self.automaton {
+            Some(automaton) => automaton.is_match(text),
+            None => self.words.iter().any(|word| text.contains(word)),
+        }
+    }
+
+    /// Calls `found` with each word and its place.
+    fn places(&self, text: &str, mut found: impl FnMut(&'static str, usize)) {
+        let Some(automaton) = &self.automaton else {
+            for word in &self.words {
+                text.match_indices(word).for_each(|(at, _)| found(word, at));
+            }
+            return;
+        };
+        for place in automaton.find_overlapping_iter(text) {
+            if let Some(word) = self.words.get(place.pattern().as_usize()) {
+                found(word, place.start());
+            }
         }
     }
 }
 
 /// The offsets at which messages begin, in order.
 pub(crate) fn starts(text: &str) -> Vec<usize> {
-    static FIRSTS: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(&FIRST));
-    static NAMED: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(&BEHIND_A_NAME));
-    static COUNTED: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(&BEHIND_A_NUMBER));
+    static SEARCH: LazyLock<WordSearch> = LazyLock::new(|| {
+        WordSearch::new(&[&FIRST[..], &BEHIND_A_NAME, &BEHIND_A_NUMBER, &OTHERS].concat())
+    });
     let mut starts = Vec::new();
-    FIRSTS.places(text, |at| {
-        // `Out of memory: Killed process`, `memory+swap: usage`: the middle of a message.
-        let is_inner = text
-            .get(..at)
-            .is_some_and(|before| before.ends_with([':', '+']) || before.ends_with(": "))
-            && text.get(at..).is_some_and(|rest| {
-                rest.starts_with("Kill") || rest.starts_with("swap") || rest.starts_with("kill")
-            });
-        if !is_inner {
-            starts.push(at);
-        }
+    SEARCH.places(text, |word, at| {
+        let (before, found) = text.split_at(at);
+        let behind = found.get(word.len()..).unwrap_or_default();
+        starts.extend(match word {
+            "Node " => is_node(behind).then_some(at),
+            "[" => is_task(behind).then_some(at),
+            "active_anon:" => is_counters(before, behind).then_some(at),
+            _ if BEHIND_A_NAME.contains(&word) => name_start(before),
+            _ if BEHIND_A_NUMBER.contains(&word) => number_start(before),
+            _ => (!is_middle(before, found)).then_some(at),
+        });
     });
-    NAMED.places(text, |at| starts.extend(name_start(text, at)));
-    COUNTED.places(text, |at| {
-        let digits = text.get(..at).unwrap_or_default();
-        let start = digits.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        if start < at {
-            starts.push(start);
-        }
-    });
-    for (at, _) in text.match_indices("Node ") {
-        starts.extend(is_node(text.get(at + 5..).unwrap_or_default()).then_some(at));
-    }
-    for (at, _) in text.match_indices('[') {
-        starts.extend(is_task(text.get(at + 1..).unwrap_or_default()).then_some(at));
-    }
-    for (at, _) in text.match_indices("active_anon:") {
-        let before = text.get(..at).unwrap_or_default();
-        starts.extend(is_counters(before, text.get(at + 12..).unwrap_or_default()).then_some(at));
-    }
     starts.sort_unstable();
     starts.dedup();
     starts
 }
 
-/// The start of the name that ends at `end`: the last word, without quotation marks.
-fn name_start(text: &str, end: usize) -> Option<usize> {
-    let before = text.get(..end)?;
+/// Whether a word is in the middle of a message: `Out of memory: Killed process`, `memory+swap: usage`.
+fn is_middle(before: &str, found: &str) -> bool {
+    (before.ends_with([':', '+']) || before.ends_with(": "))
+        && ["Kill", "kill", "swap"]
+            .iter()
+            .any(|start| found.starts_with(start))
+}
+
+/// The start of the name at the end of a text: the last word, without quotation marks.
+fn name_start(before: &str) -> Option<usize> {
     let word = before.rsplit([' ', '"', '\'', '`', '|', '>']).next()?;
     (!word.is_empty()).then(|| before.len() - word.len())
+}
+
+/// Where the number at the end of a text begins.
+fn number_start(before: &str) -> Option<usize> {
+    let start = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    (start < before.len()).then_some(start)
 }
 
 /// Whether the text behind `Node ` goes on as a line of a node or zone: `0 DMA free:`, `0 Normal: 1*4kB`.

@@ -28,7 +28,7 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
     if line.len() > 2000 || !line.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let line = without_remark(line);
+    let line = without_list_mark(without_remark(line));
     let mut words = line
         .split([' ', '|', ',', ';', '{', '}'])
         .map(|word| word.trim_matches(['"', '\'', '`', '*']))
@@ -59,6 +59,21 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
         });
     }
     (!pairs.is_empty()).then_some(pairs)
+}
+
+/// An item of a list: `- MemFree: 12 kB`, `2. MemFree: 12 kB`.
+pub(super) fn without_list_mark(line: &str) -> &str {
+    let item = line.trim_start();
+    let behind = item.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marks = if behind.len() < item.len() {
+        ['.', ')']
+    } else {
+        ['-', '•']
+    };
+    let text = behind
+        .strip_prefix(marks)
+        .and_then(|rest| rest.strip_prefix(' '));
+    text.map_or(line, str::trim_start)
 }
 
 /// A line without the remark in brackets that somebody added to it: `VmRSS: 28244936 kB  (~28 GB resident)`.
@@ -178,6 +193,22 @@ mod tests {
                 .map(|p| (p.name.to_owned(), shown(&p.value), p.has_colon))
                 .collect(),
         )
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_a_pair() {
+        for line in [
+            "- MemFree: 12 kB",
+            " 2. MemFree: 12 kB (0.01 MB)",
+            "3) MemFree: 12 kB",
+            "• MemFree: 12 kB",
+        ] {
+            let pairs = parse(line).unwrap();
+            assert_eq!(pairs[0].name, "MemFree", "{line}");
+        }
+        for line in ["-MemFree: 12 kB", "2.5 MemFree: 12 kB", "12 MemFree: 1 kB"] {
+            assert!(parse(line).is_none(), "{line}");
+        }
     }
 
     #[test]

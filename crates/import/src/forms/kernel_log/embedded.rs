@@ -5,6 +5,7 @@ use std::iter;
 
 use probe::kernel_report::{LineExtent, extent, is_line};
 
+use super::messages::may_have_message;
 use super::prefix::stripped;
 use crate::text::kernel_words;
 use crate::text::times::PrintedTime;
@@ -23,13 +24,23 @@ pub(super) fn message<'a>(
     line: &'a str,
     text: &'a str,
 ) -> Option<(Cow<'a, str>, Option<PrintedTime>)> {
-    if is_line(text) {
+    let may_have_message = may_have_message(line);
+    // Tests ask each line, to show that no word is missing.
+    debug_assert!(
+        !cfg!(test) || may_have_message || !is_line(text),
+        "`{text}` has no word of a report"
+    );
+    let is_settled = match may_have_message {
+        true => is_line(text),
+        false => !is_quoted(line),
+    };
+    if is_settled {
         return None;
     }
     let bare = undecorated(line);
     let (inner, time) = stripped(bare);
     let inner = undecorated(inner);
-    if let Some(found) = begun_in(inner, inner.len() < text.len()) {
+    if may_have_message && let Some(found) = begun_in(inner, inner.len() < text.len()) {
         // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
         let is_text = found.len() == text.len();
         return (!is_text).then_some((found, time));

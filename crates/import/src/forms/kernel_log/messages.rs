@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
 use probe::kernel_report::{is_line, signatures};
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
 use super::prefix;
-use crate::text::kernel_words;
+use crate::text::kernel_words::{self, WordSearch};
 
 /// Reads the messages of a log.
 #[derive(Debug)]
@@ -143,15 +142,16 @@ impl<'a> Iterator for LogMessages<'a> {
     }
 }
 
-/// Whether a line may be part of a report.
-pub(super) fn is_candidate(line: &str) -> bool {
+/// Whether a line may have a line of a report that is recognised alone.
+pub(super) fn may_have_message(line: &str) -> bool {
+    static WORDS: LazyLock<WordSearch> =
+        LazyLock::new(|| WordSearch::new(&[&signatures::BEGINS[..], &signatures::WITHIN].concat()));
+    WORDS.is_in(line) || signatures::has_task(line.as_bytes())
+}
+
+/// Whether a line has a word that a report can begin with.
+fn is_candidate(line: &str) -> bool {
     // This runs for every line of a log.
-    static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
-        signatures::BEGINS
-            .iter()
-            .map(|signature| Finder::new(*signature))
-            .collect()
-    });
-    let has = |finder: &Finder<'_>| finder.find(line.as_bytes()).is_some();
-    line.len() <= 1 << 20 && FINDERS.iter().any(has)
+    static WORDS: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(&signatures::BEGINS));
+    line.len() <= 1 << 20 && WORDS.is_in(line)
 }

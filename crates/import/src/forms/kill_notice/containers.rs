@@ -30,7 +30,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         return Some(NoticeMessage::Nothing(NOT_KILLED));
     }
     let of_runtime = value.starts_with("true");
-    let of_kubernetes = is_reason(before) && is_not_zero(rest);
+    let of_kubernetes = is_reason(before) && is_not_zero(before, rest);
     let pod = pod_in_row(line.text);
     if !of_runtime && !of_kubernetes && pod.is_none() {
         return None;
@@ -45,6 +45,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         .map(name)
         .or_else(|| container_above(line.above))
         .or_else(|| name_in_json(line.below))
+        .or_else(|| name_in_object(line.above))
         .unwrap_or_default();
     notice.limit = limit(line.below);
     Some(NoticeMessage::Notice(notice))
@@ -126,8 +127,9 @@ fn is_reason(before: &str) -> bool {
 }
 
 /// Whether the value of a metric is not 0. `reason="OOMKilled"}` without a value is an expression.
-fn is_not_zero(rest: &str) -> bool {
-    let Some((_, value)) = rest.split_once('}').filter(|_| rest.starts_with('"')) else {
+fn is_not_zero(before: &str, rest: &str) -> bool {
+    let is_metric = before.trim_end_matches(['"', '\\']).ends_with('=') && rest.starts_with('"');
+    let Some((_, value)) = rest.split_once('}').filter(|_| is_metric) else {
         return true;
     };
     let value = value.trim_start_matches(['=', ' ', '|', '\t']);
@@ -174,6 +176,13 @@ fn name_in_json(below: &[&str]) -> Option<String> {
             .find_map(|field| line.strip_prefix(field))?;
         Some(name(rest).trim_start_matches('/').to_owned()).filter(|name| !name.is_empty())
     })
+}
+
+/// The same before the state in its object, of which each field has a line.
+fn name_in_object(above: &[&str]) -> Option<String> {
+    let lines = above.iter().rev().take(NAME_LINES);
+    let of_object = lines.take_while(|line| !line.trim_end().ends_with(['{', '[']));
+    of_object.copied().find_map(|line| name_in_json(&[line]))
 }
 
 /// `Limits:` and `memory:  100Mi` behind the state, or `"Memory": 104857600` of `docker inspect`.

@@ -1,6 +1,7 @@
 //! Killers in user space: systemd-oomd, earlyoom, nohang, the OOM controller of Talos.
 
 use timeline::{KillNotice, Messenger, NoticeKind};
+use units::Bytes;
 
 use super::phrase::{after, name, number, quoted_after, size, word_before};
 use super::{NoticeLine, NoticeMessage};
@@ -18,6 +19,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
         .or_else(|| earlyoom_victim(line))
         .or_else(|| earlyoom_alone(line))
         .or_else(|| nohang(line))
+        .or_else(|| pm2(text))
         .or_else(|| talos(text))
         .or_else(|| tcp(text))
         .or_else(|| oomd_threshold(text))?;
@@ -171,6 +173,23 @@ fn earlyoom_limits(text: &str) -> Option<String> {
     let is_limits = rest.get(..3)?.eq_ignore_ascii_case("sig") && rest.contains("limits");
     let end = rest.find(['"', '\\', '`']).unwrap_or(rest.len());
     is_limits.then(|| super::phrase::cut(rest.get(..end).unwrap_or(rest), 200))
+}
+
+/// `Process 2 restarted because it exceeds --max-memory-restart value (current_memory=5274296320 max_memory_limit=5242880000
+/// [octets])`: its own threshold of a process.
+fn pm2(text: &str) -> Option<KillNotice> {
+    let (before, rest) = text.split_once(" restarted because it exceeds --max-memory-restart")?;
+    let process = after(before, "Process ").or_else(|| before.split_whitespace().next_back())?;
+    let bytes = |field| {
+        let digits = after(rest, field)?.split([' ', ')']).next()?;
+        digits.parse().ok().map(Bytes::new)
+    };
+    let mut notice = KillNotice::new(Messenger::Pm2, NoticeKind::Kill);
+    notice.process = name(&format!("process {process}"));
+    notice.reason = "max-memory-restart".to_owned();
+    notice.used = bytes("current_memory=");
+    notice.limit = bytes("max_memory_limit=");
+    Some(notice)
 }
 
 /// `[talos] Sending SIGKILL to cgroup {…"controller": "runtime.OOMController", "cgroup": "/sys/fs/cgroup/…"}`.

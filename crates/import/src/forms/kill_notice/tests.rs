@@ -37,6 +37,14 @@ fn killers_name_their_victim_and_threshold() {
         r#"user: warning: [2026-01-14T19:07:31.9Z]: [talos] Sending SIGKILL to cgroup {"controller": "runtime.OOMController", "cgroup": "/sys/fs/cgroup/kubepods/burstable/pod77"}"#,
     );
     assert_eq!(talos.target, "/kubepods/burstable/pod77");
+    let pm2 = only(
+        "2021-11-21T23:58:47: PM2 log: [PM2][WORKER] Process 2 restarted because it exceeds --max-memory-restart value (current_memory=5274296320 max_memory_limit=5242880000 [octets])",
+    );
+    assert_eq!(
+        (pm2.messenger, pm2.process.as_str()),
+        (Messenger::Pm2, "process 2")
+    );
+    assert_eq!(pm2.limit, Some(Bytes::from_mib(5000)));
 }
 
 #[test]
@@ -73,6 +81,10 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
     for (text, target) in [
         (
             "  web:\n    State:          Running\n    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n",
+            "web",
+        ),
+        (
+            "{\n \"name\": \"web\",\n \"lastState\": {\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\", \"finishedAt\": \"2020-11-12T13:08:33Z\"}},\n \"ready\": true\n}\n",
             "web",
         ),
         (

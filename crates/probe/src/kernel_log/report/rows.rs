@@ -20,7 +20,9 @@ pub fn fill(report: &KernelReport, sample: &mut Sample) {
     for (signal, raw) in report.host.iter() {
         sample.host.set_raw(signal, raw);
     }
-    for zone in &report.zones {
+    // Old kernels also print zones without memory.
+    let is_populated = |zone: &&ZoneReport| zone.managed > Bytes::ZERO || zone.free > Bytes::ZERO;
+    for zone in report.zones.iter().filter(is_populated) {
         let row = sample.table_mut(Entity::Zone).add();
         row.key = format!("{}/{}", zone.node, zone.name);
         fill_zone(zone, page, row);

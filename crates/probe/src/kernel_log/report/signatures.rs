@@ -97,6 +97,29 @@ pub const BEGINS: [&str; 62] = [
     "dump_header+",
 ];
 
+/// Words of the other lines of a report that are recognised alone.
+pub const WITHIN: [&str; 19] = [
+    "_file:",
+    "dirty:",
+    "writeback:",
+    "unstable:",
+    "bounce:",
+    "shmem:",
+    "slab:",
+    "reclaimable:",
+    "zspages:",
+    "free_pcp:",
+    "free_cma:",
+    " hi:",
+    " high ",
+    ": empty",
+    "per-cpu:",
+    " pages",
+    "slab info:",
+    "allocations:",
+    "mems_allowed=",
+];
+
 /// Words of lines so long that terminals and mails break them.
 pub const LONG_LINES: [&str; 9] = [
     " free:",
