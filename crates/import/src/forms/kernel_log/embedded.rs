@@ -30,9 +30,10 @@ pub(super) fn message<'a>(
         !cfg!(test) || may_have_message || !is_line(text),
         "`{text}` has no word of a report"
     );
-    let is_settled = match may_have_message {
-        true => is_line(text),
-        false => !is_quoted(line),
+    let is_settled = if may_have_message {
+        is_line(text)
+    } else {
+        !is_quoted(line)
     };
     if is_settled {
         return None;
