@@ -28,6 +28,7 @@ mod metrics;
 mod nmon;
 mod numactl;
 mod numastat;
+mod pcp;
 mod pidstat;
 pub(crate) mod plausible;
 mod processes;
@@ -84,6 +85,7 @@ pub(crate) const ALL: &[Form] = &[
     zramctl::FORM,
     android::FORM,
     nmon::FORM,
+    pcp::FORM,
     pidstat::FORM,
     numactl::FORM,
     vmstat::FORM,

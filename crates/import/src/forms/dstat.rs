@@ -102,8 +102,20 @@ fn groups_of(groups: &str, names: &str) -> Option<Vec<Group>> {
     for name in groups.split(' ').filter(|name| !name.is_empty()) {
         found.push(Group::named(name));
     }
-    let is_table = found.contains(&Group::Memory) && names.contains("used  free  buff  cach");
-    (is_table && names.split('|').count() == found.len()).then_some(found)
+    let columns: Vec<Vec<&str>> = names
+        .split('|')
+        .map(|cell| cell.split_whitespace().collect())
+        .collect();
+    for (group, columns) in found.iter_mut().zip(&columns) {
+        match (*group, columns.as_slice()) {
+            (Group::Memory, ["used", "free", "buff" | "buf", "cach"]) => {}
+            (Group::Memory, _) => return None,
+            // PCP's dstat calls the group of swap total.
+            (Group::Other, ["used", "free"]) => *group = Group::Swap,
+            _ => {}
+        }
+    }
+    (found.contains(&Group::Memory) && columns.len() == found.len()).then_some(found)
 }
 
 /// The groups of a row.

@@ -1,0 +1,387 @@
+//! Performance Co-Pilot: what `pmrep`, `pmval` and `pminfo -f` print of memory. CSV of pmrep is a [`table`](super::table).
+//!
+//! pmrep shortens the names of metrics (`m.u.free`), prints units in a line of their own, and rates of counters; a time
+//! stands before the rows only if it was asked for. Columns end where their heading ends.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use timeline::signals::{self, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
+use timeline::{Entity, SignalId};
+use units::Span;
+
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{GIB, KIB, MIB, PrintedFigure, TIB, raw};
+use crate::text::line_scan::BlockStart;
+use crate::text::prompt;
+use crate::text::times::{PrintedTime, SampleTimes};
+
+pub(super) const FORM: Form = Form {
+    name: "PCP",
+    begins: BlockStart::with(&[
+        "m.u.",
+        "m.v.",
+        "m.physmem",
+        "s.free",
+        "s.used",
+        "s.length",
+        "mem.",
+        "swap.",
+    ]),
+    read,
+};
+
+/// At most 100,000 rows.
+const ROWS_MAX: usize = 100_000;
+/// The line of units is the second or, below names of instances, the third.
+const HEADING_LINES_MAX: usize = 3;
+/// `pmval` prints so many lines before its rows.
+const PMVAL_HEAD_MAX: usize = 10;
+
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    pmrep(input)
+        .or_else(|| pmval(input))
+        .or_else(|| pminfo(input))
+}
+
+/// A metric of memory, and how a figure of it becomes a reading.
+#[derive(Debug, Clone, Copy)]
+struct Metric {
+    signal: SignalId,
+    /// Whether it only rises: pmrep and pmval print its rate.
+    is_counter: bool,
+    /// The unit in the catalogue of PCP, in bytes; events have none.
+    unit: f64,
+}
+
+/// The metrics by their names, whole and as pmrep shortens them.
+static METRICS: LazyLock<HashMap<String, Metric>> = LazyLock::new(|| {
+    let mut metrics = HashMap::new();
+    let mut add = |name: &str, metric: Metric| {
+        metrics.insert(shortened(name), metric);
+        metrics.insert(name.to_owned(), metric);
+    };
+    for def in signals::ALL.iter().filter(|def| def.entity == Entity::Host) {
+        let is_size = def.pcp.starts_with("mem.util.") || def.pcp == "mem.physmem";
+        let is_counter = def.pcp.starts_with("mem.vmstat.") && def.is_counter;
+        if let Some(signal) = def
+            .id()
+            .filter(|_| is_counter || (is_size && def.unit == "bytes"))
+        {
+            let unit = if is_counter { 1.0 } else { KIB };
+            add(
+                def.pcp,
+                Metric {
+                    signal,
+                    is_counter,
+                    unit,
+                },
+            );
+        }
+    }
+    for (name, signal) in [
+        ("swap.length", SWAP_TOTAL.id()),
+        ("swap.free", SWAP_FREE.id()),
+        ("swap.used", SWAP_USED.id()),
+    ] {
+        let unit = 1.0;
+        add(
+            name,
+            Metric {
+                signal,
+                is_counter: false,
+                unit,
+            },
+        );
+    }
+    metrics
+});
+
+/// `mem.util.free` as `m.u.free`.
+fn shortened(name: &str) -> String {
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let last = parts.pop().unwrap_or_default();
+    let firsts = parts.iter().filter_map(|part| part.get(..1));
+    firsts.chain([last]).collect::<Vec<_>>().join(".")
+}
+
+/// The size of a printed unit in bytes; a rate of events has 1.
+fn unit_in(printed: &str, is_counter: bool) -> Option<f64> {
+    Some(match printed {
+        "count/s" | "count / sec" if is_counter => 1.0,
+        _ if is_counter => return None,
+        "byte" | "B" => 1.0,
+        "Kbyte" | "KB" => KIB,
+        "Mbyte" | "MB" => MIB,
+        "Gbyte" | "GB" => GIB,
+        "Tbyte" | "TB" => TIB,
+        _ => return None,
+    })
+}
+
+/// A column of pmrep: the metric with the unit in which it is printed, and where the column ends, in bytes.
+struct Column {
+    metric: Metric,
+    end: usize,
+}
+
+/// Words with the places where they end.
+fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
+    let start = line.as_ptr() as usize;
+    line.split_ascii_whitespace().map(move |word| {
+        (
+            word,
+            (word.as_ptr() as usize).saturating_sub(start) + word.len(),
+        )
+    })
+}
+
+/// The heading of pmrep: the columns that are known, and the lines of the heading.
+fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
+    let (names, below) = lines.split_first()?;
+    let is_heading = names
+        .split_ascii_whitespace()
+        .all(|name| name.contains('.'));
+    let known: Vec<(Metric, usize)> = words(names)
+        .filter_map(|(name, end)| Some((*METRICS.get(name)?, end)))
+        .collect();
+    if !is_heading || known.is_empty() {
+        return None;
+    }
+    let units = |line: &&&str| words(line).any(|(word, _)| unit_in(word, false).is_some());
+    let at = below
+        .iter()
+        .take(HEADING_LINES_MAX - 1)
+        .position(|line| units(&line))?;
+    let columns = known.into_iter().filter_map(|(metric, end)| {
+        let (printed, _) = words(below[at]).find(|(_, of)| *of == end)?;
+        let unit = unit_in(printed, metric.is_counter)?;
+        let metric = Metric { unit, ..metric };
+        Some(Column { metric, end })
+    });
+    Some((columns.collect(), at + 2))
+}
+
+/// Readings of metrics; rates are added up.
+#[derive(Default)]
+struct Readings {
+    totals: HashMap<SignalId, f64>,
+}
+
+impl Readings {
+    fn set(
+        &mut self,
+        metric: Metric,
+        figure: PrintedFigure,
+        between: Span,
+        snapshot: &mut Snapshot,
+    ) {
+        if !metric.is_counter {
+            snapshot.set_size(metric.signal, figure, metric.unit);
+            return;
+        }
+        let total = self.totals.entry(metric.signal).or_default();
+        *total += figure.value * between.as_secs_f64();
+        if let Some(total) = raw(*total) {
+            snapshot.sample.host.set_raw(metric.signal, total);
+        }
+    }
+}
+
+/// Rows below a heading of shortened names.
+fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let (columns, first) = heading(input.lines)?;
+    let arguments = input
+        .command
+        .and_then(|command| prompt::arguments(command, "pmrep"));
+    let mut times = SampleTimes::new(Some(interval(&arguments.unwrap_or_default())));
+    let mut readings = Readings::default();
+    let mut lines = first;
+    for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
+        // It repeats its heading.
+        if line.contains("m.u.") || heading(&[line, input.lines[first - 1]]).is_some() {
+            continue;
+        }
+        let time = PrintedTime::leading(line).map(|(time, _)| time);
+        let cell = |column: &Column| words(line).find(|(_, end)| *end == column.end);
+        let Some(cells) = columns.iter().map(cell).collect::<Option<Vec<_>>>() else {
+            break;
+        };
+        let Some((when, between)) = times.next(time) else {
+            break;
+        };
+        let mut snapshot = Snapshot {
+            when,
+            ..Snapshot::default()
+        };
+        for (column, (cell, _)) in columns.iter().zip(cells) {
+            if let Some(figure) = PrintedFigure::binary(cell) {
+                readings.set(column.metric, figure, between, &mut snapshot);
+            }
+        }
+        if snapshot.has_readings() {
+            input.add(snapshot);
+        }
+        lines = at + 1;
+    }
+    (lines > first && input.added > 0).then(|| block("pmrep", lines))
+}
+
+fn block(tool: &str, lines: usize) -> TextBlock {
+    TextBlock {
+        what: format!("{tool} of PCP"),
+        lines,
+        unit: "as printed",
+        ..TextBlock::default()
+    }
+}
+
+/// The interval of the option `-t`; without it, a second.
+fn interval(arguments: &[&str]) -> Span {
+    let mut words = arguments.iter();
+    let option = words.find_map(|word| word.strip_prefix("-t"));
+    let seconds = match option {
+        Some("") => words.next().copied(),
+        option => option,
+    };
+    prompt::whole_seconds(seconds.map(|seconds| seconds.trim_end_matches(['s', 'e', 'c'])))
+}
+
+/// `metric:    mem.util.free`, its unit and interval, and a figure in each row.
+fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let head = &input.lines[..input.lines.len().min(PMVAL_HEAD_MAX)];
+    let field = |name: &str| {
+        let found = head.iter().find_map(|line| line.strip_prefix(name));
+        found.map(str::trim)
+    };
+    head.first()?.strip_prefix("metric:")?;
+    let metric = *METRICS.get(field("metric:")?)?;
+    let unit = unit_in(field("units:")?, metric.is_counter)?;
+    let metric = Metric { unit, ..metric };
+    let first = 1 + head.iter().position(|line| line.starts_with("interval:"))?;
+    let every = field("interval:")?.split_once(" sec")?.0;
+    let mut times = SampleTimes::new(prompt::interval(every.trim()));
+    let mut readings = Readings::default();
+    let mut lines = first;
+    for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
+        let (time, rest) = match PrintedTime::leading(line) {
+            Some((time, rest)) => (Some(time), rest),
+            None => (None, *line),
+        };
+        let figure = PrintedFigure::binary(rest.trim());
+        if figure.is_none() && !rest.contains("No values available") {
+            break;
+        }
+        let Some((when, between)) = times.next(time) else {
+            break;
+        };
+        if let Some(figure) = figure {
+            let mut snapshot = Snapshot {
+                when,
+                ..Snapshot::default()
+            };
+            readings.set(metric, figure, between, &mut snapshot);
+            input.add(snapshot);
+        }
+        lines = at + 1;
+    }
+    (lines > first && input.added > 0).then(|| block("pmval", lines))
+}
+
+/// `mem.util.free` and `    value 13114768` below it, one metric after the other, all of one time.
+fn pminfo(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let first = input.lines.first()?.trim();
+    if !["mem.", "swap."]
+        .iter()
+        .any(|start| first.starts_with(start))
+    {
+        return None;
+    }
+    let mut snapshot = Snapshot::default();
+    let (mut lines, mut name) = (0, None);
+    for (at, line) in input.lines.iter().enumerate().take(ROWS_MAX) {
+        let text = line.trim();
+        if let Some(value) = text.strip_prefix("value ") {
+            let metric = name.take().and_then(|name: &str| METRICS.get(name));
+            if let (Some(metric), Some(figure)) = (metric, PrintedFigure::binary(value)) {
+                match raw(figure.value).filter(|_| metric.is_counter) {
+                    Some(total) => snapshot.sample.host.set_raw(metric.signal, total),
+                    None => snapshot.set_size(metric.signal, figure, metric.unit),
+                }
+            }
+            lines = at + 1;
+        } else if text.contains('.') && !text.contains(' ') {
+            name = Some(text);
+        } else if !text.is_empty()
+            && !text.starts_with("No value")
+            && !text.starts_with("Error: ")
+            && !text.starts_with("inst [")
+        {
+            break;
+        }
+    }
+    if !snapshot.has_readings() {
+        return None;
+    }
+    input.add(snapshot);
+    Some(block("pminfo", lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{paste, survives};
+    use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSWPIN};
+    use units::{Bytes, Pages};
+
+    const PMREP: &str = "          m.u.free  m.v.pswpin  m.physmem  k.a.load  k.a.load
+                                           1 minute  5 minute
+             Kbyte     count/s      Kbyte                    
+23:58:05  13359292         N/A   24684084     0.000     0.000
+23:58:07  13550900      10.000   24684084     0.000     0.000
+23:58:09  13501568      20.000   24684084     0.000     0.000
+";
+
+    #[test]
+    fn pmrep_has_columns_by_their_ends() {
+        let timeline = paste(PMREP).timeline;
+        assert_eq!(
+            (timeline.len(), timeline.duration()),
+            (3, Span::from_secs(4))
+        );
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(13_501_568)));
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(24_684_084)));
+        assert_eq!(timeline.last(PSWPIN), Some(Pages::new(60)));
+        survives(PMREP);
+    }
+
+    #[test]
+    fn a_unit_that_was_asked_for_counts() {
+        let text =
+            "$ pmrep -t 5 -b MB mem.util.free\n  m.u.free\n        MB\n  13160.47\n  13114.55\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.duration(), Span::from_secs(5));
+        let free = timeline.last(MEM_FREE).map(|free| free.get() >> 20);
+        assert_eq!(free, Some(13_114));
+        // Without units nothing is known.
+        assert!(paste("  m.u.free\n  13160\n").timeline.is_empty());
+    }
+
+    #[test]
+    fn pmval_and_pminfo_name_their_metric() {
+        let text = "\nmetric:    mem.util.available\nhost:      vm\nsemantics: instantaneous value\nunits:     Kbyte\nsamples:   3\ninterval:  2.00 sec\n23:58:26.022  No values available\n23:58:28.022             12869264\n23:58:30.022             12858356\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.duration(), Span::from_secs(2));
+        let available = timeline.last(MEM_AVAILABLE);
+        assert_eq!(available, Some(Bytes::from_kib(12_858_356)));
+        survives(text);
+        let text = "\nmem.util.free\n    value 13114768\n\nmem.util.shared\nNo value(s) available!\n\nmem.vmstat.pswpin\n    value 7\n\nmem.physmem\n    value 24684084\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(13_114_768)));
+        assert_eq!(timeline.last(PSWPIN), Some(Pages::new(7)));
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(24_684_084)));
+        survives(text);
+    }
+}
