@@ -120,8 +120,10 @@ MemoryDenyWriteExecute=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
-# bpf and perf_event_open: the BPF task iterator. process_vm_readv: malloc heaps, with --explain.
-SystemCallFilter=@system-service bpf perf_event_open process_vm_readv
+# process_vm_readv: malloc heaps, with --explain. bpf: the BPF task iterator. setpriority: the child that seals gives way.
+SystemCallFilter=@system-service process_vm_readv
+SystemCallFilter=~@resources @privileged
+SystemCallFilter=bpf setpriority
 SystemCallErrorNumber=EPERM
 # systemd itself; nothing goes to a network.
 RestrictAddressFamilies=AF_UNIX
