@@ -92,8 +92,8 @@ impl SystemdUnit {
 
 /// Settings of both root's and users' recorders.
 const COMMON: &str = "\
-# SIGHUP makes a file of what is recorded so far.
-ExecReload=/bin/kill -HUP $MAINPID
+# SIGHUP makes a file of what is recorded so far. A minimal host has no /bin/kill.
+ExecReload=/bin/sh -c 'kill -HUP $MAINPID'
 Restart=on-failure
 RestartSec=30s
 # No sample for so long is no busy host any more.
