@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use store::{HostIdentity, Loaded, Writer, WriterOptions};
 use timeline::signals::{CGROUP_CURRENT, MEM_FREE, PSWPIN};
-use timeline::{Entity, Event, EventKind, Facts, Sample, Stamp};
+use timeline::{BreakKind, Entity, Event, EventKind, Facts, Sample, Stamp, Timeline};
 use units::{Bytes, Pages, Span, WallClock};
 
 use crate::bench::{Bench, Dice};
@@ -111,11 +111,18 @@ fn compare(known: &Contents, loaded: &Loaded, what: &str, score: &mut Score) -> 
     let is_less = found.samples.len() < known.samples.len()
         || found.events.len() < known.events.len()
         || found.facts.len() < known.facts.len();
-    is_less && !is_named
+    is_less && !is_named && !has_gap(&loaded.timeline)
 }
 
-/// Whether the next recorder notes that the last one did not end in good order. A head that is cut between two frames is
-/// what a kill leaves behind.
+/// Whether the answer has an event for time without samples. A head that is cut between two frames is whole up to there:
+/// nothing but the gap before the next file shows that there was more.
+fn has_gap(timeline: &Timeline) -> bool {
+    let mut breaks = timeline.breaks().iter();
+    breaks.any(|found| matches!(found.kind, BreakKind::Gap(_)))
+}
+
+/// Whether the next recorder notes that the last one did not end in good order: a cut between two frames of the last
+/// file is what a kill leaves behind.
 fn is_as_after_a_kill(recording: &Path) -> bool {
     let options = WriterOptions {
         patient: true,
