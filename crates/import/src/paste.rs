@@ -245,10 +245,12 @@ impl Paste {
         let (timeline, dropped) = self.builder.finish();
         if dropped > 0 {
             self.problems.note(format!(
-                "only the first {} samples are used; {dropped} more are left out",
-                timeline.len()
+                "only the first {} samples are used{}; {dropped} more are left out",
+                timeline.len(),
+                timeline.why_full()
             ));
         }
+        self.problems.note_left_out(&timeline, &self.facts);
         if self.inputs_cut > 0 {
             self.problems.note(format!(
                 "only the first {INPUTS_MAX} blocks are listed; {} more were read",
