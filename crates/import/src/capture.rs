@@ -13,6 +13,7 @@ use units::{PageSize, Quantity, Span, WallClock};
 use crate::decompress::{Packing, damage};
 use crate::paste::Paste;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
+use crate::text::log_search::WINDOW_MAX;
 
 /// At most 32 MiB of a line: no host's sample is longer, as 5,000 processes take 10 MiB.
 const LINE_LEN_MAX: usize = 32 << 20;
@@ -178,6 +179,8 @@ impl Reader {
 
     /// Adds the readings of a kernel report to the sample, and returns the report.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
+        // As of a log: a longer report is cut.
+        let text = text.get(..text.floor_char_boundary(WINDOW_MAX))?;
         let snapshot = Paste::report(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);

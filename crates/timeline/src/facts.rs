@@ -206,6 +206,9 @@ impl Facts {
     /// The longest text that is kept: the kernel's boot parameters have at most 64 KiB on any machine.
     const TEXT_LEN_MAX: usize = 64 << 10;
 
+    /// At most this many changes: a host has some in a week, and each is compared with each sample.
+    const CHANGES_MAX: usize = 2_000;
+
     /// How many changes found no room in memory: of these the last values are known, and not when they changed.
     pub fn changes_left_out(&self) -> usize {
         self.changes_left_out
@@ -227,7 +230,8 @@ impl Facts {
             Some(known) => {
                 let from = std::mem::replace(known, text.to_owned());
                 let texts = from.len() + text.len();
-                if !self.budget.0.takes(MemoryBudget::of_change(texts)) {
+                let is_full = self.changes.len() >= Self::CHANGES_MAX;
+                if is_full || !self.budget.0.takes(MemoryBudget::of_change(texts)) {
                     self.changes_left_out += 1;
                     return;
                 }

@@ -137,9 +137,9 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     sum.sum()
 }
 
-/// A text again and again, in members of 4 MiB.
+/// A text again and again, in members of 1 MiB.
 fn gzip(making: &Making, text: &[u8], len: u64) -> PathBuf {
-    let times = (4usize << 20).div_ceil(text.len());
+    let times = (1usize << 20).div_ceil(text.len());
     let mut member = GzEncoder::new(Vec::new(), Compression::fast());
     (0..times).for_each(|_| member.write_all(text).unwrap());
     let member = member.finish().unwrap();
@@ -147,9 +147,9 @@ fn gzip(making: &Making, text: &[u8], len: u64) -> PathBuf {
     making.written("bomb.gz", |out| repeat(out, &member, members.max(1)))
 }
 
-/// A text again and again, in streams of 4 MiB.
+/// A text again and again, in streams of 1 MiB.
 fn xz(making: &Making, text: &[u8], len: u64) -> PathBuf {
-    let times = (4usize << 20).div_ceil(text.len());
+    let times = (1usize << 20).div_ceil(text.len());
     let options = lzma_rust2::XzOptions::with_preset(1);
     let mut stream = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
     (0..times).for_each(|_| stream.write_all(text).unwrap());
