@@ -167,7 +167,7 @@ pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
     /// What rows beyond the bound are written to.
-    surplus: EntityRow,
+    surplus: Option<Box<EntityRow>>,
     /// How many rows were beyond the bound.
     left_out: usize,
     /// Whether the last row that was added is one of these.
@@ -203,7 +203,7 @@ impl EntityTable {
         self.is_surplus = self.is_full();
         let row = if self.is_surplus {
             self.left_out += 1;
-            &mut self.surplus
+            &mut **self.surplus.get_or_insert_default()
         } else {
             if self.used == self.rows.len() {
                 self.rows.push(EntityRow::default());
@@ -255,7 +255,7 @@ impl EntityTable {
         for row in &mut self.rows[..self.used] {
             row.shrink(Self::KEPT_BYTES_MAX);
         }
-        self.surplus.shrink(Self::KEPT_BYTES_MAX);
+        self.surplus = None;
         self.used = 0;
         self.unindexed = 0;
         self.left_out = 0;
