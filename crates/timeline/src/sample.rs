@@ -166,6 +166,8 @@ impl EntityRow {
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
+    /// Whether its rows are of what a host has few of.
+    is_of_devices: bool,
     /// What rows beyond the bound are written to.
     surplus: Option<Box<EntityRow>>,
     /// How many rows were beyond the bound.
@@ -181,8 +183,10 @@ pub struct EntityTable {
 }
 
 impl EntityTable {
-    /// At most this many rows of a kind: more than a large host has processes or cgroups. Each takes about 400 bytes.
+    /// At most this many processes, services or cgroups, more than a large host has. Each takes about 400 bytes.
     const ROWS_MAX: usize = 1 << 16;
+    /// At most this many devices, zones or slab caches: a host has hundreds.
+    const DEVICES_MAX: usize = 1 << 13;
     /// Texts of rows that are longer than this do not keep their memory for the next sample.
     const KEPT_BYTES_MAX: usize = 4096;
     /// Keys that are indexed have at most this many bytes.
@@ -190,7 +194,12 @@ impl EntityTable {
 
     /// Whether no more rows have room: further ones are counted, and what is written to them is lost.
     pub fn is_full(&self) -> bool {
-        self.used >= Self::ROWS_MAX
+        let rows_max = if self.is_of_devices {
+            Self::DEVICES_MAX
+        } else {
+            Self::ROWS_MAX
+        };
+        self.used >= rows_max
     }
 
     /// Adds an empty row; the caller writes `key` and `label`.
@@ -396,7 +405,10 @@ impl Sample {
 
     /// The rows of one kind of entity, mutable.
     pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
-        &mut self.entities[entity as usize]
+        let table = &mut self.entities[entity as usize];
+        let has_many = matches!(entity, Entity::Process | Entity::Cgroup | Entity::Service);
+        table.is_of_devices = !has_many;
+        table
     }
 
     /// Returns the row with this key, added if absent, and the unknown fields: a parser fills both at once.
@@ -405,7 +417,8 @@ impl Sample {
         entity: Entity,
         key: &str,
     ) -> (&mut EntityRow, &mut UnknownFields) {
-        (self.entities[entity as usize].entry(key), &mut self.unknown)
+        let table = &mut self.entities[entity as usize];
+        (table.entry(key), &mut self.unknown)
     }
 }
 
@@ -434,6 +447,22 @@ mod tests {
                 .get(CGROUP_CURRENT)
                 .is_none()
         );
+    }
+
+    #[test]
+    fn rows_beyond_the_bound_are_counted_and_lost_and_the_others_stay() {
+        let mut sample = Sample::default();
+        let disks = sample.table_mut(Entity::Disk);
+        for number in 0..EntityTable::DEVICES_MAX + 10 {
+            disks.entry(&format!("sd{number}")).label = "x".repeat(10);
+        }
+        assert_eq!(disks.entry("sd7").label.len(), 10);
+        disks.drop_last();
+        assert_eq!(disks.rows().len(), EntityTable::DEVICES_MAX);
+        assert_eq!(sample.rows_left_out(), 9);
+        sample.clear();
+        assert_eq!(sample.rows_left_out(), 0);
+        assert!(!sample.table_mut(Entity::Disk).is_full());
     }
 
     #[test]
