@@ -7,6 +7,7 @@ use probe::saved::Parsers;
 use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
 use timeline::{
     Entity, Facts, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
+    start_of,
 };
 use units::{PageSize, Quantity, Span, WallClock};
 
@@ -180,7 +181,7 @@ impl Reader {
     /// Adds the readings of a kernel report to the sample, and returns the report.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
         // As of a log: a longer report is cut.
-        let text = text.get(..text.floor_char_boundary(WINDOW_MAX))?;
+        let text = start_of(text, WINDOW_MAX);
         let snapshot = Paste::report(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);

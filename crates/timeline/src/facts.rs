@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, PageSize, Span};
 
-use crate::memory_budget::MemoryBudget;
+use crate::memory_budget::{MemoryBudget, start_of};
 
 /// A tunable or setting that a kernel file gives as a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,9 +217,7 @@ impl Facts {
     /// Records a fact's text (without its final newline). A value that differs from the one before is a change.
     pub fn record(&mut self, at: Span, fact: Fact, text: &str) {
         let text = text.trim();
-        let text = text
-            .get(..text.floor_char_boundary(Self::TEXT_LEN_MAX))
-            .unwrap_or(text);
+        let text = start_of(text, Self::TEXT_LEN_MAX);
         let since = self.read.insert(fact.name, at);
         match self.values.get_mut(fact.name) {
             Some(known) if known == text => {}

@@ -54,7 +54,7 @@ pub use inventory::{
 };
 pub use kernel_report::KernelReport;
 pub use kill_notice::{KillNotice, Messenger, NoticeKind};
-pub use memory_budget::{LeftOut, MemoryBudget};
+pub use memory_budget::{LeftOut, MemoryBudget, start_of};
 pub use problems::Problems;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{BootId, EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};

@@ -135,6 +135,13 @@ impl MemoryBudget {
     }
 }
 
+/// The start of a text: at most this many bytes of it, and whole characters.
+pub fn start_of(text: &str, bytes_max: usize) -> &str {
+    let mut ends = (0..=bytes_max.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
+}
+
 impl Default for MemoryBudget {
     /// That of a timeline.
     fn default() -> Self {
@@ -150,6 +157,13 @@ mod tests {
     fn the_parts_are_the_whole() {
         let parts = MemoryBudget::FACTS_BYTES_MAX + MemoryBudget::TIMELINE_BYTES_MAX;
         assert_eq!(parts as u64, MemoryBudget::SOURCE.get());
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(start_of("née", 2), "n");
+        assert_eq!(start_of("née", 3), "né");
+        assert_eq!(start_of("née", 9), "née");
     }
 
     #[test]

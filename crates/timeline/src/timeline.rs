@@ -8,7 +8,7 @@ use units::{Span, Unit, WallClock};
 
 use crate::clock::TimelineClock;
 use crate::event::Event;
-use crate::memory_budget::{LeftOut, MemoryBudget};
+use crate::memory_budget::{LeftOut, MemoryBudget, start_of};
 use crate::repeats::RepeatIndex;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Entity, Kind, Signal, SignalId};
@@ -606,12 +606,6 @@ impl Timeline {
         self.clock
             .get_or_init(|| TimelineClock::new(&self.times, &self.rate_breaks()))
     }
-}
-
-/// The start of a name, at most so many bytes of it.
-fn start_of(name: &str, len_max: usize) -> &str {
-    name.get(..name.floor_char_boundary(len_max))
-        .unwrap_or(name)
 }
 
 /// The median, the longer of the middle two; `None` where there are no steps.
