@@ -1,19 +1,23 @@
 #!/bin/sh
 # A week of abuse in an hour: kills, damaged files, full disks, clocks that are set, and what was lost, as a table.
 # --tenth: a tenth of it, as the test suite runs it; --seed N: repeats a run. Needs root, python3 and a memory cgroup (v1).
+# --hostile: opens each hostile source in full with every command instead, and prints what each cost, as a table.
 set -eu
 cd "$(dirname "$0")/.."
 part=1
 while [ $# -gt 0 ]; do
     case $1 in
     --tenth) part=10 ;;
+    --hostile)
+        MEMTIDE_HOSTILE=whole exec cargo test --quiet --locked --release --package memtide --test it -- --nocapture hostile::
+        ;;
     --seed)
         [ $# -gt 1 ] || { echo "error: --seed needs a number" >&2; exit 3; }
         export MEMTIDE_ABUSE_SEED="$2"
         shift
         ;;
     *)
-        echo "error: unknown option \`$1\`; --tenth and --seed N are known" >&2
+        echo "error: unknown option \`$1\`; --tenth, --hostile and --seed N are known" >&2
         exit 3
         ;;
     esac

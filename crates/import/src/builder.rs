@@ -186,6 +186,7 @@ impl TimelineBuilder {
             return;
         };
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
+            || self.timeline.is_full()
             || (after.is_none() && self.unrelated >= Self::UNRELATED_MAX);
         // After a dropped snapshot the interval to the next one is unknown.
         if is_full || self.dropped > 0 {

@@ -1,20 +1,25 @@
 //! Captures ([`store::capture_format`]): raw text of kernel files over time, one JSON object a line, packed as gzip,
 //! as zstd or not at all.
 
-use std::io::{BufRead, ErrorKind};
+use std::io::BufRead;
 
 use probe::saved::Parsers;
 use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
 use timeline::{
     Entity, Facts, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
+    start_of,
 };
 use units::{PageSize, Quantity, Span, WallClock};
 
+use crate::decompress::{Packing, damage};
 use crate::paste::Paste;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
+use crate::text::log_search::WINDOW_MAX;
 
 /// At most 32 MiB of a line: no host's sample is longer, as 5,000 processes take 10 MiB.
 const LINE_LEN_MAX: usize = 32 << 20;
+/// At most 1 MiB of a header: a list of what was rounded has as many names as there are signals.
+const HEADER_LEN_MAX: usize = 1 << 20;
 /// At most 100,000 samples, more than a day at one sample a second.
 const SAMPLES_MAX: usize = 100_000;
 /// At most ten lines of noise for each sample; a packed megabyte can hold a thousand million lines.
@@ -37,21 +42,23 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
 }
 
 /// Reads a capture's text. Faulty records become problems; good ones are kept.
-pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Source {
+pub(crate) fn read(text: &mut dyn BufRead, packing: Packing) -> Source {
     read_at_most(SAMPLES_MAX, text, packing)
 }
 
-fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Source {
+fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: Packing) -> Source {
     let mut reader = Reader::default();
     let mut lines = BoundedLines::new(text, LINE_LEN_MAX);
     loop {
         match lines.next() {
             Ok(LineRead::End) => break,
-            Ok(_) if reader.timeline.len() >= most_samples => {
+            Ok(_) if reader.timeline.len() >= most_samples || reader.timeline.is_full() => {
                 reader.is_cut_short = true;
                 reader.problems.note(format!(
-                    "only its first {most_samples} samples were read, {} of it; cut it into parts to read the rest",
+                    "only its first {} samples were read, {} of it{}; cut it into parts to read the rest",
+                    reader.timeline.len(),
                     reader.timeline.duration(),
+                    reader.timeline.why_full(),
                 ));
                 break;
             }
@@ -63,10 +70,7 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> S
             )),
             Ok(LineRead::Read { whole }) => reader.line(&lines.text, lines.count, whole),
             Err(error) => {
-                let what = match error.kind() {
-                    ErrorKind::UnexpectedEof => format!("the {packing} data ends early"),
-                    _ => format!("the {packing} data is damaged ({error})"),
-                };
+                let what = damage(packing, &error);
                 reader.problems.note(format!(
                     "{what} in line {} after {} of text; the {} samples before it are used",
                     lines.count,
@@ -109,7 +113,7 @@ impl Reader {
         }
         match serde_json::from_slice::<CaptureSample>(text) {
             Ok(sample) => self.sample(&sample, count),
-            Err(_) if count == 1 && self.header(text) => {}
+            Err(_) if count == 1 && text.len() <= HEADER_LEN_MAX && self.header(text) => {}
             Err(_) if !whole => self.problems.note(format!(
                 "line {count} is cut in the middle; the {} samples before it are used",
                 self.timeline.len()
@@ -176,6 +180,8 @@ impl Reader {
 
     /// Adds the readings of a kernel report to the sample, and returns the report.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
+        // As of a log: a longer report is cut.
+        let text = start_of(text, WINDOW_MAX);
         let snapshot = Paste::report(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);
@@ -196,7 +202,7 @@ impl Reader {
                 self.out_of_order, self.first_disorder
             ));
         }
-        self.problems.note_evicted(&self.timeline);
+        self.problems.note_left_out(&self.timeline, &self.facts);
         Source {
             timeline: self.timeline,
             facts: self.facts,
@@ -237,7 +243,7 @@ mod tests {
     use units::Bytes;
 
     fn capture(text: &str) -> Source {
-        read(&mut text.as_bytes(), "file")
+        read(&mut text.as_bytes(), Packing::None)
     }
 
     fn sample(t: f64, free_kib: u64) -> String {
@@ -259,7 +265,7 @@ mod tests {
     #[test]
     fn more_samples_than_memory_has_room_for_are_said() {
         let text: String = (0..3).map(|t| sample(f64::from(t), 4)).collect();
-        let read = |most| read_at_most(most, &mut text.as_bytes(), "file");
+        let read = |most| read_at_most(most, &mut text.as_bytes(), Packing::None);
         let whole = read(3);
         assert_eq!(
             (whole.problems.len(), whole.origin.is_cut_short),
@@ -377,7 +383,7 @@ mod tests {
             let line = CaptureSample::new(first, stamp(boot, awake), files.clone());
             writer.sample(&line).unwrap();
         }
-        let opened = read(&mut writer.into_inner().as_slice(), "file");
+        let opened = read(&mut writer.into_inner().as_slice(), Packing::None);
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(7)));
         assert_eq!(opened.facts.page_size, PageSize::from_bytes(4096));
         let slept = timeline::BreakKind::Suspend(Span::from_secs(8));

@@ -1,11 +1,14 @@
 //! Decompresses gzip, zstd and xz, recognised by content.
 
-use std::fs::File;
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
+
+use crate::input_file::InputFile;
 
 /// The compression of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +45,27 @@ const WINDOW_LOG: u32 = 26;
 /// Memory for xz, in KiB: `xz -9` has a dictionary of 64 MiB, and tables. `xz --lzma2=dict=1GiB` needs more.
 const XZ_KIB: u32 = 96 << 10;
 
+/// A source may give this much, whatever it is packed in: it is searched within seconds.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+/// Beyond that it may give this many times its size: captures of a quiet host are packed to a hundredth.
+const UNPACKED_TIMES_MAX: u64 = 250;
+
+/// The most bytes that a source may give which takes this many on the disk.
+pub(crate) fn unpacked_bytes_max(stored: u64) -> u64 {
+    UNPACKED_BYTES_MAX.max(stored.saturating_mul(UNPACKED_TIMES_MAX))
+}
+
 /// Decompresses an input.
 pub(crate) fn unpack<'a>(
     mut input: impl BufRead + 'a,
 ) -> std::io::Result<(Packing, Box<dyn BufRead + 'a>)> {
     const BUFFER: usize = 64 << 10;
     let packing = Packing::recognise(input.fill_buf()?);
+    let packed = Rc::new(Cell::new(0));
+    let input = PackedBytes {
+        inner: input,
+        consumed: Rc::clone(&packed),
+    };
     let text: Box<dyn Read> = match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(input)),
         Packing::Zstd => {
@@ -58,7 +76,56 @@ pub(crate) fn unpack<'a>(
         Packing::Xz => Box::new(XzReader::new_mem_limit(input, true, XZ_KIB)),
         Packing::None => return Ok((packing, Box::new(input))),
     };
+    let text = UnpackedBytes {
+        inner: text,
+        given: 0,
+        packed,
+    };
     Ok((packing, Box::new(BufReader::with_capacity(BUFFER, text))))
+}
+
+/// A packed input that counts what was taken of it.
+struct PackedBytes<R> {
+    inner: R,
+    consumed: Rc<Cell<u64>>,
+}
+
+impl<R: BufRead> Read for PackedBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.consumed.set(self.consumed.get() + read as u64);
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for PackedBytes<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.consumed.set(self.consumed.get() + amount as u64);
+        self.inner.consume(amount);
+    }
+}
+
+/// What was unpacked. It fails where it is far more than its packed input.
+struct UnpackedBytes<R> {
+    inner: R,
+    given: u64,
+    packed: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for UnpackedBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.given > unpacked_bytes_max(self.packed.get()) {
+            let what = format!("unpacks to more than {UNPACKED_TIMES_MAX} times its size");
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, what));
+        }
+        let read = self.inner.read(buffer)?;
+        self.given += read as u64;
+        Ok(read)
+    }
 }
 
 /// Returns the contents of a file that may be compressed with gzip, zstd or xz.
@@ -66,7 +133,7 @@ pub(crate) fn unpack<'a>(
 /// # Errors
 /// The operating system's, or that of a damaged file.
 pub fn read_unpacked(file: &Path) -> std::io::Result<Vec<u8>> {
-    let (_, mut input) = unpack(BufReader::new(File::open(file)?))?;
+    let (_, mut input) = unpack(BufReader::new(InputFile::open(file)?))?;
     let mut contents = Vec::new();
     input.read_to_end(&mut contents)?;
     Ok(contents)
@@ -122,6 +189,7 @@ impl Read for Failed {
 pub(crate) fn damage(packing: Packing, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof => format!("the {} data ends early", packing.name()),
+        ErrorKind::FileTooLarge => format!("the {} data {error}", packing.name()),
         _ => format!("the {} data is damaged ({error})", packing.name()),
     }
 }

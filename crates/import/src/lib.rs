@@ -19,6 +19,7 @@ mod content;
 mod decompress;
 mod forms;
 mod history;
+mod input_file;
 mod open;
 mod paste;
 mod process_table;
@@ -31,6 +32,7 @@ mod text;
 
 pub use decompress::read_unpacked;
 pub use history::with_history;
+pub use input_file::InputFile;
 pub use open::{
     MinuteScreen, OpenError, OpenOptions, is_recording, open, open_bytes, open_part, open_stdin,
     scan,

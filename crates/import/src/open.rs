@@ -1,6 +1,5 @@
 //! Opens a source: recognises it by content and reads it.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use units::Bytes;
 
 use crate::content::{self, FileContent};
 use crate::decompress::{Packing, Started, unpack};
+use crate::input_file::InputFile;
 use crate::paste::Paste;
 use crate::{bundle, capture, process_table, recording, sar};
 use store::Resolution;
@@ -217,7 +217,7 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Source, OpenEr
         let read = bundle::read_directory(path).map_err(fail)?;
         return with_a_sample(&name, read);
     }
-    let file = File::open(path).map_err(fail)?;
+    let file = InputFile::open(path).map_err(fail)?;
     let counted = CountingReader {
         inner: file,
         read: 0,
@@ -244,7 +244,7 @@ pub fn open_bytes(name: &str, bytes: &[u8]) -> Result<Source, OpenError> {
 
 /// Reports how much was read.
 struct CountingReader<'a> {
-    inner: File,
+    inner: InputFile,
     read: u64,
     progress: &'a mut dyn FnMut(u64),
 }
@@ -274,7 +274,7 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
         start: content::describe(&start, packing),
     };
     let read = match FileContent::recognise(&start) {
-        FileContent::Capture => capture::read(&mut started.input, packing.name()),
+        FileContent::Capture => capture::read(&mut started.input, packing),
         FileContent::Tar => bundle::read_archive(&mut started.input, packing),
         FileContent::Sar(format) => {
             let cannot = |why: sar::SadfError| OpenError::Sar {

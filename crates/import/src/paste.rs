@@ -253,10 +253,12 @@ impl Paste {
         if dropped > 0 {
             let at_least = if is_count_whole { "" } else { "at least " };
             self.problems.note(format!(
-                "only the first {} samples are used; {at_least}{dropped} more are left out",
-                timeline.len()
+                "only the first {} samples are used{}; {at_least}{dropped} more are left out",
+                timeline.len(),
+                timeline.why_full()
             ));
         }
+        self.problems.note_left_out(&timeline, &self.facts);
         if self.inputs_cut > 0 {
             self.problems.note(format!(
                 "only the first {INPUTS_MAX} blocks are listed; {} more were read",

@@ -10,8 +10,8 @@ use timeline::signals::{PROC_HEAP_FREE, PROC_HEAP_LIVE, PROC_RSS};
 use timeline::{Entity, Input, Origin, Problems, Sample, Source, SourceKind, Stamp};
 use units::{Bytes, PageSize, Pages, Quantity, Span, WallClock};
 
-/// Rows above this number are left out.
-const ROWS_MAX: usize = 1_000_000;
+/// Rows above this number are left out: three days at a row a second.
+const ROWS_MAX: usize = 300_000;
 /// A longer line is no row.
 const LINE_BYTES_MAX: u64 = 4096;
 /// Seconds from here on (2001) are a date; smaller ones count from any start.

@@ -133,7 +133,7 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
         problems.note(problem);
     }
     place_reports(&mut timeline, &loaded.reported, &mut problems);
-    problems.note_evicted(&timeline);
+    problems.note_left_out(&timeline, &loaded.facts);
     Source {
         timeline,
         facts: loaded.facts,

@@ -56,7 +56,7 @@ impl Mount<'_> {
 
 /// Parses the lines of `/proc/self/mounts`: `DEVICE POINT TYPE OPTIONS 0 0`. Lines of another form are skipped.
 pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
-    text::lines(text).filter_map(|(_, line)| {
+    let lines = text::lines(text).filter_map(|(_, line)| {
         let mut words = text::words(line).skip(1);
         Some(Mount {
             inside: Cow::Borrowed(b"/"),
@@ -65,8 +65,12 @@ pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
             device: None,
             options: words.next()?,
         })
-    })
+    });
+    lines.take(MOUNTS_MAX)
 }
+
+/// The kernel's default of the most mounts of a namespace (`fs.mount-max`, 4.9).
+const MOUNTS_MAX: usize = 100_000;
 
 /// Parses the lines of `/proc/self/mountinfo`: `ID PARENT MAJOR:MINOR INSIDE POINT OPTIONS [TAG…] - TYPE DEVICE
 /// OPTIONS`.

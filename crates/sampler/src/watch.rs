@@ -161,7 +161,7 @@ impl Watcher {
         for unread in [self.cgroups, self.processes] {
             unread.finish(&mut timeline, &mut problems);
         }
-        problems.note_evicted(&timeline);
+        problems.note_left_out(&timeline, &self.facts);
         for problem in self.sampler.host().problems() {
             problems.note(problem.to_string());
         }

@@ -5,8 +5,10 @@
 //! empty text was an empty file. Intervals are as they were: a recorder on an overloaded host is itself late.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Write;
 
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use timeline::facts::{self, Container};
 use timeline::{Facts, Stamp};
@@ -106,7 +108,38 @@ pub struct CaptureSample {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unrelated: bool,
     /// Kernel path → text. [`KERNEL_LOG`] has a kernel report of the sample's moment.
+    #[serde(deserialize_with = "bounded")]
     pub files: BTreeMap<String, String>,
+}
+
+/// At most this many files of a sample: 40,000 processes have five each.
+const FILES_MAX: usize = 200_000;
+
+/// Reads the files of a sample: a line of short paths must not take thirty times its length.
+fn bounded<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Files;
+
+    impl<'de> Visitor<'de> for Files {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of paths and texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut files = BTreeMap::new();
+            while let Some((path, text)) = map.next_entry()? {
+                files.insert(path, text);
+                if files.len() > FILES_MAX {
+                    let what = format!("a sample has at most {FILES_MAX} files");
+                    return Err(A::Error::custom(what));
+                }
+            }
+            Ok(files)
+        }
+    }
+
+    input.deserialize_map(Files)
 }
 
 /// The kernel's log.

@@ -186,6 +186,9 @@ fn feed(decoder: &mut decode::Decoder<'_>, file: &File, range: Range<u64>) -> io
     let mut frames = frames::Frames::new(file, range.start, range.end);
     while let Some(found) = frames.take_next()? {
         decoder.take(&found);
+        if decoder.is_full() {
+            break;
+        }
     }
     Ok(())
 }

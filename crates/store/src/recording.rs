@@ -303,7 +303,8 @@ impl Recording {
         window: head::Window,
         problems: &mut Vec<String>,
     ) -> Option<Result<Timeline, Segment>> {
-        let mut timeline = Timeline::default();
+        // Its content is copied, and then both are in memory.
+        let mut timeline = Timeline::of_a_part();
         let read = head::load(&file.path, &mut timeline, Some(window));
         if timeline.is_empty() && !is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();

@@ -119,7 +119,7 @@ impl Sealing<'_> {
         if segment::has(self.directory, file.sequence) {
             return Ok(Fate::Sealed);
         }
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline::of_own_samples();
         let read = head::load(&file.path, &mut timeline, None);
         self.sealed.problems.extend_from_slice(&read.problems);
         // An I/O error or a missing permission is not damage.

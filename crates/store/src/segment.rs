@@ -38,8 +38,8 @@ use table::{ColumnChunk, OpenedTable};
 
 /// The directory of segments in a recording.
 pub(crate) const SEGMENTS: &str = "segments";
-/// A larger file is not the table of an hour: 2,000 processes that all change at each scan take a tenth of it.
-const TABLE_BYTES_MAX: u64 = 256 << 20;
+/// A larger file is not the table of an hour: 2,000 processes that all change at each scan take a fifth of it.
+const TABLE_BYTES_MAX: u64 = 128 << 20;
 /// A larger file is not what a recorder says of itself: names of unknown fields, and files that could not be read.
 const ABOUT_BYTES_MAX: u64 = 16 << 20;
 /// Prefix of the names of unfinished segments.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, PageSize, Span};
 
+use crate::memory_budget::{MemoryBudget, start_of};
+
 /// A tunable or setting that a kernel file gives as a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {
@@ -165,6 +167,9 @@ pub struct Facts {
     /// When each fact was last read; absent for facts that were read only before the timeline's beginning.
     read: BTreeMap<&'static str, Span>,
     changes: Vec<Change>,
+    budget: FactsBudget,
+    /// How many changes found no room in memory.
+    changes_left_out: usize,
     /// Size of a base page.
     pub page_size: Option<PageSize>,
     /// USER_HZ: clock ticks a second in `/proc/stat`; 100 where unknown.
@@ -187,10 +192,32 @@ pub struct Facts {
     pub hostname: Option<String>,
 }
 
+/// The memory of changes.
+#[derive(Debug, Clone)]
+struct FactsBudget(MemoryBudget);
+
+impl Default for FactsBudget {
+    fn default() -> Self {
+        Self(MemoryBudget::of_facts())
+    }
+}
+
 impl Facts {
+    /// The longest text that is kept: the kernel's boot parameters have at most 64 KiB on any machine.
+    const TEXT_LEN_MAX: usize = 64 << 10;
+
+    /// At most this many changes: a host has some in a week, and each is compared with each sample.
+    const CHANGES_MAX: usize = 2_000;
+
+    /// How many changes found no room in memory: of these the last values are known, and not when they changed.
+    pub fn changes_left_out(&self) -> usize {
+        self.changes_left_out
+    }
+
     /// Records a fact's text (without its final newline). A value that differs from the one before is a change.
     pub fn record(&mut self, at: Span, fact: Fact, text: &str) {
         let text = text.trim();
+        let text = start_of(text, Self::TEXT_LEN_MAX);
         let since = self.read.insert(fact.name, at);
         match self.values.get_mut(fact.name) {
             Some(known) if known == text => {}
@@ -200,6 +227,12 @@ impl Facts {
             }
             Some(known) => {
                 let from = std::mem::replace(known, text.to_owned());
+                let texts = from.len() + text.len();
+                let is_full = self.changes.len() >= Self::CHANGES_MAX;
+                if is_full || !self.budget.0.takes(MemoryBudget::of_change(texts)) {
+                    self.changes_left_out += 1;
+                    return;
+                }
                 self.changes.push(Change {
                     since: since.filter(|since| *since <= at),
                     at,

@@ -27,6 +27,7 @@ mod identity;
 mod inventory;
 pub mod kernel_report;
 mod kill_notice;
+mod memory_budget;
 pub mod metric;
 mod problems;
 mod repeats;
@@ -53,6 +54,7 @@ pub use inventory::{
 };
 pub use kernel_report::KernelReport;
 pub use kill_notice::{KillNotice, Messenger, ModuleErrors, NoticeKind};
+pub use memory_budget::{LeftOut, MemoryBudget, start_of};
 pub use problems::Problems;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{BootId, EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};

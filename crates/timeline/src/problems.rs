@@ -1,6 +1,6 @@
 //! Problems of a source, human-readable, each listed once, and bounded in number.
 
-use crate::{Entity, Evicted, Timeline};
+use crate::{Entity, Evicted, Facts, MemoryBudget, Timeline};
 use units::Count;
 
 /// Collects problems.
@@ -33,13 +33,23 @@ impl Problems {
         }
     }
 
-    /// Notes entities that were evicted to bound memory.
-    pub fn note_evicted(&mut self, timeline: &Timeline) {
-        if timeline.dropped_entity_rows() > 0 {
-            self.note(format!(
-                "{} rows of processes and cgroups were dropped to bound memory",
-                timeline.dropped_entity_rows()
-            ));
+    /// Notes what of a source found no room in memory.
+    pub fn note_left_out(&mut self, timeline: &Timeline, facts: &Facts) {
+        let left_out = timeline.left_out();
+        for (count, what) in [
+            (left_out.host_signals, "signals of the host in a part"),
+            (left_out.entity_rows, "rows of processes and cgroups"),
+            (left_out.reports, "kernel reports"),
+            (left_out.events, "events"),
+            (facts.changes_left_out(), "changes of settings"),
+        ] {
+            if count > 0 {
+                self.note(format!(
+                    "{} {what} are left out: a source may take {} of memory",
+                    Count::new(u64::try_from(count).unwrap_or(u64::MAX)),
+                    MemoryBudget::SOURCE
+                ));
+            }
         }
         for entity in Entity::ALL {
             let Evicted { count, at_most } = timeline.evicted(entity);

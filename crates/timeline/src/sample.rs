@@ -147,11 +147,35 @@ pub struct EntityRow {
     pub row: Row,
 }
 
+impl EntityRow {
+    /// Gives back the memory of texts and readings that is more than a host's rows take.
+    fn shrink(&mut self, bytes_max: usize) {
+        for text in [&mut self.key, &mut self.label, &mut self.group] {
+            if text.capacity() > bytes_max {
+                *text = String::new();
+            }
+        }
+        if self.row.0.capacity() > bytes_max / size_of::<(SignalId, u64)>() {
+            self.row.0 = Vec::new();
+        }
+    }
+}
+
 /// The rows of one kind of entity. The memory of earlier rows is reused.
 #[derive(Debug, Clone, Default)]
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
+    /// Whether its rows are of what a host has few of.
+    is_of_devices: bool,
+    /// What rows beyond the bound are written to.
+    surplus: Option<Box<EntityRow>>,
+    /// How many rows were beyond the bound.
+    left_out: usize,
+    /// Whether the last row that was added is one of these.
+    is_surplus: bool,
+    /// Bytes of the keys of `indexes`.
+    indexed_bytes: usize,
     /// The last index of each key; it may be out of date, because it is kept from sample to sample.
     indexes: HashMap<String, usize>,
     /// The number of rows of this sample that are not indexed, because their keys were written after they were added.
@@ -159,6 +183,25 @@ pub struct EntityTable {
 }
 
 impl EntityTable {
+    /// At most this many processes, services or cgroups, more than a large host has. Each takes about 400 bytes.
+    const ROWS_MAX: usize = 1 << 16;
+    /// At most this many devices, zones or slab caches: a host has hundreds.
+    const DEVICES_MAX: usize = 1 << 13;
+    /// Texts of rows that are longer than this do not keep their memory for the next sample.
+    const KEPT_BYTES_MAX: usize = 4096;
+    /// Keys that are indexed have at most this many bytes.
+    const INDEXED_BYTES_MAX: usize = 8 << 20;
+
+    /// Whether no more rows have room: further ones are counted, and what is written to them is lost.
+    pub fn is_full(&self) -> bool {
+        let rows_max = if self.is_of_devices {
+            Self::DEVICES_MAX
+        } else {
+            Self::ROWS_MAX
+        };
+        self.used >= rows_max
+    }
+
     /// Adds an empty row; the caller writes `key` and `label`.
     pub fn add(&mut self) -> &mut EntityRow {
         self.unindexed += 1;
@@ -166,11 +209,17 @@ impl EntityTable {
     }
 
     fn next(&mut self) -> &mut EntityRow {
-        if self.used == self.rows.len() {
-            self.rows.push(EntityRow::default());
-        }
-        let row = &mut self.rows[self.used];
-        self.used += 1;
+        self.is_surplus = self.is_full();
+        let row = if self.is_surplus {
+            self.left_out += 1;
+            &mut **self.surplus.get_or_insert_default()
+        } else {
+            if self.used == self.rows.len() {
+                self.rows.push(EntityRow::default());
+            }
+            self.used += 1;
+            &mut self.rows[self.used - 1]
+        };
         row.key.clear();
         row.label.clear();
         row.group.clear();
@@ -183,10 +232,12 @@ impl EntityTable {
         if let Some(at) = self.find(key) {
             return &mut self.rows[at];
         }
-        let at = self.used;
+        let (at, is_full) = (self.used, self.is_full());
         match self.indexes.get_mut(key) {
             Some(index) => *index = at,
+            None if is_full => {}
             None => {
+                self.indexed_bytes += key.len();
                 self.indexes.insert(key.to_owned(), at);
             }
         }
@@ -210,17 +261,32 @@ impl EntityTable {
     }
 
     fn forget(&mut self) {
+        for row in &mut self.rows[..self.used] {
+            row.shrink(Self::KEPT_BYTES_MAX);
+        }
+        self.surplus = None;
         self.used = 0;
         self.unindexed = 0;
+        self.left_out = 0;
+        self.is_surplus = false;
+        if self.indexed_bytes > Self::INDEXED_BYTES_MAX {
+            self.indexes.clear();
+            self.indexed_bytes = 0;
+        }
         // Bounds the index: cgroups and processes come and go for months.
         if self.indexes.len() > self.rows.len().max(256) * 4 {
             self.indexes.clear();
+            self.indexed_bytes = 0;
         }
     }
 
     /// Removes the last added row.
     pub fn drop_last(&mut self) {
-        self.used = self.used.saturating_sub(1);
+        if std::mem::take(&mut self.is_surplus) {
+            self.left_out = self.left_out.saturating_sub(1);
+        } else {
+            self.used = self.used.saturating_sub(1);
+        }
     }
 
     /// The rows of this sample.
@@ -327,6 +393,11 @@ impl Sample {
         self.unknown.used = 0;
     }
 
+    /// How many rows of entities had no room.
+    pub fn rows_left_out(&self) -> usize {
+        self.entities.iter().map(|table| table.left_out).sum()
+    }
+
     /// The rows of one kind of entity.
     pub fn table(&self, entity: Entity) -> &EntityTable {
         &self.entities[entity as usize]
@@ -334,7 +405,10 @@ impl Sample {
 
     /// The rows of one kind of entity, mutable.
     pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
-        &mut self.entities[entity as usize]
+        let table = &mut self.entities[entity as usize];
+        let has_many = matches!(entity, Entity::Process | Entity::Cgroup | Entity::Service);
+        table.is_of_devices = !has_many;
+        table
     }
 
     /// Returns the row with this key, added if absent, and the unknown fields: a parser fills both at once.
@@ -343,7 +417,8 @@ impl Sample {
         entity: Entity,
         key: &str,
     ) -> (&mut EntityRow, &mut UnknownFields) {
-        (self.entities[entity as usize].entry(key), &mut self.unknown)
+        let table = &mut self.entities[entity as usize];
+        (table.entry(key), &mut self.unknown)
     }
 }
 
@@ -372,6 +447,22 @@ mod tests {
                 .get(CGROUP_CURRENT)
                 .is_none()
         );
+    }
+
+    #[test]
+    fn rows_beyond_the_bound_are_counted_and_lost_and_the_others_stay() {
+        let mut sample = Sample::default();
+        let disks = sample.table_mut(Entity::Disk);
+        for number in 0..EntityTable::DEVICES_MAX + 10 {
+            disks.entry(&format!("sd{number}")).label = "x".repeat(10);
+        }
+        assert_eq!(disks.entry("sd7").label.len(), 10);
+        disks.drop_last();
+        assert_eq!(disks.rows().len(), EntityTable::DEVICES_MAX);
+        assert_eq!(sample.rows_left_out(), 9);
+        sample.clear();
+        assert_eq!(sample.rows_left_out(), 0);
+        assert!(!sample.table_mut(Entity::Disk).is_full());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use units::{Span, Unit, WallClock};
 
 use crate::clock::TimelineClock;
 use crate::event::Event;
+use crate::memory_budget::{LeftOut, MemoryBudget, start_of};
 use crate::repeats::RepeatIndex;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Entity, Kind, Signal, SignalId};
@@ -82,9 +83,8 @@ pub struct Timeline {
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// The samples in which each table was read, in the order of [`Entity::ALL`].
     reads: [ReadSet; Entity::ALL.len()],
-    /// Number of runs in the columns of all entities.
-    entity_runs: usize,
-    dropped_entity_rows: usize,
+    budget: MemoryBudget,
+    left_out: LeftOut,
     /// The evicted entities, in the order of [`Entity::ALL`].
     evicted: [Evicted; Entity::ALL.len()],
     /// Sums of the evicted entities' readings.
@@ -120,12 +120,28 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// At most this many runs of entities' readings (16 bytes each). Further rows are dropped.
-    const ENTITY_RUNS_MAX: usize = 5_000_000;
     /// At most this many unknown fields; further ones are dropped.
     const UNKNOWN_MAX: usize = 4096;
     /// The longest path on Linux (PATH_MAX); a hostile capture may contain longer ones.
     const KEY_LEN_MAX: usize = 4096;
+    /// The longest name or service that is kept; the kernel's names have at most 64 bytes.
+    const NAME_LEN_MAX: usize = 512;
+
+    /// A timeline of a part of a source, which is copied into another one: it may take half the memory.
+    pub fn of_a_part() -> Self {
+        Self {
+            budget: MemoryBudget::of_a_part(),
+            ..Self::default()
+        }
+    }
+
+    /// A timeline of a recorder's own samples: entities alone are bounded, as none of its samples may be lost.
+    pub fn of_own_samples() -> Self {
+        Self {
+            budget: MemoryBudget::of_own_samples(),
+            ..Self::default()
+        }
+    }
 
     /// Appends a sample.
     ///
@@ -188,6 +204,7 @@ impl Timeline {
 
     fn append_stamp(&mut self, stamp: Stamp, time: Span) {
         self.note_read(Entity::Host, self.stamps.len());
+        self.budget.take(MemoryBudget::SAMPLE_BYTES);
         self.stamps.push(stamp);
         self.times.push(time);
         self.note_resolution();
@@ -198,9 +215,14 @@ impl Timeline {
     fn append_readings(&mut self, sample: &Sample) {
         let index = self.len() - 1;
         let host = self.host.own();
+        let before = host.len();
+        let mut grown = 0;
         for (signal, raw) in sample.host.iter() {
-            host.set(signal, index, index.checked_sub(1), raw);
+            grown += host.set(signal, index, index.checked_sub(1), raw);
         }
+        let columns = host.len() - before;
+        self.budget.take(MemoryBudget::of_readings(columns, grown));
+        self.left_out.entity_rows += sample.rows_left_out();
         for entity in Entity::ALL {
             let rows = sample.table(entity).rows();
             if !rows.is_empty() {
@@ -227,8 +249,14 @@ impl Timeline {
 
     /// Adds an event that a recorder noted, unless a recorder that was killed had already read it from the log.
     pub fn add_recorder_event(&mut self, event: Event) {
-        if !self.repeats.has(&event, &self.recorder_events) {
+        if self.repeats.has(&event, &self.recorder_events) {
+            return;
+        }
+        let texts = event.subject.len() + event.text.len() + event.report.len();
+        if self.budget.takes(MemoryBudget::of_event(texts)) {
             Arc::make_mut(&mut self.recorder_events).push(event);
+        } else {
+            self.left_out.events += 1;
         }
     }
 
@@ -286,11 +314,12 @@ impl Timeline {
             return;
         };
         let columns = series.columns.own();
-        let mut grown = 0;
+        let (count, mut grown) = (columns.len(), 0);
         for (signal, raw) in row.row.iter() {
             grown += columns.set(signal, index, before, raw);
         }
-        self.entity_runs += grown;
+        let added = columns.len() - count;
+        self.budget.take(MemoryBudget::of_readings(added, grown));
     }
 
     /// The series of an entity, added if absent. Beyond the bound of memory it is counted as dropped and `None` is
@@ -302,21 +331,31 @@ impl Timeline {
         label: &str,
         group: &str,
     ) -> Option<&mut EntitySeries> {
-        if self.entity_runs >= Self::ENTITY_RUNS_MAX || key.len() > Self::KEY_LEN_MAX {
-            self.dropped_entity_rows += 1;
+        if !self.budget.has_room_for_entities() || key.len() > Self::KEY_LEN_MAX {
+            self.left_out.entity_rows += 1;
             return None;
         }
+        let label = if label.is_empty() {
+            key
+        } else {
+            start_of(label, Self::NAME_LEN_MAX)
+        };
+        let group = start_of(group, Self::NAME_LEN_MAX);
         let series = self
             .entities
             .entry((entity, key.to_owned()))
-            .or_insert_with(|| EntitySeries {
-                entity,
-                key: key.to_owned(),
-                label: String::new(),
-                group: String::new(),
-                columns: Readings::default(),
+            .or_insert_with(|| {
+                // The key is in the tree as well.
+                let names = 2 * key.len() + label.len() + group.len();
+                self.budget.take(MemoryBudget::of_entity(names));
+                EntitySeries {
+                    entity,
+                    key: key.to_owned(),
+                    label: String::new(),
+                    group: String::new(),
+                    columns: Readings::default(),
+                }
             });
-        let label = if label.is_empty() { key } else { label };
         if series.label != label {
             label.clone_into(&mut series.label);
         }
@@ -430,13 +469,42 @@ impl Timeline {
 
     /// The number of rows of entities that were dropped to bound memory; readings of the host are never dropped.
     pub fn dropped_entity_rows(&self) -> usize {
-        self.dropped_entity_rows
+        self.left_out.entity_rows
+    }
+
+    /// Notes what found no room in a timeline that is copied into this one.
+    pub fn note_left_out(&mut self, more: LeftOut) {
+        let known = &mut self.left_out;
+        known.host_signals += more.host_signals;
+        known.entity_rows += more.entity_rows;
+        known.reports += more.reports;
+        known.events += more.events;
+    }
+
+    /// What found no room in memory.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Whether it takes all the memory that a source may take: then a reader ends.
+    pub fn is_full(&self) -> bool {
+        self.budget.is_spent()
+    }
+
+    /// Why a reader ended, to follow what it has read; empty where there is room.
+    pub fn why_full(&self) -> String {
+        if self.is_full() {
+            format!(", as a source may take {} of memory", MemoryBudget::SOURCE)
+        } else {
+            String::new()
+        }
     }
 
     /// Adds a field that is not in the catalogue, with its last value; dropped beyond 4096 fields.
     pub fn note_unknown(&mut self, file: &'static str, field: String, value: u64) {
         let key = (file, field);
-        if self.unknown.len() < Self::UNKNOWN_MAX || self.unknown.contains_key(&key) {
+        let is_name = key.1.len() <= Self::NAME_LEN_MAX;
+        if is_name && self.unknown.len() < Self::UNKNOWN_MAX || self.unknown.contains_key(&key) {
             self.unknown.insert(key, value);
         }
     }

@@ -1,11 +1,12 @@
 //! A bundle in a directory. Links are not followed, so nothing outside is read, and nothing twice. Only files and
 //! directories are opened: a pipe would block.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::{Bundle, ENTRIES_MAX};
+use crate::input_file::InputFile;
 use timeline::Source;
 
 /// At most 32 levels of directories; `/sys/fs/cgroup` of a large host has 12.
@@ -30,7 +31,7 @@ pub(crate) fn read(root: &Path) -> std::io::Result<Source> {
     bundle.is_sosreport = root.join("sos_commands").is_dir();
     for (name, path) in tree.files {
         if let Some(role) = bundle.role(&name) {
-            match File::open(&path) {
+            match InputFile::open_regular(&path) {
                 Ok(file) => bundle.file(&name, role, BufReader::with_capacity(64 << 10, file)),
                 Err(error) => bundle.unreadable(&name, &error),
             }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use timeline::metric::{Metric, MetricNaming};
-use timeline::{Entity, Facts, Sample, SignalId, signals};
+use timeline::{Entity, Facts, Row, SignalId, signals};
 use units::{PageSize, WallClock};
 
 use super::Form;
@@ -31,7 +31,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     HOST_METRICS.get(first.name)?;
     let mut facts = Facts::default();
     facts.page_size = input.facts.page_size.or(Some(PageSize::USUAL));
-    let mut samples: BTreeMap<(&str, Option<WallClock>), Sample> = BTreeMap::new();
+    let mut samples: BTreeMap<(&str, Option<WallClock>), Row> = BTreeMap::new();
     let mut block = TextBlock {
         what: "metrics, as node_exporter and memtide write them".to_owned(),
         ..TextBlock::default()
@@ -43,19 +43,21 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             if (samples.len() < SAMPLES_MAX || samples.contains_key(&key))
                 && let Some(reading) = metric.reading(found.value)
             {
-                let sample = samples.entry(key).or_default();
-                sample.host.set_raw(metric.signal(), reading);
+                // A whole sample has tables, of a kilobyte.
+                let host = samples.entry(key).or_default();
+                host.set_raw(metric.signal(), reading);
             }
         } else if !line.starts_with("# ") && MetricLine::parse(line).is_none() {
             break;
         }
     }
     input.facts.page_size = facts.page_size;
-    for ((labels, time), sample) in samples {
+    for ((labels, time), host) in samples {
         if let Some(host) = label(labels, "instance") {
             input.builder.at_host(host);
         }
-        let mut snapshot = Snapshot::from(sample);
+        let mut snapshot = Snapshot::default();
+        snapshot.sample.host = host;
         snapshot.when = time.map_or(SnapshotTime::Unknown, SnapshotTime::At);
         input.add(snapshot);
     }

@@ -45,7 +45,7 @@ impl Paste {
         });
         if searched.skipped > 0 {
             self.problem(format!(
-                "{}only the first {} possible kernel reports are read; {} more marks of reports are skipped",
+                "{}only the first {} possible kernel reports are read; at least {} more marks of reports are skipped",
                 prefix(file),
                 searched.windows,
                 searched.skipped

@@ -14,9 +14,11 @@ const BLOCK: usize = 256 << 10;
 /// Bytes before a mark that belong to its window: a report may begin with an unknown line.
 const BEFORE: usize = 4 << 10;
 /// At most 4 MiB of a window, enough for a table of 30,000 tasks.
-const WINDOW_MAX: usize = 4 << 20;
-/// At most 64 MiB of all windows.
-const BYTES_MAX: u64 = 64 << 20;
+pub(crate) const WINDOW_MAX: usize = 4 << 20;
+/// At most 16 MiB of all windows, as much as of a text that is read whole.
+const BYTES_MAX: u64 = 16 << 20;
+/// After this many marks that were skipped, the rest is not searched: nothing of it would be read.
+const SKIPPED_MAX: usize = 100_000;
 /// A report has at most this many lines in a row that could be of something else.
 const QUIET_LINES: usize = 256;
 
@@ -51,6 +53,9 @@ pub(crate) fn search(
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => break Err(error),
+        }
+        if search.searched.skipped >= SKIPPED_MAX {
+            break Ok(());
         }
         if filled == block.len() {
             // A line longer than the block is split: no report has such lines.

@@ -20,6 +20,7 @@ mod frame;
 mod growth;
 mod headroom;
 mod history;
+mod hostile;
 mod kills;
 mod lab;
 mod levels;

@@ -527,6 +527,11 @@ impl Group {
         Ok(group)
     }
 
+    /// Its directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// The name of its directory, which is in the kernel's reports.
     pub(crate) fn name(&self) -> String {
         self.0.file_name().unwrap().to_str().unwrap().to_owned()

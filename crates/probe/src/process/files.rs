@@ -207,7 +207,9 @@ impl RowsByPid {
         match found.or_else(|| self.0.get(&pid).copied()) {
             Some(index) => &mut table.rows_mut()[index],
             None => {
-                self.0.insert(pid, table.rows().len());
+                if !table.is_full() {
+                    self.0.insert(pid, table.rows().len());
+                }
                 let row = table.add();
                 stat::set_key(pid, 0, row);
                 row

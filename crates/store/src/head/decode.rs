@@ -304,8 +304,20 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
+    /// Whether the timeline has room for no more.
+    pub(super) fn is_full(&self) -> bool {
+        self.into.is_full()
+    }
+
     /// Ends all runs and reports what is missing.
     pub(super) fn end(mut self) -> HeadRead {
+        if self.is_full() {
+            self.note(format!(
+                "only its first {} samples were read{}",
+                self.into.len(),
+                self.into.why_full()
+            ));
+        }
         self.tables
             .iter_mut()
             .for_each(|table| table.end(self.into));

@@ -41,6 +41,8 @@ pub(super) struct Loading {
     pub(super) not_opened: usize,
     /// Segments without some entities, which were dropped before they were written.
     lacking_entities: usize,
+    /// Parts that found no room in memory.
+    parts_left_out: usize,
 }
 
 /// Samples of a segment, with their indexes in the timeline.
@@ -187,6 +189,7 @@ impl Loading {
             undated: 0,
             not_opened: 0,
             lacking_entities: 0,
+            parts_left_out: 0,
         }
     }
 
@@ -257,6 +260,10 @@ impl Loading {
     /// Appends a segment. `index`: that of its roll-ups, if they were opened before; `plan`: how its minutes are read,
     /// if some of them are read sample by sample.
     pub(super) fn segment(&mut self, segment: &Segment, index: Option<RollUpIndex>, plan: &[Take]) {
+        if self.timeline.is_full() {
+            self.parts_left_out += 1;
+            return;
+        }
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
         }
@@ -495,6 +502,11 @@ impl Loading {
 
     /// Appends the content of a head file; `plan` as for a segment.
     pub(super) fn part(&mut self, from: &Timeline, plan: &[Take]) {
+        if self.timeline.is_full() {
+            self.parts_left_out += 1;
+            return;
+        }
+        self.timeline.note_left_out(from.left_out());
         let taken = StoredSample::all(from);
         let how = match (self.by_minute, plan.is_empty()) {
             (false, _) => Placement::Every,
@@ -693,10 +705,12 @@ impl Loading {
                 self.lacking_entities
             ));
         }
-        let cut = self.timeline.dropped_entity_rows();
-        if cut > 0 {
+        if self.parts_left_out > 0 {
             self.problems.push(format!(
-                "{cut} series of entities exceed the memory limit and are left out; a shorter range shows them"
+                "only its first {} samples were read{}: {} later parts are left out; a shorter range shows them",
+                Count::new(u64::try_from(self.timeline.len()).unwrap_or(u64::MAX)),
+                self.timeline.why_full(),
+                self.parts_left_out
             ));
         }
     }

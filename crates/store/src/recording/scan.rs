@@ -46,7 +46,7 @@ impl Recording {
 
     /// Scans a head file, or the segment that was made from it since the recording was opened.
     fn scan_head(&self, file: &HeadFile, scan: &mut Scan<'_>) {
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline::of_a_part();
         let read = head::load(&file.path, &mut timeline, Some(scan.window));
         if timeline.is_empty() && !super::is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();

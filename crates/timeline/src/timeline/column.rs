@@ -278,6 +278,11 @@ pub(super) struct ReadingColumns {
 }
 
 impl ReadingColumns {
+    /// How many columns there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// The index of the column of a signal.
     pub(super) fn find(&self, signal: SignalId) -> Option<usize> {
         self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()

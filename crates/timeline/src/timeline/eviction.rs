@@ -3,6 +3,7 @@
 use units::Bytes;
 
 use super::{EntitySeries, Timeline};
+use crate::memory_budget::MemoryBudget;
 use crate::signals::{
     CGROUP_CURRENT, Entity, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SWAP,
     SignalId,
@@ -107,14 +108,22 @@ impl Timeline {
             }
             !is_evicted
         });
-        let runs: usize = gone.iter().map(|series| series.columns.count_runs()).sum();
+        let given_back: usize = gone.iter().map(size).sum();
         let evicted = &mut self.evicted[entity as usize];
         evicted.count += gone.len();
         evicted.at_most = evicted
             .at_most
             .max(gone.iter().filter_map(peak_memory).max());
-        self.entity_runs = self.entity_runs.saturating_sub(runs) + self.evicted_sums.add(gone);
+        self.budget.give_back(given_back);
+        let grown = self.evicted_sums.add(gone);
+        self.budget.take(MemoryBudget::of_readings(0, grown));
     }
+}
+
+/// The memory that an entity took.
+pub(super) fn size(series: &EntitySeries) -> usize {
+    let names = 2 * series.key.len() + series.label.len() + series.group.len();
+    MemoryBudget::of_entity(names) + series.columns.size()
 }
 
 fn rank(series: &EntitySeries, index: usize) -> Rank {

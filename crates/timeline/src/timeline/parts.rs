@@ -57,8 +57,8 @@ impl Timeline {
             entities: entities.collect(),
             evicted_sums: self.evicted_sums.part(part),
             reads: reads.each_ref().map(|reads| ReadSet::clone(reads)),
-            entity_runs: self.entity_runs,
-            dropped_entity_rows: self.dropped_entity_rows,
+            budget: self.budget,
+            left_out: self.left_out,
             evicted: self.evicted,
             breaks: breaks
                 .take_while(|gap| gap.before < end)

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::column::{ReadingColumn, ReadingColumns};
 use super::read_set::ReadSet;
+use crate::memory_budget::MemoryBudget;
 use crate::signals::SignalId;
 
 /// Columns that it owns, or a range of samples of a source's columns.
@@ -87,6 +88,11 @@ impl Readings {
     fn ends(&self) -> Option<(usize, usize)> {
         let ends = self.iter().filter_map(|(_, column)| column.ends());
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// The memory that they take.
+    pub(super) fn size(&self) -> usize {
+        MemoryBudget::of_readings(self.iter().count(), self.count_runs())
     }
 
     pub(super) fn count_runs(&self) -> usize {

@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::identity;
 use crate::kernel_report::KernelReport;
 use crate::kill_notice::KillNotice;
+use crate::memory_budget::MemoryBudget;
 use crate::sample::Stamp;
 
 /// A kernel report and the sample that shows the host's memory as the report does.
@@ -78,6 +79,9 @@ impl Timeline {
         let Some(sample) = self.stamp(index) else {
             return;
         };
+        if !self.has_room_for(text.as_deref()) {
+            return;
+        }
         let reported = Reported {
             sample: self.origin + index,
             at: self.time_of(stamp, sample, index),
@@ -94,6 +98,9 @@ impl Timeline {
 
     /// Adds a kernel report from before the first sample.
     pub fn report_earlier(&mut self, stamp: Stamp, report: KernelReport, text: Option<Arc<str>>) {
+        if !self.has_room_for(text.as_deref()) {
+            return;
+        }
         let text = self.within_bound(text);
         let order = |stamp: Stamp| (stamp.wall, stamp.boot);
         let place = self
@@ -154,6 +161,14 @@ impl Timeline {
         reports
             .chain(earlier)
             .any(|known| identity::is_same_report(known, (report, stamp)))
+    }
+
+    /// Takes the memory of a report with these lines, or counts it as left out.
+    fn has_room_for(&mut self, lines: Option<&str>) -> bool {
+        let lines = lines.map_or(0, str::len);
+        let has_room = self.budget.takes(MemoryBudget::of_report(lines));
+        self.left_out.reports += usize::from(!has_room);
+        has_room
     }
 
     fn within_bound(&mut self, text: Option<Arc<str>>) -> Option<Arc<str>> {

@@ -1,7 +1,8 @@
 //! A timeline's readings as runs, as a store writes and loads them.
 
 use super::column::Run;
-use super::{BreakKind, EntitySeries, Timeline};
+use super::{BreakKind, EntitySeries, Timeline, eviction};
+use crate::memory_budget::MemoryBudget;
 use crate::signals::{Entity, SignalId};
 
 impl Timeline {
@@ -29,9 +30,18 @@ impl Timeline {
         self.note_read(entity, index);
     }
 
-    /// Appends runs of a host signal, which are in order and begin after its last run.
+    /// Appends runs of a host signal, which are in order and begin after its last run. Beyond the bound of memory they are
+    /// dropped and counted.
     pub fn append_host_runs(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
-        self.host.own().fill([(signal, runs)]);
+        if self.budget.is_spent() {
+            self.left_out.host_signals += 1;
+            return;
+        }
+        let host = self.host.own();
+        let before = host.len();
+        let filled = host.fill([(signal, runs)]);
+        let columns = host.len() - before;
+        self.budget.take(MemoryBudget::of_readings(columns, filled));
     }
 
     /// Drops all samples but the last few, and all that [`alone`](Self::alone) drops. Reuses the memory of the host's
@@ -41,7 +51,15 @@ impl Timeline {
         let mut host = std::mem::take(&mut self.host);
         host.own().keep_from(first, self.reads(Entity::Host));
         let part = self.part(first, self.len()).alone();
-        *self = Self { host, ..part };
+        let entities: usize = part.entities.values().map(eviction::size).sum();
+        let samples = part.len() * MemoryBudget::SAMPLE_BYTES;
+        let mut budget = self.budget.emptied();
+        budget.take(entities + samples + host.size());
+        *self = Self {
+            host,
+            budget,
+            ..part
+        };
     }
 
     /// Appends runs of an entity's signals, which for each signal are in order and begin after its last run. Beyond
@@ -57,8 +75,11 @@ impl Timeline {
         let Some(series) = self.series_mut(entity, key, label, group) else {
             return;
         };
-        let filled = series.columns.own().fill(columns);
-        self.entity_runs += filled;
+        let series = series.columns.own();
+        let before = series.len();
+        let filled = series.fill(columns);
+        let added = series.len() - before;
+        self.budget.take(MemoryBudget::of_readings(added, filled));
         self.evict_ended_while_loading();
     }
 }

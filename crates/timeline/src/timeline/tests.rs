@@ -157,3 +157,40 @@ fn an_empty_timeline_answers_everything_with_nothing() {
     assert!(timeline.interval().is_none());
     assert!(timeline.gauge(MEM_FREE).is_none());
 }
+
+#[test]
+fn a_million_processes_take_no_more_than_a_source_may_and_are_counted() {
+    let mut timeline = Timeline::default();
+    let mut sample = Sample::default();
+    for second in 0..4u64 {
+        sample.clear();
+        sample.stamp.boot = Span::from_secs(second);
+        sample.host.set(MEM_FREE, Bytes::new(second));
+        for pid in 0..60_000u64 {
+            let row = sample.table_mut(crate::Entity::Process).add();
+            row.key = format!("{pid}@{second}");
+            row.label = "n".repeat(2_000);
+        }
+        timeline.push(&sample).unwrap();
+    }
+    let kept = timeline.entities(crate::Entity::Process);
+    let names: usize = kept.map(|process| process.label.len()).sum();
+    assert!(names < 110 << 20, "{names}");
+    assert!(timeline.left_out().entity_rows > 0);
+    // The host's own samples have room of their own.
+    assert_eq!((timeline.len(), timeline.is_full()), (4, false));
+}
+
+#[test]
+fn a_timeline_that_is_full_says_why_and_takes_no_more_reports() {
+    let mut timeline = Timeline::of_a_part();
+    assert_eq!(timeline.why_full(), "");
+    let text: std::sync::Arc<str> = "x".repeat(1 << 20).into();
+    timeline.push(&Sample::at(Span::ZERO)).unwrap();
+    for _ in 0..100 {
+        timeline.report(crate::KernelReport::default(), Some(text.clone()));
+    }
+    let all = timeline.all_reports().len();
+    assert!((20..60).contains(&all), "{all}");
+    assert_eq!(timeline.left_out().reports, 100 - all);
+}

@@ -1,11 +1,11 @@
 //! `--runtime-stats`: what Ruby, a JVM or jemalloc reports of its own memory, alone or beside the process.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use answers::{ProcessBeside, RUNTIME_STATS_SIZE_MAX};
 use anyhow::Context;
+use import::InputFile;
 use report::model::explain::ExplainReport;
 use report::model::runtime_stats::RuntimeStatsReport;
 use units::Bytes;
@@ -29,7 +29,7 @@ impl<'a> RuntimeText<'a> {
         let input: Box<dyn Read> = if file == Path::new("-") {
             Box::new(std::io::stdin())
         } else {
-            Box::new(File::open(file).with_context(|| format!("cannot read {name}"))?)
+            Box::new(InputFile::open(file).with_context(|| format!("cannot read {name}"))?)
         };
         let read = input.take(most.saturating_add(1)).read_to_end(&mut text);
         read.with_context(|| format!("cannot read {name}"))?;
