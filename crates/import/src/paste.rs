@@ -231,6 +231,7 @@ impl Paste {
             unit: block.unit,
             signals: signals.into_iter().collect(),
             not_understood: block.not_understood,
+            other_system: block.other_system,
         });
     }
 

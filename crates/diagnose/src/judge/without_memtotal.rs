@@ -1,9 +1,9 @@
 //! What a source without MemTotal still shows: the cgroup nearest to its limit, the largest slab caches and programs,
-//! or the least free memory. No level: that needs the size of RAM.
+//! or what is available or free. No level: that needs the size of RAM.
 
 use timeline::{
     Entity,
-    signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_FREE},
+    signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE, MEM_FREE},
 };
 use units::{Bytes, Ratio};
 
@@ -78,10 +78,21 @@ fn programs(cx: &Evidence<'_>) -> Option<String> {
         .into_iter()
         .map(|process| format!("{} ({})", process.name, process.what))
         .collect();
-    (!named.is_empty()).then(|| format!("Largest programs: {}.", named.join(", ")))
+    let heading = match named.len() {
+        0 => return None,
+        1 => "Largest program",
+        _ => "Largest programs",
+    };
+    Some(format!("{heading}: {}.", named.join(", ")))
 }
 
+/// Returns a sentence about available memory, else about free memory.
 fn free(cx: &Evidence<'_>) -> Option<String> {
+    if let Some(available) = cx.timeline.last(MEM_AVAILABLE) {
+        return Some(format!(
+            "{available} are available, an upper bound: it includes page cache that the workload may use."
+        ));
+    }
     let free = cx.timeline.last(MEM_FREE)?;
     Some(format!(
         "{free} are free; free memory alone proves nothing."
@@ -131,13 +142,17 @@ mod tests {
             .named("7@1", "java");
         let lines = shown(&case);
         assert!(lines[0].contains("kmalloc-512 with 1.4 GiB"), "{lines:?}");
-        assert!(lines[1].contains("java (2 GiB in RAM)"), "{lines:?}");
+        assert_eq!(lines[1], "Largest program: java (2 GiB in RAM).");
     }
 
     #[test]
     fn free_memory_is_the_last_resort() {
         let lines = shown(&Case::once().gauge(MEM_FREE, Bytes::from_mib(60)));
         assert!(lines[0].starts_with("60 MiB are free"), "{lines:?}");
+        let both = Case::once()
+            .gauge(MEM_FREE, Bytes::from_mib(60))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(900));
+        assert!(shown(&both)[0].starts_with("900 MiB are available"));
         assert!(shown(&Case::once()).is_empty());
     }
 }

@@ -122,7 +122,7 @@ fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
         sentences.extend(without_memtotal::sentences(cx));
     }
     sentences.push(if cx.timeline.is_empty() {
-        format!("No answer: {NOT_ENOUGH}.")
+        "No answer: the source has no reading of a host's memory.".to_owned()
     } else {
         format!("Whether memory is enough is unknown: {NOT_ENOUGH}.")
     });
