@@ -10,7 +10,7 @@ use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, Source
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
-use crate::forms::{self, FormPlaces};
+use crate::forms::{self, FormPlaces, plausible};
 use crate::sar::SarDocument;
 use crate::text::times::PrintedTime;
 use crate::text::{PlainText, figure, prompt};
@@ -242,6 +242,10 @@ impl Paste {
                 "{} samples contradict the kernel files and are not used",
                 self.builder.contradicting
             ));
+        }
+        self.builder.flush();
+        if let Some(signal) = self.builder.above_total {
+            self.problem(plausible::parts_problem(signal));
         }
         let (timeline, dropped) = self.builder.finish();
         if dropped > 0 {

@@ -10,7 +10,7 @@ use timeline::{
 use units::{Bytes, PageSize, Ratio};
 
 use crate::evidence::{Evidence, Missing};
-use crate::finding::{Bursts, EvidenceLine, Finding};
+use crate::finding::{Bursts, EvidenceLine, Finding, Severity};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
 use crate::judge::verdict::{Level, two_machines};
@@ -346,12 +346,16 @@ fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
             (timeline.origin()..timeline.origin() + timeline.len()).contains(&when.first)
         })
     };
+    let is_severe = worst.is_some_and(|worst| worst.severity > Severity::Info);
     (0..segments.len())
         .max_by_key(|i| {
             let one = &segments[*i];
             let level = rank(one.diagnosis.verdict.level);
             let has_available = one.timeline.last(MEM_AVAILABLE).is_some();
-            (level, shows(one.timeline), has_available, *i)
+            let shows = shows(one.timeline);
+            // What is only worth knowing gives no verdict, unless a kernel report is about it.
+            let leads = shows && (is_severe || one.timeline.reports().next().is_some());
+            (level, leads, has_available, shows, *i)
         })
         .unwrap_or(0)
 }

@@ -41,8 +41,13 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
         .filter_map(|group| Some((group, share(group)?)))
         .max_by(|(_, a), (_, b)| a.2.get().total_cmp(&b.2.get()));
     if let Some((group, (used, max, share))) = limited {
+        let of_limit = if used > max {
+            format!("{used}, more than its limit of {max}")
+        } else {
+            format!("{used} of its limit of {max} ({share})")
+        };
         return Some(format!(
-            "The cgroup {} uses {used} of its limit of {max} ({share}), page cache included.",
+            "The cgroup {} uses {of_limit}, page cache included.",
             group.key
         ));
     }
@@ -127,6 +132,20 @@ mod tests {
             lines[0].starts_with("The cgroup /full uses 500 MiB of its limit of 524 MiB (95 %)"),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn a_usage_above_the_limit_is_no_share_of_it() {
+        let of = |key, signal| Case::once().gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, signal);
+        let limit = Limit::Bytes(Bytes::from_mib(512));
+        let case =
+            of("/web", Bytes::from_mib(900)).gauge_of(Entity::Cgroup, "/web", CGROUP_MAX, limit);
+        let line = shown(&case).concat();
+        assert!(
+            line.contains("900 MiB, more than its limit of 512 MiB"),
+            "{line}"
+        );
+        assert!(!line.contains('%'), "{line}");
     }
 
     #[test]
