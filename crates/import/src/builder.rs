@@ -445,6 +445,23 @@ mod tests {
     }
 
     #[test]
+    fn a_text_with_quoted_and_other_readings_says_so() {
+        let info = "MemTotal: 16303428 kB\nMemFree: 349408 kB\n";
+        let other = "MemTotal: 8303428 kB\nMemFree: 249408 kB\n";
+        let quoted = |text: &str| text.replace("Mem", "> Mem");
+        let problems = |text: &str| paste(text).problems.concat();
+        let both = problems(&format!("{}\nOurs:\n{other}", quoted(info)));
+        assert!(both.contains("lines 1 to 2 are quoted"), "{both}");
+        assert!(both.contains("lines 5 to 6 are not"), "{both}");
+        for text in [
+            format!("{info}\nOurs:\n{other}"),
+            quoted(&format!("{info}\n{other}")),
+        ] {
+            assert_eq!(problems(&text), "", "{text}");
+        }
+    }
+
+    #[test]
     fn a_part_larger_than_ram_is_no_reading_whatever_tool_printed_it() {
         let top = |available: u64| {
             format!(

@@ -31,6 +31,42 @@ pub(crate) struct Paste {
     inputs: Vec<Input>,
     inputs_cut: usize,
     skipped: usize,
+    quoted: QuotedBlocks,
+}
+
+/// Where readings stand: behind the quotation marks of mail, or not. What is quoted is often another person's host, or an
+/// example.
+#[derive(Debug, Default)]
+struct QuotedBlocks {
+    /// The lines of the first block that is quoted: first and last.
+    quoted: Option<(usize, usize)>,
+    /// The same of the first block that is not.
+    plain: Option<(usize, usize)>,
+}
+
+impl QuotedBlocks {
+    fn note(&mut self, is_quoted: bool, lines: (usize, usize)) {
+        let known = if is_quoted {
+            &mut self.quoted
+        } else {
+            &mut self.plain
+        };
+        known.get_or_insert(lines);
+    }
+
+    /// The problem of a text with both.
+    fn problem(&self) -> Option<String> {
+        let (quoted, plain) = (self.quoted?, self.plain?);
+        let lines = |(first, last)| match last == first {
+            true => format!("line {first}"),
+            false => format!("lines {first} to {last}"),
+        };
+        Some(format!(
+            "{} are quoted (behind >) and {} are not: they may be of different hosts; give memtide those of one",
+            lines(quoted),
+            lines(plain)
+        ))
+    }
 }
 
 impl Paste {
@@ -68,6 +104,10 @@ impl Paste {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
+                    if !signals.is_empty() {
+                        let last = number(taken - 1);
+                        self.quoted.note(text.is_quoted(at), (number(0), last));
+                    }
                     self.note(file, &number, form, signals, block);
                     at += taken;
                     (command, time) = (None, None);
@@ -242,6 +282,9 @@ impl Paste {
                 "{} samples contradict the kernel files and are not used",
                 self.builder.contradicting
             ));
+        }
+        if let Some(problem) = self.quoted.problem() {
+            self.problem(problem);
         }
         self.builder.flush();
         if let Some(signal) = self.builder.above_total {

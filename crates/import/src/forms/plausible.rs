@@ -6,7 +6,7 @@ use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE,
     MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE, MEM_KERNEL_STACK, MEM_MAPPED, MEM_PAGE_TABLES,
     MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
-    MEM_UNEVICTABLE, SWAP_FREE, SWAP_TOTAL,
+    MEM_UNEVICTABLE, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
 
 use super::size_unit::SizeUnit;
@@ -87,7 +87,8 @@ const PARTS: [SignalId; 16] = [
 ];
 
 /// Parts of another whole than RAM, and that whole.
-const OTHER_PARTS: [(SignalId, SignalId); 2] = [
+const OTHER_PARTS: [(SignalId, SignalId); 3] = [
+    (SWAP_USED.id(), SWAP_TOTAL.id()),
     (SWAP_FREE.id(), SWAP_TOTAL.id()),
     (HUGEPAGES_FREE.id(), HUGEPAGES_TOTAL.id()),
 ];
@@ -218,6 +219,10 @@ mod tests {
         };
         assert_eq!(left(4000, 4000), (None, Some(4000)));
         assert_eq!(left(5000, 4000), (Some(HUGEPAGES_TOTAL.id()), None));
+        let mut swap = Snapshot::default();
+        swap.sample.host.set_raw(SWAP_TOTAL.id(), 100 << 20);
+        swap.sample.host.set_raw(SWAP_USED.id(), 500 << 20);
+        assert_eq!(drop_parts_above_total(&mut swap), Some(SWAP_USED.id()));
         assert_eq!(left(2000, 3000), (Some(HUGEPAGES_FREE.id()), Some(2000)));
     }
 }

@@ -11,6 +11,24 @@ use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
 const UNKNOWN_FIELDS_MAX: usize = 200;
 
 impl Host {
+    /// The host of sample `index`: a text may be of several. RAM and swap are those of that sample, if it has them.
+    pub(super) fn at(source: &timeline::Source, index: usize) -> Self {
+        let timeline = &source.timeline;
+        let host = Self::new(source);
+        let Some(ram) = timeline.at(MEM_TOTAL, index) else {
+            return host;
+        };
+        Self {
+            ram_bytes: Some(ram.get()),
+            swap_bytes: match timeline.at(SWAP_TOTAL, index) {
+                Some(swap) => Some(swap.get()),
+                None if host.ram_bytes == Some(ram.get()) => host.swap_bytes,
+                None => None,
+            },
+            ..host
+        }
+    }
+
     pub(super) fn new(source: &timeline::Source) -> Self {
         let (timeline, facts) = (&source.timeline, &source.facts);
         Self {
