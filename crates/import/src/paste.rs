@@ -58,11 +58,11 @@ impl QuotedBlocks {
     fn problem(&self) -> Option<String> {
         let (quoted, plain) = (self.quoted?, self.plain?);
         let lines = |(first, last)| match last == first {
-            true => format!("line {first}"),
-            false => format!("lines {first} to {last}"),
+            true => format!("line {first} is"),
+            false => format!("lines {first} to {last} are"),
         };
         Some(format!(
-            "{} are quoted (behind >) and {} are not: they may be of different hosts; give memtide those of one",
+            "{} quoted (behind >) and {} not: they may be of different hosts; give memtide those of one",
             lines(quoted),
             lines(plain)
         ))

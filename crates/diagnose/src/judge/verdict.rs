@@ -112,7 +112,8 @@ impl Verdict {
     /// Returns the verdict on a text without a reading of memory, of which this was recognised, in words.
     pub(crate) fn on_text_without_readings(mut self, recognised: &[&str]) -> Self {
         if let [what] = recognised {
-            self.headline = format!("{} It shows: {what}.", self.headline);
+            let what = what.trim_end_matches(", not used");
+            self.headline = format!("{} Recognised: {what}.", self.headline);
         }
         self
     }

@@ -124,7 +124,7 @@ fn a_text_of_another_system_is_named_as_such_and_asks_for_no_file_of_linux() {
     );
     let php = b"PHP Fatal error:  Allowed memory size of 3221225472 bytes exhausted\n";
     let said = folded(&piped(php, &["check", "-"]));
-    assert!(said.contains("It shows: PHP's own limit"), "{said}");
+    assert!(said.contains("Recognised: PHP's own limit"), "{said}");
 }
 
 #[test]

@@ -243,10 +243,10 @@ fn without_meminfo_there_is_no_answer() {
 #[test]
 fn a_text_without_readings_is_answered_by_what_it_is() {
     let judged = || crate::diagnose(&Timeline::default(), &Facts::default());
-    let of_php = judged().of_text_without_readings(&["PHP's own limit (memory_limit)"]);
+    let of_php = judged().of_text_without_readings(&["PHP's own limit (memory_limit), not used"]);
     let headline = of_php.verdict.headline;
     assert!(
-        headline.ends_with("It shows: PHP's own limit (memory_limit)."),
+        headline.ends_with("Recognised: PHP's own limit (memory_limit)."),
         "{headline}"
     );
     let of_mac = judged().of_another_system("macOS");
