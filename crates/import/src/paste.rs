@@ -57,9 +57,12 @@ impl QuotedBlocks {
     /// The problem of a text with both.
     fn problem(&self) -> Option<String> {
         let (quoted, plain) = (self.quoted?, self.plain?);
-        let lines = |(first, last)| match last == first {
-            true => format!("line {first} is"),
-            false => format!("lines {first} to {last} are"),
+        let lines = |(first, last)| {
+            if first == last {
+                format!("line {first} is")
+            } else {
+                format!("lines {first} to {last} are")
+            }
         };
         Some(format!(
             "{} quoted (behind >) and {} not: they may be of different hosts; give memtide those of one",

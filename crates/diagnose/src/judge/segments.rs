@@ -196,8 +196,9 @@ fn largest_owner(timeline: &Timeline, page: PageSize) -> Option<(&EntitySeries, 
     let processes = timeline
         .entities(Entity::Process)
         .filter_map(|one| Some((one, timeline.last_of(one, PROC_RSS)?.to_bytes(page))));
-    let groups = timeline.entities(Entity::Cgroup);
-    let groups = groups.filter_map(|one| Some((one, timeline.last_of(one, CGROUP_CURRENT)?)));
+    let groups = timeline
+        .entities(Entity::Cgroup)
+        .filter_map(|one| Some((one, timeline.last_of(one, CGROUP_CURRENT)?)));
     processes
         .max_by_key(|(_, size)| *size)
         .or_else(|| groups.max_by_key(|(_, size)| *size))

@@ -181,7 +181,7 @@ fn has_much_free(report: &KernelReport) -> bool {
     is_far_above && free_share(&report.host).is_some_and(|share| share >= MUCH_FREE)
 }
 
-/// A host whose memory is used up has far less than this free, unless its watermarks are set high.
+/// Where memory is used up, far less than this is free, unless watermarks are set high.
 pub(crate) const MUCH_FREE: Ratio = Ratio::from_percent(10.0);
 
 /// The share of RAM that was free.

@@ -1,4 +1,4 @@
-//! Android: the end of `dumpsys meminfo` (`Total RAM: 3,840,512K (status normal)`), and the line of RAM below `procrank`, whose rows are
+//! Android: the end of `dumpsys meminfo` (`Total RAM: 3,840,512K (status normal)`), and the line of RAM below `procrank`; its rows are
 //! those of [`ps`](super::ps).
 //!
 //! Android counts memory of cached apps as free, as it ends them for memory: `Free RAM` is not MemAvailable. The kernel's
