@@ -47,7 +47,21 @@ pub(crate) fn diagnosis(source: &Source) -> Diagnosis {
     let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
     if source.origin.is_cut_short {
         diagnosis.first_part_only(source.timeline.duration())
+    } else if source.timeline.is_empty() {
+        of_text(source, diagnosis)
     } else {
         diagnosis
     }
+}
+
+/// The answer about a text that was recognised and holds no reading of a Linux host's memory.
+fn of_text(source: &Source, diagnosis: Diagnosis) -> Diagnosis {
+    let inputs = &source.origin.inputs;
+    let mut systems = inputs.iter().map(|input| input.other_system);
+    if let Some(system) = systems.find(|system| !system.is_empty()) {
+        return diagnosis.of_another_system(system);
+    }
+    let mut recognised: Vec<&str> = inputs.iter().map(|input| input.what.as_str()).collect();
+    recognised.dedup();
+    diagnosis.of_text_without_readings(&recognised)
 }

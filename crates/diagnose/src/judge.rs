@@ -19,7 +19,7 @@ use timeline::{Facts, Stretch, Timeline, signals::MEM_AVAILABLE};
 use units::Span;
 
 use crate::accounting::{Accounting, account};
-use crate::evidence::{Evidence, Missing};
+use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Bursts, Harm};
 use crate::finding::{Finding, Severity};
 use crate::rule::{Class, Rule};
@@ -107,6 +107,21 @@ impl Diagnosis {
         self.verdict = self.verdict.first_part_only(read);
         self
     }
+
+    /// Returns the diagnosis of a text that has no reading of memory: what was recognised in it is the answer.
+    #[must_use]
+    pub fn of_text_without_readings(mut self, recognised: &[&str]) -> Self {
+        self.verdict = self.verdict.on_text_without_readings(recognised);
+        self
+    }
+
+    /// Returns the diagnosis of a text of another system, on which no command of Linux can be run.
+    #[must_use]
+    pub fn of_another_system(mut self, system: &str) -> Self {
+        self.verdict = self.verdict.on_another_system(system);
+        self.next.clear();
+        self
+    }
 }
 
 /// Adds incidents without a story to the finding of their rule and entity. The first finding of a rule also gets the
@@ -166,7 +181,17 @@ impl RuleAnswers {
             }
         }
         all.drop_explained();
+        if cx.timeline.is_empty() {
+            all.evaluate_none();
+        }
         all
+    }
+
+    /// Without any reading no rule has found that something is not there.
+    fn evaluate_none(&mut self) {
+        let clear = take(&mut self.clear).into_iter();
+        self.not_evaluated
+            .extend(clear.map(|(id, _)| (id, Missing::because(Vec::new(), Need::Readings))));
     }
 
     /// Returns the diagnosis of these answers. `watched` is the recorded time behind the findings, which may be longer

@@ -21,6 +21,7 @@ use crate::finding::Finding;
 use crate::trigger::{self, FoundBy, Occurrence, SourceQuestion, Subjects, Trigger};
 
 pub(crate) use cause::{Filler, LimitHit, OomCause, SwapState, too_small};
+pub(crate) use cause::{MUCH_FREE, free_share};
 pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, held};
 pub(crate) use report_story::{effect, explain, kill, measures, moment, sure, victim};

@@ -8,6 +8,7 @@ use std::fmt::Display;
 
 use timeline::facts::{
     CgroupMode, DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_RATIO,
+    KernelVersion,
 };
 use timeline::signals::CGROUP_CURRENT;
 use timeline::{EntitySeries, Fact};
@@ -110,9 +111,12 @@ impl Fix {
     /// Slows down the largest unit at a sample, if there is one that can be named; otherwise in words.
     pub(crate) fn cap(cx: &Evidence<'_>, index: usize, what: &str) -> Self {
         let Some((group, unit, held)) = largest_unit(cx, index) else {
-            return Self::say(format!(
-                "{what} systemctl set-property takes MemoryHigh for a service."
-            ));
+            let how = if has_memory_high(cx) {
+                "systemctl set-property takes MemoryHigh for a service."
+            } else {
+                "MemoryLimit= in its unit does that for a service, memory.limit_in_bytes for any cgroup."
+            };
+            return Self::say(format!("{what} {how}"));
         };
         let limit = held.share(CAPPED);
         set_limit(cx, group, Knob::High, limit).described(format!(
@@ -120,6 +124,13 @@ impl Fix {
             Bytes::from_mib(whole_mib(limit))
         ))
     }
+}
+
+/// Whether this host's cgroups may have `memory.high`: the file came with cgroup v2 in kernel 4.5, and v1 has none.
+fn has_memory_high(cx: &Evidence<'_>) -> bool {
+    const SINCE: KernelVersion = KernelVersion { major: 4, minor: 5 };
+    let is_old = cx.facts.kernel().is_some_and(|kernel| kernel < SINCE);
+    cx.facts.cgroup_mode != Some(CgroupMode::V1) && !is_old
 }
 
 /// Returns the command that makes a tunable permanent.
@@ -157,6 +168,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
     use timeline::Entity;
+    use timeline::facts::KERNEL_VERSION;
     use timeline::signals::{CGROUP_HIGH, MEM_TOTAL};
     use units::Limit;
 
@@ -238,6 +250,16 @@ mod tests {
                 format!("systemctl set-property --runtime web.service MemoryHigh={high}")
             );
         }
+    }
+
+    #[test]
+    fn kernels_without_memory_high_are_given_what_they_have() {
+        let words = |version| {
+            let case = Case::over(20).fact(KERNEL_VERSION, version);
+            case.with(|cx| Fix::cap(cx, 10, "Cap it.")).what
+        };
+        assert!(words("3.10.0-862.el7.x86_64").contains("memory.limit_in_bytes"));
+        assert!(words("6.1.0-56-cloud-amd64").contains("MemoryHigh"));
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub(crate) struct TextBlock {
     pub(crate) problems: Vec<(usize, String)>,
     /// How many of its lines were not understood.
     pub(crate) not_understood: usize,
+    /// The system that it is of, if that is not Linux: `macOS`; else empty.
+    pub(crate) other_system: &'static str,
 }
 
 impl TextBlock {

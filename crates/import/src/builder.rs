@@ -14,7 +14,7 @@ use timeline::{
 };
 use units::Span;
 
-use crate::forms::plausible::has_part_above;
+use crate::forms::plausible::{drop_parts_above_total, has_part_above, has_part_above_size};
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
 /// A timeline in the making.
@@ -31,6 +31,8 @@ pub(crate) struct TimelineBuilder {
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
     skipping: bool,
+    /// The first part of RAM or swap that was dropped because it is larger than the whole.
+    pub(crate) above_total: Option<SignalId>,
     /// MemTotal of the samples that the pending one follows.
     ram_before: Option<u64>,
     /// How many samples are unrelated to the one before.
@@ -176,15 +178,22 @@ impl TimelineBuilder {
         self.skipping
     }
 
-    fn flush(&mut self) {
-        let Some(PendingSnapshot {
+    /// Ends the pending snapshot: further blocks start another one.
+    pub(crate) fn flush(&mut self) {
+        let Some(pending) = self.pending.take() else {
+            return;
+        };
+        let is_bundle = pending.is_bundle();
+        let PendingSnapshot {
             mut snapshot,
             after,
             ..
-        }) = self.pending.take()
-        else {
-            return;
-        };
+        } = pending;
+        // The kernel files of a bundle and its own reports are taken as they are: rules compare their figures.
+        if !is_bundle && snapshot.report.is_none() {
+            let above = drop_parts_above_total(&mut snapshot);
+            self.above_total = self.above_total.or(above);
+        }
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
             || self.timeline.is_full()
             || (after.is_none() && self.unrelated >= Self::UNRELATED_MAX);
@@ -367,13 +376,17 @@ fn hash(report: &KernelReport) -> u64 {
     hasher.finish()
 }
 
-/// Whether a snapshot is of a host with another size of RAM: the row of a tool without MemTotal is of the host of the rows
-/// before it.
+/// Whether a snapshot is of a host with another size of RAM, or with a part larger than this RAM: the row of a tool without
+/// MemTotal is of the host of the rows before it.
 fn is_other_ram(before: Option<u64>, snapshot: &Snapshot) -> bool {
-    let (Some(before), Some(ram)) = (before, snapshot.host(signals::MEM_TOTAL.id())) else {
+    let Some(before) = before else {
         return false;
     };
-    before.abs_diff(ram) > before / TimelineBuilder::OTHER_RAM
+    let tolerance = before / TimelineBuilder::OTHER_RAM;
+    match snapshot.host(signals::MEM_TOTAL.id()) {
+        Some(ram) => before.abs_diff(ram) > tolerance,
+        None => has_part_above_size(snapshot, before.saturating_add(tolerance)),
+    }
 }
 
 /// Whether two snapshots cannot be of one host at one time: one has more of a part than the other has RAM, the size of
@@ -404,7 +417,7 @@ fn contradict(a: &Snapshot, b: &Snapshot) -> bool {
 mod tests {
     use super::*;
     use crate::testing::paste;
-    use timeline::signals::{PSWPIN, ZONE_FREE};
+    use timeline::signals::{MEM_AVAILABLE, PSWPIN, ZONE_FREE};
     use units::{Bytes, Pages};
 
     const VMSTAT: &str = "$ vmstat 1\n r b swpd free buff cache si so\n 1 0 0 349408 123456 654321 0 0\n 1 0 0 349408 123456 654321 640 0\n";
@@ -437,6 +450,52 @@ mod tests {
         };
         assert_eq!(paste(&of(16_303_428)).timeline.segments().len(), 1);
         assert_eq!(paste(&of(8_000_000)).timeline.segments().len(), 2);
+        let slab = |size: u64| {
+            format!(
+                "MemTotal: 16303428 kB\nSwapTotal: 0 kB\n\n{VMSTAT}\nSReclaimable: {size} kB\nSUnreclaim: 48600 kB\n"
+            )
+        };
+        assert_eq!(paste(&slab(1_000_000)).timeline.segments().len(), 1);
+        assert_eq!(paste(&slab(29_201_040)).timeline.segments().len(), 2);
+    }
+
+    #[test]
+    fn a_text_with_quoted_and_other_readings_says_so() {
+        let info = "MemTotal: 16303428 kB\nMemFree: 349408 kB\n";
+        let other = "MemTotal: 8303428 kB\nMemFree: 249408 kB\n";
+        let quoted = |text: &str| text.replace("Mem", "> Mem");
+        let problems = |text: &str| paste(text).problems.concat();
+        let both = problems(&format!("{}\nOurs:\n{other}", quoted(info)));
+        assert!(both.contains("lines 1 to 2 are quoted"), "{both}");
+        assert!(both.contains("lines 5 to 6 are not"), "{both}");
+        for text in [
+            format!("{info}\nOurs:\n{other}"),
+            quoted(&format!("{info}\n{other}")),
+        ] {
+            assert_eq!(problems(&text), "", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_larger_than_ram_is_no_reading_whatever_tool_printed_it() {
+        let top = |available: u64| {
+            format!(
+                "top - 10:00:00 up 1 day, 1 user, load average: 1.0, 1.0, 1.0\nMiB Mem :   2000.0 total,    900.0 free,    800.0 used,    300.0 buff/cache\nMiB Swap:    100.0 total,      0.0 free,    100.0 used. {available}.0 avail Mem\n"
+            )
+        };
+        let sane = paste(&top(1100));
+        assert_eq!(
+            sane.timeline.last(MEM_AVAILABLE),
+            Some(Bytes::from_mib(1100))
+        );
+        assert!(sane.problems.is_empty(), "{:?}", sane.problems);
+        let above = paste(&top(5000));
+        assert_eq!(above.timeline.last(MEM_AVAILABLE), None);
+        assert!(
+            above.problems[0].contains("larger than MemTotal"),
+            "{:?}",
+            above.problems
+        );
     }
 
     #[test]

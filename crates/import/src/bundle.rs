@@ -151,6 +151,7 @@ impl Bundle {
             unit: "",
             signals,
             not_understood: 0,
+            other_system: "",
         });
     }
 
@@ -274,6 +275,7 @@ impl Bundle {
                     unit: "",
                     signals: Vec::new(),
                     not_understood: 0,
+                    other_system: "",
                 });
             }
         }

@@ -10,7 +10,7 @@ use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, Source
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
-use crate::forms::{self, FormPlaces};
+use crate::forms::{self, FormPlaces, plausible};
 use crate::sar::SarDocument;
 use crate::text::times::PrintedTime;
 use crate::text::{PlainText, figure, prompt};
@@ -31,6 +31,45 @@ pub(crate) struct Paste {
     inputs: Vec<Input>,
     inputs_cut: usize,
     skipped: usize,
+    quoted: QuotedBlocks,
+}
+
+/// Where readings stand: behind the quotation marks of mail, or not. What is quoted is often another person's host, or an
+/// example.
+#[derive(Debug, Default)]
+struct QuotedBlocks {
+    /// The lines of the first block that is quoted: first and last.
+    quoted: Option<(usize, usize)>,
+    /// The same of the first block that is not.
+    plain: Option<(usize, usize)>,
+}
+
+impl QuotedBlocks {
+    fn note(&mut self, is_quoted: bool, lines: (usize, usize)) {
+        let known = if is_quoted {
+            &mut self.quoted
+        } else {
+            &mut self.plain
+        };
+        known.get_or_insert(lines);
+    }
+
+    /// The problem of a text with both.
+    fn problem(&self) -> Option<String> {
+        let (quoted, plain) = (self.quoted?, self.plain?);
+        let lines = |(first, last)| {
+            if first == last {
+                format!("line {first} is")
+            } else {
+                format!("lines {first} to {last} are")
+            }
+        };
+        Some(format!(
+            "{} quoted (behind >) and {} not: they may be of different hosts; give memtide those of one",
+            lines(quoted),
+            lines(plain)
+        ))
+    }
 }
 
 impl Paste {
@@ -68,6 +107,10 @@ impl Paste {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
+                    if !signals.is_empty() {
+                        let last = number(taken - 1);
+                        self.quoted.note(text.is_quoted(at), (number(0), last));
+                    }
                     self.note(file, &number, form, signals, block);
                     at += taken;
                     (command, time) = (None, None);
@@ -231,6 +274,7 @@ impl Paste {
             unit: block.unit,
             signals: signals.into_iter().collect(),
             not_understood: block.not_understood,
+            other_system: block.other_system,
         });
     }
 
@@ -247,6 +291,13 @@ impl Paste {
                 "samples with 0 B of RAM: {}; what printed them could not read the counters, and they are not used",
                 self.builder.without_ram
             ));
+        }
+        if let Some(problem) = self.quoted.problem() {
+            self.problem(problem);
+        }
+        self.builder.flush();
+        if let Some(signal) = self.builder.above_total {
+            self.problem(plausible::parts_problem(signal));
         }
         let is_count_whole = !self.builder.is_past_counting();
         let (timeline, dropped) = self.builder.finish();

@@ -103,6 +103,7 @@ pub(crate) fn read(input: &mut dyn BufRead, name: &str) -> Source {
             PROC_HEAP_FREE.def().name,
         ],
         not_understood: bad,
+        other_system: "",
     }];
     source.problems = problems.into_texts();
     source

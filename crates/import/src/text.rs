@@ -30,6 +30,8 @@ struct PlainLine {
     to: u32,
     /// The line of the text that it comes from, from 0.
     source: u32,
+    /// Whether it stands behind a quotation mark of mail.
+    is_quoted: bool,
 }
 
 impl PlainText {
@@ -51,10 +53,13 @@ impl PlainText {
         };
         let mut records = RecordReader::default();
         for (source, line) in decoded.lines().take(Self::LINES_MAX).enumerate() {
+            let is_quoted = line.trim_start().starts_with('>');
             match records.read(unquoted(line)) {
-                Carried::Line => text.push(unquoted(line), source),
+                Carried::Line => text.push(unquoted(line), source, is_quoted),
                 Carried::Messages(messages) => {
-                    messages.iter().for_each(|line| text.push(line, source));
+                    messages
+                        .iter()
+                        .for_each(|line| text.push(line, source, is_quoted));
                 }
             }
         }
@@ -81,6 +86,13 @@ impl PlainText {
         line.map_or(0, |line| line.source as usize)
     }
 
+    /// Whether a plain line stands behind a quotation mark of mail (`> `).
+    pub(crate) fn is_quoted(&self, plain_line: usize) -> bool {
+        self.lines
+            .get(plain_line)
+            .is_some_and(|line| line.is_quoted)
+    }
+
     /// How many lines were too long and were truncated.
     pub(crate) fn truncated(&self) -> usize {
         self.truncated
@@ -95,7 +107,7 @@ impl PlainText {
         start
     }
 
-    fn push(&mut self, line: &str, source: usize) {
+    fn push(&mut self, line: &str, source: usize, is_quoted: bool) {
         let from = self.plain.len();
         let line = without_markup(self.truncated_line(line));
         push_plain(&line, &mut self.plain);
@@ -108,6 +120,7 @@ impl PlainText {
             from: offset(from),
             to: offset(to),
             source: offset(source),
+            is_quoted,
         });
     }
 }

@@ -81,6 +81,8 @@ pub struct Input {
     pub signals: Vec<&'static str>,
     /// How many of its lines were not understood.
     pub not_understood: usize,
+    /// The system that it is of, if that is not Linux: `macOS`; else empty.
+    pub other_system: &'static str,
 }
 
 impl Source {

@@ -28,6 +28,8 @@ pub enum Need {
     },
     /// The file exists, but this user may not read it.
     Root(&'static str),
+    /// The source has no readings at all.
+    Readings,
     /// Rates need two samples.
     TwoSamples,
     /// Only one interval between two samples shows it; the cause may have lasted only a moment of that interval.
@@ -110,6 +112,7 @@ impl std::fmt::Display for Need {
                 write!(f, "a field of {file} (kernel {since} or later)")
             }
             Self::Root(file) => write!(f, "root, to read {file}"),
+            Self::Readings => f.write_str("readings of a host's memory; this source has none"),
             Self::TwoSamples => {
                 f.write_str("two samples some seconds apart: memtide check on that host")
             }

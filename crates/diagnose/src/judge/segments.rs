@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use timeline::{
-    Entity, Timeline,
+    Entity, EntitySeries, Timeline,
     signals::{CGROUP_CURRENT, MEM_AVAILABLE, MEM_TOTAL, PROC_RSS},
 };
 use units::{Bytes, PageSize, Ratio};
 
 use crate::evidence::{Evidence, Missing};
-use crate::finding::{Bursts, EvidenceLine, Finding};
+use crate::finding::{Bursts, EvidenceLine, Finding, Severity};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
 use crate::judge::verdict::{Level, two_machines};
@@ -47,17 +47,18 @@ pub(crate) fn merge<'a>(
             add_bursts(&mut bursts, more, segment.timeline.origin());
         }
     }
-    let mut findings = causes::order(cx, joined(findings, count));
+    let part = part_of(&segments);
+    let mut findings = causes::order(cx, joined(findings, count, part));
     if let Some(lead) = findings.first_mut().filter(|_| dropped > 0) {
         lead.evidence.push(aftermath(dropped));
     }
-    let notes = joined(notes, count);
+    let notes = joined(notes, count, part);
     let is_reported =
         |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
     let (clear, not_evaluated) = not_found(&mut segments, is_reported);
     let page = cx.facts.page_size.unwrap_or(PageSize::USUAL);
-    let remarks = remarks(&segments, count, page);
     let at = leading(&segments, findings.first());
+    let remarks = remarks(&segments, at, count, page);
     let JudgedSegment {
         timeline,
         diagnosis: mut lead,
@@ -97,12 +98,21 @@ fn not_found(
     (clear, not_evaluated)
 }
 
-/// Returns remarks on the merged answer: segments of two machines, growth that was not judged.
-fn remarks(segments: &[JudgedSegment<'_>], count: usize, page: PageSize) -> Vec<String> {
+/// Returns remarks on the merged answer, which is that of segment `at`: segments of two machines, growth that was not
+/// judged.
+fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSize) -> Vec<String> {
     let sizes = segments
         .iter()
         .filter_map(|segment| segment.timeline.last(MEM_TOTAL));
-    let machines = two_machines(sizes);
+    let machines = two_machines(sizes).map(|machines| {
+        let ram = segments
+            .get(at)
+            .and_then(|lead| lead.timeline.last(MEM_TOTAL));
+        match ram {
+            Some(ram) => format!("{machines} This verdict is about the one with {ram}."),
+            None => machines,
+        }
+    });
     // Kernel reports are events; nothing grows between them.
     let are_reports = segments
         .iter()
@@ -115,7 +125,8 @@ fn remarks(segments: &[JudgedSegment<'_>], count: usize, page: PageSize) -> Vec<
     let unordered = (!are_reports).then(|| {
         let change = change.map_or_else(String::new, |change| format!("; in the order of the text {change}"));
         format!(
-            "{count} snapshots in unknown order: each was judged by itself, growth between them was not{change}."
+            "{count} {}s in unknown order: each was judged by itself, growth between them was not{change}.",
+            part_of(segments)
         )
     });
     machines.into_iter().chain(unordered).collect()
@@ -138,13 +149,13 @@ fn change(segments: &[JudgedSegment<'_>], page: PageSize) -> Option<String> {
     };
     ram.and_then(of_host).or_else(|| {
         let last = segments.iter().max_by_key(|segment| segment.number)?;
-        let (label, _) = largest_owner(last.timeline, page)?;
+        let (owner, _) = largest_owner(last.timeline, page)?;
         let size = |timeline: &Timeline| {
-            let (name, size) = largest_owner(timeline, page)?;
-            (name == label).then_some(size)
+            let (one, size) = largest_owner(timeline, page)?;
+            (one.label == owner.label && pid(one) == pid(owner)).then_some(size)
         };
         let least = |from: Bytes| from.share(OWNER_CHANGE_MIN).max(GROWTH);
-        changed(segments, label, size, least)
+        changed(segments, &owner.label, size, least)
     })
 }
 
@@ -166,24 +177,28 @@ fn changed(
     let verb = if to < from { "fell" } else { "rose" };
     (difference > least(from) && first < last).then(|| {
         format!(
-            "{name} {verb} from {from} to {to} between snapshots {} and {}",
+            "{name} {verb} from {from} to {to} between {}s {} and {}",
+            part_of(segments),
             first + 1,
             last + 1
         )
     })
 }
 
+/// The process ID in the key of a process; 0 where the source does not show it. A program that was started again has
+/// another one, and its memory did not grow from the earlier one's.
+fn pid(owner: &EntitySeries) -> Option<&str> {
+    owner.key.split_once('@').map(|(pid, _)| pid)
+}
+
 /// The largest process, or else the largest cgroup, and its memory.
-fn largest_owner(timeline: &Timeline, page: PageSize) -> Option<(&str, Bytes)> {
-    let processes = timeline.entities(Entity::Process).filter_map(|one| {
-        Some((
-            one.label.as_str(),
-            timeline.last_of(one, PROC_RSS)?.to_bytes(page),
-        ))
-    });
-    let groups = timeline.entities(Entity::Cgroup);
-    let groups =
-        groups.filter_map(|one| Some((one.label.as_str(), timeline.last_of(one, CGROUP_CURRENT)?)));
+fn largest_owner(timeline: &Timeline, page: PageSize) -> Option<(&EntitySeries, Bytes)> {
+    let processes = timeline
+        .entities(Entity::Process)
+        .filter_map(|one| Some((one, timeline.last_of(one, PROC_RSS)?.to_bytes(page))));
+    let groups = timeline
+        .entities(Entity::Cgroup)
+        .filter_map(|one| Some((one, timeline.last_of(one, CGROUP_CURRENT)?)));
     processes
         .max_by_key(|(_, size)| *size)
         .or_else(|| groups.max_by_key(|(_, size)| *size))
@@ -195,6 +210,12 @@ struct JudgedSegment<'a> {
     number: usize,
     timeline: &'a Timeline,
     diagnosis: Diagnosis,
+}
+
+/// What a segment is called: a snapshot, unless one has several samples, each of which is a snapshot.
+fn part_of(segments: &[JudgedSegment<'_>]) -> &'static str {
+    let has_series = segments.iter().any(|segment| segment.timeline.len() > 1);
+    if has_series { "part" } else { "snapshot" }
 }
 
 /// Drops segments that have only failed allocations and that a kill in another segment explains.
@@ -263,18 +284,18 @@ impl SegmentFinding {
         one.join_later(other, takes_other);
     }
 
-    fn with_segments(self, count: usize) -> Finding {
+    fn with_segments(self, count: usize, part: &str) -> Finding {
         let seen_in = match self.segments.as_slice() {
-            [one] => format!("snapshot {one} of {count}"),
-            [one, other] => format!("snapshots {one} and {other} of {count}"),
-            several => format!("{} of {count} snapshots", several.len()),
+            [one] => format!("{part} {one} of {count}"),
+            [one, other] => format!("{part}s {one} and {other} of {count}"),
+            several => format!("{} of {count} {part}s", several.len()),
         };
         self.finding.with_line(format!("seen in {seen_in}"))
     }
 }
 
 /// Returns one finding per rule and entity.
-fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
+fn joined(findings: Vec<SegmentFinding>, count: usize, part: &str) -> Vec<Finding> {
     let mut joined: Vec<SegmentFinding> = Vec::new();
     for one in findings {
         let is_same = |known: &&mut SegmentFinding| {
@@ -287,7 +308,7 @@ fn joined(findings: Vec<SegmentFinding>, count: usize) -> Vec<Finding> {
     }
     joined
         .into_iter()
-        .map(|one| one.with_segments(count))
+        .map(|one| one.with_segments(count, part))
         .collect()
 }
 
@@ -312,8 +333,8 @@ fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin
     }
 }
 
-/// Returns the segment that gives the whole its verdict: the one with the worst finding, else the last with the worst
-/// level.
+/// Returns the segment that gives the whole its verdict: the one with the worst finding, else the last of those with
+/// the worst level, if possible with a measurement of available memory.
 fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,
@@ -326,11 +347,16 @@ fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
             (timeline.origin()..timeline.origin() + timeline.len()).contains(&when.first)
         })
     };
+    let is_severe = worst.is_some_and(|worst| worst.severity > Severity::Info);
     (0..segments.len())
         .max_by_key(|i| {
             let one = &segments[*i];
             let level = rank(one.diagnosis.verdict.level);
-            (level, shows(one.timeline), *i)
+            let has_available = one.timeline.last(MEM_AVAILABLE).is_some();
+            let shows = shows(one.timeline);
+            // What is only worth knowing gives no verdict, unless a kernel report is about it.
+            let leads = shows && (is_severe || one.timeline.reports().next().is_some());
+            (level, leads, has_available, shows, *i)
         })
         .unwrap_or(0)
 }
@@ -338,7 +364,7 @@ fn leading(segments: &[JudgedSegment<'_>], worst: Option<&Finding>) -> usize {
 #[cfg(test)]
 mod tests {
     use timeline::kernel_report::{Invoker, LogStamp};
-    use timeline::signals::{PSWPIN, PSWPOUT, REFAULT_ANON};
+    use timeline::signals::{MEM_FREE, PSWPIN, PSWPOUT, REFAULT_ANON};
     use timeline::{Facts, KernelReport, Sample, Stamp};
     use units::{PageSize, Pages, Span};
 
@@ -463,6 +489,69 @@ mod tests {
             ("swap-thrash", &[19, 79][..])
         );
         assert!(!diagnosis.clear.iter().any(|(id, _)| *id == "swap-thrash"));
+    }
+
+    #[test]
+    fn a_program_that_was_started_again_did_not_grow() {
+        let change = |second: &str| {
+            let mut timeline = Timeline::default();
+            for (key, pages) in [("7@0", 100_000), (second, 900_000)] {
+                let mut sample = Sample::default();
+                sample.host.set(MEM_TOTAL, Bytes::from_gib(16));
+                let java = sample.table_mut(Entity::Process).add();
+                java.key.push_str(key);
+                java.label.push_str("java");
+                java.row.set(PROC_RSS, Pages::new(pages));
+                timeline.push_new_segment(&sample);
+            }
+            diagnose(&timeline, &Facts::default())
+                .verdict
+                .remarks
+                .concat()
+        };
+        assert!(change("7@0").contains("java rose"), "{}", change("7@0"));
+        assert!(!change("8@0").contains("java rose"), "{}", change("8@0"));
+    }
+
+    #[test]
+    fn of_snapshots_without_findings_one_with_available_memory_is_shown() {
+        let mut timeline = Timeline::default();
+        for available in [Some(6), None] {
+            let mut sample = Sample::default();
+            sample.host.set(MEM_TOTAL, Bytes::from_gib(31));
+            sample.host.set(MEM_FREE, Bytes::from_gib(3));
+            if let Some(gib) = available {
+                sample.host.set(MEM_AVAILABLE, Bytes::from_gib(gib));
+            }
+            timeline.push_new_segment(&sample);
+        }
+        let remarks = diagnose(&timeline, &Facts::default())
+            .verdict
+            .remarks
+            .concat();
+        assert!(remarks.contains("available: 6 GiB"), "{remarks}");
+    }
+
+    #[test]
+    fn of_two_machines_the_verdict_names_its_own_and_parts_are_no_snapshots() {
+        let mut timeline = Timeline::default();
+        for gib in [64, 4] {
+            for second in 0..2 {
+                let mut sample = Sample::at(Span::from_secs(second));
+                sample.host.set(MEM_TOTAL, Bytes::from_gib(gib));
+                sample.host.set(MEM_AVAILABLE, Bytes::from_mib(20 * gib));
+                match second {
+                    0 => timeline.push_new_segment(&sample),
+                    _ => timeline.push(&sample).expect("in order"),
+                }
+            }
+        }
+        let remarks = diagnose(&timeline, &Facts::default())
+            .verdict
+            .remarks
+            .concat();
+        assert!(remarks.contains("about the one with 4 GiB"), "{remarks}");
+        assert!(remarks.contains("2 parts in unknown order"), "{remarks}");
     }
 
     #[test]

@@ -108,6 +108,25 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// Returns the verdict on a text without a reading of memory, of which this was recognised, in words.
+    pub(crate) fn on_text_without_readings(mut self, recognised: &[&str]) -> Self {
+        if let [what] = recognised {
+            let what = what.trim_end_matches(", not used");
+            self.headline = format!("{} Recognised: {what}.", self.headline);
+        }
+        self
+    }
+
+    /// Returns the verdict on a text of another system.
+    pub(crate) fn on_another_system(mut self, system: &str) -> Self {
+        self.headline = format!(
+            "No answer: this is output of {system}, and memtide knows the memory of Linux only."
+        );
+        self
+    }
+}
+
 /// Returns the remark that a source was recorded for too short a time to show growth, if it was.
 pub(crate) fn too_short_for_growth(cx: &Evidence<'_>, watched: Span) -> Option<String> {
     let recorded = cx.recorded();

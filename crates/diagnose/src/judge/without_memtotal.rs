@@ -1,9 +1,9 @@
 //! What a source without MemTotal still shows: the cgroup nearest to its limit, the largest slab caches and programs,
-//! or the least free memory. No level: that needs the size of RAM.
+//! or what is available or free. No level: that needs the size of RAM.
 
 use timeline::{
     Entity,
-    signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_FREE},
+    signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE, MEM_FREE},
 };
 use units::{Bytes, Ratio};
 
@@ -41,8 +41,13 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
         .filter_map(|group| Some((group, share(group)?)))
         .max_by(|(_, a), (_, b)| a.2.get().total_cmp(&b.2.get()));
     if let Some((group, (used, max, share))) = limited {
+        let of_limit = if used > max {
+            format!("{used}, more than its limit of {max}")
+        } else {
+            format!("{used} of its limit of {max} ({share})")
+        };
         return Some(format!(
-            "The cgroup {} uses {used} of its limit of {max} ({share}), page cache included.",
+            "The cgroup {} uses {of_limit}, page cache included.",
             group.key
         ));
     }
@@ -78,10 +83,21 @@ fn programs(cx: &Evidence<'_>) -> Option<String> {
         .into_iter()
         .map(|process| format!("{} ({})", process.name, process.what))
         .collect();
-    (!named.is_empty()).then(|| format!("Largest programs: {}.", named.join(", ")))
+    let heading = match named.len() {
+        0 => return None,
+        1 => "Largest program",
+        _ => "Largest programs",
+    };
+    Some(format!("{heading}: {}.", named.join(", ")))
 }
 
+/// Returns a sentence about available memory, else about free memory.
 fn free(cx: &Evidence<'_>) -> Option<String> {
+    if let Some(available) = cx.timeline.last(MEM_AVAILABLE) {
+        return Some(format!(
+            "{available} are available, an upper bound: it includes page cache that the workload may use."
+        ));
+    }
     let free = cx.timeline.last(MEM_FREE)?;
     Some(format!(
         "{free} are free; free memory alone proves nothing."
@@ -119,6 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn a_usage_above_the_limit_is_no_share_of_it() {
+        let of = |key, signal| Case::once().gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, signal);
+        let limit = Limit::Bytes(Bytes::from_mib(512));
+        let case =
+            of("/web", Bytes::from_mib(900)).gauge_of(Entity::Cgroup, "/web", CGROUP_MAX, limit);
+        let line = shown(&case).concat();
+        assert!(
+            line.contains("900 MiB, more than its limit of 512 MiB"),
+            "{line}"
+        );
+        assert!(!line.contains('%'), "{line}");
+    }
+
+    #[test]
     fn large_caches_and_programs_are_named() {
         let case = Case::once()
             .gauge_of(
@@ -131,13 +161,17 @@ mod tests {
             .named("7@1", "java");
         let lines = shown(&case);
         assert!(lines[0].contains("kmalloc-512 with 1.4 GiB"), "{lines:?}");
-        assert!(lines[1].contains("java (2 GiB in RAM)"), "{lines:?}");
+        assert_eq!(lines[1], "Largest program: java (2 GiB in RAM).");
     }
 
     #[test]
     fn free_memory_is_the_last_resort() {
         let lines = shown(&Case::once().gauge(MEM_FREE, Bytes::from_mib(60)));
         assert!(lines[0].starts_with("60 MiB are free"), "{lines:?}");
+        let both = Case::once()
+            .gauge(MEM_FREE, Bytes::from_mib(60))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(900));
+        assert!(shown(&both)[0].starts_with("900 MiB are available"));
         assert!(shown(&Case::once()).is_empty());
     }
 }

@@ -28,7 +28,8 @@ impl OwnLimit {
 
     /// Returns the limit; `None` outside a limited cgroup, and if the source has no cgroup files.
     pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
-        let own = cx.facts.own_cgroup.as_deref()?;
+        // The kernel's own root has no limit: where the root has one, its files were read in a container.
+        let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
         let ram = cx.ram().ok();
         timeline::cgroup::ancestors(own)
             .take(Self::DEEPEST)
@@ -99,5 +100,27 @@ mod tests {
         assert_eq!(limit(&facts).unwrap().cgroup, "/pod");
         facts.own_cgroup = Some("/".to_owned());
         assert_eq!(limit(&facts), None);
+    }
+
+    #[test]
+    fn files_of_a_limited_root_were_read_in_a_container() {
+        let mut sample = Sample::at(Span::ZERO);
+        let row = sample.table_mut(Entity::Cgroup).entry("/");
+        row.row.set(CGROUP_MAX, Limit::Bytes(Bytes::from_mib(512)));
+        row.row.set(CGROUP_CURRENT, Bytes::from_mib(510));
+        row.row.set(CGROUP_FILE, Bytes::from_mib(2));
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let facts = Facts::default();
+        let limit = OwnLimit::from_cgroups(&Evidence::new(&timeline, &facts)).unwrap();
+        assert!(limit.is_full(), "{limit:?}");
+        let verdict = crate::diagnose(&timeline, &facts).verdict;
+        assert!(
+            verdict
+                .headline
+                .contains("This container is almost out of memory"),
+            "{}",
+            verdict.headline
+        );
     }
 }

@@ -156,6 +156,9 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
             OomCause::Unknown("the part of the report that shows memory (Mem-Info)")
         }
         ReportKind::OomKill if zones.iter().any(is_roomy) => OomCause::Unknown(ROOM_BY_THEN),
+        ReportKind::OomKill if asked.is_none() && has_much_free(report) => {
+            OomCause::Unknown(NO_REQUEST)
+        }
         ReportKind::OomKill => used_up(report),
     }
 }
@@ -166,6 +169,25 @@ fn is_swap_used_up(report: &KernelReport) -> bool {
 }
 
 const ROOM_BY_THEN: &str = "why: by the time it was written a zone could have served the request";
+
+const NO_REQUEST: &str = "what was asked for (order and gfp mask)";
+
+/// Whether a tenth of RAM was free and a zone was far above its watermarks. What lacked then depends on the request.
+fn has_much_free(report: &KernelReport) -> bool {
+    let is_far_above = report.zones.iter().any(|zone| {
+        let reserve = zone.reserve.iter().max().copied().unwrap_or_default();
+        zone.free > zone.high + zone.high + reserve
+    });
+    is_far_above && free_share(&report.host).is_some_and(|share| share >= MUCH_FREE)
+}
+
+/// Where memory is used up, far less than this is free, unless watermarks are set high.
+pub(crate) const MUCH_FREE: Ratio = Ratio::from_percent(10.0);
+
+/// The share of RAM that was free.
+pub(crate) fn free_share(host: &Row) -> Option<Ratio> {
+    host.get(MEM_FREE)?.ratio_of(host.get(MEM_TOTAL)?)
+}
 
 /// Whether a zone could serve the request with twice its high watermark to spare, which no shortage leaves.
 fn is_roomy(zone: &Checked<'_>) -> bool {
@@ -255,7 +277,7 @@ fn can_reclaim(report: &KernelReport) -> bool {
 /// The cause of a failed allocation without a kill: the request could not sleep, or did not justify a kill.
 fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
     let Some(asked) = asked else {
-        return OomCause::Unknown("what was asked for (order and gfp mask)");
+        return OomCause::Unknown(NO_REQUEST);
     };
     let low = |z: &Checked<'_>| z.hurdle != Hurdle::Nothing;
     let is_known_low = zones.iter().filter(|z| z.is_eligible()).all(low);
@@ -530,6 +552,24 @@ mod tests {
             .zone("Normal", 4_000_000, 61_948, 12_774_792, &[0; 5]);
         assert!(matches!(cause(&roomy), OomCause::Unknown(_)));
         assert!(cause(&report).is_shortage());
+    }
+
+    #[test]
+    fn memory_is_not_used_up_where_much_of_it_is_free_and_the_request_is_cut_off() {
+        let report = |free| {
+            Report::default()
+                .zone("DMA", free, 10_428, 968_704, &[0, 0, 3188, 3188])
+                .host(MEM_TOTAL, 3_928_348)
+                .host(MEM_FREE, free)
+                .swap(785_668, 785_668)
+        };
+        let cause_of = |report: Report| {
+            let mut report = report;
+            report.0.constraint = Some(Constraint::None);
+            cause(&report)
+        };
+        assert_eq!(cause_of(report(519_112)), OomCause::Unknown(NO_REQUEST));
+        assert!(cause_of(report(12_000)).is_shortage());
     }
 
     #[test]

@@ -80,6 +80,28 @@ pub(crate) fn sentence_case(name: &str) -> String {
     }
 }
 
+/// The newest victims that messages name: `nginx (9307) and coredns (478982)`, at most 3, with the number of the others;
+/// `a process` if they name none.
+pub(crate) fn victims(all: &[&KillNotice]) -> String {
+    /// More names than these do not help in a title.
+    const NAMED_MAX: usize = 3;
+    let mut names: Vec<String> = Vec::new();
+    for one in all.iter().filter(|one| !one.process.is_empty()) {
+        let name = one.subject();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let others = names.len().saturating_sub(NAMED_MAX);
+    names.drain(..others);
+    match (names.as_slice(), others) {
+        ([], _) => "a process".to_owned(),
+        ([one], _) => one.clone(),
+        ([first @ .., last], 0) => format!("{} and {last}", first.join(", ")),
+        (_, others) => format!("{} and {others} more", names.join(", ")),
+    }
+}
+
 /// The end of a title: ` (3 such messages)`; empty for one.
 pub(crate) fn among(count: usize) -> String {
     match count {

@@ -136,9 +136,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         let bound = if is_measured { "" } else { "at most " };
         format!("{bound}{least}{share}{of_ram} is available.")
     } else {
+        let stayed = match stretch.duration() {
+            Span::ZERO => String::new(),
+            lasted => format!(" and stayed that low for {lasted}"),
+        };
         format!(
-            "{what} fell to {least}{share}{of_ram} and stayed that low for {}.{}",
-            stretch.duration(),
+            "{what} fell to {least}{share}{of_ram}{stayed}.{}",
             stalls.sentence()
         )
     };

@@ -333,8 +333,13 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Some(limit) => format!("limit {limit}"),
         None => "its limit, memory.max, is not shown".to_owned(),
     };
+    // The kernel's own root has neither limit nor counter: a container sees its cgroup as the root.
+    let place = match label.as_str() {
+        "/" => "this container (its cgroup is /)".to_owned(),
+        label => format!("cgroup {label}"),
+    };
     let title = format!(
-        "In cgroup {label} {processes} OOM-killed before the first sample ({total} in all, {of_limit})."
+        "In {place} {processes} OOM-killed before the first sample ({total} in all, {of_limit})."
     );
     let text = format!("{total} killed in {label} since its start, none since the first sample");
     Ok(RULE

@@ -179,16 +179,16 @@ fn is_of_node(cx: &Evidence<'_>, notice: &KillNotice) -> bool {
 /// The finding where only the kubelet speaks of the kill.
 fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
     let all = notices::such(cx, is_of_node);
-    let one = all.last()?;
-    let subject = one.subject();
-    let whom = if one.process.is_empty() {
-        "a process"
-    } else {
-        subject.as_str()
-    };
+    if all.is_empty() {
+        return None;
+    }
     let title = format!(
-        "The kubelet reports that the node ran out of memory (SystemOOM): the kernel killed {whom}{}.",
-        notices::among(all.len())
+        "The kubelet reports that the node ran out of memory (SystemOOM{}): the kernel killed {}.",
+        match all.len() {
+            1 => String::new(),
+            times => format!(", {times} messages"),
+        },
+        notices::victims(&all)
     );
     let finding = RULE
         .found(Severity::Critical, title)
@@ -196,6 +196,7 @@ fn noticed(cx: &Evidence<'_>) -> Option<Finding> {
         .affects(all.iter().rev().take(3).filter_map(|one| notices::affected(one)))
         .fix(Fix::say("See the node's kernel log for what filled memory.").inspect("journalctl -k -b --no-pager | memtide check -"))
         .fix(Fix::say("Reserve memory for the system (kubelet: system-reserved, eviction-hard), and let the pods request what they use."))
+        .cause("The message does not show what filled the node's memory.")
         .sure(notices::sure("the kernel log of the node would show what filled memory"));
     Some(finding)
 }
@@ -393,6 +394,18 @@ mod tests {
             finding.title.contains("killed java (812)"),
             "{}",
             finding.title
+        );
+        // Whether there was swap, and what filled RAM, the message does not tell.
+        assert!(!finding.cause.contains("swap"), "{}", finding.cause);
+        let mut other = notice(NoticeKind::Node);
+        other.process = "nginx".to_owned();
+        let both = Case::once()
+            .noticing(notice(NoticeKind::Node))
+            .noticing(other);
+        let title = found(RULE, &both).title;
+        assert!(
+            title.contains("(SystemOOM, 2 messages): the kernel killed java (812) and nginx (812)"),
+            "{title}"
         );
         let evicted = Case::once().noticing(notice(NoticeKind::Eviction));
         assert_eq!(not_evaluated(RULE, &evicted).names, ["vm.oom_kill"]);

@@ -140,16 +140,34 @@ fn what_happened(one: &KillNotice) -> String {
         }
         _ => {
             let limit = one.limit.map_or_else(String::new, |limit| format!(", of {limit}"));
-            format!("{} killed {whom}{used}{limit}", notices::sentence_case(who))
+            format!(
+                "{} killed {whom}{used}{limit}{}",
+                notices::sentence_case(who),
+                of_pressure(one)
+            )
         }
     }
+}
+
+/// What systemd-oomd kills for, where that is no lack of RAM: tasks that wait for memory.
+fn of_pressure(one: &KillNotice) -> &'static str {
+    let is_pressure = is_for_pressure(one);
+    if is_pressure {
+        ", as tasks waited for memory too long (memory pressure)"
+    } else {
+        ""
+    }
+}
+
+fn is_for_pressure(one: &KillNotice) -> bool {
+    one.messenger == Messenger::Oomd && one.reason.contains("memory pressure")
 }
 
 fn cause(one: &KillNotice) -> String {
     match (one.kind, one.reason.as_str()) {
         (NoticeKind::Unit, _) => "Lack of memory; whether of the host or of the unit's limit, and whether the kernel or systemd-oomd killed, is not shown.".to_owned(),
         (_, "") => "Memory passed a threshold of the killer, which the message does not name.".to_owned(),
-        (_, reason) => format!("Memory passed its threshold: {reason}."),
+        (_, reason) => format!("The killer's threshold was passed: {reason}."),
     }
 }
 
@@ -191,7 +209,7 @@ fn for_good(one: &KillNotice) -> &'static str {
             "Request what the pods use (resources.requests.memory), so that the scheduler does not overfill the node; limits keep one pod from taking it all."
         }
         (Messenger::Oomd, _) => {
-            "Cap what grows with MemoryHigh, or exempt what must survive: ManagedOOMPreference=avoid in its unit; the threshold is ManagedOOMMemoryPressureLimit or SwapUsedLimit in oomd.conf."
+            "Cap what grows with MemoryHigh, or exempt what must survive: ManagedOOMPreference=avoid in its unit; the threshold is ManagedOOMMemoryPressureLimit= in the unit, or SwapUsedLimit= in oomd.conf."
         }
         (Messenger::Pm2, _) => {
             "Find what the program keeps: a heap snapshot (node --heapsnapshot-signal=SIGUSR2). Raise max_memory_restart where the process needs more and the host has it."
@@ -211,6 +229,9 @@ fn verify(one: &KillNotice) -> &'static str {
             "kubectl get events -A --field-selector reason=Evicted: none over a work cycle"
         }
         Messenger::Systemd => "systemctl show -p Result UNIT stays success over a work cycle",
+        Messenger::Oomd if is_for_pressure(one) => {
+            "no further message of the killer over a work cycle; memory pressure in oomctl stays below its limit"
+        }
         _ => {
             "no further message of the killer over a work cycle; MemAvailable stays above its threshold"
         }
@@ -244,6 +265,27 @@ mod tests {
             finding.title
         );
         assert!(finding.cause.contains("10.00%"), "{}", finding.cause);
+    }
+
+    #[test]
+    fn a_kill_for_pressure_is_no_word_about_available_memory() {
+        let mut one = notice(Messenger::Oomd, NoticeKind::Kill);
+        one.reason = "memory pressure for /user.slice being 51.07% > 50.00% for > 20s".to_owned();
+        let finding = found(RULE, &Case::once().noticing(one.clone()));
+        assert!(
+            finding.title.contains("waited for memory"),
+            "{}",
+            finding.title
+        );
+        assert!(finding.verify.contains("pressure"), "{}", finding.verify);
+        assert!(
+            !finding.verify.contains("MemAvailable"),
+            "{}",
+            finding.verify
+        );
+        one.reason = "memory used (95%) and swap used (91%) is more than 90.00%".to_owned();
+        let finding = found(RULE, &Case::once().noticing(one));
+        assert!(!finding.title.contains("waited"), "{}", finding.title);
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .found(Severity::Critical, title)
         .and(|finding| notices::shown(finding, &all))
         .affects(all.iter().rev().take(3).filter_map(|one| notices::affected(one)))
-        .not("oom-global", "the kill is counted in the container's cgroup; nothing here is about the node's memory")
+        .not("oom-global", "the message names a container; none says that the node was short")
         .fix(Fix::say("Compare what it uses with its limit. The usage of docker stats and kubectl top leaves out inactive page cache.").inspect(inspect))
         .fix(Fix::say("Raise the limit to what it needs (a quarter more to begin with), or make its program smaller: heap, workers, batch size. If it grows without end, no limit is large enough."))
         .verify(verify)

@@ -93,6 +93,7 @@ fn relaid_table(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<Te
         unit: table.unit.name,
         problems: problems.map(|(_, text)| (0, text.clone())).collect(),
         not_understood: 0,
+        other_system: "",
     };
     let snapshot = snapshot(&table);
     if !snapshot.sample.host.is_empty() {

@@ -139,7 +139,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         NoticeMessage::Notice(mut notice) => {
             let wall = prefix::message(line.text).wall;
             notice.wall = wall.or_else(|| input.time.and_then(|time| time.wall()));
-            notice.text = phrase::cut(line.text, KillNotice::TEXT_MAX);
+            notice.text = phrase::shortened(line.text, KillNotice::TEXT_MAX);
             let about = match notice.kind {
                 NoticeKind::Sockets => "the memory of TCP",
                 NoticeKind::Module => "errors of a memory module",

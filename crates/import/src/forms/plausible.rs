@@ -3,9 +3,10 @@
 
 use timeline::SignalId;
 use timeline::signals::{
-    HUGEPAGE_SIZE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED,
-    MEM_FREE, MEM_INACTIVE, MEM_MAPPED, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE,
-    MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
+    HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE,
+    MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE, MEM_KERNEL_STACK, MEM_MAPPED, MEM_PAGE_TABLES,
+    MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
+    MEM_UNEVICTABLE, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
 
 use super::size_unit::SizeUnit;
@@ -66,7 +67,7 @@ pub(super) fn unit_problem(unit: TotalUnit) -> Option<String> {
 }
 
 /// Parts of RAM.
-const PARTS: [SignalId; 12] = [
+const PARTS: [SignalId; 16] = [
     MEM_FREE.id(),
     MEM_AVAILABLE.id(),
     MEM_BUFFERS.id(),
@@ -79,35 +80,55 @@ const PARTS: [SignalId; 12] = [
     MEM_MAPPED.id(),
     MEM_ACTIVE.id(),
     MEM_INACTIVE.id(),
+    MEM_KERNEL_STACK.id(),
+    MEM_PAGE_TABLES.id(),
+    MEM_PERCPU.id(),
+    MEM_UNEVICTABLE.id(),
 ];
+
+/// Parts of another whole than RAM, and that whole.
+const OTHER_PARTS: [(SignalId, SignalId); 3] = [
+    (SWAP_USED.id(), SWAP_TOTAL.id()),
+    (SWAP_FREE.id(), SWAP_TOTAL.id()),
+    (HUGEPAGES_FREE.id(), HUGEPAGES_TOTAL.id()),
+];
+
+/// The pool of huge pages in bytes.
+fn huge_pool(snapshot: &Snapshot) -> Option<u64> {
+    let count = snapshot.host(HUGEPAGES_TOTAL.id())?;
+    count.checked_mul(snapshot.host(HUGEPAGE_SIZE.id())?)
+}
 
 /// Whether a part of RAM in one snapshot is larger than the RAM of another, beyond rounding: they are of two hosts.
 pub(crate) fn has_part_above(parts: &Snapshot, whole: &Snapshot) -> bool {
     let Some(total) = whole.host(MEM_TOTAL.id()) else {
         return false;
     };
-    let most = total.saturating_add(whole.error(MEM_TOTAL.id()));
-    let huge = || {
-        let count = parts.host(HUGEPAGES_TOTAL.id())?;
-        count.checked_mul(parts.host(HUGEPAGE_SIZE.id())?)
-    };
+    has_part_above_size(parts, total.saturating_add(whole.error(MEM_TOTAL.id())))
+}
+
+/// Whether a part of RAM in a snapshot is larger than this number of bytes, beyond rounding.
+pub(crate) fn has_part_above_size(parts: &Snapshot, most: u64) -> bool {
     let is_above = |part: &SignalId| {
         let size = parts.host(*part);
         size.is_some_and(|size| size > most.saturating_add(parts.error(*part)))
     };
-    PARTS.iter().any(is_above) || huge().is_some_and(|huge| huge > most)
+    PARTS.iter().any(is_above) || huge_pool(parts).is_some_and(|huge| huge > most)
 }
 
 /// Drops parts that are larger than the whole, beyond rounding. Returns the first of them.
-pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId> {
+pub(crate) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId> {
     let of_ram = PARTS.map(|part| (part, MEM_TOTAL.id()));
-    let pairs = of_ram
-        .into_iter()
-        .chain([(SWAP_FREE.id(), SWAP_TOTAL.id())]);
-    let too_large: Vec<SignalId> = pairs
+    let pairs = of_ram.into_iter().chain(OTHER_PARTS);
+    let mut too_large: Vec<SignalId> = pairs
         .filter(|(part, whole)| is_above(snapshot, *part, *whole))
         .map(|(part, _)| part)
         .collect();
+    if huge_pool(snapshot) > snapshot.host(MEM_TOTAL.id())
+        && snapshot.host(MEM_TOTAL.id()).is_some()
+    {
+        too_large.extend([HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()]);
+    }
     let first = *too_large.first()?;
     let readings: Vec<_> = snapshot.sample.host.iter().collect();
     snapshot.sample.host = timeline::Row::default();
@@ -132,9 +153,10 @@ fn is_above(snapshot: &Snapshot, part: SignalId, whole: SignalId) -> bool {
 }
 
 /// The problem to report of dropped parts.
-pub(super) fn parts_problem(signal: SignalId) -> String {
-    let is_swap = signal == SWAP_FREE.id();
-    let whole = if is_swap { "SwapTotal" } else { "MemTotal" };
+pub(crate) fn parts_problem(signal: SignalId) -> String {
+    let other = OTHER_PARTS.iter().find(|(part, _)| *part == signal);
+    let whole = other.map_or(MEM_TOTAL.id(), |(_, whole)| *whole);
+    let whole = whole.def().field;
     let name = signal.def().field;
     format!("{name} is larger than {whole}: such figures are not used")
 }
@@ -176,6 +198,31 @@ mod tests {
         );
         let left: Vec<_> = snapshot.sample.host.iter().map(|(id, _)| id).collect();
         assert_eq!(left.len(), 3, "{left:?}");
+        assert_eq!(
+            parts_problem(SWAP_FREE.id()),
+            "SwapFree is larger than SwapTotal: such figures are not used"
+        );
         assert_eq!(drop_parts_above_total(&mut snapshot), None);
+    }
+
+    #[test]
+    fn a_pool_of_huge_pages_larger_than_ram_is_dropped() {
+        let left = |pages, free| {
+            let mut snapshot = Snapshot::default();
+            let mut set = |signal: SignalId, raw| snapshot.sample.host.set_raw(signal, raw);
+            set(MEM_TOTAL.id(), 8 << 30);
+            set(HUGEPAGE_SIZE.id(), 2 << 20);
+            set(HUGEPAGES_TOTAL.id(), pages);
+            set(HUGEPAGES_FREE.id(), free);
+            let first = drop_parts_above_total(&mut snapshot);
+            (first, snapshot.host(HUGEPAGES_TOTAL.id()))
+        };
+        assert_eq!(left(4000, 4000), (None, Some(4000)));
+        assert_eq!(left(5000, 4000), (Some(HUGEPAGES_TOTAL.id()), None));
+        let mut swap = Snapshot::default();
+        swap.sample.host.set_raw(SWAP_TOTAL.id(), 100 << 20);
+        swap.sample.host.set_raw(SWAP_USED.id(), 500 << 20);
+        assert_eq!(drop_parts_above_total(&mut swap), Some(SWAP_USED.id()));
+        assert_eq!(left(2000, 3000), (Some(HUGEPAGES_FREE.id()), Some(2000)));
     }
 }

@@ -64,6 +64,9 @@ const TEXTS: [(&str, &str); 13] = [
     ),
 ];
 
+/// Systems that are not Linux, as the texts name them.
+const OTHER_SYSTEMS: [&str; 3] = ["macOS", "Windows", "FreeBSD"];
+
 const GO_MEM_STATS: &str = "runtime.MemStats of a Go program as it counts itself; how much of it is in RAM shows ps -o rss";
 
 /// Lines anywhere: what is in them, what it is.
@@ -108,9 +111,13 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let line = input.lines.first()?.trim();
     let begins = TEXTS.iter().find(|(start, _)| line.starts_with(start));
     let (_, what) = begins.or_else(|| LINES.iter().find(|(word, _)| line.contains(word)))?;
+    let other = OTHER_SYSTEMS
+        .iter()
+        .find(|name| what.contains(&format!(" of {name}: another system")));
     Some(TextBlock {
         what: (*what).to_owned(),
         lines: 1,
+        other_system: other.copied().unwrap_or_default(),
         ..TextBlock::default()
     })
 }
@@ -146,6 +153,9 @@ mod tests {
                 inputs.iter().any(|input| input.what.contains(name)),
                 "{text}: {inputs:?}"
             );
+            let is_other = ["macOS", "FreeBSD"].contains(&name);
+            let other = if is_other { name } else { "" };
+            assert_eq!(inputs[0].other_system, other);
             survives(text);
         }
     }

@@ -256,7 +256,7 @@ fn used<'c>(
         bytes
             .or(implied)
             .or_else(of_suffixes)
-            .ok_or("it has no unit")
+            .ok_or("it has no unit: write kB or MiB behind its name")
     };
     let is_share = matches!(column.meaning, ColumnMeaning::Pressure(..));
     if !is_share && cells.clone().any(|cell| cell.ends_with('%')) {

@@ -60,6 +60,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         lines: rows.lines,
         unit: unit.name,
         not_understood: rows.not_understood,
+        other_system: "",
         problems: rows.problems.clone(),
     };
     for problem in row_order::sort(&mut rows.rows, |a, b| a.time?.compare(b.time?)) {

@@ -100,6 +100,34 @@ fn mangled_text_says_the_same() {
 }
 
 #[test]
+fn the_head_of_an_answer_is_about_the_host_of_its_verdict() {
+    let short = "MemTotal: 64000000 kB\nMemFree: 400000 kB\nMemAvailable: 900000 kB\n";
+    let roomy = "MemTotal: 4096000 kB\nMemFree: 1400000 kB\nMemAvailable: 2900000 kB\n";
+    for text in [
+        format!("a:\n{short}\nb:\n{roomy}"),
+        format!("b:\n{roomy}\na:\n{short}"),
+    ] {
+        let report = json(&piped(text.as_bytes(), &["check", "-", "--format", "json"]));
+        assert_eq!(report["verdict"], "warning", "{text}");
+        assert_eq!(report["host"]["ram_bytes"], 64_000_000_u64 * 1024, "{text}");
+    }
+}
+
+#[test]
+fn a_text_of_another_system_is_named_as_such_and_asks_for_no_file_of_linux() {
+    let text = "PhysMem: 15G used (2911M wired), 112M unused.\n";
+    let said = stdout(&piped(text.as_bytes(), &["check", "-"]));
+    assert!(said.contains("output of macOS"), "{said}");
+    assert!(
+        !said.contains("/proc") && !said.contains("found nothing"),
+        "{said}"
+    );
+    let php = b"PHP Fatal error:  Allowed memory size of 3221225472 bytes exhausted\n";
+    let said = folded(&piped(php, &["check", "-"]));
+    assert!(said.contains("Recognised: PHP's own limit"), "{said}");
+}
+
+#[test]
 fn hostile_text_passes_nothing_through_and_never_panics() {
     let directory = tempfile::tempdir().unwrap();
     let hostile = [

@@ -27,7 +27,10 @@ impl Report {
         };
         Self {
             schema: SCHEMA,
-            host: Host::new(source),
+            host: match &diagnosis.accounting {
+                Ok(shown) => Host::at(source, shown.index),
+                Err(_) => Host::new(source),
+            },
             source: Source::new(source),
             verdict: diagnosis.verdict.level.into(),
             now: diagnosis.verdict.now.map(Level::from),

@@ -2,7 +2,7 @@
 
 use timeline::Timeline;
 use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
-use units::{Bytes, PageSize, Span};
+use units::{Bytes, PageSize, Ratio, Span};
 
 use super::time::wall;
 use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
@@ -10,7 +10,33 @@ use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
 /// A week of a new kernel's fields must not fill a report.
 const UNKNOWN_FIELDS_MAX: usize = 200;
 
+/// Tools of one host differ by less in what they call the size of RAM.
+const RAM_DIFFERS: Ratio = Ratio::from_percent(25.0);
+
 impl Host {
+    /// The host of sample `index`: a text may be of several. RAM and swap are those of that sample, if it has them. Swap
+    /// that it does not show is that of the last sample, if both have about the same RAM.
+    pub(super) fn at(source: &timeline::Source, index: usize) -> Self {
+        let timeline = &source.timeline;
+        let host = Self::new(source);
+        let Some(ram) = timeline.at(MEM_TOTAL, index) else {
+            return host;
+        };
+        let is_same = timeline.last(MEM_TOTAL).is_some_and(|last| {
+            let difference = last.max(ram).saturating_sub(last.min(ram));
+            difference <= ram.share(RAM_DIFFERS)
+        });
+        Self {
+            ram_bytes: Some(ram.get()),
+            swap_bytes: match timeline.at(SWAP_TOTAL, index) {
+                Some(swap) => Some(swap.get()),
+                None if is_same => host.swap_bytes,
+                None => None,
+            },
+            ..host
+        }
+    }
+
     pub(super) fn new(source: &timeline::Source) -> Self {
         let (timeline, facts) = (&source.timeline, &source.facts);
         Self {

@@ -40,7 +40,7 @@ fn alike(inputs: &[Input]) -> Vec<&[Input]> {
     inputs.chunk_by(same).collect()
 }
 
-/// `free, MiB (lines 2–4)`, `120 × free, MiB (lines 2–480)`.
+/// `free, MiB (lines 2–4)`, `120 × free, MiB (lines 2–480)`, `/sys/fs/cgroup/memory.max and 3 more (lines 4–9)`.
 fn in_short(group: &[Input]) -> String {
     let (Some(first), Some(last)) = (group.first(), group.last()) else {
         return String::new();
@@ -48,16 +48,26 @@ fn in_short(group: &[Input]) -> String {
     let unit = first.unit.as_ref();
     let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
     // The text after a comma is detail for --explain-input.
-    let what = first.what.split(',').next().unwrap_or(&first.form);
-    let times = match group.len() {
-        1 => String::new(),
-        many => format!("{} × ", Count::new(many as u64)),
+    let short = |input: &Input| {
+        input
+            .what
+            .split(',')
+            .next()
+            .unwrap_or(&input.form)
+            .to_owned()
+    };
+    let what = short(first);
+    let are_same = group.iter().all(|input| short(input) == what);
+    let what = match group.len() {
+        1 => what,
+        many if are_same => format!("{} × {what}", Count::new(many as u64)),
+        many => format!("{what} and {} more", Count::new(many as u64 - 1)),
     };
     let place = place(&Input {
         last_line: last.last_line,
         ..first.clone()
     });
-    format!("{times}{what}{unit} ({place})")
+    format!("{what}{unit} ({place})")
 }
 
 /// Draws every block with its lines, unit and signals.
@@ -121,5 +131,32 @@ fn place(input: &Input) -> String {
     match &input.file {
         Some(file) => format!("{file}, {lines}"),
         None => lines,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_one_form_are_counted_as_what_they_are_only_where_they_are_the_same() {
+        let input = |what: &str, first_line| Input {
+            form: "kernel file".to_owned(),
+            what: what.to_owned(),
+            file: None,
+            first_line,
+            last_line: first_line,
+            unit: None,
+            signals: Vec::new(),
+            not_understood: 0,
+        };
+        let same = [input("free, MiB", 2), input("free, as printed", 4)];
+        assert_eq!(in_short(&same), "2 × free (lines 2–4)");
+        let files = [
+            input("memory.max", 2),
+            input("memory.current", 3),
+            input("memory.max", 4),
+        ];
+        assert_eq!(in_short(&files), "memory.max and 2 more (lines 2–4)");
     }
 }

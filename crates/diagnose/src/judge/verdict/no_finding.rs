@@ -26,6 +26,9 @@ pub(super) fn level_and_headline(
         return (Level::Warning, stalls);
     }
     if cx.ram().is_err() {
+        if let Some(full) = full_container(limit) {
+            return full;
+        }
         return (Level::Unknown, without_ram(cx, findings));
     }
     if cx.is_single_sample() {
@@ -122,7 +125,7 @@ fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
         sentences.extend(without_memtotal::sentences(cx));
     }
     sentences.push(if cx.timeline.is_empty() {
-        format!("No answer: {NOT_ENOUGH}.")
+        "No answer: the source has no reading of a host's memory.".to_owned()
     } else {
         format!("Whether memory is enough is unknown: {NOT_ENOUGH}.")
     });
@@ -146,14 +149,8 @@ fn not_enough(
             ),
         ));
     }
-    if let Some(full) = limit.filter(|limit| limit.is_full()) {
-        return Some((
-            Level::Warning,
-            format!(
-                "This container is almost out of memory: {} of its limit of {} used, little of it page cache.",
-                full.current, full.max
-            ),
-        ));
+    if let Some(full) = full_container(limit) {
+        return Some(full);
     }
     if watched >= LONG_RECORDING {
         return None;
@@ -177,6 +174,16 @@ fn not_enough(
             ),
         )
     })
+}
+
+/// Returns the warning of a container that is nearly at its limit.
+fn full_container(limit: Option<&OwnLimit>) -> Option<(Level, String)> {
+    let full = limit.filter(|limit| limit.is_full())?;
+    let headline = format!(
+        "This container is almost out of memory: {} of its limit of {} used, little of it page cache.",
+        full.current, full.max
+    );
+    Some((Level::Warning, headline))
 }
 
 fn enough(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {

@@ -233,5 +233,24 @@ fn without_meminfo_there_is_no_answer() {
     let (timeline, facts) = (Timeline::default(), Facts::default());
     let verdict = judged(&Evidence::new(&timeline, &facts));
     assert_eq!(verdict.level, Level::Unknown);
-    assert!(verdict.headline.contains("no MemTotal"));
+    assert!(verdict.headline.contains("no reading of a host's memory"));
+    // Nothing was read, so nothing is proved to be absent.
+    let diagnosis = crate::diagnose(&timeline, &facts);
+    assert!(diagnosis.clear.is_empty(), "{:?}", diagnosis.clear);
+    assert_eq!(diagnosis.not_evaluated.len(), crate::rules::ALL.len());
+}
+
+#[test]
+fn a_text_without_readings_is_answered_by_what_it_is() {
+    let judged = || crate::diagnose(&Timeline::default(), &Facts::default());
+    let of_php = judged().of_text_without_readings(&["PHP's own limit (memory_limit), not used"]);
+    let headline = of_php.verdict.headline;
+    assert!(
+        headline.ends_with("Recognised: PHP's own limit (memory_limit)."),
+        "{headline}"
+    );
+    let of_mac = judged().of_another_system("macOS");
+    assert!(of_mac.verdict.headline.contains("output of macOS"));
+    // /proc/meminfo is asked for on Linux only.
+    assert!(of_mac.next.is_empty());
 }

@@ -1,7 +1,7 @@
 //! A kernel report of a kill for a shortage of the host.
 
 use timeline::Stretch;
-use timeline::signals::{MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
+use timeline::signals::{MEM_FREE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
 use units::Bytes;
 
 use super::RULE;
@@ -105,6 +105,18 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
         _ if !one.report.shows_scope() => {
             "for lack of memory; this line does not show whether the host or a cgroup ran out"
                 .to_owned()
+        }
+        _ => without_a_reason(one),
+    }
+}
+
+/// A report that does not show why: what was free, if that was much, else nothing more.
+fn without_a_reason(one: &Explained<'_>) -> String {
+    let host = &one.report.host;
+    let free = oom::free_share(host).filter(|share| *share >= oom::MUCH_FREE);
+    match (free, host.get(MEM_FREE), host.get(MEM_TOTAL)) {
+        (Some(_), Some(free), Some(ram)) => {
+            format!("although {free} of {ram} RAM was free; the report does not show why")
         }
         _ => "for lack of memory; the report does not show why".to_owned(),
     }
@@ -268,7 +280,7 @@ fn first_step(cause: &OomCause) -> (&'static str, &'static str) {
             "grep -E 'Dirty|Writeback|Unevictable' /proc/meminfo; iostat -x 5 3",
         ),
         OomCause::Unknown(_) => (
-            "Give memtide the whole report, starting at the line with \"invoked oom-killer\".",
+            "Give memtide the whole report: from the line with \"invoked oom-killer\" to the one with \"Killed process\".",
             "journalctl -k -b --no-pager | memtide check -",
         ),
         _ => (
@@ -367,6 +379,25 @@ mod tests {
         let hosts = found(RULE, &Case::of_report(report));
         assert_eq!(hosts.severity, Severity::Critical);
         assert!(hosts.title.contains("does not show why"), "{}", hosts.title);
+    }
+
+    #[test]
+    fn a_title_without_a_reason_tells_of_much_free_memory() {
+        let mut report = Report::default()
+            .killing(5, "java")
+            .zone("DMA", 519_112, 10_428, 968_704, &[0, 0, 3188, 3188])
+            .host(MEM_TOTAL, 3_928_348)
+            .host(MEM_FREE, 519_112);
+        report.0.constraint = Some(timeline::kernel_report::Constraint::None);
+        let title = found(RULE, &Case::of_report(report)).title;
+        assert!(
+            title.contains("although 507 MiB of 3.7 GiB RAM was free"),
+            "{title}"
+        );
+        assert!(
+            !title.contains("used up") && !title.contains("lack of"),
+            "{title}"
+        );
     }
 
     #[test]

@@ -13,6 +13,17 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     words.join(" ").chars().take(most).collect()
 }
 
+/// The same, with an ellipsis where something was cut off.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let whole = cut(text, most + 1);
+    if whole.chars().count() <= most {
+        return whole;
+    }
+    let mut short = cut(&whole, most - 1);
+    short.push('…');
+    short
+}
+
 /// A name as a message gives it, without marks around it.
 pub(super) fn name(text: &str) -> String {
     let is_mark = |c: char| "\"'`,;:.()[]{}*".contains(c) || c.is_whitespace();
