@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use store::{HostIdentity, Writer, WriterOptions};
+use store::WriterOptions;
 use timeline::signals::{MEM_FREE, PSWPIN};
 use timeline::{BootId, BreakKind, Facts, Sample, Stamp};
 use units::{Bytes, Pages, Span, WallClock};
 
 use crate::bench::{Bench, Dice};
-use crate::recorder::load;
+use crate::recorder::{load, writer};
 use crate::score::Score;
 
 /// By how much a clock is set, in seconds.
@@ -62,10 +62,6 @@ fn recorded(bench: &Bench, round: u64, dice: &Dice, score: &mut Score) -> usize 
 
 /// Records 150 seconds of a boot.
 fn record(directory: &Path, boot_id: Option<BootId>, dice: &Dice, written: &mut Written) {
-    let host = HostIdentity {
-        id: "abuse".to_owned(),
-        name: "abuse".to_owned(),
-    };
     let options = WriterOptions {
         patient: true,
         keep: Span::from_hours(72),
@@ -74,7 +70,7 @@ fn record(directory: &Path, boot_id: Option<BootId>, dice: &Dice, written: &mut 
     };
     let mut facts = Facts::default();
     facts.record(Span::ZERO, timeline::facts::SWAPPINESS, "60");
-    let mut writer = Writer::open(directory, &host, &facts, options).unwrap();
+    let mut writer = writer(directory, &facts, &options);
     let (mut set, begins) = (0, 1 + dice.below(100));
     for second in begins..begins + 150 {
         if second > begins && dice.one_in(40) {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use store::{HostIdentity, Loaded, Writer, WriterOptions};
+use store::{Loaded, WriterOptions};
 use timeline::signals::{CGROUP_CURRENT, MEM_FREE, PSWPIN};
 use timeline::{BreakKind, Entity, Event, EventKind, Facts, Sample, Stamp, Timeline};
 use units::{Bytes, Pages, Span, WallClock};
 
 use crate::bench::{Bench, Dice};
-use crate::recorder::load;
+use crate::recorder::{load, writer};
 use crate::score::Score;
 
 pub(crate) fn damaged(bench: &Bench) -> Score {
@@ -128,15 +128,8 @@ fn is_as_after_a_kill(recording: &Path) -> bool {
         patient: true,
         ..WriterOptions::default()
     };
-    let next = Writer::open(recording, &host(), &Facts::default(), options).unwrap();
+    let next = writer(recording, &Facts::default(), &options);
     next.before().is_some()
-}
-
-fn host() -> HostIdentity {
-    HostIdentity {
-        id: "abuse".to_owned(),
-        name: "abuse".to_owned(),
-    }
 }
 
 /// Whether a sample is another without some of its readings.
@@ -165,7 +158,7 @@ fn written(directory: &Path) {
             sealer: (part == 3).then(|| vec!["true".into()]),
             ..WriterOptions::default()
         };
-        let mut writer = Writer::open(directory, &host(), &facts, options).unwrap();
+        let mut writer = writer(directory, &facts, &options);
         for _ in 0..150 {
             number += 1;
             let sample = sample(number);

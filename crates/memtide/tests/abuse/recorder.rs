@@ -7,9 +7,11 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use store::{Loaded, Recording, Resolution, Selection};
+use store::{
+    HostIdentity, Loaded, Recording, Resolution, Selection, StoreError, Writer, WriterOptions,
+};
 use timeline::signals::{MEM_FREE, MEM_TOTAL, PGFAULT};
-use timeline::{EventKind, Timeline};
+use timeline::{EventKind, Facts, Timeline};
 use units::Span;
 
 use crate::bench::{Bench, Truth};
@@ -105,6 +107,21 @@ pub(crate) fn boot() -> Span {
 /// Waits.
 pub(crate) fn wait(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
+}
+
+/// A writer in this process. While another thread starts a program, that has a copy of the lock of the writer before.
+pub(crate) fn writer(directory: &Path, facts: &Facts, options: &WriterOptions) -> Writer {
+    let host = HostIdentity {
+        id: "abuse".to_owned(),
+        name: "abuse".to_owned(),
+    };
+    for _ in 0..100 {
+        match Writer::open(directory, &host, facts, options.clone()) {
+            Err(StoreError::Locked { .. }) => wait(50),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} stays locked", directory.display())
 }
 
 /// Everything of a recording.
