@@ -56,7 +56,10 @@ fn trigger() -> Trigger {
 
 /// The finding where only messages of the kernel show the errors.
 fn noticed(all: &[&KillNotice]) -> Finding {
-    let sum = |one: &[&KillNotice]| one.iter().map(|notice| notice.errors).sum::<u64>();
+    let sum = |one: &[&KillNotice]| {
+        let errors = one.iter().map(|notice| notice.errors);
+        errors.fold(0, u64::saturating_add)
+    };
     let (corrected, others): (Vec<_>, Vec<_>) =
         all.iter().partition(|notice| notice.reason == CORRECTED);
     let (corrected, others) = (sum(&corrected), sum(&others));
