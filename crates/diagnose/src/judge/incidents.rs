@@ -79,7 +79,9 @@ impl UnexplainedIncident {
         let others = all.iter().filter(|one| !one.is_of_explained);
         let keys: BTreeSet<&str> = others.clone().map(|one| one.key.as_str()).collect();
         let count = u64::try_from(keys.len()).ok().filter(|count| *count > 0)?;
-        let killed: u64 = others.map(|one| one.harm.killed).sum();
+        let killed = others
+            .map(|one| one.harm.killed)
+            .fold(0, u64::saturating_add);
         let kills = match killed {
             0 => String::new(),
             killed => format!(", with {} kills", Count::new(killed)),

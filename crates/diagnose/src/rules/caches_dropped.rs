@@ -79,13 +79,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let within = |signal: Signal<Counter<Count>>| -> u64 {
         let rises = host_counter_rises(cx.timeline, signal.id()).into_iter();
+        // A damaged counter may rise by 2^64.
         rises
             .filter(|rise| rise.from >= stretch.first && rise.to <= stretch.last)
             .map(|rise| rise.by)
-            .sum()
+            .fold(0, u64::saturating_add)
     };
     let (pages, objects) = (within(DROP_PAGECACHE), within(DROP_SLAB));
-    if pages + objects == 0 {
+    if pages == 0 && objects == 0 {
         return clear!("no cache was dropped");
     }
     let loss = CacheLoss::around(cx, stretch);
@@ -199,6 +200,15 @@ mod tests {
             .counter_steps(DROP_PAGECACHE, &in_second(30, 60, 1))
             .counter_steps(PGPGIN, &steps(1 << 20, read_after << 20))
             .counter_steps(PSI_IO_SOME, &steps(1_000, waits))
+    }
+
+    #[test]
+    fn counters_that_rise_by_more_than_a_number_holds_are_no_overflow() {
+        let rise = in_second(30, 60, u64::MAX - 2_000);
+        let case = dropping(450, 60, 600_000)
+            .counter_steps(DROP_PAGECACHE, &rise)
+            .counter_steps(DROP_SLAB, &rise);
+        found(RULE, &case);
     }
 
     #[test]

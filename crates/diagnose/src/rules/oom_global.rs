@@ -107,7 +107,10 @@ fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("{why}");
     }
     let since_boot = cx.last(OOM_KILLS)?;
-    let explained: u64 = kills::counted(cx).iter().map(|(_, count)| count).sum();
+    let counted = kills::counted(cx);
+    let explained = counted
+        .iter()
+        .fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     if since_boot == Count::ZERO {
         clear!("no process was OOM-killed since boot")
     } else if explained > 0 {

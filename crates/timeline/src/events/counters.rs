@@ -85,7 +85,8 @@ fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
         .filter(|part| part.by > 0 && rise.from <= part.from && part.to <= rise.to)
         .copied()
         .collect();
-    if parts.iter().map(|part| part.by).sum::<u64>() == rise.by {
+    let sum = parts.iter().map(|part| part.by);
+    if sum.fold(0, u64::saturating_add) == rise.by {
         parts
     } else {
         vec![rise]
@@ -137,7 +138,7 @@ fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
         match spells.last_mut() {
             Some(last) if times[rise.to] - times[last.to] <= PAUSE => {
                 last.to = rise.to;
-                last.by += rise.by;
+                last.by = last.by.saturating_add(rise.by);
             }
             _ => spells.push(Spell {
                 since: rise.from,
