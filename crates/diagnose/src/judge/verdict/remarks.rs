@@ -10,17 +10,10 @@ use crate::measures::own_limit::OwnLimit;
 pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(limit) = limit {
-        let used = if limit.current > limit.max {
-            format!(
-                "{} used, more than its limit of {}",
-                limit.current, limit.max
-            )
-        } else {
-            format!("{} of {} used ({})", limit.current, limit.max, limit.used())
-        };
         remarks.push(format!(
-            "This container (cgroup {}): {used}, page cache included.",
-            limit.cgroup
+            "This container (cgroup {}) uses {}, page cache included.",
+            limit.cgroup,
+            limit.words()
         ));
         if let (Ok(ram), Some(available)) = (cx.ram(), cx.timeline.last(MEM_AVAILABLE)) {
             remarks.push(format!(

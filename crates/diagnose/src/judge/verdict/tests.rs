@@ -271,7 +271,7 @@ fn no_remark_gives_a_share_of_more_than_the_whole() {
         .remarks
         .concat();
     assert!(
-        remarks.contains("900 MiB used, more than its limit of 100 MiB"),
+        remarks.contains("900 MiB, more than its limit of 100 MiB"),
         "{remarks}"
     );
     assert!(remarks.contains("2 GiB (100 %)"), "{remarks}");
