@@ -49,6 +49,8 @@ pub(crate) fn diagnosis(source: &Source) -> Diagnosis {
         diagnosis.first_part_only(source.timeline.duration())
     } else if source.timeline.is_empty() {
         of_text(source, diagnosis)
+    } else if source.origin.is_partly_quoted {
+        diagnosis.of_partly_quoted_text()
     } else {
         diagnosis
     }

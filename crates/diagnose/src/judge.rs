@@ -108,6 +108,17 @@ impl Diagnosis {
         self
     }
 
+    /// Returns the diagnosis of a text of which some readings are quoted and others are not.
+    #[must_use]
+    pub fn of_partly_quoted_text(mut self) -> Self {
+        self.verdict.remarks.insert(
+            0,
+            "Some readings are quoted (behind >) and others are not: this may be about another host than yours."
+                .to_owned(),
+        );
+        self
+    }
+
     /// Returns the diagnosis of a text that has no reading of memory: what was recognised in it is the answer.
     #[must_use]
     pub fn of_text_without_readings(mut self, recognised: &[&str]) -> Self {

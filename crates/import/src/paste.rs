@@ -292,9 +292,9 @@ impl Paste {
                 self.builder.without_ram
             ));
         }
-        if let Some(problem) = self.quoted.problem() {
-            self.problem(problem);
-        }
+        let quoted = self.quoted.problem();
+        let is_partly_quoted = quoted.is_some();
+        quoted.into_iter().for_each(|problem| self.problem(problem));
         self.builder.flush();
         if let Some(signal) = self.builder.above_total {
             self.problem(plausible::parts_problem(signal));
@@ -323,6 +323,7 @@ impl Paste {
             origin: Origin {
                 kind,
                 inputs: self.inputs,
+                is_partly_quoted,
                 lines_skipped: self.skipped,
                 ..Origin::default()
             },

@@ -34,6 +34,9 @@ pub struct Origin {
     pub inputs: Vec<Input>,
     /// The number of lines of a text that belong to no known form: prose, prompts.
     pub lines_skipped: usize,
+    /// Whether some readings of a text stand behind the quotation marks of mail and others do not: of two persons, and
+    /// often of two hosts.
+    pub is_partly_quoted: bool,
     /// The interval to which the samples of a recording were thinned out, in all of it or in parts: the timeline
     /// records which parts. `None` where every sample was read.
     pub thinned_to: Option<Span>,

@@ -8,6 +8,7 @@ use timeline::{
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
+use crate::measures::own_limit;
 use crate::measures::processes;
 use crate::measures::slab;
 
@@ -40,15 +41,11 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
         .entities(Entity::Cgroup)
         .filter_map(|group| Some((group, share(group)?)))
         .max_by(|(_, a), (_, b)| a.2.get().total_cmp(&b.2.get()));
-    if let Some((group, (used, max, share))) = limited {
-        let of_limit = if used > max {
-            format!("{used}, more than its limit of {max}")
-        } else {
-            format!("{used} of its limit of {max} ({share})")
-        };
+    if let Some((group, (used, max, _))) = limited {
         return Some(format!(
-            "The cgroup {} uses {of_limit}, page cache included.",
-            group.key
+            "The cgroup {} uses {}, page cache included.",
+            group.key,
+            own_limit::words(used, max)
         ));
     }
     let (group, used) = cx

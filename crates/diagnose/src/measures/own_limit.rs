@@ -66,10 +66,21 @@ impl OwnLimit {
                 .is_some_and(|held| held >= FULL)
     }
 
-    /// Returns the used share of the limit.
-    pub fn used(&self) -> Ratio {
-        self.current.ratio_of(self.max).unwrap_or_default()
+    /// What is used of the limit, in words: with its share, unless it is visibly more than the whole.
+    pub(crate) fn words(&self) -> String {
+        words(self.current, self.max)
     }
+}
+
+/// `500 MiB of its limit of 524 MiB (95 %)`, `900 MiB, more than its limit of 512 MiB`. The kernel charges in batches, so
+/// usage may be slightly above the limit: that is all of it.
+pub(crate) fn words(used: Bytes, limit: Bytes) -> String {
+    const BATCHES: Ratio = Ratio::from_percent(1.0);
+    if used > limit + limit.share(BATCHES) {
+        return format!("{used}, more than its limit of {limit}");
+    }
+    let share = used.min(limit).ratio_of(limit).unwrap_or_default();
+    format!("{used} of its limit of {limit} ({share})")
 }
 
 #[cfg(test)]
@@ -100,6 +111,21 @@ mod tests {
         assert_eq!(limit(&facts).unwrap().cgroup, "/pod");
         facts.own_cgroup = Some("/".to_owned());
         assert_eq!(limit(&facts), None);
+    }
+
+    #[test]
+    fn a_usage_just_above_the_limit_is_all_of_it() {
+        let limit = Bytes::from_mib(40);
+        let above = Bytes::new(limit.get() + 4096);
+        assert_eq!(words(above, limit), "40 MiB of its limit of 40 MiB (100 %)");
+        assert_eq!(
+            words(Bytes::from_mib(90), limit),
+            "90 MiB, more than its limit of 40 MiB"
+        );
+        assert_eq!(
+            words(Bytes::from_mib(10), limit),
+            "10 MiB of its limit of 40 MiB (25 %)"
+        );
     }
 
     #[test]

@@ -157,7 +157,12 @@ pub(crate) fn parts_problem(signal: SignalId) -> String {
     let other = OTHER_PARTS.iter().find(|(part, _)| *part == signal);
     let whole = other.map_or(MEM_TOTAL.id(), |(_, whole)| *whole);
     let whole = whole.def().field;
-    let name = signal.def().field;
+    // Tools print it; the kernel does not.
+    let name = if signal == SWAP_USED.id() {
+        "used swap"
+    } else {
+        signal.def().field
+    };
     format!("{name} is larger than {whole}: such figures are not used")
 }
 
@@ -202,6 +207,7 @@ mod tests {
             parts_problem(SWAP_FREE.id()),
             "SwapFree is larger than SwapTotal: such figures are not used"
         );
+        assert!(parts_problem(SWAP_USED.id()).starts_with("used swap is larger than SwapTotal"));
         assert_eq!(drop_parts_above_total(&mut snapshot), None);
     }
 

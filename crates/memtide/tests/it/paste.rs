@@ -114,6 +114,20 @@ fn the_head_of_an_answer_is_about_the_host_of_its_verdict() {
 }
 
 #[test]
+fn an_example_in_a_quotation_is_not_taken_for_the_host_without_a_word() {
+    let killed = "> Out of memory: Killed process 12 (java) total-vm:9000kB, anon-rss:8000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:4kB oom_score_adj:0\n";
+    let warns = |text: &str| {
+        let report = json(&piped(text.as_bytes(), &["check", "-", "--format", "json"]));
+        report["remarks"]
+            .to_string()
+            .contains("another host than yours")
+    };
+    assert!(warns(&format!("An example:\n{killed}\nOurs:\n{MEMINFO}")));
+    assert!(!warns(MEMINFO));
+    assert!(!warns(killed));
+}
+
+#[test]
 fn a_text_of_another_system_is_named_as_such_and_asks_for_no_file_of_linux() {
     let text = "PhysMem: 15G used (2911M wired), 112M unused.\n";
     let said = stdout(&piped(text.as_bytes(), &["check", "-"]));

@@ -11,11 +11,9 @@ pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<Stri
     let mut remarks = Vec::new();
     if let Some(limit) = limit {
         remarks.push(format!(
-            "This container (cgroup {}): {} of {} used ({}), page cache included.",
+            "This container (cgroup {}) uses {}, page cache included.",
             limit.cgroup,
-            limit.current,
-            limit.max,
-            limit.used()
+            limit.words()
         ));
         if let (Ok(ram), Some(available)) = (cx.ram(), cx.timeline.last(MEM_AVAILABLE)) {
             remarks.push(format!(

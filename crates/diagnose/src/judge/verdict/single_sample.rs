@@ -75,6 +75,8 @@ pub(super) fn explain_figures(cx: &Evidence<'_>) -> Vec<String> {
     if let Ok((track, is_measured)) = available::available_at_most(cx)
         && let Some(available) = track.last()
     {
+        // The sum of parts that were read at different times may be more than RAM.
+        let available = available.min(total);
         let share = available.ratio_of(total).unwrap_or_default();
         let available = rounding::shown(cx, MEM_AVAILABLE, available);
         lines.push(if is_measured {

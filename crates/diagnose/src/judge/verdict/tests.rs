@@ -1,12 +1,12 @@
 use super::*;
 use crate::rules::testing::Case;
 use timeline::signals::{
-    CGROUP_PSI_MEMORY_SOME_AVG60, MEM_AVAILABLE, MEM_CACHED, MEM_FREE, NODE_TOTAL, PSI_MEMORY_FULL,
-    PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300, PSWPIN, REFAULT_FILE,
-    SWAP_FREE, SWAP_TOTAL,
+    CGROUP_CURRENT, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME_AVG60, MEM_AVAILABLE, MEM_BUFFERS,
+    MEM_CACHED, MEM_FREE, NODE_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG60,
+    PSI_MEMORY_SOME_AVG300, PSWPIN, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
 };
 use timeline::{Entity, Facts, Sample, Timeline};
-use units::Micros;
+use units::{Limit, Micros};
 
 /// The verdict without findings.
 fn judged(cx: &Evidence<'_>) -> Verdict {
@@ -253,4 +253,26 @@ fn a_text_without_readings_is_answered_by_what_it_is() {
     assert!(of_mac.verdict.headline.contains("output of macOS"));
     // /proc/meminfo is asked for on Linux only.
     assert!(of_mac.next.is_empty());
+}
+
+#[test]
+fn no_remark_gives_a_share_of_more_than_the_whole() {
+    let mut sample = Sample::at(Span::ZERO);
+    sample.host.set(MEM_TOTAL, Bytes::from_gib(2));
+    sample.host.set(MEM_FREE, Bytes::from_gib(1));
+    sample.host.set(MEM_BUFFERS, Bytes::from_gib(1));
+    sample.host.set(MEM_CACHED, Bytes::from_gib(1));
+    let row = sample.table_mut(Entity::Cgroup).entry("/");
+    row.row.set(CGROUP_MAX, Limit::Bytes(Bytes::from_mib(100)));
+    row.row.set(CGROUP_CURRENT, Bytes::from_mib(900));
+    let mut timeline = Timeline::default();
+    timeline.push(&sample).unwrap();
+    let remarks = judged(&Evidence::new(&timeline, &Facts::default()))
+        .remarks
+        .concat();
+    assert!(
+        remarks.contains("900 MiB, more than its limit of 100 MiB"),
+        "{remarks}"
+    );
+    assert!(remarks.contains("2 GiB (100 %)"), "{remarks}");
 }
