@@ -101,9 +101,12 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
         std::fs::remove_file(filler).unwrap();
         wait(4_000);
         if !recorder.is_alive() {
+            let errors = std::fs::read_to_string(directory.with_extension("stderr"));
+            let errors = errors.unwrap_or_default();
+            let last = errors.lines().last().unwrap_or("it wrote nothing");
             score
                 .refused
-                .push("the recorder ended on a full disk".to_owned());
+                .push(format!("the recorder ended on a full disk: {last}"));
             recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
         }
     }
