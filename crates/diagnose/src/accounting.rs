@@ -74,6 +74,10 @@ pub struct Accounting {
     pub missing: Vec<&'static str>,
 }
 
+/// No machine addresses more than 2^52 bytes; a damaged counter may say 2^64. Sixteen times as much is counted of each, so
+/// that the terms and what is left of them add up in 64 bits.
+const RAM_MAX: Bytes = Bytes::from_gib(1 << 26);
+
 /// Breaks down RAM at sample `index`.
 ///
 /// # Errors
@@ -89,6 +93,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
         }
         None => cx.ram()?,
     };
+    let total = total.min(RAM_MAX);
     let mut ledger = Ledger {
         cx,
         index,
@@ -103,11 +108,15 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     let Ledger {
         mut terms, missing, ..
     } = ledger;
+    for term in &mut terms {
+        term.bytes = term.bytes.min(RAM_MAX);
+    }
     let rest = remainder(total, &terms);
     // A balloon that took its pages off MemTotal (most virtio and Hyper-V ones do) must not be counted again; one that
     // did not leaves them unexplained. So the balloon explains at most what no other term does.
     let balloon = balloon(cx, index).map(|b| b.min(Bytes::new(u64::try_from(rest).unwrap_or(0))));
     if let Some(bytes) = balloon {
+        let bytes = bytes.min(RAM_MAX);
         terms.insert(above_kernel, Term::new(TermKind::Balloon, bytes));
     }
     Ok(Accounting {
@@ -433,6 +442,21 @@ mod tests {
             .map(|t| i64::try_from(t.bytes.get()).unwrap())
             .sum();
         sum + accounting.unaccounted_bytes == i64::try_from(accounting.total.get()).unwrap()
+    }
+
+    #[test]
+    fn counters_of_more_than_a_machine_has_add_up() {
+        let accounting = accounted(
+            |s| {
+                s.host.set(MEM_TOTAL, Bytes::from_kib(24_684_084));
+                for signal in [MEM_FREE, MEM_KERNEL_STACK, MEM_VMALLOC_USED] {
+                    s.host.set(signal, Bytes::new(u64::MAX - 7));
+                }
+            },
+            &facts(),
+        );
+        assert!(sums_up(&accounting), "{accounting:?}");
+        assert!(accounting.is_broken());
     }
 
     /// A worked example: a 24 GiB host with two CPUs.
