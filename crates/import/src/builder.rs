@@ -499,6 +499,22 @@ mod tests {
     }
 
     #[test]
+    fn slab_caches_larger_than_ram_are_of_another_host() {
+        let samples = |kib: u64| {
+            let slabtop = format!(
+                "  OBJS ACTIVE  USE OBJ SIZE  SLABS OBJ/SLAB CACHE SIZE NAME\n900000 900000 100%    1.00K  28125       32    {kib}K xfs_inode\n"
+            );
+            paste(&format!(
+                "MemTotal: 16303428 kB\nMemFree: 180000 kB\n\n{slabtop}"
+            ))
+            .timeline
+            .len()
+        };
+        assert_eq!(samples(900_000), 1);
+        assert_eq!(samples(20_900_000), 2);
+    }
+
+    #[test]
     fn output_of_two_hosts_is_never_one_sample() {
         let free = "Mem: 16303428 13200000 203428 1000 2900000 2800000\nSwap: 2097148 2097148 0\n";
         let head =

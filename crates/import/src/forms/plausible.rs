@@ -1,13 +1,14 @@
 //! Checks sizes that no host has: 16 MiB or 20 TiB of RAM, more free memory than RAM. Then the unit is another one, or
 //! a thousands separator was misread.
 
-use timeline::SignalId;
 use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE,
     MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE, MEM_KERNEL_STACK, MEM_MAPPED, MEM_PAGE_TABLES,
     MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
-    MEM_UNEVICTABLE, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
+    MEM_UNEVICTABLE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
+use timeline::{Entity, SignalId};
+use units::{Bytes, PageSize};
 
 use super::size_unit::SizeUnit;
 use crate::builder::Snapshot;
@@ -113,7 +114,19 @@ pub(crate) fn has_part_above_size(parts: &Snapshot, most: u64) -> bool {
         let size = parts.host(*part);
         size.is_some_and(|size| size > most.saturating_add(parts.error(*part)))
     };
-    PARTS.iter().any(is_above) || huge_pool(parts).is_some_and(|huge| huge > most)
+    PARTS.iter().any(is_above)
+        || huge_pool(parts).is_some_and(|huge| huge > most)
+        || slab_caches(parts) > most
+}
+
+/// The slab caches of a snapshot together, in bytes: at least, as pages may be larger than usual.
+fn slab_caches(snapshot: &Snapshot) -> u64 {
+    let caches = snapshot.sample.table(Entity::Slab).rows().iter();
+    let pages = caches.filter_map(|cache| cache.row.get(SLAB_PAGES));
+    pages
+        .map(|pages| pages.to_bytes(PageSize::USUAL))
+        .sum::<Bytes>()
+        .get()
 }
 
 /// Drops parts that are larger than the whole, beyond rounding. Returns the first of them.
