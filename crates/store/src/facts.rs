@@ -557,7 +557,7 @@ mod tests {
             .collect();
         // A new field of `Facts` must be added to `structured` and `set`, and to the example.
         let stored = structured(&facts).map(|(name, _)| name);
-        let known: Vec<_> = ["values", "read", "changes"]
+        let known: Vec<_> = ["values", "read", "changes", "budget", "changes_left_out"]
             .into_iter()
             .chain(stored)
             .collect();

@@ -7,15 +7,15 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 
-/// A page that claims to be longer is not part of an hour's column.
-pub(super) const PAGE_BYTES_MAX: usize = 1 << 30;
+/// A page that claims to be longer is not part of an hour's column: 16 million readings have eight bytes each.
+pub(super) const PAGE_BYTES_MAX: usize = 1 << 27;
 
 thread_local! {
     static UNPACKING: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -25,6 +25,10 @@ thread_local! {
 pub(super) struct Pages {
     packed: SerializedPageReader<Bytes>,
     is_zstd: bool,
+    /// Whether a page has, before its values, which of them are present.
+    has_levels: bool,
+    /// Whether its dictionary was read.
+    has_dictionary: bool,
 }
 
 impl Pages {
@@ -42,7 +46,38 @@ impl Pages {
             column.clone()
         };
         let packed = SerializedPageReader::new(Arc::clone(file), &uncompressed, rows, None)?;
-        Ok(Self { packed, is_zstd })
+        Ok(Self {
+            packed,
+            is_zstd,
+            has_levels: column.column_descr().max_def_level() > 0,
+            has_dictionary: false,
+        })
+    }
+
+    /// Checks a page where the library panics on a damaged one.
+    fn readable(&mut self, page: Page) -> Result<Page, ParquetError> {
+        use Encoding::{DELTA_BINARY_PACKED, PLAIN_DICTIONARY, RLE_DICTIONARY};
+        match &page {
+            Page::DictionaryPage { .. } => self.has_dictionary = true,
+            Page::DataPage {
+                encoding: PLAIN_DICTIONARY | RLE_DICTIONARY,
+                ..
+            } if !self.has_dictionary => {
+                return Err(failed("a page needs a dictionary that its column lacks"));
+            }
+            Page::DataPage {
+                encoding: DELTA_BINARY_PACKED,
+                buf,
+                ..
+            } => {
+                let start = values_start(buf, self.has_levels)?;
+                if is_empty_delta(&buf[start..]) {
+                    return Ok(without_values(page, start));
+                }
+            }
+            _ => {}
+        }
+        checked(page)
     }
 
     fn unpacked(&self, page: Page) -> Result<Page, ParquetError> {
@@ -80,6 +115,49 @@ impl Pages {
                 "its pages are of the second version, which no memtide writes".to_owned(),
             )),
         }
+    }
+}
+
+/// Returns where the values of a page begin: behind the length and the bytes of its levels.
+fn values_start(page: &[u8], has_levels: bool) -> Result<usize, ParquetError> {
+    if !has_levels {
+        return Ok(0);
+    }
+    let length = page
+        .first_chunk::<4>()
+        .map(|bytes| u32::from_le_bytes(*bytes));
+    let start = length.and_then(|length| usize::try_from(length).ok()?.checked_add(4));
+    let start = start.filter(|start| *start <= page.len());
+    start.ok_or_else(|| failed("a page ends within its levels"))
+}
+
+/// Whether differences begin with a header (block, parts of a block, values: a varint each) of no value. Where one is read
+/// all the same, the library counts down from zero.
+fn is_empty_delta(values: &[u8]) -> bool {
+    let mut varints = values.split_inclusive(|byte| *byte < 0x80).skip(2);
+    let count = varints.next().unwrap_or_default();
+    count.iter().all(|byte| byte & 0x7f == 0)
+}
+
+/// The same page without values, in an encoding that tolerates this: a reader that needs one gets an error.
+fn without_values(page: Page, start: usize) -> Page {
+    match page {
+        Page::DataPage {
+            buf,
+            num_values,
+            def_level_encoding,
+            rep_level_encoding,
+            statistics,
+            ..
+        } => Page::DataPage {
+            buf: buf.slice(..start),
+            num_values,
+            encoding: Encoding::PLAIN,
+            def_level_encoding,
+            rep_level_encoding,
+            statistics,
+        },
+        page => page,
     }
 }
 
@@ -134,9 +212,11 @@ impl Iterator for Pages {
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
-        let page = self.packed.get_next_page()?;
-        page.map(|page| self.unpacked(page).and_then(checked))
-            .transpose()
+        let Some(page) = self.packed.get_next_page()? else {
+            return Ok(None);
+        };
+        let page = self.unpacked(page)?;
+        self.readable(page).map(Some)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
@@ -155,7 +235,6 @@ impl PageReader for Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::basic::Encoding;
 
     #[test]
     fn a_dictionary_claims_no_more_words_than_it_has_bytes() {
@@ -168,6 +247,26 @@ mod tests {
         assert!(checked(dictionary(2)).is_ok());
         let refused = checked(dictionary(u32::MAX)).unwrap_err();
         assert!(refused.to_string().contains("16 bytes claims"), "{refused}");
+    }
+
+    #[test]
+    fn differences_without_a_value_are_found_behind_the_levels() {
+        // Blocks of 128 values in 4 parts; then the number of values, and the first of them.
+        for (values, is_empty) in [
+            (&[0x80, 1, 4, 0, 0][..], true),
+            (&[0x80, 1, 4, 0x80, 0, 0], true),
+            (&[0x80, 1, 4, 1, 0], false),
+            (&[0x80, 1, 4, 0x80, 1, 0], false),
+            (&[0x80, 1], true),
+            (&[], true),
+        ] {
+            assert_eq!(is_empty_delta(values), is_empty, "{values:?}");
+        }
+        let page = [2, 0, 0, 0, 3, 1, 0x80, 1, 4, 0, 0];
+        assert_eq!(values_start(&page, true).unwrap(), 6);
+        assert_eq!(values_start(&page, false).unwrap(), 0);
+        assert!(values_start(&[200, 0, 0, 0, 1], true).is_err());
+        assert!(values_start(&[1, 0], true).is_err());
     }
 
     #[test]
