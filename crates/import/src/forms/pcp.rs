@@ -48,7 +48,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 
 /// A metric of memory, and how a figure of it becomes a reading.
 #[derive(Debug, Clone, Copy)]
-struct Metric {
+struct PcpMetric {
     signal: SignalId,
     /// Whether it only rises: pmrep and pmval print its rate.
     is_counter: bool,
@@ -57,9 +57,9 @@ struct Metric {
 }
 
 /// The metrics by their names, whole and as pmrep shortens them.
-static METRICS: LazyLock<HashMap<String, Metric>> = LazyLock::new(|| {
+static METRICS: LazyLock<HashMap<String, PcpMetric>> = LazyLock::new(|| {
     let mut metrics = HashMap::new();
-    let mut add = |name: &str, metric: Metric| {
+    let mut add = |name: &str, metric: PcpMetric| {
         metrics.insert(shortened(name), metric);
         metrics.insert(name.to_owned(), metric);
     };
@@ -73,7 +73,7 @@ static METRICS: LazyLock<HashMap<String, Metric>> = LazyLock::new(|| {
             let unit = if is_counter { 1.0 } else { KIB };
             add(
                 def.pcp,
-                Metric {
+                PcpMetric {
                     signal,
                     is_counter,
                     unit,
@@ -89,7 +89,7 @@ static METRICS: LazyLock<HashMap<String, Metric>> = LazyLock::new(|| {
         let unit = 1.0;
         add(
             name,
-            Metric {
+            PcpMetric {
                 signal,
                 is_counter: false,
                 unit,
@@ -122,8 +122,8 @@ fn unit_in(printed: &str, is_counter: bool) -> Option<f64> {
 }
 
 /// A column of pmrep: the metric with the unit in which it is printed, and where the column ends, in bytes.
-struct Column {
-    metric: Metric,
+struct PmrepColumn {
+    metric: PcpMetric,
     end: usize,
 }
 
@@ -139,12 +139,12 @@ fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
 }
 
 /// The heading of pmrep: the columns that are known, and the lines of the heading.
-fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
+fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
     let (names, below) = lines.split_first()?;
     let is_heading = names
         .split_ascii_whitespace()
         .all(|name| name.contains('.'));
-    let known: Vec<(Metric, usize)> = words(names)
+    let known: Vec<(PcpMetric, usize)> = words(names)
         .filter_map(|(name, end)| Some((*METRICS.get(name)?, end)))
         .collect();
     if !is_heading || known.is_empty() {
@@ -158,22 +158,22 @@ fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
     let columns = known.into_iter().filter_map(|(metric, end)| {
         let (printed, _) = words(below[at]).find(|(_, of)| *of == end)?;
         let unit = unit_in(printed, metric.is_counter)?;
-        let metric = Metric { unit, ..metric };
-        Some(Column { metric, end })
+        let metric = PcpMetric { unit, ..metric };
+        Some(PmrepColumn { metric, end })
     });
     Some((columns.collect(), at + 2))
 }
 
-/// Readings of metrics; rates are added up.
+/// PcpReadings of metrics; rates are added up.
 #[derive(Default)]
-struct Readings {
+struct PcpReadings {
     totals: HashMap<SignalId, f64>,
 }
 
-impl Readings {
+impl PcpReadings {
     fn set(
         &mut self,
-        metric: Metric,
+        metric: PcpMetric,
         figure: PrintedFigure,
         between: Span,
         snapshot: &mut Snapshot,
@@ -197,7 +197,7 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         .command
         .and_then(|command| prompt::arguments(command, "pmrep"));
     let mut times = SampleTimes::new(Some(interval(&arguments.unwrap_or_default())));
-    let mut readings = Readings::default();
+    let mut readings = PcpReadings::default();
     let mut lines = first;
     for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
         // It repeats its heading.
@@ -205,7 +205,7 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             continue;
         }
         let time = PrintedTime::leading(line).map(|(time, _)| time);
-        let cell = |column: &Column| words(line).find(|(_, end)| *end == column.end);
+        let cell = |column: &PmrepColumn| words(line).find(|(_, end)| *end == column.end);
         let Some(cells) = columns.iter().map(cell).collect::<Option<Vec<_>>>() else {
             break;
         };
@@ -259,11 +259,11 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     head.first()?.strip_prefix("metric:")?;
     let metric = *METRICS.get(field("metric:")?)?;
     let unit = unit_in(field("units:")?, metric.is_counter)?;
-    let metric = Metric { unit, ..metric };
+    let metric = PcpMetric { unit, ..metric };
     let first = 1 + head.iter().position(|line| line.starts_with("interval:"))?;
     let every = field("interval:")?.split_once(" sec")?.0;
     let mut times = SampleTimes::new(prompt::interval(every.trim()));
-    let mut readings = Readings::default();
+    let mut readings = PcpReadings::default();
     let mut lines = first;
     for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
         let (time, rest) = match PrintedTime::leading(line) {
