@@ -125,10 +125,11 @@ fn values_start(page: &[u8], has_levels: bool) -> Result<usize, ParquetError> {
     }
     let length = page
         .first_chunk::<4>()
-        .map(|bytes| u32::from_le_bytes(*bytes));
-    let start = length.and_then(|length| usize::try_from(length).ok()?.checked_add(4));
-    let start = start.filter(|start| *start <= page.len());
-    start.ok_or_else(|| failed("a page ends within its levels"))
+        .map(|four| u32::from_le_bytes(*four));
+    length
+        .and_then(|length| usize::try_from(length).ok()?.checked_add(4))
+        .filter(|start| *start <= page.len())
+        .ok_or_else(|| failed("a page ends within its levels"))
 }
 
 /// Whether differences begin with a header (block, parts of a block, values: a varint each) of no value. Where one is read
