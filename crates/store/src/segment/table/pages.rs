@@ -125,7 +125,7 @@ fn values_start(page: &[u8], has_levels: bool) -> Result<usize, ParquetError> {
     }
     let length = page
         .first_chunk::<4>()
-        .map(|bytes| u32::from_le_bytes(*bytes));
+        .map(|four| u32::from_le_bytes(*four));
     length
         .and_then(|length| usize::try_from(length).ok()?.checked_add(4))
         .filter(|start| *start <= page.len())
