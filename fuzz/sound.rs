@@ -80,6 +80,16 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Replaces bytes from a place on; no new ones cut there.
+pub fn patch(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
+    if new.is_empty() {
+        bytes.truncate(at);
+    }
+    for (place, byte) in bytes.iter_mut().skip(at).zip(new) {
+        *place = *byte;
+    }
+}
+
 /// Opens a recording in all ways, and judges it.
 pub fn opened(recording: &Path) {
     if let Ok(recording) = store::Recording::open(recording) {

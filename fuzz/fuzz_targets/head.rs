@@ -60,12 +60,7 @@ fn patched(mut frames: Vec<Vec<u8>>, mut data: &[u8]) -> Vec<u8> {
         } else {
             let frame = &mut frames[number];
             let at = usize::from(place) % frame.len().max(1);
-            if new.is_empty() {
-                frame.truncate(at);
-            }
-            for (place, byte) in frame.iter_mut().skip(at).zip(new) {
-                *place = *byte;
-            }
+            sound::patch(frame, at, new);
         }
         data = rest;
     }

@@ -5,7 +5,6 @@
 
 #[path = "../judged.rs"]
 mod judged;
-
 #[path = "../sound.rs"]
 mod sound;
 
@@ -23,7 +22,6 @@ fuzz_target!(|data: &[u8]| {
     sound::opened(&recording);
 });
 
-
 fn patch(recording: &Path, mut data: &[u8]) {
     let files = sound::files(recording);
     while let [file, high, low, len, rest @ ..] = data {
@@ -32,13 +30,7 @@ fn patch(recording: &Path, mut data: &[u8]) {
         let share = usize::from(u16::from_be_bytes([*high, *low]));
         let at = share * bytes.len() / usize::from(u16::MAX);
         let (new, rest) = rest.split_at(rest.len().min(usize::from(*len)));
-        // Nothing new cuts the file there.
-        if new.is_empty() {
-            bytes.truncate(at);
-        }
-        for (place, byte) in bytes.iter_mut().skip(at).zip(new) {
-            *place = *byte;
-        }
+        sound::patch(&mut bytes, at, new);
         std::fs::write(path, bytes).expect("a file");
         data = rest;
     }

@@ -50,12 +50,7 @@ fn patch(bytes: &mut Vec<u8>, place: usize, new: &[u8]) {
         0 => place / 2 % bytes.len().max(1),
         _ => bytes.len().saturating_sub(place / 2),
     };
-    if new.is_empty() {
-        bytes.truncate(at);
-    }
-    for (place, byte) in bytes.iter_mut().skip(at).zip(new) {
-        *place = *byte;
-    }
+    sound::patch(bytes, at, new);
 }
 
 /// Makes the list of files right again: each file's length and checksum, where the list itself was left alone, and its own.

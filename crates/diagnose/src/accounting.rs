@@ -116,7 +116,6 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     // did not leaves them unexplained. So the balloon explains at most what no other term does.
     let balloon = balloon(cx, index).map(|b| b.min(Bytes::new(u64::try_from(rest).unwrap_or(0))));
     if let Some(bytes) = balloon {
-        let bytes = bytes.min(RAM_MAX);
         terms.insert(above_kernel, Term::new(TermKind::Balloon, bytes));
     }
     Ok(Accounting {

@@ -71,13 +71,7 @@ impl InputFile {
     /// As [`open`](Self::open); and if it is none.
     pub(crate) fn open_regular(path: &Path) -> io::Result<Self> {
         // Links were left out before; this one took the place of a file.
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        let mut options = OpenOptions::new();
-        let options = options.read(true).custom_flags(flags.bits().cast_signed());
-        let file = options.open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
+        let file = store::open_own(OpenOptions::new().read(true), path)?;
         Ok(Self {
             left: readable(&file)?,
             file,

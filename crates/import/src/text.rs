@@ -100,9 +100,7 @@ impl PlainText {
 
     /// A line up to the longest length; notes whether it is longer.
     fn truncated_line<'a>(&mut self, line: &'a str) -> &'a str {
-        let longest = Self::LINE_LEN_MAX.min(line.len());
-        let start = (0..=longest).rev().find_map(|end| line.get(..end));
-        let start = start.unwrap_or_default();
+        let start = timeline::start_of(line, Self::LINE_LEN_MAX);
         self.truncated += usize::from(start.len() < line.len());
         start
     }

@@ -114,9 +114,9 @@ impl MemoryBudget {
         columns * Self::COLUMN_BYTES + runs * Self::RUN_BYTES
     }
 
-    /// The memory of an entity with names of this length in all, which are copied twice where they are written as tables.
-    pub(crate) const fn of_entity(names: usize) -> usize {
-        Self::ENTITY_BYTES + 3 * names
+    /// The memory of an entity with these names; the key is in the tree as well.
+    pub(crate) const fn of_entity(key: &str, label: &str, group: &str) -> usize {
+        Self::ENTITY_BYTES + 2 * key.len() + label.len() + group.len()
     }
 
     /// The memory of a kernel report, from the length of its lines.

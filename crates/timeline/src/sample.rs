@@ -162,12 +162,12 @@ impl EntityRow {
 }
 
 /// The rows of one kind of entity. The memory of earlier rows is reused.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
-    /// Whether its rows are of what a host has few of.
-    is_of_devices: bool,
+    /// At most this many rows.
+    rows_max: usize,
     /// What rows beyond the bound are written to.
     surplus: Option<Box<EntityRow>>,
     /// How many rows were beyond the bound.
@@ -192,14 +192,28 @@ impl EntityTable {
     /// Keys that are indexed have at most this many bytes.
     const INDEXED_BYTES_MAX: usize = 8 << 20;
 
+    fn of(entity: Entity) -> Self {
+        let has_many = matches!(entity, Entity::Process | Entity::Cgroup | Entity::Service);
+        Self {
+            rows: Vec::new(),
+            used: 0,
+            rows_max: if has_many {
+                Self::ROWS_MAX
+            } else {
+                Self::DEVICES_MAX
+            },
+            surplus: None,
+            left_out: 0,
+            is_surplus: false,
+            indexed_bytes: 0,
+            indexes: HashMap::new(),
+            unindexed: 0,
+        }
+    }
+
     /// Whether no more rows have room: further ones are counted, and what is written to them is lost.
     pub fn is_full(&self) -> bool {
-        let rows_max = if self.is_of_devices {
-            Self::DEVICES_MAX
-        } else {
-            Self::ROWS_MAX
-        };
-        self.used >= rows_max
+        self.used >= self.rows_max
     }
 
     /// Adds an empty row; the caller writes `key` and `label`.
@@ -360,7 +374,7 @@ impl UnknownFields {
 }
 
 /// All readings of one time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Sample {
     /// When it was taken.
     pub stamp: Stamp,
@@ -369,6 +383,17 @@ pub struct Sample {
     /// Fields that the catalogue does not know.
     pub unknown: UnknownFields,
     entities: [EntityTable; Entity::ALL.len()],
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            stamp: Stamp::default(),
+            host: Row::default(),
+            unknown: UnknownFields::default(),
+            entities: Entity::ALL.map(EntityTable::of),
+        }
+    }
 }
 
 impl Sample {
@@ -405,10 +430,7 @@ impl Sample {
 
     /// The rows of one kind of entity, mutable.
     pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
-        let table = &mut self.entities[entity as usize];
-        let has_many = matches!(entity, Entity::Process | Entity::Cgroup | Entity::Service);
-        table.is_of_devices = !has_many;
-        table
+        &mut self.entities[entity as usize]
     }
 
     /// Returns the row with this key, added if absent, and the unknown fields: a parser fills both at once.
@@ -417,8 +439,7 @@ impl Sample {
         entity: Entity,
         key: &str,
     ) -> (&mut EntityRow, &mut UnknownFields) {
-        let table = &mut self.entities[entity as usize];
-        (table.entry(key), &mut self.unknown)
+        (self.entities[entity as usize].entry(key), &mut self.unknown)
     }
 }
 

@@ -345,9 +345,7 @@ impl Timeline {
             .entities
             .entry((entity, key.to_owned()))
             .or_insert_with(|| {
-                // The key is in the tree as well.
-                let names = 2 * key.len() + label.len() + group.len();
-                self.budget.take(MemoryBudget::of_entity(names));
+                self.budget.take(MemoryBudget::of_entity(key, label, group));
                 EntitySeries {
                     entity,
                     key: key.to_owned(),
@@ -465,11 +463,6 @@ impl Timeline {
     /// Breaks, in order.
     pub fn breaks(&self) -> &[Break] {
         &self.breaks
-    }
-
-    /// The number of rows of entities that were dropped to bound memory; readings of the host are never dropped.
-    pub fn dropped_entity_rows(&self) -> usize {
-        self.left_out.entity_rows
     }
 
     /// Notes what found no room in a timeline that is copied into this one.

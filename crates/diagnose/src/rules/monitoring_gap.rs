@@ -99,7 +99,7 @@ fn gaps_in_time(cx: &Evidence<'_>, interval: Span) -> Vec<String> {
         texts.push(format!("samples were late for {late} of the time"));
     }
     texts.extend(lateness(cx));
-    let cut = cx.timeline.dropped_entity_rows();
+    let cut = cx.timeline.left_out().entity_rows;
     if cut > 0 {
         let cut = Count::new(cut as u64);
         texts.push(format!(

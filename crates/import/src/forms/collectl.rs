@@ -123,13 +123,7 @@ impl CollectlHeader {
 /// The interval of its option `-i`; without it, a second.
 fn interval(command: &str) -> Span {
     let arguments = prompt::arguments(command, "collectl").unwrap_or_default();
-    let mut words = arguments.iter();
-    let option = words.find_map(|word| word.strip_prefix("-i"));
-    let seconds = match option {
-        Some("") => words.next().copied(),
-        option => option,
-    };
-    prompt::whole_seconds(seconds)
+    prompt::whole_seconds(prompt::option_value(&arguments, "-i"))
 }
 
 /// The time at the start of a row; a date has no dashes: `20261126 19:49:45`.

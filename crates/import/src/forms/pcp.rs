@@ -59,43 +59,29 @@ struct PcpMetric {
 /// The metrics by their names, whole and as pmrep shortens them.
 static METRICS: LazyLock<HashMap<String, PcpMetric>> = LazyLock::new(|| {
     let mut metrics = HashMap::new();
-    let mut add = |name: &str, metric: PcpMetric| {
+    let mut add = |name: &str, signal, is_counter, unit| {
+        let metric = PcpMetric {
+            signal,
+            is_counter,
+            unit,
+        };
         metrics.insert(shortened(name), metric);
         metrics.insert(name.to_owned(), metric);
     };
     for def in signals::ALL.iter().filter(|def| def.entity == Entity::Host) {
+        let Some(signal) = def.id() else {
+            continue;
+        };
         let is_size = def.pcp.starts_with("mem.util.") || def.pcp == "mem.physmem";
-        let is_counter = def.pcp.starts_with("mem.vmstat.") && def.is_counter;
-        if let Some(signal) = def
-            .id()
-            .filter(|_| is_counter || (is_size && def.unit == "bytes"))
-        {
-            let unit = if is_counter { 1.0 } else { KIB };
-            add(
-                def.pcp,
-                PcpMetric {
-                    signal,
-                    is_counter,
-                    unit,
-                },
-            );
+        if def.pcp.starts_with("mem.vmstat.") && def.is_counter {
+            add(def.pcp, signal, true, 1.0);
+        } else if is_size && def.unit == "bytes" {
+            add(def.pcp, signal, false, KIB);
         }
     }
-    for (name, signal) in [
-        ("swap.length", SWAP_TOTAL.id()),
-        ("swap.free", SWAP_FREE.id()),
-        ("swap.used", SWAP_USED.id()),
-    ] {
-        let unit = 1.0;
-        add(
-            name,
-            PcpMetric {
-                signal,
-                is_counter: false,
-                unit,
-            },
-        );
-    }
+    add("swap.length", SWAP_TOTAL.id(), false, 1.0);
+    add("swap.free", SWAP_FREE.id(), false, 1.0);
+    add("swap.used", SWAP_USED.id(), false, 1.0);
     metrics
 });
 
@@ -150,11 +136,11 @@ fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
     if !is_heading || known.is_empty() {
         return None;
     }
-    let units = |line: &&&str| words(line).any(|(word, _)| unit_in(word, false).is_some());
+    let has_unit = |line: &&str| words(line).any(|(word, _)| unit_in(word, false).is_some());
     let at = below
         .iter()
         .take(HEADING_LINES_MAX - 1)
-        .position(|line| units(&line))?;
+        .position(has_unit)?;
     let columns = known.into_iter().filter_map(|(metric, end)| {
         let (printed, _) = words(below[at]).find(|(_, of)| *of == end)?;
         let unit = unit_in(printed, metric.is_counter)?;
@@ -164,7 +150,7 @@ fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
     Some((columns.collect(), at + 2))
 }
 
-/// PcpReadings of metrics; rates are added up.
+/// Readings of metrics; rates are added up.
 #[derive(Default)]
 struct PcpReadings {
     totals: HashMap<SignalId, f64>,
@@ -193,10 +179,8 @@ impl PcpReadings {
 /// Rows below a heading of shortened names.
 fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (columns, first) = heading(input.lines)?;
-    let arguments = input
-        .command
-        .and_then(|command| prompt::arguments(command, "pmrep"));
-    let mut times = SampleTimes::new(Some(interval(&arguments.unwrap_or_default())));
+    let command = input.command.unwrap_or_default();
+    let mut times = SampleTimes::new(Some(interval(command)));
     let mut readings = PcpReadings::default();
     let mut lines = first;
     for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
@@ -239,13 +223,9 @@ fn block(tool: &str, lines: usize) -> TextBlock {
 }
 
 /// The interval of the option `-t`; without it, a second.
-fn interval(arguments: &[&str]) -> Span {
-    let mut words = arguments.iter();
-    let option = words.find_map(|word| word.strip_prefix("-t"));
-    let seconds = match option {
-        Some("") => words.next().copied(),
-        option => option,
-    };
+fn interval(command: &str) -> Span {
+    let arguments = prompt::arguments(command, "pmrep").unwrap_or_default();
+    let seconds = prompt::option_value(&arguments, "-t");
     prompt::whole_seconds(seconds.map(|seconds| seconds.trim_end_matches(['s', 'e', 'c'])))
 }
 

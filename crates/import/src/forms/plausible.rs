@@ -137,9 +137,8 @@ pub(crate) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId
         .filter(|(part, whole)| is_above(snapshot, *part, *whole))
         .map(|(part, _)| part)
         .collect();
-    if huge_pool(snapshot) > snapshot.host(MEM_TOTAL.id())
-        && snapshot.host(MEM_TOTAL.id()).is_some()
-    {
+    let pool_and_ram = huge_pool(snapshot).zip(snapshot.host(MEM_TOTAL.id()));
+    if pool_and_ram.is_some_and(|(pool, ram)| pool > ram) {
         too_large.extend([HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()]);
     }
     let first = *too_large.first()?;

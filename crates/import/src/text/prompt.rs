@@ -132,6 +132,17 @@ pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a s
     })
 }
 
+/// The value of an option of one letter: `-i 5`, `-i5`.
+pub(crate) fn option_value<'a>(arguments: &[&'a str], option: &str) -> Option<&'a str> {
+    let mut words = arguments.iter().copied();
+    let glued = words.find_map(|word| word.strip_prefix(option))?;
+    if glued.is_empty() {
+        words.next()
+    } else {
+        Some(glued)
+    }
+}
+
 /// The interval of a loop: `while true; do free -m; sleep 5; done`.
 pub(crate) fn loop_interval(command: &str) -> Option<Span> {
     let arguments = arguments(command, "sleep")?;

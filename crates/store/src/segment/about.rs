@@ -67,7 +67,7 @@ impl About {
                 .map(|(file, field, value)| (file.to_owned(), field.to_owned(), value))
                 .collect(),
             rounded: rounded.collect(),
-            entities_cut: timeline.dropped_entity_rows() + evicted(timeline),
+            entities_cut: timeline.left_out().entity_rows + evicted(timeline),
         }
     }
 

@@ -122,8 +122,7 @@ impl Timeline {
 
 /// The memory that an entity took.
 pub(super) fn size(series: &EntitySeries) -> usize {
-    let names = 2 * series.key.len() + series.label.len() + series.group.len();
-    MemoryBudget::of_entity(names) + series.columns.size()
+    MemoryBudget::of_entity(&series.key, &series.label, &series.group) + series.columns.size()
 }
 
 fn rank(series: &EntitySeries, index: usize) -> Rank {

@@ -65,13 +65,13 @@ pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
 pub(super) fn without_list_mark(line: &str) -> &str {
     let item = line.trim_start();
     let behind = item.trim_start_matches(|c: char| c.is_ascii_digit());
-    let marks = if behind.len() < item.len() {
+    let bullets = if behind.len() < item.len() {
         ['.', ')']
     } else {
         ['-', '•']
     };
     let text = behind
-        .strip_prefix(marks)
+        .strip_prefix(bullets)
         .and_then(|rest| rest.strip_prefix(' '));
     text.map_or(line, str::trim_start)
 }

@@ -84,10 +84,6 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
             "web",
         ),
         (
-            "{\n \"name\": \"web\",\n \"lastState\": {\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\", \"finishedAt\": \"2020-11-12T13:08:33Z\"}},\n \"ready\": true\n}\n",
-            "web",
-        ),
-        (
             "\"lastState\": {\n \"terminated\": {\n  \"exitCode\": 137,\n  \"reason\": \"OOMKilled\"\n }\n},\n\"name\": \"web\",\n",
             "web",
         ),
@@ -150,6 +146,17 @@ fn the_state_of_a_container_is_found_in_all_its_forms() {
         "      Reason:       OOMKilled\n      Exit Code:    137\n    Limits:\n      cpu:     1\n      memory:  100Mi\n",
     );
     assert_eq!(limited.limit, Some(Bytes::from_mib(100)));
+}
+
+#[test]
+fn the_name_of_a_container_may_stand_before_its_state_in_the_object() {
+    let notice = only(
+        "{\n \"name\": \"web\",\n \"lastState\": {\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\", \"finishedAt\": \"2020-11-12T13:08:33Z\"}},\n \"ready\": true\n}\n",
+    );
+    assert_eq!(
+        (notice.kind, notice.target.as_str()),
+        (NoticeKind::Container, "web")
+    );
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub(crate) const ALL: &[Hostile] = &[
         (0..m.count(120_000)).for_each(|n| writeln!(out, "Nov 27 10:00:00 web systemd-oomd[1]: Killed /system.slice/s{n}.service due to memory pressure").unwrap());
     })
     }),
-    ("text: marks of reports and nothing else", |m| {
+    ("text: signatures of reports and nothing else", |m| {
         m.packed("kern.log.zst", |out| {
             repeat(
                 out,
