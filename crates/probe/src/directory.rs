@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use timeline::{Absence, Entity, signals};
@@ -114,9 +114,7 @@ impl Directory {
 
     fn read_shaped(&self, path: &[u8], shape: Shape, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
-        // Below a foreign root a name may be a pipe; waiting for its writer could take for ever.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = rustix::fs::openat(&self.0, path, flags, Mode::empty())?;
+        let file = self.open_file(path)?;
         loop {
             if buffer.len() == buffer.capacity() {
                 buffer.reserve(buffer.len().max(4096));
@@ -134,6 +132,20 @@ impl Directory {
                 }
             }
         }
+    }
+
+    /// Opens a file below the directory for reading.
+    pub(crate) fn open_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        // Below a foreign root a name may be a pipe; waiting for its writer could take for ever.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        rustix::fs::openat(&self.0, path, flags, Mode::empty())
+    }
+
+    /// Returns the number of links of the directory at `path`. In `/sys` and `/proc` it is two more than the directories
+    /// in it; some file systems give less than two for all.
+    pub(crate) fn links(&self, path: &[u8]) -> Result<u64, Errno> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.0, path, flags).map(|stat| u64::from(stat.st_nlink))
     }
 
     /// Passes on the name of each directory below `path` (`.` for this one) until stopped. Links are not followed.

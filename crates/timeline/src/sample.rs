@@ -172,6 +172,8 @@ pub struct EntityTable {
     surplus: Option<Box<EntityRow>>,
     /// How many rows were beyond the bound.
     left_out: usize,
+    /// Whether an entity without a row in this sample was not read, rather than gone.
+    is_partial: bool,
     /// Whether the last row that was added is one of these.
     is_surplus: bool,
     /// Bytes of the keys of `indexes`.
@@ -204,6 +206,7 @@ impl EntityTable {
             },
             surplus: None,
             left_out: 0,
+            is_partial: false,
             is_surplus: false,
             indexed_bytes: 0,
             indexes: HashMap::new(),
@@ -282,6 +285,7 @@ impl EntityTable {
         self.used = 0;
         self.unindexed = 0;
         self.left_out = 0;
+        self.is_partial = false;
         self.is_surplus = false;
         if self.indexed_bytes > Self::INDEXED_BYTES_MAX {
             self.indexes.clear();
@@ -292,6 +296,16 @@ impl EntityTable {
             self.indexes.clear();
             self.indexed_bytes = 0;
         }
+    }
+
+    /// Records that only some entities were read in this sample: one without a row is not gone.
+    pub fn set_partial(&mut self) {
+        self.is_partial = true;
+    }
+
+    /// Whether only some entities were read in this sample.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Removes the last added row.

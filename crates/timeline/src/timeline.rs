@@ -41,7 +41,7 @@ pub use wall::ClockStep;
 
 use evicted_sums::EvictedSums;
 use median_step::MedianStep;
-use read_set::ReadSet;
+use read_set::{ReadSet, TableReads};
 use readings::Readings;
 
 /// Why a timeline cannot take a sample.
@@ -82,7 +82,7 @@ pub struct Timeline {
     host: Readings,
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// The samples in which each table was read, in the order of [`Entity::ALL`].
-    reads: [ReadSet; Entity::ALL.len()],
+    reads: [TableReads; Entity::ALL.len()],
     budget: MemoryBudget,
     left_out: LeftOut,
     /// The evicted entities, in the order of [`Entity::ALL`].
@@ -91,8 +91,9 @@ pub struct Timeline {
     evicted_sums: EvictedSums,
     /// Eviction begins when there are more entities than this.
     evict_above: usize,
-    /// For each kind of entity, the last sample up to which all readings are present.
-    complete: [Option<usize>; Entity::ALL.len()],
+    /// For each kind of entity, the last samples in which the whole table and in which any of it was read, up to which
+    /// all readings are present.
+    complete: [Option<(usize, usize)>; Entity::ALL.len()],
     breaks: Vec<Break>,
     median_step: MedianStep,
     /// The downsampled ranges, in order.
@@ -203,7 +204,7 @@ impl Timeline {
     }
 
     fn append_stamp(&mut self, stamp: Stamp, time: Span) {
-        self.note_read(Entity::Host, self.stamps.len());
+        self.note_read(Entity::Host, self.stamps.len(), false);
         self.budget.take(MemoryBudget::SAMPLE_BYTES);
         self.stamps.push(stamp);
         self.times.push(time);
@@ -224,11 +225,12 @@ impl Timeline {
         self.budget.take(MemoryBudget::of_readings(columns, grown));
         self.left_out.entity_rows += sample.rows_left_out();
         for entity in Entity::ALL {
-            let rows = sample.table(entity).rows();
+            let table = sample.table(entity);
+            let rows = table.rows();
             if !rows.is_empty() {
-                self.note_read(entity, index);
+                self.note_read(entity, index, table.is_partial());
             }
-            let before = self.reads(entity).before(index);
+            let before = self.table_reads(entity).whole.before(index);
             for row in rows {
                 self.push_entity(entity, row, index, before);
             }
@@ -277,6 +279,11 @@ impl Timeline {
         sample.stamp = self.stamp(index)?;
         for (signal, raw) in self.host.at(index, self.reads(Entity::Host)) {
             sample.host.set_raw(signal, raw);
+        }
+        for entity in Entity::ALL {
+            if self.table_reads(entity).is_partial(index) {
+                sample.table_mut(entity).set_partial();
+            }
         }
         for ((entity, key), series) in &self.entities {
             let mut readings = series.columns.at(index, self.reads(*entity)).peekable();
@@ -364,12 +371,16 @@ impl Timeline {
     }
 
     fn reads(&self, entity: Entity) -> &ReadSet {
+        &self.table_reads(entity).all
+    }
+
+    fn table_reads(&self, entity: Entity) -> &TableReads {
         &self.reads[entity as usize]
     }
 
-    fn note_read(&mut self, entity: Entity, index: usize) {
+    fn note_read(&mut self, entity: Entity, index: usize, is_partial: bool) {
         self.take_over();
-        self.reads[entity as usize].note(index);
+        self.reads[entity as usize].note(index, is_partial);
     }
 
     /// The last sample, up to `index`, in which entities of a kind were read.
@@ -382,10 +393,10 @@ impl Timeline {
         self.reads(entity).at_or_after(index)
     }
 
-    /// The median interval between samples in which entities of a kind were read; `None` with fewer than two. In a
+    /// The median interval between samples in which all entities of a kind were read; `None` with fewer than two. In a
     /// downsampled timeline it is the interval of the downsampled samples.
     pub fn interval_of(&self, entity: Entity) -> Option<Span> {
-        let reads: Vec<usize> = self.reads(entity).iter().collect();
+        let reads: Vec<usize> = self.table_reads(entity).whole.iter().collect();
         self.median_interval(reads.windows(2).map(|at| (at[0], at[1])))
     }
 

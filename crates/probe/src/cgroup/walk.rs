@@ -1,98 +1,87 @@
-//! All cgroups and their memory: a walk over the hierarchy, largest first.
+//! All cgroups and their memory: passes over the whole hierarchy, and readings of the busiest ones in between.
 //!
-//! A cgroup's usage includes its children, so the walk always visits the cgroup with the most memory next and lists its
-//! children only then: that gives the largest cgroups of the whole tree without reading the rest. Bounds: 1,000 cgroups
-//! become rows, 16,384 are visited, eight levels deep; cgroups beyond these are counted. Cgroups that vanish meanwhile
-//! are skipped.
+//! A pass finds the cgroups that came and went ([`super::tree`]), reads every usage, and then the other files of the
+//! largest. Bounds: 2,048 cgroups become rows, 16,384 are known, eight levels deep; cgroups beyond these are counted.
+//! Cgroups that vanish meanwhile are skipped. Files that are read often stay open ([`super::kept_files`]); limits, and other
+//! levels that are of little use alone, are read every two minutes on a host with many cgroups, and their rows repeat the
+//! last reading.
 //!
-//! Cost, measured on 6.18 with v1: 30 µs per cgroup, 8 of them for `memory.stat`. A v2 cgroup has twelve files instead
-//! of seven, and its `memory.stat` costs more in deep trees and with many CPUs: there, walk less often than once a
-//! second.
+//! Between two passes the busiest can be read: those that met a limit or had a kill, then those whose usage changed
+//! most. Which met a limit is found by reading that counter of some others in turn, and on v2 from the kernel, which
+//! reports changes of `memory.events` to `poll`. Such a sample is partial: a cgroup without a row was not read.
+//!
+//! Cost, measured on 6.18 with v1: see `crates/sampler/benches/groups.rs`.
 
-use std::collections::BinaryHeap;
-use std::ops::{ControlFlow, Range};
+use std::cmp::Reverse;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use timeline::{Entity, Sample, facts::CgroupMode};
+use timeline::signals::{CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL};
+use timeline::{Entity, Row, Sample, facts::CgroupMode};
+use units::{Count, Span};
 
+use crate::cgroup::busiest::BusiestCgroups;
+use crate::cgroup::event_watch::EventWatch;
 use crate::cgroup::files::CgroupFiles;
 use crate::cgroup::hierarchy::Hierarchy;
+use crate::cgroup::kept_files::{FileTiers, KeptFiles};
+use crate::cgroup::tree::CgroupTree;
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
 use crate::text;
 
-/// The hierarchy that manages memory, ready for repeated walks.
+/// The hierarchy that manages memory, ready for repeated passes.
 #[derive(Debug)]
 pub struct Cgroups {
     root: Root,
     /// Where it is mounted; searched again now and then until found, as cgroups may be mounted late.
     mounted: Option<(CgroupMode, PathBuf)>,
-    /// Walks until the next search, as a search allocates.
+    /// Passes until the next search, as a search allocates.
     search_in: u32,
+    tree: CgroupTree,
+    busiest: BusiestCgroups,
+    events: EventWatch,
+    /// Passes so far.
+    passes: u64,
+    /// The cgroups that become rows, in order.
+    order: Vec<usize>,
+    reader: CgroupReader,
+}
+
+/// Reads the files of one cgroup after another.
+#[derive(Debug)]
+struct CgroupReader {
+    kept: KeptFiles,
     files: CgroupFiles,
-    queue: BinaryHeap<Candidate>,
-    paths: Paths,
-    /// The directory that is being listed.
-    listed: Vec<u8>,
     /// The text of the current file.
     text: Vec<u8>,
     /// The path under which the text is passed to the sink.
     shown: String,
+    /// Readings that are not, or not yet, part of a sample.
+    row: Row,
 }
 
-/// A cgroup waiting for its visit. The first field decides the order.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
-    usage: u64,
-    depth: usize,
-    start: usize,
-    end: usize,
-}
-
-/// The paths of the candidates below the mount, one after the other, and room for one more.
-#[derive(Debug, Default)]
-struct Paths {
-    bytes: Vec<u8>,
-    scratch: Vec<u8>,
-}
-
-impl Paths {
-    /// Adds `parent/name`.
-    fn add(&mut self, parent: Range<usize>, name: &[u8]) -> Range<usize> {
-        let start = self.bytes.len();
-        if !parent.is_empty() {
-            self.bytes.extend_from_within(parent);
-            self.bytes.push(b'/');
-        }
-        self.bytes.extend_from_slice(name);
-        start..self.bytes.len()
-    }
-
-    /// Returns the path of a file of the cgroup.
-    fn file(&mut self, group: &Range<usize>, name: &str) -> &[u8] {
-        self.scratch.clear();
-        self.scratch.extend_from_slice(&self.bytes[group.clone()]);
-        if !group.is_empty() {
-            self.scratch.push(b'/');
-        }
-        self.scratch.extend_from_slice(name.as_bytes());
-        &self.scratch
-    }
+/// What a pass is about.
+struct CgroupPass<'a> {
+    mount: Directory,
+    mode: CgroupMode,
+    /// When it is, on the boot clock.
+    at: Span,
+    sink: Option<Sink<'a>>,
+    walk: Walk,
 }
 
 impl Cgroups {
     /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
-    const REQUESTED_MAX: usize = 1_000;
-    /// Cgroups that were asked for their usage, to find the largest.
-    const VISITED_MAX: usize = 16_384;
-    /// Walks between two searches for a mount.
+    const REQUESTED_MAX: usize = 2_048;
+    /// Passes between two searches for a mount.
     const SEARCH_EVERY: u32 = 60;
-    /// Capacity for a cgroup's path. Cgroups change places from walk to walk as their sizes do, and a longer path in a
+    /// Capacity for a cgroup's path. Cgroups change places from pass to pass as their sizes do, and a longer path in a
     /// row that had a shorter one must not be allocated; a pod's container takes 190 bytes.
     const KEY_ROOM: usize = 256;
-    /// Levels below the mount. A container in Kubernetes is at level 4, an application of a desktop at 5.
-    const DEEPEST: usize = 8;
+    /// Up to this many cgroups, all files are read in each pass.
+    const LEVELS_ALWAYS_MAX: usize = 128;
 
     /// Creates a walk over the cgroups below `root`.
     pub fn new(root: &Root) -> Self {
@@ -100,49 +89,99 @@ impl Cgroups {
             root: root.clone(),
             mounted: None,
             search_in: 0,
-            files: CgroupFiles::default(),
-            queue: BinaryHeap::new(),
-            paths: Paths::default(),
-            listed: Vec::new(),
-            text: Vec::new(),
-            shown: String::new(),
+            tree: CgroupTree::default(),
+            busiest: BusiestCgroups::default(),
+            events: EventWatch::default(),
+            passes: 0,
+            order: Vec::new(),
+            reader: CgroupReader {
+                kept: KeptFiles::new(),
+                files: CgroupFiles::default(),
+                text: Vec::new(),
+                shown: String::new(),
+                row: Row::default(),
+            },
         }
     }
 
     /// Reads the cgroups into rows of `sample`: first the mount itself, then by falling usage.
     pub fn sample(&mut self, sample: &mut Sample) -> Walk {
-        self.sample_showing(sample, &mut |_, _| ())
+        self.pass(sample, None)
     }
 
     /// Like [`sample`](Self::sample), and passes each text that is read to `sink`. Wherever the hierarchy is mounted,
     /// files have the path that the catalogue uses: below `/sys/fs/cgroup`, those of v1 below `/sys/fs/cgroup/memory`.
     pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
-        let Some((mode, point)) = self.mounted() else {
-            return Walk::absent(Errno::NOENT);
+        self.pass(sample, Some(sink))
+    }
+
+    /// The number of cgroups that the last pass found.
+    pub fn known(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Reads the busiest cgroups into rows of `sample`, `busiest_max` of them, which becomes partial. Before, reads of
+    /// `probes` other ones whether they met a limit; then they are busy too.
+    pub fn sample_busiest(&mut self, sample: &mut Sample, busiest_max: usize, probes: usize) -> Walk {
+        let mut pass = match self.begin(sample, None) {
+            Ok(pass) => pass,
+            Err(walk) => return walk,
         };
-        let mount = match Directory::open(point) {
-            Ok(mount) => mount,
-            Err(errno) => return Walk::absent(errno),
-        };
-        let mut walk = Walk::default();
-        let mut visited = 0;
-        self.queue.clear();
-        self.paths.bytes.clear();
-        self.queue.push(Candidate {
-            usage: u64::MAX,
-            depth: 0,
-            start: 0,
-            end: 0,
+        let Self { tree, busiest, reader, events, .. } = self;
+        events.each(|index| {
+            if tree.has(index) {
+                busiest.add_hit(index);
+            }
         });
-        while let Some(group) = self.queue.pop() {
-            if walk.read == Self::REQUESTED_MAX {
-                walk.left_out += 1 + self.queue.len();
+        let hits = FileTiers::of(pass.mode).hits;
+        for index in busiest.in_turn(tree.end(), probes) {
+            if tree.has(index) && !busiest.has(index) && reader.met_limit(tree, index, hits, &pass) {
+                busiest.add_hit(index);
+            }
+        }
+        self.order.clear();
+        self.order.extend(busiest.first(busiest_max).filter(|index| tree.has(*index)));
+        for at in 0..self.order.len() {
+            self.row(self.order[at], sample, &mut pass);
+        }
+        sample.table_mut(Entity::Cgroup).set_partial();
+        pass.walk
+    }
+
+    fn pass(&mut self, sample: &mut Sample, sink: Option<Sink<'_>>) -> Walk {
+        let mut pass = match self.begin(sample, sink) {
+            Ok(pass) => pass,
+            Err(walk) => return walk,
+        };
+        self.passes += 1;
+        // Twice, as a cgroup that was removed may have been made anew.
+        for _ in 0..2 {
+            self.tree.refresh(&pass.mount, &mut self.reader.kept, &mut pass.walk);
+            if !self.read_usages(&mut pass) {
                 break;
             }
-            self.read_group(&mount, mode, &group, sample, sink, &mut walk);
-            self.queue_children(&mount, mode, &group, &mut visited, &mut walk);
         }
-        walk
+        self.choose_rows(&mut pass.walk);
+        for at in 0..self.order.len() {
+            self.row(self.order[at], sample, &mut pass);
+        }
+        let is_first = self.passes == 1;
+        self.busiest.rank(&mut self.tree, is_first);
+        pass.walk
+    }
+
+    /// Opens the mount.
+    fn begin<'a>(&mut self, sample: &Sample, sink: Option<Sink<'a>>) -> Result<CgroupPass<'a>, Walk> {
+        let at = sample.stamp.boot;
+        let (mode, point) = self.mounted().ok_or_else(|| Walk::absent(Errno::NOENT))?;
+        let mount = Directory::open(point).map_err(Walk::absent)?;
+        Ok(CgroupPass {
+            mount,
+            mode,
+            at,
+            sink,
+            walk: Walk::default(),
+        })
     }
 
     fn mounted(&mut self) -> Option<(CgroupMode, &Path)> {
@@ -159,89 +198,204 @@ impl Cgroups {
         Some((*mode, point))
     }
 
-    fn read_group(
-        &mut self,
-        mount: &Directory,
-        mode: CgroupMode,
-        group: &Candidate,
-        sample: &mut Sample,
-        sink: Sink<'_>,
-        walk: &mut Walk,
-    ) {
+    /// Reads the usage of each cgroup that this pass has not read. Returns whether one was found to be removed.
+    fn read_usages(&mut self, pass: &mut CgroupPass<'_>) -> bool {
+        let Self { tree, reader, .. } = self;
+        let mut has_removed = false;
+        for index in 0..tree.end() {
+            if !tree.has(index) || tree.node(index).pass == self.passes {
+                continue;
+            }
+            let node = tree.node_mut(index);
+            let had_usage = node.usage.is_some();
+            node.pass = self.passes;
+            match reader.read_often(tree, index, 0, pass) {
+                // A text that is not a number sorts last; reading the row reports it.
+                Ok(()) => {
+                    let usage = text::number(text::trim(&reader.text)).unwrap_or(0);
+                    tree.node_mut(index).usage = Some(usage);
+                    tree.node_mut(index).now.usage = usage;
+                }
+                Err(Errno::NODEV) => {
+                    tree.forget(index, &mut reader.kept);
+                    has_removed = true;
+                }
+                Err(Errno::NOENT) if had_usage => {
+                    tree.forget(index, &mut reader.kept);
+                    has_removed = true;
+                }
+                Err(errno) => {
+                    // On v2 a cgroup without the controller has no memory file, and neither have its descendants.
+                    tree.node_mut(index).usage = None;
+                    pass.walk.note_errno(errno);
+                }
+            }
+        }
+        has_removed
+    }
+
+    /// Chooses the cgroups that become rows: the busiest and the largest, by falling usage.
+    fn choose_rows(&mut self, walk: &mut Walk) {
+        let Self { tree, busiest, order, .. } = self;
+        order.clear();
+        order.extend(tree.indexes().filter(|index| {
+            let node = tree.node(*index);
+            node.depth == 0 || node.usage.is_some()
+        }));
+        walk.left_out += tree.left_out();
+        let size = |index: &usize| {
+            let node = tree.node(*index);
+            (Reverse(if node.depth == 0 { u64::MAX } else { node.now.usage }), node.depth, *index)
+        };
+        if let Some(beyond) = order.len().checked_sub(Self::REQUESTED_MAX).filter(|n| *n > 0) {
+            order.select_nth_unstable_by_key(Self::REQUESTED_MAX, |index| {
+                (Reverse(busiest.has(*index)), size(index))
+            });
+            order.truncate(Self::REQUESTED_MAX);
+            walk.left_out += beyond;
+        }
+        order.sort_unstable_by_key(size);
+    }
+
+    /// Reads the files of a cgroup into a row; none if it was removed.
+    fn row(&mut self, index: usize, sample: &mut Sample, pass: &mut CgroupPass<'_>) {
+        let Self {
+            tree,
+            reader,
+            events,
+            ..
+        } = self;
         let table = sample.table_mut(Entity::Cgroup);
         let entity = table.add();
         entity.key.reserve(Self::KEY_ROOM);
-        entity.key.push('/');
-        let path = group.start..group.end;
-        text::push_lossy(&mut entity.key, &self.paths.bytes[path.clone()]);
-        for name in CgroupFiles::names(mode) {
-            match mount.read_record(self.paths.file(&path, name), &mut self.text) {
-                Ok(()) => {
-                    self.shown.clear();
-                    self.shown.push_str(mode_path(mode));
-                    self.shown.push_str(entity.key.trim_end_matches('/'));
-                    self.shown.push('/');
-                    self.shown.push_str(name);
-                    sink(&self.shown, &self.text);
-                    let files = &mut self.files;
-                    walk.note_parse(files.parse(mode, name, &self.text, &mut entity.row));
-                }
-                Err(errno) => walk.note_errno_of(Entity::Cgroup, name, errno),
+        entity.key.push_str(&tree.node(index).key);
+        let tiers = FileTiers::of(pass.mode);
+        for (file, name) in tiers.often.iter().enumerate() {
+            let was_open = tree.node(index).files[file].is_some();
+            let result = reader.read_often(tree, index, file, pass);
+            reader.parse(name, &entity.key, result, &mut entity.row, pass);
+            let kept = tree.node(index).files[file].as_ref();
+            if let Some(kept) = kept.filter(|_| file == tiers.hits && !was_open) {
+                events.add(kept, index, pass.mode);
             }
+        }
+        let is_due = tree.node(index).levels_due <= pass.at;
+        if is_due || tree.len() <= Self::LEVELS_ALWAYS_MAX {
+            reader.read_levels(tree, index, tiers, &entity.key, pass);
+        }
+        if entity.row.is_empty() && tree.node(index).usage.is_some() {
+            table.drop_last();
+            return;
+        }
+        for (signal, raw) in &tree.node(index).levels {
+            entity.row.set_raw(*signal, *raw);
         }
         if entity.row.is_empty() {
             table.drop_last();
-        } else {
-            walk.read += 1;
+            return;
         }
+        pass.walk.read += 1;
+        let node = tree.node_mut(index);
+        node.probed = Some(limit_hits(&entity.row));
+        node.now.hits = limit_hits(&entity.row).saturating_add(kills(&entity.row));
+    }
+}
+
+/// Returns how often a cgroup met a limit, on v2 with its descendants.
+fn limit_hits(row: &Row) -> u64 {
+    let hits = [CGROUP_EVENTS_MAX, CGROUP_EVENTS_HIGH].map(|signal| row.get(signal));
+    let counts = hits.into_iter().flatten().map(Count::get);
+    counts.fold(0, u64::saturating_add)
+}
+
+fn kills(row: &Row) -> u64 {
+    row.get(CGROUP_EVENTS_OOM_KILL).map_or(0, Count::get)
+}
+
+impl CgroupReader {
+    /// From one reading of a cgroup's limits to the next, where there are many cgroups.
+    const LEVELS_SECONDS: Range<u64> = 90..121;
+
+    /// Reads one of the files that are read often.
+    fn read_often(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        file: usize,
+        pass: &CgroupPass<'_>,
+    ) -> Result<(), Errno> {
+        let node = tree.node_mut(index);
+        let at = (&pass.mount, &node.path[..], FileTiers::of(pass.mode).often[file]);
+        self.kept.read(&mut node.files[file], true, at, &mut self.text)
     }
 
-    /// Queues the children of this cgroup that have memory of their own.
-    fn queue_children(
+    /// Reads the files that are read rarely.
+    fn read_levels(
         &mut self,
-        mount: &Directory,
-        mode: CgroupMode,
-        group: &Candidate,
-        visited: &mut usize,
-        walk: &mut Walk,
+        tree: &mut CgroupTree,
+        index: usize,
+        tiers: &FileTiers,
+        key: &str,
+        pass: &mut CgroupPass<'_>,
     ) {
-        let Self {
-            queue,
-            paths,
-            listed,
-            text,
-            ..
-        } = self;
-        let usage_file = match mode {
-            CgroupMode::V1 => "memory.usage_in_bytes",
-            CgroupMode::V2 => "memory.current",
-        };
-        let parent = group.start..group.end;
-        listed.clear();
-        listed.extend_from_slice(paths.file(&parent, "."));
-        let result = mount.each_directory(listed, |name| {
-            if group.depth == Self::DEEPEST || *visited == Self::VISITED_MAX {
-                walk.left_out += 1;
-                return ControlFlow::Continue(());
-            }
-            *visited += 1;
-            let path = paths.add(parent.clone(), name);
-            match mount.read_record(paths.file(&path, usage_file), text) {
-                Ok(()) => queue.push(Candidate {
-                    // A text that is not a number sorts last; the visit reports it.
-                    usage: text::number(text::trim(text)).unwrap_or(0),
-                    depth: group.depth + 1,
-                    start: path.start,
-                    end: path.end,
-                }),
-                // On v2 a cgroup without the controller has no memory file, and neither have its descendants.
-                Err(errno) => walk.note_errno(errno),
-            }
-            ControlFlow::Continue(())
-        });
-        if let Err(errno) = result {
-            walk.note_errno(errno);
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        for name in tiers.rarely {
+            let at = (&pass.mount, &tree.node(index).path[..], *name);
+            let result = self.kept.read(&mut None, false, at, &mut self.text);
+            self.parse(name, key, result, &mut row, pass);
         }
+        let node = tree.node_mut(index);
+        node.levels.clear();
+        node.levels.extend(row.iter());
+        // Not all are due in one pass.
+        let seconds = Self::LEVELS_SECONDS.start + index as u64 % (Self::LEVELS_SECONDS.end - Self::LEVELS_SECONDS.start);
+        node.levels_due = pass.at.plus(Span::from_secs(seconds));
+        self.row = row;
+    }
+
+    /// Parses the text of a file, passes it to the sink, and notes what is wrong with it.
+    fn parse(
+        &mut self,
+        name: &str,
+        key: &str,
+        result: Result<(), Errno>,
+        row: &mut Row,
+        pass: &mut CgroupPass<'_>,
+    ) {
+        if let Err(errno) = result {
+            pass.walk.note_errno_of(Entity::Cgroup, name, errno);
+            return;
+        }
+        if let Some(sink) = &mut pass.sink {
+            self.shown.clear();
+            self.shown.push_str(mode_path(pass.mode));
+            self.shown.push_str(key.trim_end_matches('/'));
+            self.shown.push('/');
+            self.shown.push_str(name);
+            sink(&self.shown, &self.text);
+        }
+        pass.walk.note_parse(self.files.parse(pass.mode, name, &self.text, row));
+    }
+
+    /// Whether a cgroup met a limit since its last row.
+    fn met_limit(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        file: usize,
+        pass: &CgroupPass<'_>,
+    ) -> bool {
+        if tree.node(index).usage.is_none() || self.read_often(tree, index, file, pass).is_err() {
+            return false;
+        }
+        self.row.clear();
+        let name = FileTiers::of(pass.mode).often[file];
+        let parsed = self.files.parse(pass.mode, name, &self.text, &mut self.row);
+        let node = tree.node_mut(index);
+        let hits = limit_hits(&self.row);
+        let before = node.probed.replace(hits);
+        parsed.is_ok() && before.is_some_and(|before| before < hits)
     }
 }
 
@@ -352,7 +506,7 @@ mod tests {
         let (sample, walk) = read(directory.path());
         assert_eq!(
             sample.table(Entity::Cgroup).rows().len(),
-            1 + Cgroups::DEEPEST
+            1 + CgroupTree::DEPTH_MAX
         );
         assert_eq!(walk.left_out, 1);
     }

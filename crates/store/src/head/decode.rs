@@ -13,7 +13,7 @@ use super::encode::{HAS_AWAKE, HAS_BOOT_ID, HAS_WALL, HeadClocks};
 use super::frame::{FrameKind, MARK};
 use super::frames::FoundFrame;
 use super::series::HeadTableDecoder;
-use super::table::ALL_DECLARED;
+use super::table::{ALL_DECLARED, PARTIAL};
 use super::{HeadRead, Window};
 
 /// A file with more problems is damaged all over: the others are counted.
@@ -188,7 +188,7 @@ impl<'t> Decoder<'t> {
         self.read.end = Some(stamp);
         let index = self.is_wanted(stamp).then(|| self.push(stamp));
         while let Some(first) = input.byte() {
-            let table = self.tables.get_mut(usize::from(first & !ALL_DECLARED))?;
+            let table = self.tables.get_mut(usize::from(first & !(ALL_DECLARED | PARTIAL)))?;
             table.section(first, &mut input, index, self.into)?;
         }
         Some(())
@@ -393,5 +393,5 @@ pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
     Some(leaked)
 }
 
-/// Kinds of entities must be numbered below the bit [`ALL_DECLARED`].
-const _: () = assert!(Entity::ALL.len() < ALL_DECLARED as usize);
+/// Kinds of entities must be numbered below the bits [`ALL_DECLARED`] and [`PARTIAL`].
+const _: () = assert!(Entity::ALL.len() < PARTIAL as usize && PARTIAL < ALL_DECLARED);

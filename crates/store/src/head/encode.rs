@@ -162,13 +162,14 @@ impl Encoder {
             self.host(sample);
         }
         for entity in Entity::ALL {
-            let rows = sample.table(entity).rows();
+            let taken = sample.table(entity);
+            let rows = taken.rows();
             let is_host = entity == Entity::Host;
             if rows.is_empty() || is_host || (entity == Entity::Process && self.processes_begun) {
                 continue;
             }
             let table = &mut self.tables[entity as usize];
-            table.begin(&mut self.frame, self.block);
+            table.begin(&mut self.frame, self.block, taken.is_partial());
             for row in rows {
                 table.entity(&mut self.frame, row, self.sample);
             }
@@ -180,7 +181,7 @@ impl Encoder {
     fn host(&mut self, sample: &Sample) {
         self.host_taken = true;
         let table = &mut self.tables[Entity::Host as usize];
-        table.begin(&mut self.frame, self.block);
+        table.begin(&mut self.frame, self.block, false);
         table.only(&mut self.frame, &sample.host, self.sample);
         table.end(&mut self.frame, self.sample);
     }
@@ -188,7 +189,7 @@ impl Encoder {
     pub(crate) fn begin_processes(&mut self) {
         if !self.processes_begun {
             self.processes_begun = true;
-            self.tables[Entity::Process as usize].begin(&mut self.processes, self.block);
+            self.tables[Entity::Process as usize].begin(&mut self.processes, self.block, false);
         }
     }
 

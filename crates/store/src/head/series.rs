@@ -6,7 +6,7 @@ use timeline::{Entity, Run, SignalId, Timeline};
 
 use super::bytes::{ByteReader, ones};
 use super::dictionary::DictionaryColumns;
-use super::table::{ALL_DECLARED, Operation};
+use super::table::{ALL_DECLARED, NOT_READ, Operation, PARTIAL};
 
 /// The readings of an entity.
 #[derive(Debug, Default)]
@@ -15,6 +15,10 @@ struct EntityReadings {
     is_wanted: bool,
     /// The section in which it was last declared.
     declared: u64,
+    /// The sample of the timeline in which it was last read while others were not.
+    read: Option<usize>,
+    /// Whether its readings may have changed since its runs were last settled: all must be compared.
+    is_behind: bool,
     key: String,
     label: String,
     group: String,
@@ -96,12 +100,28 @@ impl EntityReadings {
 
     fn settle_all(&mut self, at: At) {
         self.is_wanted = true;
+        self.is_behind = false;
         for word in 0..self.present.len() {
             self.settle(word, self.present[word] | self.open[word], at);
         }
     }
 
-    /// Closes a run at the last sample in which its table was read; drops it if it began after that.
+    /// Closes the runs of readings that changed, unread, until `last`; they open again when it is read.
+    fn finish_changed(&mut self, last: Option<usize>) {
+        self.is_behind = true;
+        for word in 0..self.open.len() {
+            for bit in ones(self.open[word]) {
+                let column = word * 64 + bit;
+                let is_present = self.present[word] >> bit & 1 == 1;
+                if !is_present || self.values[column] != self.current[column] {
+                    self.open[word] &= !(1 << bit);
+                    self.finish(column, last);
+                }
+            }
+        }
+    }
+
+    /// Closes a run at the last sample in which it was read; drops it if it began after that.
     #[allow(clippy::cast_possible_truncation)] // Dictionaries have at most 4,096 columns.
     fn finish(&mut self, column: usize, last: Option<usize>) {
         let first = self.since[column];
@@ -121,11 +141,19 @@ impl EntityReadings {
     }
 }
 
-/// A sample of the timeline, and the previous one in which the same table was read.
+/// A sample of the timeline, and the previous one in which the same table was read; of an entity, in which it was.
 #[derive(Debug, Clone, Copy)]
 struct At {
     index: usize,
     before: Option<usize>,
+}
+
+impl At {
+    /// The same sample for an entity that may have been read, alone, since the whole table was.
+    fn of(self, series: &EntityReadings) -> Self {
+        let before = self.before.max(series.read.filter(|at| *at < self.index));
+        Self { before, ..self }
+    }
 }
 
 /// Decodes the table of one kind of entity.
@@ -141,11 +169,14 @@ pub(super) struct HeadTableDecoder {
     /// Whether all entities were declared in this block.
     is_known: bool,
     sections: u64,
-    /// The sample of the timeline in which it was last read, and the one before that.
+    /// The sample of the timeline in which it was last read whole, and the one before the current section in which it
+    /// was.
     last: Option<usize>,
     before: Option<usize>,
     /// Whether samples were skipped: no run is open, and all readings must be compared.
     is_behind: bool,
+    /// Whether some entities have readings that were not compared.
+    has_behind: bool,
 }
 
 impl HeadTableDecoder {
@@ -169,6 +200,7 @@ impl HeadTableDecoder {
             last: None,
             before: None,
             is_behind: false,
+            has_behind: false,
         }
     }
 
@@ -192,29 +224,41 @@ impl HeadTableDecoder {
         }
         self.is_known = true;
         self.sections += 1;
-        let at = index.map(|index| self.read_at(index, into));
-        self.operations(input, at, into)?;
+        let is_partial = first & PARTIAL != 0;
+        let at = index.map(|index| self.read_at(index, is_partial, into));
+        if at.is_some() && std::mem::take(&mut self.is_behind) {
+            self.has_behind = true;
+            let series = self.slots.iter_mut().flatten();
+            series.for_each(|series| series.is_behind = true);
+        }
+        self.operations(input, at, is_partial, into)?;
         if all_declared {
             self.drop_undeclared(into);
         }
         match at {
             None => self.is_behind = true,
-            Some(at) if self.is_behind => {
-                self.is_behind = false;
+            Some(at) if !is_partial && std::mem::take(&mut self.has_behind) => {
                 let series = self.slots.iter_mut().flatten();
-                series.for_each(|series| series.settle_all(at));
+                let behind = series.filter(|series| series.is_behind);
+                behind.for_each(|series| series.settle_all(at.of(series)));
             }
             Some(_) => {}
         }
         Some(())
     }
 
-    fn read_at(&mut self, index: usize, into: &mut Timeline) -> At {
-        if self.last != Some(index) {
+    fn read_at(&mut self, index: usize, is_partial: bool, into: &mut Timeline) -> At {
+        if is_partial {
+            self.before = self.last;
+        } else if self.last != Some(index) {
             self.before = self.last.replace(index);
         }
         if let Some(entity) = self.entity {
-            into.mark_read(entity, index);
+            if is_partial {
+                into.mark_read_in_part(entity, index);
+            } else {
+                into.mark_read(entity, index);
+            }
         }
         At {
             index,
@@ -226,15 +270,19 @@ impl HeadTableDecoder {
         &mut self,
         input: &mut ByteReader<'_>,
         at: Option<At>,
+        is_partial: bool,
         into: &mut Timeline,
     ) -> Option<()> {
-        // After skipped samples, all readings are compared at the end of the section.
-        let settled_at = at.filter(|_| !self.is_behind);
         let mut slot = 0u64;
+        let mut is_read = true;
         loop {
             let number = input.number()?;
             if number == 0 {
                 return Some(());
+            }
+            if number == NOT_READ && is_partial {
+                is_read = false;
+                continue;
             }
             if number < 4 {
                 return None;
@@ -253,13 +301,26 @@ impl HeadTableDecoder {
                 }
                 Operation::Change | Operation::Presence => {}
             }
+            self.has_behind |= !is_read;
             let series = self.slots.get_mut(index)?.as_mut()?;
-            series.is_wanted |= at.is_some();
-            let is_declared = operation == Operation::Declare;
+            let at = at.map(|at| at.of(series));
             let with_presence = operation != Operation::Change;
-            series.changes(input, with_presence, settled_at.filter(|_| !is_declared))?;
-            if let Some(at) = settled_at.filter(|_| is_declared) {
+            // A declaration and what was skipped change readings that the operation does not name.
+            let settles_all = operation == Operation::Declare || series.is_behind || !is_read;
+            series.changes(input, with_presence, at.filter(|_| !settles_all))?;
+            let Some(at) = at else {
+                continue;
+            };
+            if !is_read {
+                series.finish_changed(at.before);
+                continue;
+            }
+            series.is_wanted = true;
+            if settles_all {
                 series.settle_all(at);
+            }
+            if is_partial {
+                series.read = Some(at.index);
             }
         }
     }
@@ -315,7 +376,7 @@ impl HeadTableDecoder {
             return;
         };
         self.by_key.remove(&series.key);
-        series.finish_all(self.before);
+        series.finish_all(self.before.max(series.read));
         self.hand_over(&series, into);
     }
 
@@ -331,7 +392,7 @@ impl HeadTableDecoder {
     /// Pauses while samples are not requested.
     pub(super) fn pause(&mut self) {
         for series in self.slots.iter_mut().flatten() {
-            series.finish_all(self.last);
+            series.finish_all(self.last.max(series.read));
         }
         self.is_behind = true;
     }

@@ -3,6 +3,10 @@
 //!
 //! A **section** of a sample has the changes of one table. It is a list of operations; each is a number that combines
 //! the distance from the previous operation's slot with its kind. Zero ends the list.
+//!
+//! A section may be **partial**: its sample read only some of the table's entities. These have an operation each, if
+//! only one that changes nothing; the others keep their readings and are not gone. In the first section of a block they
+//! are declared too, after [`NOT_READ`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -38,6 +42,13 @@ impl Operation {
 
 /// A bit of a section's first byte: all present entities are declared in it.
 pub(super) const ALL_DECLARED: u8 = 0x80;
+
+/// A bit of a section's first byte: entities without an operation were not read, and those after [`NOT_READ`] neither.
+pub(super) const PARTIAL: u8 = 0x40;
+
+/// A number in place of an operation: the entities that follow are declared with their last readings, but were not
+/// read.
+pub(super) const NOT_READ: u64 = 1;
 
 /// An entity's names, encoded as for a declaration.
 #[derive(Debug, Default)]
@@ -109,6 +120,8 @@ pub(super) struct HeadTableEncoder {
     block: u64,
     /// The slot of the previous operation, in the section being written.
     before: u64,
+    /// Whether that section is partial.
+    is_partial: bool,
 }
 
 impl HeadTableEncoder {
@@ -130,6 +143,7 @@ impl HeadTableEncoder {
             row_present: vec![0; words],
             block: 0,
             before: 0,
+            is_partial: false,
         }
     }
 
@@ -142,15 +156,48 @@ impl HeadTableEncoder {
     }
 
     /// Begins a section of a sample.
-    pub(super) fn begin(&mut self, into: &mut Vec<u8>, block: u64) {
+    pub(super) fn begin(&mut self, into: &mut Vec<u8>, block: u64, is_partial: bool) {
         let is_first = self.block != block;
-        into.push(self.code | if is_first { ALL_DECLARED } else { 0 });
+        let declared = if is_first { ALL_DECLARED } else { 0 };
+        into.push(self.code | declared | if is_partial { PARTIAL } else { 0 });
         self.block = block;
         self.before = 0;
+        self.is_partial = is_partial;
     }
 
-    /// Ends a section: entities that this sample did not read are gone.
+    /// Ends a section. Entities that this sample did not read are gone, unless it is partial.
     pub(super) fn end(&mut self, into: &mut Vec<u8>, sample: u64) {
+        if self.is_partial {
+            self.declare_unread(into, sample);
+        } else {
+            self.drop_unread(into, sample);
+        }
+        into.push(0);
+    }
+
+    /// Declares the entities that this block has not declared, with their last readings.
+    fn declare_unread(&mut self, into: &mut Vec<u8>, sample: u64) {
+        let mut is_first = true;
+        for index in 0..self.places.len() {
+            let place = &self.places[index];
+            if !place.is_used || place.seen == sample || place.declared == self.block {
+                continue;
+            }
+            if std::mem::take(&mut is_first) {
+                put(into, NOT_READ);
+            }
+            let seen = place.seen;
+            let mut values = std::mem::take(&mut self.row);
+            let mut present = std::mem::take(&mut self.row_present);
+            values.copy_from_slice(&self.values[index * self.width..][..self.width]);
+            present.copy_from_slice(&self.present[index * self.words..][..self.words]);
+            self.dense(into, index, &values, &present, seen);
+            self.row = values;
+            self.row_present = present;
+        }
+    }
+
+    fn drop_unread(&mut self, into: &mut Vec<u8>, sample: u64) {
         for index in 0..self.places.len() {
             let place = &self.places[index];
             if !place.is_used || place.seen == sample {
@@ -161,7 +208,6 @@ impl HeadTableEncoder {
             }
             self.release(index);
         }
-        into.push(0);
     }
 
     #[allow(clippy::cast_possible_truncation)] // Slots are counted in 32 bits.
@@ -286,7 +332,7 @@ impl HeadTableEncoder {
             Operation::Declare
         } else if self.present[words.clone()] != *present {
             Operation::Presence
-        } else if differ(&self.values[rows.clone()], values, present) {
+        } else if self.is_partial || differ(&self.values[rows.clone()], values, present) {
             Operation::Change
         } else {
             return;

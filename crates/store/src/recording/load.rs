@@ -140,13 +140,12 @@ fn parted<'a>(
     (ends, parts)
 }
 
-/// Returns the last of some samples, and the last one in which each table was read.
+/// Returns the last of some samples, and the last one in which each table was read, the whole table if there is one.
 fn last_reads(taken: &[StoredSample], within: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
     let last = |entity: Entity| {
-        within
-            .clone()
-            .filter(|at| taken[*at].was_read(entity))
-            .last()
+        let reads = || within.clone().filter(|at| taken[*at].was_read(entity));
+        let whole = reads().filter(|at| !taken[*at].was_read_in_part(entity));
+        whole.last().or_else(|| reads().last())
     };
     let mut selected: Vec<usize> = Entity::ALL.into_iter().filter_map(last).collect();
     selected.extend(within.clone().last());
@@ -618,10 +617,14 @@ impl Loading {
 
     /// Marks in the timeline when a kind of entity was read.
     fn mark(&mut self, entity: Entity, picks: &SamplePicks, others: &SamplePicks) {
-        let mut places = [picks.places(), others.places()].concat();
+        let mut places: Vec<(usize, bool)> = picks.reads().chain(others.reads()).collect();
         places.sort_unstable();
-        for place in places {
-            self.timeline.mark_read(entity, place);
+        for (place, is_partial) in places {
+            if is_partial {
+                self.timeline.mark_read_in_part(entity, place);
+            } else {
+                self.timeline.mark_read(entity, place);
+            }
         }
     }
 
@@ -635,19 +638,24 @@ impl Loading {
             let Some(place) = placed.places[at].filter(|_| sample.was_read(entity)) else {
                 continue;
             };
+            let is_opened = placed.opened.get(at) == Some(&true);
+            let kind = usize::from(is_opened);
+            let is_partial = sample.was_read_in_part(entity);
             match before.filter(|(_, other)| *other == place) {
-                // Of the reads of a minute, the last counts.
+                // Of the reads of a minute, the last one of the whole table counts.
+                Some(_) if is_partial => continue,
                 Some((earlier, _)) => wanted[at] = wanted[earlier].take(),
+                // Where not all are shown, a read of some entities would take the place of one of all.
+                None if is_partial && strides[kind] > 1 => continue,
                 None => {
-                    let is_opened = placed.opened.get(at) == Some(&true);
-                    let kind = usize::from(is_opened);
                     wanted[at] = reads[kind].is_multiple_of(strides[kind]).then_some(place);
                     reads[kind] += 1;
                 }
             }
             before = Some((at, place));
         }
-        SamplePicks::new(wanted)
+        let is_partial = |place: usize| placed.taken[place].was_read_in_part(entity);
+        SamplePicks::of_table(wanted, is_partial)
     }
 
     fn events(&mut self, segment: &Segment, places: &[Option<usize>]) {

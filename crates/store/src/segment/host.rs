@@ -15,7 +15,8 @@ pub(crate) struct StoredSample {
     pub(crate) stamp: Stamp,
     /// Whether the time since the previous sample is unknown.
     pub(crate) is_unrelated: bool,
-    /// A bit for each kind of entity: whether such entities were read.
+    /// A bit for each kind of entity: whether such entities were read; and [`PARTIAL`] bits higher, whether only some of
+    /// them.
     pub(crate) read: i64,
 }
 
@@ -34,7 +35,10 @@ impl StoredSample {
     }
 
     fn related(timeline: &Timeline, index: usize) -> Self {
-        let bit = |entity: Entity| i64::from(timeline.was_read(entity, index)) << bit_of(entity);
+        let bit = |entity: Entity| {
+            let part = i64::from(timeline.was_read_in_part(entity, index));
+            (i64::from(timeline.was_read(entity, index)) | part << PARTIAL) << bit_of(entity)
+        };
         Self {
             stamp: timeline.stamp(index).unwrap_or_default(),
             is_unrelated: false,
@@ -47,11 +51,29 @@ impl StoredSample {
         self.read >> bit_of(entity) & 1 == 1
     }
 
+    /// Whether only some entities of a kind were read in this sample.
+    pub(crate) fn was_read_in_part(&self, entity: Entity) -> bool {
+        self.read >> (bit_of(entity) + PARTIAL) & 1 == 1
+    }
+
+    /// Returns the tables that were read in any of these samples, as [`read`](Self::read).
+    pub(crate) fn read_in_any(samples: &[Self]) -> i64 {
+        const ALL: i64 = (1 << PARTIAL) - 1;
+        let whole = |sample: &Self| sample.read & !(sample.read >> PARTIAL) & ALL;
+        let (read, whole) = samples.iter().fold((0, 0), |(read, all), sample| {
+            (read | sample.read & ALL, all | whole(sample))
+        });
+        read | (read & !whole) << PARTIAL
+    }
+
     /// Returns the wall clock in nanoseconds.
     pub(crate) fn wall(&self) -> Option<i64> {
         self.stamp.wall.map(WallClock::unix_nanos)
     }
 }
+
+/// From the bit of a kind of entity that was read to the bit that only some of its entities were.
+const PARTIAL: u32 = 16;
 
 /// Returns the bit of a kind of entity in the column `read`. Files on disk have these bits: a new kind gets the next
 /// one, whatever its position in [`Entity::ALL`].
@@ -223,5 +245,6 @@ mod tests {
     fn each_kind_of_entity_has_a_bit_of_its_own() {
         let bits: i64 = Entity::ALL.into_iter().map(|kind| 1 << bit_of(kind)).sum();
         assert_eq!(bits, (1 << Entity::ALL.len()) - 1);
+        assert!(bits < 1 << PARTIAL);
     }
 }

@@ -50,7 +50,7 @@ impl MinuteRange {
         let within = &taken[self.first..=self.last];
         StoredSample {
             is_unrelated: taken[self.first].is_unrelated,
-            read: within.iter().fold(0, |read, sample| read | sample.read),
+            read: StoredSample::read_in_any(within),
             ..taken[self.last]
         }
     }

@@ -7,6 +7,8 @@ pub(crate) struct SamplePicks {
     next: Vec<u32>,
     /// Indexes in the timeline, by rank.
     places: Vec<usize>,
+    /// The ranks of those in which only some of the table's entities were read.
+    partial: Vec<u32>,
 }
 
 impl SamplePicks {
@@ -20,6 +22,20 @@ impl SamplePicks {
         }
         picks.next.push(picks.rank());
         picks
+    }
+
+    /// Builds the selection as [`new`](Self::new), of samples that may have read only some of a table's entities.
+    pub(crate) fn of_table(
+        samples: Vec<Option<usize>>,
+        is_partial: impl Fn(usize) -> bool,
+    ) -> Self {
+        let selected = (0..samples.len()).filter(|at| samples[*at].is_some());
+        let partial = (0..).zip(selected).filter(|(_, at)| is_partial(*at));
+        let partial = partial.map(|(rank, _)| rank).collect();
+        Self {
+            partial,
+            ..Self::new(samples)
+        }
     }
 
     fn rank(&self) -> u32 {
@@ -55,6 +71,12 @@ impl SamplePicks {
     /// Returns the indexes of all selected samples.
     pub(crate) fn places(&self) -> &[usize] {
         &self.places
+    }
+
+    /// Returns the indexes of all selected samples, and whether only some of the table's entities were read in each.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
+        let ranks = (0..).zip(&self.places);
+        ranks.map(|(rank, place)| (*place, self.partial.binary_search(&rank).is_ok()))
     }
 }
 

@@ -1,10 +1,11 @@
 //! One signal's readings over time, as runs: a value that does not change takes no memory.
 
-use super::read_set::ReadSet;
+use super::read_set::{ReadSet, TableReads};
 use crate::signals::SignalId;
 
-/// A value that was the reading in all samples, from the first to the last, in which its table was read. Weeks have
-/// millions of runs, so a run must be small.
+/// A value that was the reading in all samples, from the first to the last, in which the entity was read. Where only
+/// some entities were read in a sample in between, it is the reading before and after it. Weeks have millions of runs,
+/// so a run must be small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     first: u32,
@@ -74,8 +75,8 @@ pub(super) struct ValuePart {
 pub(super) struct ReadingColumn(Vec<Run>);
 
 impl ReadingColumn {
-    /// Sets the reading of a sample, which is the last so far. `before` is the last earlier sample in which the table
-    /// was read. Returns by how many runs the column grew.
+    /// Sets the reading of a sample, which is the last so far. `before` is the last earlier sample in which the whole
+    /// table was read. Returns by how many runs the column grew.
     pub(super) fn set(&mut self, index: usize, before: Option<usize>, value: u64) -> usize {
         let Some(last) = self.0.last_mut() else {
             self.0.push(Run::at(index, value));
@@ -90,8 +91,8 @@ impl ReadingColumn {
                 last.value = value;
                 return 0;
             }
-            *last = last.ending_at(before.unwrap_or(last.first()));
-        } else if last.value == value && before == Some(last.last()) {
+            *last = last.ending_at(before.unwrap_or(last.first()).max(last.first()));
+        } else if last.value == value && before.is_none_or(|before| before <= last.last()) {
             *last = last.ending_at(index);
             return 0;
         }
@@ -163,9 +164,10 @@ impl ReadingColumn {
     /// nothing is known, in order.
     pub(super) fn unbroken<'a>(
         &'a self,
-        reads: &'a ReadSet,
+        reads: &'a TableReads,
         breaks: &'a [usize],
     ) -> impl Iterator<Item = ValuePart> + 'a {
+        let (reads, whole) = (&reads.all, &reads.whole);
         let mut runs = self.0.iter();
         let mut rest: Option<Run> = None;
         let mut before: Option<(usize, u64)> = None;
@@ -186,11 +188,11 @@ impl ReadingColumn {
                 if end <= run.last() {
                     rest = Some(Run::new(end, run.last(), run.value));
                 }
-                // The reading before counts only if neither a break nor a read of the table without this signal is in
-                // between.
+                // The reading before counts only if neither a break nor a read of the whole table without this signal
+                // is in between.
                 let follows = |at: usize| {
                     broken == breaks.partition_point(|gap| *gap <= at)
-                        && reads.before(first) == Some(at)
+                        && whole.before(first).is_none_or(|before| before <= at)
                 };
                 let part = ValuePart {
                     before: before.filter(|(at, _)| follows(*at)),
@@ -462,6 +464,10 @@ mod tests {
     fn a_break_cuts_what_does_not_change() {
         let reads = reads(&[0, 1, 2, 3, 9]);
         let column = column(&reads, &[(0, 7), (1, 7), (2, 7), (3, 8), (9, 8)]);
+        let reads = TableReads {
+            whole: reads.clone(),
+            all: reads,
+        };
         let parts: Vec<_> = column.unbroken(&reads, &[2, 5]).collect();
         let part = |before, first, last, value| ValuePart {
             before,

@@ -47,14 +47,19 @@ impl Timeline {
     pub fn evict_ended(&mut self) {
         self.evict_where(|_, _| true);
         for entity in Entity::ALL {
-            self.complete[entity as usize] = self.reads(entity).last();
+            let reads = self.table_reads(entity);
+            let whole = reads.whole.last().unwrap_or(0);
+            self.complete[entity as usize] = reads.all.last().map(|last| (whole, last));
         }
     }
 
     /// Evicts while readings are being appended, entity by entity: an entity of the last complete part may continue.
     pub(super) fn evict_ended_while_loading(&mut self) {
         let complete = self.complete;
-        self.evict_where(|entity, last| complete[entity as usize] != Some(last));
+        self.evict_where(|entity, last| {
+            let reads = complete[entity as usize];
+            reads.is_none_or(|(whole, end)| last < whole || end < last)
+        });
     }
 
     /// Evicts where there are too many. `has_ended` is whether an entity of a kind, last seen in this sample, cannot
@@ -72,10 +77,10 @@ impl Timeline {
 
     fn drop_ended(&mut self, entity: Entity, has_ended: &impl Fn(Entity, usize) -> bool) {
         let too_many = self.entities(entity).count().saturating_sub(ENTITIES_MAX);
-        let now = self.reads(entity).last();
+        let now = self.table_reads(entity).whole.last();
         let rank_ended = |(index, series): (usize, &EntitySeries)| {
             let last = series.columns.last_sample()?;
-            let has_ended = Some(last) != now && has_ended(entity, last);
+            let has_ended = now.is_some_and(|now| last < now) && has_ended(entity, last);
             has_ended.then(|| rank(series, index))
         };
         let mut ended: Vec<Rank> = self

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use units::Span;
 
-use super::read_set::ReadSet;
+use super::read_set::TableReads;
 use super::readings::Readings;
 use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::sample::{BootId, Stamp};
@@ -38,9 +38,10 @@ impl Timeline {
         let reads = self
             .reads
             .each_ref()
-            .map(|reads| Arc::new(reads.cut(first, end)));
+            .map(|reads| reads.cut(first, end));
+        let all = reads.each_ref().map(|reads| Arc::new(reads.all.clone()));
         let within = |readings: &Readings, entity: Entity| {
-            readings.part(first, end, &reads[entity as usize])
+            readings.part(first, end, &all[entity as usize])
         };
         let part = |series: &EntitySeries| {
             let columns = within(&series.columns, series.entity)?;
@@ -56,7 +57,7 @@ impl Timeline {
             host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
             evicted_sums: self.evicted_sums.part(part),
-            reads: reads.each_ref().map(|reads| ReadSet::clone(reads)),
+            reads: reads.each_ref().map(TableReads::clone),
             budget: self.budget,
             left_out: self.left_out,
             evicted: self.evicted,

@@ -7,6 +7,38 @@ pub(super) struct ReadSet {
     last: Option<usize>,
 }
 
+/// The samples in which a table was read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TableReads {
+    /// In which any of its entities were read.
+    pub(super) all: ReadSet,
+    /// In which all of its entities were read: one without a reading was gone.
+    pub(super) whole: ReadSet,
+}
+
+impl TableReads {
+    /// Adds a sample, which is not before the last one added.
+    pub(super) fn note(&mut self, index: usize, is_partial: bool) {
+        self.all.note(index);
+        if !is_partial {
+            self.whole.note(index);
+        }
+    }
+
+    /// Whether only some entities were read in a sample.
+    pub(super) fn is_partial(&self, index: usize) -> bool {
+        self.all.contains(index) && !self.whole.contains(index)
+    }
+
+    /// The reads within samples `first` to before `end`, counted from `first`.
+    pub(super) fn cut(&self, first: usize, end: usize) -> Self {
+        Self {
+            all: self.all.cut(first, end),
+            whole: self.whole.cut(first, end),
+        }
+    }
+}
+
 impl ReadSet {
     /// Adds a sample, which is not before the last one added.
     pub(super) fn note(&mut self, index: usize) {

@@ -25,9 +25,19 @@ impl Timeline {
             .any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
     }
 
+    /// Whether only some entities of a kind were read in a sample: one without a reading was not gone.
+    pub fn was_read_in_part(&self, entity: Entity, index: usize) -> bool {
+        self.table_reads(entity).is_partial(index)
+    }
+
     /// Records that entities of a kind were read in a sample, which is not before the last such sample.
     pub fn mark_read(&mut self, entity: Entity, index: usize) {
-        self.note_read(entity, index);
+        self.note_read(entity, index, false);
+    }
+
+    /// As [`mark_read`](Self::mark_read), where only some of them were.
+    pub fn mark_read_in_part(&mut self, entity: Entity, index: usize) {
+        self.note_read(entity, index, true);
     }
 
     /// Appends runs of a host signal, which are in order and begin after its last run. Beyond the bound of memory they are

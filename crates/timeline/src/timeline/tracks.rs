@@ -20,7 +20,8 @@ impl Timeline {
     }
 
     /// The levels of an entity's gauge; `None` where it does not have it. A level holds until the next reading where
-    /// the entity has one at each read of its table, and after the last reading for the usual interval between reads.
+    /// the entity has one at each read of its whole table, and after the last reading for the usual interval between
+    /// reads.
     pub fn gauge_of<U: Unit>(
         &self,
         series: &EntitySeries,
@@ -73,13 +74,13 @@ impl Timeline {
         let breaks = self.rate_breaks();
         let (last, due) = self.last_until(entity, &breaks);
         let level = |raw| Some(value(raw));
-        for part in column.unbroken(self.reads(entity), &breaks) {
+        for part in column.unbroken(self.table_reads(entity), &breaks) {
             // Between two readings the earlier one holds.
             if let Some((at, earlier)) = part.before {
                 values[at + 1..part.first].fill(level(earlier));
             }
-            let end = if part.last == last {
-                due
+            let end = if part.last >= last {
+                due.max(part.last + 1)
             } else {
                 part.last + 1
             };
@@ -88,10 +89,10 @@ impl Timeline {
         Some(Track::new(self.clock().clone(), values))
     }
 
-    /// The last sample in which entities of a kind were read, and the sample until which that reading holds: the one
-    /// at which the next read was due, or the next break.
+    /// The last sample in which all entities of a kind were read, and the sample until which that reading holds: the
+    /// one at which the next read was due, or the next break.
     fn last_until(&self, entity: Entity, breaks: &[usize]) -> (usize, usize) {
-        let reads = self.reads(entity);
+        let reads = &self.table_reads(entity).whole;
         let last = reads.last().unwrap_or(0);
         let usual = reads.before(last).map_or(1, |before| last - before);
         let due = (last + usual).min(self.len());
@@ -108,7 +109,7 @@ impl Timeline {
             let seconds = elapsed.as_secs_f64();
             (seconds > 0.0).then(|| increase as f64 / seconds)
         };
-        for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
+        for part in column.unbroken(self.table_reads(entity), &self.rate_breaks()) {
             if let Some((at, earlier)) = part.before
                 // A counter that fell was reset, so its increase is unknown.
                 && let Some(increase) = part.value.checked_sub(earlier)

@@ -1,0 +1,165 @@
+//! The files of a cgroup that are read often, kept open: `pread` through an open file takes 2 µs, opening, reading and
+//! closing it 9.
+//!
+//! An open file of cgroupfs takes a buffer of one page in the kernel (`fs/seq_file.c`). So there is a bound: 8,192 files
+//! of cgroups, 32 MiB, or less where RLIMIT_NOFILE is lower. Files beyond it are opened for each reading. A removed
+//! cgroup's open files answer ENODEV.
+
+use std::os::fd::OwnedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
+use rustix::process::{Resource, getrlimit};
+use timeline::facts::CgroupMode;
+
+use crate::cgroup::files::CgroupFiles;
+use crate::directory::Directory;
+use crate::kernel_file::retrying;
+
+/// Files of one cgroup that are kept open.
+pub(super) const KEPT_EACH: usize = 6;
+
+/// Which files of a cgroup are read how: usage comes first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileTiers {
+    /// Read with each reading of the cgroup.
+    pub(super) often: &'static [&'static str],
+    /// Limits and other levels, which change rarely or are of little use alone.
+    pub(super) rarely: &'static [&'static str],
+    /// The index in `often` of the file that counts hits of the limit.
+    pub(super) hits: usize,
+}
+
+impl FileTiers {
+    const V1: Self = Self {
+        often: &[
+            "memory.usage_in_bytes",
+            "memory.stat",
+            "memory.failcnt",
+            "memory.oom_control",
+        ],
+        rarely: &[
+            "memory.limit_in_bytes",
+            "memory.max_usage_in_bytes",
+            "memory.kmem.usage_in_bytes",
+        ],
+        hits: 2,
+    };
+    const V2: Self = Self {
+        often: &[
+            "memory.current",
+            "memory.stat",
+            "memory.events",
+            "memory.pressure",
+            "memory.swap.current",
+            "io.pressure",
+        ],
+        rarely: &[
+            "memory.max",
+            "memory.high",
+            "memory.low",
+            "memory.min",
+            "memory.peak",
+            "memory.swap.max",
+        ],
+        hits: 2,
+    };
+
+    pub(super) const fn of(mode: CgroupMode) -> &'static Self {
+        match mode {
+            CgroupMode::V1 => &Self::V1,
+            CgroupMode::V2 => &Self::V2,
+        }
+    }
+}
+
+const _: () = {
+    let (v1, v2) = (FileTiers::V1, FileTiers::V2);
+    assert!(v1.often.len() + v1.rarely.len() == CgroupFiles::names(CgroupMode::V1).len());
+    assert!(v2.often.len() + v2.rarely.len() == CgroupFiles::names(CgroupMode::V2).len());
+    assert!(v1.often.len() <= KEPT_EACH && v2.often.len() <= KEPT_EACH);
+};
+
+/// The bound of files that are kept open, and how they are read.
+#[derive(Debug)]
+pub(super) struct KeptFiles {
+    left: usize,
+    path: Vec<u8>,
+}
+
+impl KeptFiles {
+    const FILES_MAX: usize = 8_192;
+    /// Files that the rest of the process may need.
+    const RESERVE: u64 = 256;
+    /// The first request for a text: the longest, `memory.stat`, has some 2 KiB.
+    const TEXT_BYTES_MIN: usize = 8 << 10;
+    const TEXT_BYTES_MAX: usize = 1 << 20;
+
+    pub(super) fn new() -> Self {
+        let limit = getrlimit(Resource::Nofile).current;
+        let allowed = limit.map_or(u64::MAX, |limit| limit.saturating_sub(Self::RESERVE));
+        Self {
+            left: usize::try_from(allowed)
+                .unwrap_or(usize::MAX)
+                .min(Self::FILES_MAX),
+            path: Vec::new(),
+        }
+    }
+
+    /// Reads a file of the cgroup at `group` into `text`, through `kept` if it is open. Otherwise it is opened, and
+    /// kept if `keeps` and there is room.
+    ///
+    /// # Errors
+    /// ENODEV or ENOENT if the cgroup was removed.
+    pub(super) fn read(
+        &mut self,
+        kept: &mut Option<OwnedFd>,
+        keeps: bool,
+        at: (&Directory, &[u8], &str),
+        text: &mut Vec<u8>,
+    ) -> Result<(), Errno> {
+        if let Some(file) = kept {
+            return Self::pread(file, text);
+        }
+        let (mount, group, name) = at;
+        self.path.clear();
+        self.path.extend_from_slice(group);
+        if !group.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(name.as_bytes());
+        if !keeps || self.left == 0 {
+            return mount.read_record(&self.path, text);
+        }
+        text.clear();
+        let file = mount.open_file(&self.path)?;
+        let result = Self::pread(&file, text);
+        if result.is_ok() {
+            self.left -= 1;
+            *kept = Some(file);
+        }
+        result
+    }
+
+    fn pread(file: &OwnedFd, text: &mut Vec<u8>) -> Result<(), Errno> {
+        text.clear();
+        loop {
+            if text.capacity() - text.len() < Self::TEXT_BYTES_MIN {
+                text.reserve(text.len().max(Self::TEXT_BYTES_MIN));
+            }
+            let (asked, at) = (text.capacity() - text.len(), text.len() as u64);
+            let got = retrying(|| pread(file, spare_capacity(text), at))
+                .inspect_err(|_| text.clear())?;
+            if got < asked || text.len() >= Self::TEXT_BYTES_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Closes a cgroup's files.
+    pub(super) fn close(&mut self, files: &mut [Option<OwnedFd>; KEPT_EACH]) {
+        for file in files {
+            self.left += usize::from(file.take().is_some());
+        }
+    }
+}
