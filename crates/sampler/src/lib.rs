@@ -15,6 +15,7 @@
 //! println!("{} samples", source.timeline.len());
 //! ```
 
+mod busiest_pace;
 mod capture;
 mod heaps;
 mod pace;

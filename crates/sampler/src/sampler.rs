@@ -1,5 +1,8 @@
 //! Samples a host: first its files, all at once, then its cgroups, on a beat that a late sample does not shift.
 //!
+//! All cgroups are read at an interval that their cost allows. In the samples between, the busiest are: those that met a
+//! limit, and those whose usage changed most. Such a sample is partial: a cgroup without a row was not read.
+//!
 //! The caller pulls: it waits for the next sample as long as it likes and then takes it, so a terminal program can do
 //! other things in between. Reading a process's files may wait for the process's locks, so the caller reads processes
 //! after the sample, straight into their destination. In steady state nothing is allocated.
@@ -10,6 +13,7 @@ use probe::{Cgroups, HostProbe, Root, Sink, Walk, now, thread_cpu};
 use timeline::{Sample, Stamp};
 use units::{Ratio, Span};
 
+use crate::busiest_pace::BusiestPace;
 use crate::pace::{Beat, LastDone, Pace, sleep_until};
 
 /// Called repeatedly with the time since the first sample. It may end the sampling; the samples so far are kept.
@@ -27,8 +31,11 @@ pub struct Rates {
     pub slabs: Span,
     /// The shortest interval between scans of the cgroups; `None`: never scanned.
     pub cgroups: Option<Span>,
-    /// The share of one CPU that cgroup scans may take: hosts with many cgroups are scanned less often.
+    /// The share of one CPU that cgroups may take: on hosts with many, all are scanned less often, and fewer of the
+    /// busiest are read in between.
     pub cgroups_share: Ratio,
+    /// How many of the busiest cgroups are read with each sample between two scans; zero: none.
+    pub busiest: usize,
 }
 
 /// Samples a host.
@@ -40,6 +47,7 @@ pub struct Sampler {
     /// The interval between cgroup scans that their cost allows.
     cgroups_every: Span,
     cgroups_done: LastDone,
+    busiest: BusiestPace,
     pace: Pace,
     sample: Sample,
 }
@@ -64,6 +72,7 @@ impl Rates {
             slabs: every.times(5.0),
             cgroups: Some(every),
             cgroups_share: Ratio::from_percent(100.0),
+            busiest: 0,
         }
     }
 
@@ -77,6 +86,8 @@ impl Rates {
 impl Sampler {
     /// The longest wait between two calls of [`Progress`]: a person perceives it as immediate.
     const NAP_MAX: Span = Span::from_millis(100);
+    /// The part of the cgroups' share that scans of all may take; the rest is for the busiest.
+    const OF_SCANS: f64 = 2.0 / 3.0;
 
     /// Opens the files of the host below `root`. The first sample is due now.
     pub fn open(root: &Root, rates: Rates) -> Self {
@@ -89,6 +100,7 @@ impl Sampler {
             cgroups: Cgroups::new(root),
             cgroups_every: Span::ZERO,
             cgroups_done: LastDone::default(),
+            busiest: BusiestPace::new(rates.busiest),
             pace: Pace::from(start.awake_or_boot(), rates.every),
             sample: Sample::default(),
         }
@@ -121,13 +133,22 @@ impl Sampler {
 
     /// Takes a sample of the host and, where they are due, of the cgroups. It does not wait.
     pub fn take(&mut self) -> SampleTaken {
-        self.take_showing(&mut |_, _| ())
+        self.take_with(None)
     }
 
     /// Like [`take`](Self::take), and passes each text that is read to `sink`.
     pub fn take_showing(&mut self, sink: Sink<'_>) -> SampleTaken {
+        self.take_with(Some(sink))
+    }
+
+    fn take_with(&mut self, mut sink: Option<Sink<'_>>) -> SampleTaken {
         self.sample.clear();
-        self.host.sample_showing(&mut self.sample, sink);
+        let show = &mut |path: &str, text: &[u8]| {
+            if let Some(sink) = &mut sink {
+                sink(path, text);
+            }
+        };
+        self.host.sample_showing(&mut self.sample, show);
         let stamp = self.sample.stamp;
         let beat = self.pace.begin(stamp.awake_or_boot());
         SampleTaken {
@@ -137,16 +158,42 @@ impl Sampler {
         }
     }
 
-    fn scan_cgroups(&mut self, sink: Sink<'_>) -> Option<Walk> {
+    fn scan_cgroups(&mut self, sink: Option<Sink<'_>>) -> Option<Walk> {
         let every = self.rates.cgroups?.max(self.cgroups_every);
+        let before = thread_cpu();
         if !self.pace.takes(&mut self.cgroups_done, every) {
+            self.read_busiest(before);
             return None;
         }
-        let before = thread_cpu();
-        let walk = self.cgroups.sample_showing(&mut self.sample, sink);
+        let walk = match sink {
+            Some(sink) => self.cgroups.sample_showing(&mut self.sample, sink),
+            None => self.cgroups.sample(&mut self.sample),
+        };
         let cost = thread_cpu().saturating_sub(before);
-        self.cgroups_every = distance(cost, self.rates.cgroups_share);
+        let share = self.rates.cgroups_share.get() * Self::OF_SCANS;
+        self.cgroups_every = distance(cost, Ratio::new(share));
         Some(walk)
+    }
+
+    fn read_busiest(&mut self, before: Span) {
+        let pace = &mut self.busiest;
+        if self.rates.busiest == 0 || !self.pace.takes(&mut pace.done, pace.every) {
+            return;
+        }
+        self.cgroups
+            .sample_busiest(&mut self.sample, pace.busiest, pace.probes);
+        let cost = thread_cpu().saturating_sub(before);
+        let share = self.rates.cgroups_share.get() * (1.0 - Self::OF_SCANS);
+        let known = self.cgroups.known();
+        pace.note(cost, Ratio::new(share), self.rates.every, known);
+    }
+
+    /// Returns how many of the busiest cgroups are read between two scans, how many others are asked whether they met a
+    /// limit, and the interval.
+    pub fn busiest(&self) -> (usize, usize, Span) {
+        let pace = &self.busiest;
+        let every = pace.every.max(self.rates.every);
+        (pace.busiest.min(self.cgroups.known()), pace.probes, every)
     }
 
     /// Returns the current interval between cgroup scans.

@@ -299,6 +299,63 @@ fn minutes_show_the_same_levels_and_growth() {
     assert_eq!(thinned.entities(Entity::Cgroup).count(), 1);
 }
 
+/// Two hours at one sample in 2 s, in each fifth of which all three cgroups are read, and otherwise only the busy one.
+fn hours_in_part() -> Timeline {
+    let mut timeline = Timeline::default();
+    for at in 0..3_600_u64 {
+        let mut sample = Sample::at(Span::from_secs(1000 + at * 2));
+        let wall = (DAY + (at * 2).cast_signed()) * 1_000_000_000;
+        sample.stamp.wall = Some(WallClock::from_unix_nanos(wall));
+        sample.host.set(signals::MEM_FREE, Bytes::from_mib(at % 7));
+        let is_partial = at % 5 != 0;
+        let table = sample.table_mut(Entity::Cgroup);
+        let groups = [("/busy", at), ("/idle", 3), ("/slow", at)];
+        for (key, value) in &groups[..if is_partial { 1 } else { 3 }] {
+            let row = &mut table.entry(key).row;
+            row.set(signals::CGROUP_CURRENT, Bytes::from_mib(*value));
+            row.set(signals::CGROUP_EVENTS_MAX, units::Count::new(*value));
+        }
+        if is_partial {
+            table.set_partial();
+        }
+        timeline.push(&sample).unwrap();
+    }
+    timeline
+}
+
+#[test]
+fn a_cgroup_that_was_not_read_is_not_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeline = hours_in_part();
+    let facts = Facts::default();
+    add_timeline(
+        directory.path(),
+        &host(),
+        &timeline,
+        &facts,
+        Span::from_secs(2),
+    )
+    .unwrap();
+    let loaded = load(directory.path(), Resolution::Full).timeline;
+    assert_eq!(shown(&loaded), shown(&timeline));
+    let thinned = load(directory.path(), Resolution::Minutes).timeline;
+    for (timeline, last) in [(&timeline, 3_600), (&thinned, thinned.len())] {
+        for key in ["/busy", "/idle", "/slow"] {
+            let group = timeline.entity(Entity::Cgroup, key).unwrap();
+            let levels = timeline.gauge_of(group, signals::CGROUP_CURRENT).unwrap();
+            assert!(levels.values()[..last].iter().all(Option::is_some), "{key}");
+            let rates = timeline.rate_of(group, signals::CGROUP_EVENTS_MAX).unwrap();
+            let rate = if key == "/idle" { 0.0 } else { 0.5 };
+            let known: Vec<f64> = rates.values().iter().flatten().copied().collect();
+            assert!(known.len() + 6 > last, "{key}: {}", known.len());
+            assert!(
+                known.iter().all(|known| (known - rate).abs() < 1e-9),
+                "{key}: {known:?}"
+            );
+        }
+    }
+}
+
 fn segments(directory: &Path) -> Vec<std::path::PathBuf> {
     let mut found: Vec<_> = fs::read_dir(directory.join("segments"))
         .unwrap()

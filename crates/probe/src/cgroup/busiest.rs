@@ -37,7 +37,8 @@ impl BusiestCgroups {
             }
         }
         if self.ranked.len() > Self::BUSIEST_MAX {
-            self.ranked.select_nth_unstable_by_key(Self::BUSIEST_MAX, |one| Reverse(*one));
+            self.ranked
+                .select_nth_unstable_by_key(Self::BUSIEST_MAX, |one| Reverse(*one));
             self.ranked.truncate(Self::BUSIEST_MAX);
         }
         self.ranked.sort_unstable_by_key(|one| Reverse(*one));
@@ -61,7 +62,11 @@ impl BusiestCgroups {
     }
 
     /// Returns the indexes of the next `count` of `end` to be asked, from the one after the last.
-    pub(super) fn in_turn(&mut self, end: usize, count: usize) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn in_turn(
+        &mut self,
+        end: usize,
+        count: usize,
+    ) -> impl Iterator<Item = usize> + use<> {
         let count = count.min(end);
         let first = if self.next < end { self.next } else { 0 };
         self.next = first + count;

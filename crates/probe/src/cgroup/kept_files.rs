@@ -148,8 +148,8 @@ impl KeptFiles {
                 text.reserve(text.len().max(Self::TEXT_BYTES_MIN));
             }
             let (asked, at) = (text.capacity() - text.len(), text.len() as u64);
-            let got = retrying(|| pread(file, spare_capacity(text), at))
-                .inspect_err(|_| text.clear())?;
+            let got =
+                retrying(|| pread(file, spare_capacity(text), at)).inspect_err(|_| text.clear())?;
             if got < asked || text.len() >= Self::TEXT_BYTES_MAX {
                 return Ok(());
             }

@@ -124,6 +124,7 @@ impl CgroupTree {
                 self.list(mount, index, kept, walk, &mut queue);
             }
         }
+        queue.reserve(self.nodes.len());
         self.queue = queue;
     }
 
@@ -229,7 +230,9 @@ impl CgroupTree {
             self.nodes[parent].must_list = true;
         }
         while let Some(index) = gone.pop() {
-            let children = self.indexes().filter(|at| self.nodes[*at].parent == Some(index));
+            let children = self
+                .indexes()
+                .filter(|at| self.nodes[*at].parent == Some(index));
             gone.extend(children);
             let mut node = std::mem::take(&mut self.nodes[index]);
             self.by_path.remove(&node.path);

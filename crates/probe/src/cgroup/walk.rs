@@ -122,12 +122,23 @@ impl Cgroups {
 
     /// Reads the busiest cgroups into rows of `sample`, `busiest_max` of them, which becomes partial. Before, reads of
     /// `probes` other ones whether they met a limit; then they are busy too.
-    pub fn sample_busiest(&mut self, sample: &mut Sample, busiest_max: usize, probes: usize) -> Walk {
+    pub fn sample_busiest(
+        &mut self,
+        sample: &mut Sample,
+        busiest_max: usize,
+        probes: usize,
+    ) -> Walk {
         let mut pass = match self.begin(sample, None) {
             Ok(pass) => pass,
             Err(walk) => return walk,
         };
-        let Self { tree, busiest, reader, events, .. } = self;
+        let Self {
+            tree,
+            busiest,
+            reader,
+            events,
+            ..
+        } = self;
         events.each(|index| {
             if tree.has(index) {
                 busiest.add_hit(index);
@@ -135,12 +146,14 @@ impl Cgroups {
         });
         let hits = FileTiers::of(pass.mode).hits;
         for index in busiest.in_turn(tree.end(), probes) {
-            if tree.has(index) && !busiest.has(index) && reader.met_limit(tree, index, hits, &pass) {
+            if tree.has(index) && !busiest.has(index) && reader.met_limit(tree, index, hits, &pass)
+            {
                 busiest.add_hit(index);
             }
         }
         self.order.clear();
-        self.order.extend(busiest.first(busiest_max).filter(|index| tree.has(*index)));
+        self.order
+            .extend(busiest.first(busiest_max).filter(|index| tree.has(*index)));
         for at in 0..self.order.len() {
             self.row(self.order[at], sample, &mut pass);
         }
@@ -156,7 +169,8 @@ impl Cgroups {
         self.passes += 1;
         // Twice, as a cgroup that was removed may have been made anew.
         for _ in 0..2 {
-            self.tree.refresh(&pass.mount, &mut self.reader.kept, &mut pass.walk);
+            self.tree
+                .refresh(&pass.mount, &mut self.reader.kept, &mut pass.walk);
             if !self.read_usages(&mut pass) {
                 break;
             }
@@ -171,7 +185,11 @@ impl Cgroups {
     }
 
     /// Opens the mount.
-    fn begin<'a>(&mut self, sample: &Sample, sink: Option<Sink<'a>>) -> Result<CgroupPass<'a>, Walk> {
+    fn begin<'a>(
+        &mut self,
+        sample: &Sample,
+        sink: Option<Sink<'a>>,
+    ) -> Result<CgroupPass<'a>, Walk> {
         let at = sample.stamp.boot;
         let (mode, point) = self.mounted().ok_or_else(|| Walk::absent(Errno::NOENT))?;
         let mount = Directory::open(point).map_err(Walk::absent)?;
@@ -236,7 +254,12 @@ impl Cgroups {
 
     /// Chooses the cgroups that become rows: the busiest and the largest, by falling usage.
     fn choose_rows(&mut self, walk: &mut Walk) {
-        let Self { tree, busiest, order, .. } = self;
+        let Self {
+            tree,
+            busiest,
+            order,
+            ..
+        } = self;
         order.clear();
         order.extend(tree.indexes().filter(|index| {
             let node = tree.node(*index);
@@ -245,9 +268,21 @@ impl Cgroups {
         walk.left_out += tree.left_out();
         let size = |index: &usize| {
             let node = tree.node(*index);
-            (Reverse(if node.depth == 0 { u64::MAX } else { node.now.usage }), node.depth, *index)
+            (
+                Reverse(if node.depth == 0 {
+                    u64::MAX
+                } else {
+                    node.now.usage
+                }),
+                node.depth,
+                *index,
+            )
         };
-        if let Some(beyond) = order.len().checked_sub(Self::REQUESTED_MAX).filter(|n| *n > 0) {
+        if let Some(beyond) = order
+            .len()
+            .checked_sub(Self::REQUESTED_MAX)
+            .filter(|n| *n > 0)
+        {
             order.select_nth_unstable_by_key(Self::REQUESTED_MAX, |index| {
                 (Reverse(busiest.has(*index)), size(index))
             });
@@ -325,8 +360,13 @@ impl CgroupReader {
         pass: &CgroupPass<'_>,
     ) -> Result<(), Errno> {
         let node = tree.node_mut(index);
-        let at = (&pass.mount, &node.path[..], FileTiers::of(pass.mode).often[file]);
-        self.kept.read(&mut node.files[file], true, at, &mut self.text)
+        let at = (
+            &pass.mount,
+            &node.path[..],
+            FileTiers::of(pass.mode).often[file],
+        );
+        self.kept
+            .read(&mut node.files[file], true, at, &mut self.text)
     }
 
     /// Reads the files that are read rarely.
@@ -349,7 +389,8 @@ impl CgroupReader {
         node.levels.clear();
         node.levels.extend(row.iter());
         // Not all are due in one pass.
-        let seconds = Self::LEVELS_SECONDS.start + index as u64 % (Self::LEVELS_SECONDS.end - Self::LEVELS_SECONDS.start);
+        let seconds = Self::LEVELS_SECONDS.start
+            + index as u64 % (Self::LEVELS_SECONDS.end - Self::LEVELS_SECONDS.start);
         node.levels_due = pass.at.plus(Span::from_secs(seconds));
         self.row = row;
     }
@@ -375,7 +416,8 @@ impl CgroupReader {
             self.shown.push_str(name);
             sink(&self.shown, &self.text);
         }
-        pass.walk.note_parse(self.files.parse(pass.mode, name, &self.text, row));
+        pass.walk
+            .note_parse(self.files.parse(pass.mode, name, &self.text, row));
     }
 
     /// Whether a cgroup met a limit since its last row.

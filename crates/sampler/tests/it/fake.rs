@@ -94,6 +94,12 @@ impl Fake {
         self.write(&at("memory.stat"), &format!("anon {current}\nfile 7\n"));
     }
 
+    /// Writes how often a cgroup met its limit.
+    pub(crate) fn hits(&self, path: &str, hits: u64) {
+        let text = format!("low 0\nhigh 0\nmax {hits}\noom 0\noom_kill 0\n");
+        self.write(&format!("sys/fs/cgroup/{path}/memory.events"), &text);
+    }
+
     /// Writes the files of a process, or writes them anew.
     pub(crate) fn process(&self, process: &Process) {
         let Process {

@@ -1,7 +1,8 @@
 //! Looks at processes, services and cgroups.
 
 use timeline::signals::{
-    CGROUP_CURRENT, PROC_PSS, PROC_RSS, SERVICE_CPU, SERVICE_PROCESSES, SERVICE_PSS, SERVICE_RSS,
+    CGROUP_CURRENT, CGROUP_EVENTS_MAX, PROC_PSS, PROC_RSS, SERVICE_CPU, SERVICE_PROCESSES,
+    SERVICE_PSS, SERVICE_RSS,
 };
 use timeline::{Entity, EventKind, Timeline};
 use units::{Bytes, Count, Pages, Ratio, Span, Ticks};
@@ -134,6 +135,56 @@ fn processes_and_groups_are_looked_at_on_their_own_beats() {
         Some(Bytes::new(700))
     );
     assert_eq!(health.figures().groups, 2);
+}
+
+#[test]
+fn between_two_scans_the_busiest_groups_are_read_and_the_others_are_not_gone() {
+    let fake = Fake::host();
+    for name in ["grows", "idle", "full"] {
+        fake.group(name, 700);
+        fake.hits(name, 3);
+    }
+    let mut settings = always();
+    settings.groups = Some(Span::from_secs(4));
+    settings.groups_share = Ratio::from_percent(100.0);
+    let (mut recorder, _, _outbox) = fake.recorder(settings);
+    for sample in 0..9 {
+        if sample > 2 {
+            fake.group("grows", 700 + sample);
+        }
+        if sample == 2 {
+            fake.hits("full", 8);
+        }
+        recorder.take();
+    }
+    recorder.stop().unwrap();
+    let timeline = fake.loaded().timeline;
+    let samples = |test: &dyn Fn(usize) -> bool| (0..9).filter(|at| test(*at)).collect::<Vec<_>>();
+    let whole = |at| {
+        let is_partial = timeline.was_read_in_part(Entity::Cgroup, at);
+        timeline.was_read(Entity::Cgroup, at) && !is_partial
+    };
+    assert_eq!(samples(&whole), [0, 4, 8]);
+    let partial = |at| timeline.was_read_in_part(Entity::Cgroup, at);
+    assert_eq!(samples(&partial), [2, 3, 5, 6, 7]);
+    let group = |name| timeline.entity(Entity::Cgroup, name).unwrap();
+    for name in ["/grows", "/idle", "/full"] {
+        let levels = timeline.gauge_of(group(name), CGROUP_CURRENT).unwrap();
+        assert!(levels.values().iter().all(Option::is_some), "{name}");
+    }
+    let hits = timeline.rate_of(group("/full"), CGROUP_EVENTS_MAX).unwrap();
+    let rises = hits
+        .values()
+        .iter()
+        .map(|rate| rate.is_some_and(|rate| rate > 0.0));
+    let rises: Vec<usize> = (0..)
+        .zip(rises)
+        .filter_map(|(at, rises)| rises.then_some(at))
+        .collect();
+    assert_eq!(rises, [1, 2], "until the second in which it was asked");
+    let grown = |at| timeline.at_of(group("/grows"), CGROUP_CURRENT, at);
+    assert_eq!(grown(6), Some(Bytes::new(706)));
+    assert_eq!(grown(3), None, "it was not one of the busiest yet");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The recorder from kernel files to a recording that is read again.
 
 mod fake;
+mod limit_hits;
 mod looks;
 mod loop_of_samples;
 mod steady_state;

@@ -5,6 +5,7 @@
 use allocation_counter::measure;
 use probe::{Root, TaskSource};
 use sampler::{Recorder, Settings};
+use timeline::Entity;
 use units::{Ratio, Span};
 
 use crate::fake::{Fake, Process, always, recorder};
@@ -52,6 +53,40 @@ fn samples_of_processes_services_and_groups_allocate_nothing() {
         (299, 40, 52)
     );
     recorder.stop().unwrap();
+}
+
+#[test]
+fn samples_of_the_busiest_groups_allocate_nothing() {
+    let fake = Fake::host();
+    let name = |group: u64| format!("system.slice/unit{group}.service");
+    for group in 0..100 {
+        fake.group(&name(group), group * 4096);
+        fake.hits(&name(group), 0);
+    }
+    let mut settings = always();
+    settings.processes = None;
+    settings.groups = Some(Span::from_secs(5));
+    settings.groups_share = Ratio::from_percent(100.0);
+    let (mut recorder, health, _outbox) = fake.recorder(settings);
+    let mut change = |round: u64| {
+        for group in 0..80 {
+            fake.group(&name(group), (group * 7919 + round * 104_729) % 999_983);
+        }
+        fake.hits(&name(round * 13 % 100), round);
+    };
+    change(1);
+    allocations(&mut recorder, 6);
+    change(2);
+    allocations(&mut recorder, 6);
+    for round in 3..9 {
+        change(round);
+        assert_eq!(allocations(&mut recorder, 5), 0, "round {round}");
+    }
+    assert_eq!(health.figures().groups, 101);
+    recorder.stop().unwrap();
+    let timeline = fake.loaded().timeline;
+    let in_part = (0..timeline.len()).filter(|at| timeline.was_read_in_part(Entity::Cgroup, *at));
+    assert!(in_part.count() > 20);
 }
 
 #[test]

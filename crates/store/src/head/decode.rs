@@ -188,7 +188,9 @@ impl<'t> Decoder<'t> {
         self.read.end = Some(stamp);
         let index = self.is_wanted(stamp).then(|| self.push(stamp));
         while let Some(first) = input.byte() {
-            let table = self.tables.get_mut(usize::from(first & !(ALL_DECLARED | PARTIAL)))?;
+            let table = self
+                .tables
+                .get_mut(usize::from(first & !(ALL_DECLARED | PARTIAL)))?;
             table.section(first, &mut input, index, self.into)?;
         }
         Some(())

@@ -103,7 +103,10 @@ fn expected(samples: &[Sample]) -> Timeline {
 fn dump(timeline: &Timeline) -> Vec<String> {
     let mut lines: Vec<String> = (0..timeline.len())
         .map(|index| {
-            let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
+            let read = Entity::ALL.map(|entity| {
+                let is_partial = timeline.was_read_in_part(entity, index);
+                (timeline.was_read(entity, index), is_partial)
+            });
             let sample = timeline.sample(index).unwrap();
             let tables = Entity::ALL.map(|entity| {
                 let rows = sample.table(entity).rows().iter();
@@ -141,6 +144,45 @@ fn readings() -> impl Strategy<Value = Vec<(u8, u64)>> {
 
 fn rows() -> impl Strategy<Value = Rows> {
     proptest::collection::vec((0..6u8, readings()), 0..5)
+}
+
+/// A sample of some cgroups, each with the same signals and a value: whether it is partial, and its rows.
+type CgroupValues = (bool, Vec<(u8, u64)>);
+
+fn cgroup_values() -> impl Strategy<Value = Vec<CgroupValues>> {
+    let rows = proptest::collection::btree_map(0..5u8, 0..4u64, 0..5);
+    let rows = rows.prop_map(|rows| rows.into_iter().collect());
+    let is_partial = prop_oneof![1 => Just(false), 4 => Just(true)];
+    proptest::collection::vec((is_partial, rows), 1..150)
+}
+
+fn partial_samples(all: &[CgroupValues]) -> Vec<Sample> {
+    let made = |(index, (is_partial, rows)): (usize, &CgroupValues)| {
+        let rows = rows.iter();
+        let rows = rows.map(|(key, value)| (*key, vec![(0, *value), (1, value / 2), (2, 7)]));
+        let mut sample = sample(index, &[], &[(Entity::Cgroup, rows.collect())]);
+        if *is_partial {
+            sample.table_mut(Entity::Cgroup).set_partial();
+        }
+        sample
+    };
+    all.iter().enumerate().map(made).collect()
+}
+
+proptest! {
+    #[test]
+    fn partial_samples_give_the_timeline_that_was_written(all in cgroup_values(), since in 0..150usize, len in 0..150usize) {
+        let samples = partial_samples(&all);
+        let (bytes, _) = written(&samples);
+        let mut timeline = Timeline::default();
+        let read = load_bytes(&bytes, &mut timeline, None);
+        prop_assert!(read.ended && read.problems.is_empty(), "{:?}", read.problems);
+        prop_assert_eq!(dump(&timeline), dump(&expected(&samples)));
+        let mut within = Timeline::default();
+        load_bytes(&bytes, &mut within, Some((stamp(since).wall, stamp(since + len).wall)));
+        let end = (since + len + 1).min(samples.len());
+        prop_assert_eq!(dump(&within), dump(&expected(&samples[since.min(end)..end])));
+    }
 }
 
 proptest! {

@@ -35,14 +35,10 @@ impl Timeline {
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
-        let reads = self
-            .reads
-            .each_ref()
-            .map(|reads| reads.cut(first, end));
+        let reads = self.reads.each_ref().map(|reads| reads.cut(first, end));
         let all = reads.each_ref().map(|reads| Arc::new(reads.all.clone()));
-        let within = |readings: &Readings, entity: Entity| {
-            readings.part(first, end, &all[entity as usize])
-        };
+        let within =
+            |readings: &Readings, entity: Entity| readings.part(first, end, &all[entity as usize]);
         let part = |series: &EntitySeries| {
             let columns = within(&series.columns, series.entity)?;
             Some(series.with(columns))

@@ -1,0 +1,111 @@
+//! A small cgroup among many that meets its limit for a few seconds: the recording names it and when.
+
+#![allow(clippy::print_stderr)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use probe::Root;
+use sampler::Settings;
+use timeline::signals::CGROUP_EVENTS_MAX;
+use timeline::{Facts, cgroup_counter_rises};
+use units::{Ratio, Span};
+
+use crate::fake::recorder;
+
+/// Cgroups of v1 below one of their own, removed when dropped.
+struct Groups(Vec<PathBuf>);
+
+impl Groups {
+    fn make(count: usize) -> Option<Self> {
+        let top =
+            Path::new("/sys/fs/cgroup/memory").join(format!("memtide-hits-{}", std::process::id()));
+        let mut made = Self(Vec::new());
+        let below = (0..count).map(|index| top.join(format!("g{index:03}")));
+        for path in std::iter::once(top.clone()).chain(below) {
+            fs::create_dir(&path).ok()?;
+            made.0.push(path);
+        }
+        made.0[0].join("memory.failcnt").exists().then_some(made)
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            for _ in 0..50 {
+                if fs::remove_dir(path).is_ok() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
+    let Some(groups) = Groups::make(250) else {
+        eprintln!("skipped: no cgroups of v1 can be made; run as root");
+        return;
+    };
+    let full = &groups.0[177];
+    fs::write(full.join("memory.limit_in_bytes"), (8 << 20).to_string()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        processes: None,
+        // Unoptimised, reading takes ten times as long.
+        groups_share: Ratio::from_percent(10.0),
+        ..Settings::default()
+    };
+    let (mut recorder, _, _outbox) = recorder(
+        &Root::default(),
+        &directory.path().join("recording"),
+        settings,
+    );
+    let start = Instant::now();
+    let mut stalled = None;
+    for second in 0..9 {
+        let due = start + Duration::from_secs(second);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        recorder.take();
+        if second == 3 {
+            let script = format!(
+                "echo $$ > {}/cgroup.procs; timeout 3 sh -c 'while :; do head -c 24000000 /dev/zero > {}; done'",
+                full.display(),
+                directory.path().join("file").display()
+            );
+            stalled = Command::new("sh").args(["-c", &script]).spawn().ok();
+        }
+    }
+    stalled.unwrap().wait().unwrap();
+    recorder.stop().unwrap();
+    let recording = store::Recording::open(&directory.path().join("recording")).unwrap();
+    let timeline = recording
+        .load(store::Selection::default(), &mut |_| ())
+        .timeline;
+    let key = full.strip_prefix("/sys/fs/cgroup/memory").unwrap();
+    let rises = cgroup_counter_rises(&timeline, &Facts::default(), CGROUP_EVENTS_MAX);
+    let its = &rises[&format!("/{}", key.display())];
+    let times = timeline.times();
+    eprintln!(
+        "limit hits between {:?}",
+        its.iter()
+            .map(|rise| (times[rise.from], times[rise.to], rise.by))
+            .collect::<Vec<_>>()
+    );
+    let first = its.first().unwrap();
+    assert!(
+        times[first.to] <= Span::from_secs(6),
+        "not only the scan of all after 10 s"
+    );
+    let later = its.iter().skip(1);
+    assert!(
+        later
+            .clone()
+            .all(|rise| times[rise.to] - times[rise.from] < Span::from_millis(1_500))
+    );
+    assert!(later.count() >= 1, "and each second that follows");
+}
