@@ -143,6 +143,7 @@ impl Directory {
 
     /// Returns the number of links of the directory at `path`. In `/sys` and `/proc` it is two more than the directories
     /// in it; some file systems give less than two for all.
+    #[allow(clippy::useless_conversion)] // 32 bits on some architectures
     pub(crate) fn links(&self, path: &[u8]) -> Result<u64, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         rustix::fs::statat(&self.0, path, flags).map(|stat| u64::from(stat.st_nlink))

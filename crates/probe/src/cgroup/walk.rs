@@ -130,7 +130,7 @@ impl Cgroups {
     ) -> Walk {
         let mut pass = match self.begin(sample, None) {
             Ok(pass) => pass,
-            Err(walk) => return walk,
+            Err(errno) => return Walk::absent(errno),
         };
         let Self {
             tree,
@@ -164,7 +164,7 @@ impl Cgroups {
     fn pass(&mut self, sample: &mut Sample, sink: Option<Sink<'_>>) -> Walk {
         let mut pass = match self.begin(sample, sink) {
             Ok(pass) => pass,
-            Err(walk) => return walk,
+            Err(errno) => return Walk::absent(errno),
         };
         self.passes += 1;
         // Twice, as a cgroup that was removed may have been made anew.
@@ -189,10 +189,10 @@ impl Cgroups {
         &mut self,
         sample: &Sample,
         sink: Option<Sink<'a>>,
-    ) -> Result<CgroupPass<'a>, Walk> {
+    ) -> Result<CgroupPass<'a>, Errno> {
         let at = sample.stamp.boot;
-        let (mode, point) = self.mounted().ok_or_else(|| Walk::absent(Errno::NOENT))?;
-        let mount = Directory::open(point).map_err(Walk::absent)?;
+        let (mode, point) = self.mounted().ok_or(Errno::NOENT)?;
+        let mount = Directory::open(point)?;
         Ok(CgroupPass {
             mount,
             mode,

@@ -68,7 +68,7 @@ fn samples_of_the_busiest_groups_allocate_nothing() {
     settings.groups = Some(Span::from_secs(5));
     settings.groups_share = Ratio::from_percent(100.0);
     let (mut recorder, health, _outbox) = fake.recorder(settings);
-    let mut change = |round: u64| {
+    let change = |round: u64| {
         for group in 0..80 {
             fake.group(&name(group), (group * 7919 + round * 104_729) % 999_983);
         }
