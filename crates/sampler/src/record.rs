@@ -79,6 +79,7 @@ impl Recorder {
         health: Arc<Health>,
         inbox: Receiver<Message>,
     ) -> Self {
+        privilege::allow_open_files();
         let processes = settings
             .processes
             .map(|every| Processes::open(root, &settings, every));

@@ -8,7 +8,9 @@ use std::num::NonZeroU64;
 
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
-use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
+use rustix::process::{
+    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
+};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::record::own_pages::OwnPages;
@@ -164,6 +166,19 @@ pub(crate) fn is_root() -> bool {
 
 fn words(errno: Errno) -> std::io::Error {
     errno.into()
+}
+
+/// Raises the soft limit of open files as far as it may be: services start with 1,024, and the files of a thousand
+/// cgroups stay open.
+pub(crate) fn allow_open_files() {
+    const WANTED: u64 = 16_384;
+    let limit = getrlimit(Resource::Nofile);
+    let allowed = limit.maximum.map_or(WANTED, |maximum| maximum.min(WANTED));
+    if limit.current.is_some_and(|current| current < allowed) {
+        let current = Some(allowed);
+        // Without it fewer files stay open.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+    }
 }
 
 #[cfg(test)]
