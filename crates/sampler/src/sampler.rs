@@ -160,6 +160,7 @@ impl Sampler {
 
     fn scan_cgroups(&mut self, sink: Option<Sink<'_>>) -> Option<Walk> {
         let every = self.rates.cgroups?.max(self.cgroups_every);
+        let is_first = self.cgroups_done.is_never();
         let before = thread_cpu();
         if !self.pace.takes(&mut self.cgroups_done, every) {
             self.read_busiest(before);
@@ -169,7 +170,11 @@ impl Sampler {
             Some(sink) => self.cgroups.sample_showing(&mut self.sample, sink),
             None => self.cgroups.sample(&mut self.sample),
         };
-        let cost = thread_cpu().saturating_sub(before);
+        let mut cost = thread_cpu().saturating_sub(before);
+        if is_first {
+            // It opens the files, which takes four times as long as reading them.
+            cost = cost.times(0.25);
+        }
         let share = self.rates.cgroups_share.get() * Self::OF_SCANS;
         self.cgroups_every = distance(cost, Ratio::new(share));
         Some(walk)
