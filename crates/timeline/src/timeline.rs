@@ -41,7 +41,7 @@ pub use wall::ClockStep;
 
 use evicted_sums::EvictedSums;
 use median_step::MedianStep;
-use read_set::{ReadSet, TableReads};
+use read_set::{ReadSet, SamplesRead};
 use readings::Readings;
 
 /// Why a timeline cannot take a sample.
@@ -82,7 +82,7 @@ pub struct Timeline {
     host: Readings,
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// The samples in which each table was read, in the order of [`Entity::ALL`].
-    reads: [TableReads; Entity::ALL.len()],
+    reads: [SamplesRead; Entity::ALL.len()],
     budget: MemoryBudget,
     left_out: LeftOut,
     /// The evicted entities, in the order of [`Entity::ALL`].
@@ -374,7 +374,7 @@ impl Timeline {
         &self.table_reads(entity).all
     }
 
-    fn table_reads(&self, entity: Entity) -> &TableReads {
+    fn table_reads(&self, entity: Entity) -> &SamplesRead {
         &self.reads[entity as usize]
     }
 

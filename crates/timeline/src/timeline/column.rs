@@ -1,6 +1,6 @@
 //! One signal's readings over time, as runs: a value that does not change takes no memory.
 
-use super::read_set::{ReadSet, TableReads};
+use super::read_set::{ReadSet, SamplesRead};
 use crate::signals::SignalId;
 
 /// A value that was the reading in all samples, from the first to the last, in which the entity was read. Where only
@@ -164,7 +164,7 @@ impl ReadingColumn {
     /// nothing is known, in order.
     pub(super) fn unbroken<'a>(
         &'a self,
-        reads: &'a TableReads,
+        reads: &'a SamplesRead,
         breaks: &'a [usize],
     ) -> impl Iterator<Item = ValuePart> + 'a {
         let (reads, whole) = (&reads.all, &reads.whole);
@@ -464,7 +464,7 @@ mod tests {
     fn a_break_cuts_what_does_not_change() {
         let reads = reads(&[0, 1, 2, 3, 9]);
         let column = column(&reads, &[(0, 7), (1, 7), (2, 7), (3, 8), (9, 8)]);
-        let reads = TableReads {
+        let reads = SamplesRead {
             whole: reads.clone(),
             all: reads,
         };

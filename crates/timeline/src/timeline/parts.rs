@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use units::Span;
 
-use super::read_set::TableReads;
+use super::read_set::SamplesRead;
 use super::readings::Readings;
 use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::sample::{BootId, Stamp};
@@ -53,7 +53,7 @@ impl Timeline {
             host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
             evicted_sums: self.evicted_sums.part(part),
-            reads: reads.each_ref().map(TableReads::clone),
+            reads: reads.each_ref().map(SamplesRead::clone),
             budget: self.budget,
             left_out: self.left_out,
             evicted: self.evicted,

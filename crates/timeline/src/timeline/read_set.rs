@@ -9,14 +9,14 @@ pub(super) struct ReadSet {
 
 /// The samples in which a table was read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TableReads {
+pub(super) struct SamplesRead {
     /// In which any of its entities were read.
     pub(super) all: ReadSet,
     /// In which all of its entities were read: one without a reading was gone.
     pub(super) whole: ReadSet,
 }
 
-impl TableReads {
+impl SamplesRead {
     /// Adds a sample, which is not before the last one added.
     pub(super) fn note(&mut self, index: usize, is_partial: bool) {
         self.all.note(index);
