@@ -1,6 +1,6 @@
 //! What cgroups cost a recorder, and how often they are read for it: `cargo bench -p memtide-sampler --bench groups`.
 //!
-//! Makes 0, 100, 1,000 and 2,000 cgroups below the memory controller of v1, 64 of them with a process whose memory
+//! Makes 0, 100, 1,000 and 2,000 cgroups below the memory controller of v1, 64 of them with a process with memory that
 //! changes ten times a second, records each time for a minute (`BENCH_SECONDS`) on the beat of a recorder, and removes
 //! them. CPU is that of the whole process, less that of a recorder without cgroups in the same run. Beside it: `cat` of
 //! the same files once, and what is least, `pread` of every usage through open files. Needs root.

@@ -1,7 +1,7 @@
 //! Samples a host: first its files, all at once, then its cgroups, on a beat that a late sample does not shift.
 //!
 //! All cgroups are read at an interval that their cost allows. In the samples between, the busiest are: those that met a
-//! limit, and those whose usage changed most. Such a sample is partial: a cgroup without a row was not read.
+//! limit, and those with the largest change of usage. Such a sample is partial: a cgroup without a row was not read.
 //!
 //! The caller pulls: it waits for the next sample as long as it likes and then takes it, so a terminal program can do
 //! other things in between. Reading a process's files may wait for the process's locks, so the caller reads processes

@@ -1,4 +1,4 @@
-//! Which cgroups are busy: those that met a limit or had a kill, then those whose usage changed most.
+//! Which cgroups are busy: those that met a limit or had a kill, then those with the largest change of usage.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub(super) struct BusiestCgroups {
 impl BusiestCgroups {
     /// At most this many are busy.
     const BUSIEST_MAX: usize = 64;
-    /// A cgroup that met a limit is busier than one whose usage changed by any number of bytes.
+    /// A cgroup that met a limit is busier than any change of usage.
     const HIT: u64 = 1 << 62;
 
     /// Ranks all cgroups after a pass, by what changed since the one before; after the first pass none has changed.

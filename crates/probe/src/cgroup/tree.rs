@@ -65,7 +65,7 @@ pub(super) struct CgroupTree {
     free: Vec<usize>,
     by_path: BTreeMap<Vec<u8>, usize>,
     listings: u64,
-    /// Nodes whose directories may have changed.
+    /// Nodes with directories that may have changed.
     queue: Vec<usize>,
     /// The path of the directory that is listed, and of one in it.
     parent: Vec<u8>,
