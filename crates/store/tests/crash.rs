@@ -352,6 +352,28 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn a_recorder_that_starts_on_a_full_disk_records_when_there_is_room() {
+    let Some(disk) = Small::mount() else { return };
+    let directory = disk.0.path().join("recording");
+    let mut sample = Sample::default();
+    let mut writer = live(&directory);
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    let ballast = disk.0.path().join("ballast");
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    let mut writer = live(&directory);
+    assert_eq!(writer.state().disk, DiskState::Full);
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    std::fs::remove_file(&ballast).unwrap();
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    writer.close().unwrap();
+    assert_eq!(numbers(&read(&directory).0), (0..40).collect::<Vec<_>>());
+    // What waits for its disk would wait for ever.
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    assert!(open(&directory, options()).is_err());
+}
+
+#[test]
 fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     let Some(disk) = Small::mount() else { return };
     let directory = disk.0.path().join("recording");

@@ -79,7 +79,8 @@ pub(crate) struct DiskWriter {
 }
 
 impl DiskWriter {
-    /// Begins a file in a directory that is locked.
+    /// Begins a file in a directory that is locked. Where its disk is full, and the writer does not wait for disks, the
+    /// thread begins it with the first frames: until then they wait in memory as they do when a disk becomes full later.
     pub(crate) fn begin(
         place: RecordingDirectory,
         lock: Lock,
@@ -105,7 +106,13 @@ impl DiskWriter {
             disk.before = last_end::cut(disk.place.path());
             disk.begin_log()
         });
-        begun.map_err(|error| StoreError::io("write to", &heads, &error))?;
+        match begun {
+            Err(error) if is_full(&error) && !options.patient => {
+                disk.report_state(&error);
+            }
+            Err(error) => return Err(StoreError::io("write to", &heads, &error)),
+            Ok(()) => {}
+        }
         Ok(disk)
     }
 
@@ -199,12 +206,7 @@ impl DiskWriter {
             if std::mem::replace(&mut may_be_back, false) && self.is_back(&error) {
                 continue;
             }
-            let problem = format!(
-                "cannot write to {}: {error}",
-                self.place.pinned.name().display()
-            );
-            self.shared
-                .disk_is(&state_of(&error, &self.place.pinned), problem.clone());
+            let problem = self.report_state(&error);
             if is_last_try {
                 self.given_up = Some(problem);
                 return 0;
@@ -214,6 +216,15 @@ impl DiskWriter {
                 thread::park_timeout(PAUSE);
             }
         }
+    }
+
+    /// Reports an error as the state of the disk. Returns it in words.
+    fn report_state(&self, error: &io::Error) -> String {
+        let pinned = &self.place.pinned;
+        let problem = format!("cannot write to {}: {error}", pinned.name().display());
+        self.shared
+            .disk_is(&state_of(error, pinned), problem.clone());
+        problem
     }
 
     fn attempt(&mut self, batch: &Batch) -> io::Result<u64> {
