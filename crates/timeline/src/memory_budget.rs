@@ -37,7 +37,7 @@ impl MemoryBudget {
 
     /// An entity without its names and readings: its place in the tree, and what the allocator adds.
     const ENTITY_BYTES: usize = 400;
-    /// A column with its first reading: vectors grow from four runs on.
+    /// A column with room for its first readings, of which one takes no allocation and more take four at least.
     const COLUMN_BYTES: usize = 112;
     const RUN_BYTES: usize = 16;
     /// A sample without its readings.
