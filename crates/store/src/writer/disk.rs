@@ -70,6 +70,8 @@ pub(crate) struct DiskWriter {
     sealer: Sealer,
     /// The last facts that were written, and when they were read.
     facts: Option<(Stamp, Box<Facts>)>,
+    /// Those that could not be written.
+    unwritten: Option<(Stamp, Box<Facts>)>,
     /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
     /// When the previous file ended.
@@ -96,6 +98,7 @@ impl DiskWriter {
             lock: Some(lock),
             log: None,
             facts: None,
+            unwritten: None,
             before: None,
             rotated: None,
             room: DiskSpace::default(),
@@ -168,6 +171,11 @@ impl DiskWriter {
         // Returned first, as sealing takes long.
         let _ = empty.send(batch.bytes);
         self.note_moves();
+        if written > 0
+            && let Some((stamp, facts)) = self.unwritten.take()
+        {
+            self.keep_facts(stamp, facts);
+        }
         if batch.ends_file {
             self.rotate(batch.last);
         }
@@ -348,14 +356,18 @@ impl DiskWriter {
         }
     }
 
-    /// Writes facts; after a failure they are written with the next ones.
+    /// Writes facts; after a failure they are written when samples are, or with the next ones.
     fn keep_facts(&mut self, stamp: Stamp, facts: Box<Facts>) {
         let before = self.facts.as_ref().map(|(_, facts)| &**facts);
         match facts::append(self.place.path(), stamp, &facts, before) {
-            Ok(_) => self.facts = Some((stamp, facts)),
+            Ok(_) => {
+                self.facts = Some((stamp, facts));
+                self.unwritten = None;
+            }
             Err(error) => {
                 let error = self.place.pinned.named(error);
                 self.shared.note_error(error.to_string());
+                self.unwritten = Some((stamp, facts));
             }
         }
         self.shared.facts_pending.store(false, Relaxed);
