@@ -114,10 +114,10 @@ impl MemoryBudget {
         columns * Self::COLUMN_BYTES + runs * Self::RUN_BYTES
     }
 
-    /// The memory of an entity with these names. The key is in the tree as well, and in two more copies while a source is
-    /// compared or written.
+    /// The memory of an entity with these names. The key is in the tree as well, and in up to three more copies while a
+    /// source is compared or written.
     pub(crate) const fn of_entity(key: &str, label: &str, group: &str) -> usize {
-        Self::ENTITY_BYTES + 4 * key.len() + label.len() + group.len()
+        Self::ENTITY_BYTES + 5 * key.len() + label.len() + group.len()
     }
 
     /// The memory of a kernel report, from the length of its lines.
