@@ -49,8 +49,8 @@ pub(crate) fn read(lines: &[&str]) -> Option<(usize, TextBlock)> {
             || (figures >= FIGURES_MIN && figures_of_memory(line) > 0)
             || (are_sizes && is_size(line))
     };
-    let first = lines.iter().position(|line| has_figure(line))?;
-    let last = lines.iter().rposition(|line| has_figure(line))?;
+    let first = lines.iter().position(has_figure)?;
+    let last = lines.iter().rposition(has_figure)?;
     let mut block = TextBlock {
         what: "figures in a layout that memtide does not know".to_owned(),
         lines: last + 1 - first,
