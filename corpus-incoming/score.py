@@ -7,6 +7,7 @@ DIR holds one folder for each case: paste.txt, case.toml. memtide gets a copy of
   found      disease cases of which every must_find was reported, at any severity; `a|b` is either
   wrong      findings at warning or worse in must_not_find, or anything at warning or worse in a calm case
   unread     cases in which no block was recognised
+  unknown    cases with nothing but figures in a layout that memtide does not know
 A finding counts under its id and its aliases. Cases without [labels] are only read. `not_yet` ids count as missing here.
 Exit status: 0, or 1 if memtide failed in any way other than "nothing that memtide reads".
 """
@@ -26,7 +27,7 @@ def run(binary, folder):
         with open(os.path.join(folder, "paste.txt"), "rb") as source, open(data, "wb") as copy:
             copy.write(source.read())
         p = subprocess.run([binary, "check", data, "--format", "json"], capture_output=True, timeout=120)
-    row = {"name": os.path.basename(folder), "labels": labels, "unread": False, "failed": "", "missing": [], "wrong": [], "all": [], "loud": []}
+    row = {"name": os.path.basename(folder), "labels": labels, "unread": False, "unknown": False, "failed": "", "missing": [], "wrong": [], "all": [], "loud": []}
     try:
         report = json.loads(p.stdout)
     except ValueError:
@@ -35,6 +36,7 @@ def run(binary, folder):
         if not row["unread"]:
             row["failed"] = error.strip()[-200:] or f"exit status {p.returncode}"
         report = {}
+    row["unknown"] = [i["form"] for i in report.get("source", {}).get("inputs", [])] == ["unknown layout"]
     loud = ids(f for f in report.get("findings", []) if f.get("severity") in LOUD)
     said = ids(report.get("findings")) | ids(report.get("notes"))
     row["all"], row["loud"] = sorted(said), sorted(loud)
@@ -68,7 +70,7 @@ def main():
     found = sum(not r["missing"] for r in disease)
     print(f"{len(rows)} cases | disease found {found} of {len(disease)} | labels found {hit} of {wanted} | "
           f"precision {hit / max(1, hit + wrong):.3f} (wrong {wrong}) | calm and silent {sum(not r['wrong'] for r in calm)} of {len(calm)} | "
-          f"not recognised {sum(r['unread'] for r in rows)} | failed {sum(bool(r['failed']) for r in rows)}")
+          f"not recognised {sum(r['unread'] for r in rows)}, layout unknown {sum(r['unknown'] for r in rows)} | failed {sum(bool(r['failed']) for r in rows)}")
     sys.exit(any(r["failed"] for r in rows))
 
 main()

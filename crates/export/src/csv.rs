@@ -50,9 +50,11 @@ impl Exporter for Csv {
         let mut there: Vec<CsvRows<'_>> = Vec::new();
         let mut written = 0;
         for index in 0..timeline.len() {
-            while rows.last().is_some_and(|next| next.first <= index) {
-                let new = rows.pop();
-                there.extend(new);
+            let known = there.len();
+            while let Some(new) = rows.pop_if(|next| next.first <= index) {
+                there.push(new);
+            }
+            if there.len() > known {
                 there.sort_by_key(|rows| rows.series.entity.map(|entity| entity.key.as_str()));
             }
             there.retain(|rows| rows.last >= index);

@@ -46,6 +46,7 @@ mod table;
 mod timed_fields;
 mod top;
 mod unit_status;
+pub(crate) mod unknown_layout;
 mod vmstat;
 mod zramctl;
 

@@ -6,6 +6,7 @@
 //! more on hosts with thousands of container mounts.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use timeline::facts::{CgroupMode, MemoryMount};
 use units::Bytes;
@@ -116,21 +117,20 @@ fn is_in_memory(kind: &[u8]) -> bool {
 
 /// Returns the file systems that keep their data in RAM; a later mount at the same point replaces an earlier one.
 pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<MemoryMount> {
-    let mut found: std::collections::BTreeMap<String, MemoryMount> = Default::default();
+    let mut found: BTreeMap<Cow<'a, [u8]>, Mount<'a>> = BTreeMap::new();
     for mount in mounts {
-        let point = text::lossy(&mount.point).into_owned();
-        if !is_in_memory(mount.kind) {
-            found.remove(&point);
-            continue;
+        if is_in_memory(mount.kind) {
+            found.insert(mount.point.clone(), mount);
+        } else {
+            found.remove(&mount.point);
         }
-        let memory = MemoryMount {
-            point: point.clone(),
-            kind: text::lossy(mount.kind).into_owned(),
-            size: mount.size(),
-        };
-        found.insert(point, memory);
     }
-    found.into_values().collect()
+    let visible = found.into_values().map(|mount| MemoryMount {
+        point: text::lossy(&mount.point).into_owned(),
+        kind: text::lossy(mount.kind).into_owned(),
+        size: mount.size(),
+    });
+    visible.collect()
 }
 
 /// Returns the lines of a mount table about memory: visible file systems in RAM, huge pages, cgroups. Other lines name

@@ -25,9 +25,13 @@ pub fn is_known(path: &str) -> bool {
         || host_facts::SavedFact::at(path).is_some()
 }
 
-/// All parsers, and their state between samples.
+/// All parsers, and their state between samples. They are made when the first text is read: most pasted texts, and each
+/// kernel report of a capture, have none of a kernel file.
 #[derive(Debug, Default)]
-pub struct Parsers {
+pub struct Parsers(Option<Box<AllParsers>>);
+
+#[derive(Debug, Default)]
+struct AllParsers {
     host: HostParsers,
     cgroup: CgroupFiles,
     process: ProcessFiles,
@@ -46,25 +50,25 @@ impl Parsers {
         sample: &mut Sample,
         facts: &mut Facts,
     ) -> Result<bool, ParseError> {
+        let all = self.0.get_or_insert_default();
+        // Most files of a capture are of processes.
+        if let Some((pid, name)) = process::place(path) {
+            let table = sample.table_mut(Entity::Process);
+            let row = all.process_rows.row(pid, table);
+            return all.process.parse(pid, name, text, row);
+        }
         host_facts::note_cpus(path, text, facts);
         if let Some((file, instance)) = HostFile::at(path) {
-            return self.host.parse(file, instance, text, sample).map(|()| true);
+            return all.host.parse(file, instance, text, sample).map(|()| true);
         }
         if let Some(fact) = facts::ALL.iter().find(|fact| fact.file == path) {
             facts.record(sample.stamp.boot, *fact, &crate::text::lossy(text));
             return Ok(true);
         }
-        if let Some((pid, name)) = process::place(path) {
-            let table = sample.table_mut(Entity::Process);
-            let row = self.process_rows.row(pid, table);
-            return self.process.parse(pid, name, text, row);
-        }
         if let Some(place) = cgroup::CgroupFile::from_path(path, facts.cgroup_mode) {
             place.note_mode(facts);
             let row = place.row(sample.table_mut(Entity::Cgroup));
-            return self
-                .cgroup
-                .parse(place.mode, place.name, text, &mut row.row);
+            return all.cgroup.parse(place.mode, place.name, text, &mut row.row);
         }
         if host_facts::from_saved(path, text, facts) {
             return Ok(true);

@@ -93,11 +93,47 @@ fn digits_of_eight(text: [u8; 8]) -> (u64, usize) {
     (millions.wrapping_add(ones) >> 32, bits as usize / 8)
 }
 
+/// Appends a number in decimal. The formatting of the standard library takes several times as long, which a capture of
+/// thousands of processes notices.
+pub(crate) fn push_number(text: &mut String, number: u64) {
+    /// Of the largest number.
+    const DIGITS: usize = 20;
+    let mut digits = [0; DIGITS];
+    let (mut rest, mut from) = (number, DIGITS);
+    loop {
+        from -= 1;
+        digits[from] = b"0123456789"[(rest % 10) as usize];
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend(digits[from..].iter().map(|digit| char::from(*digit)));
+}
+
 /// Returns the number of the line in which `part` of the text begins, counted from 1.
 pub(crate) fn line_of(text: &[u8], part: &[u8]) -> usize {
     let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     let before = text.get(..start).unwrap_or_default();
     memchr::memchr_iter(b'\n', before).count() + 1
+}
+
+/// Splits a text at a mark of several characters.
+pub trait SplitText {
+    /// Returns the text before and after the first occurrence of `mark`, as [`str::split_once`] does. That prepares each
+    /// search, which takes longer than a line of a log has time for that is searched for a hundred marks.
+    fn around(&self, mark: &str) -> Option<(&str, &str)>;
+}
+
+impl SplitText for str {
+    fn around(&self, mark: &str) -> Option<(&str, &str)> {
+        if self.len() < mark.len() {
+            return None;
+        }
+        let at = memchr::memmem::find(self.as_bytes(), mark.as_bytes())?;
+        let (before, rest) = self.split_at_checked(at)?;
+        Some((before, rest.get(mark.len()..)?))
+    }
 }
 
 /// Returns the text without blanks and line ends around it.

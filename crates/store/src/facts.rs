@@ -235,7 +235,12 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
         if !ends_with_newline(&mut file)? {
             text.insert(0, '\n');
         }
-        file.write_all(text.as_bytes())?;
+        let before = file.metadata()?.len();
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            // A full disk has room for a part of them.
+            let _ = file.set_len(before);
+            return Err(error);
+        }
         file.sync_data()?;
         if file.metadata()?.len() > COMPACTED_FROM {
             compact(directory, &path)?;

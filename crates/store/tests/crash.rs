@@ -352,6 +352,33 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn a_recorder_that_starts_on_a_full_disk_records_when_there_is_room() {
+    let Some(disk) = Small::mount() else { return };
+    let directory = disk.0.path().join("recording");
+    let mut sample = Sample::default();
+    let mut writer = live(&directory);
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    let ballast = disk.0.path().join("ballast");
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    let mut facts = Facts::default();
+    facts.hostname = Some("n".repeat(5000));
+    let live = WriterOptions::default();
+    let mut writer = Writer::open(&directory, &identity(), &facts, live).unwrap();
+    assert_eq!(writer.state().disk, DiskState::Full);
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    std::fs::remove_file(&ballast).unwrap();
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    writer.close().unwrap();
+    let (timeline, problems) = read(&directory);
+    assert_eq!(numbers(&timeline), (0..40).collect::<Vec<_>>());
+    assert!(problems.is_empty(), "{problems:?}");
+    // What waits for its disk would wait for ever.
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    assert!(open(&directory, options()).is_err());
+}
+
+#[test]
 fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     let Some(disk) = Small::mount() else { return };
     let directory = disk.0.path().join("recording");

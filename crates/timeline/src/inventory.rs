@@ -102,17 +102,21 @@ pub struct UserProcess {
     pub service: String,
 }
 
-/// Memory of a process that samples do not have (`/proc/PID/status`).
+/// Memory of a process that samples do not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessHoldings {
     /// The process.
     pub process: UserProcess,
-    /// Its page tables (`VmPTE`).
+    /// Its page tables (`VmPTE` in `/proc/PID/status`).
     pub page_tables: Bytes,
     /// Huge pages of hugetlbfs that it has mapped, private and shared (`HugetlbPages`).
     pub huge_pages: Bytes,
     /// Memory that it has locked (`VmLck`); parts may not be in RAM yet.
     pub locked: Bytes,
+    /// Buffers of its sockets (`sock_diag`); a socket of several processes counts for the first.
+    pub sockets: Bytes,
+    /// BPF maps and programs that it has open (`memlock` in `/proc/PID/fdinfo`); one of several processes counts for the first.
+    pub bpf: Bytes,
 }
 
 /// What the size of an object of shared memory is.

@@ -37,7 +37,7 @@ impl MemoryBudget {
 
     /// An entity without its names and readings: its place in the tree, and what the allocator adds.
     const ENTITY_BYTES: usize = 400;
-    /// A column with its first reading: vectors grow from four runs on.
+    /// A column with room for its first readings, of which one takes no allocation and more take four at least.
     const COLUMN_BYTES: usize = 112;
     const RUN_BYTES: usize = 16;
     /// A sample without its readings.
@@ -114,9 +114,10 @@ impl MemoryBudget {
         columns * Self::COLUMN_BYTES + runs * Self::RUN_BYTES
     }
 
-    /// The memory of an entity with these names; the key is in the tree as well.
+    /// The memory of an entity with these names. The key is in the tree as well, and in up to three more copies while a
+    /// source is compared or written.
     pub(crate) const fn of_entity(key: &str, label: &str, group: &str) -> usize {
-        Self::ENTITY_BYTES + 2 * key.len() + label.len() + group.len()
+        Self::ENTITY_BYTES + 5 * key.len() + label.len() + group.len()
     }
 
     /// The memory of a kernel report, from the length of its lines.

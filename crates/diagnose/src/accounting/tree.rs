@@ -52,7 +52,7 @@ impl Accounting {
             .flatten()
             .filter(|node| node.bytes > Bytes::ZERO)
             .collect();
-        let mut rest = self.unaccounted(cx);
+        let mut rest = self.unaccounted(cx, inventory);
         if let Some(sum) = root.reduce_parts() {
             rest.note = format!("the counters add up to {sum}, so all sizes are scaled down");
         }
@@ -159,7 +159,7 @@ impl Accounting {
     }
 
     /// Returns the remainder's name and its usual owners.
-    fn unaccounted(&self, cx: &Evidence<'_>) -> MemoryNode {
+    fn unaccounted(&self, cx: &Evidence<'_>, inventory: &Inventory) -> MemoryNode {
         let over = Bytes::new(self.unaccounted_bytes.unsigned_abs());
         if !self.is_broken_down() {
             let lacks = self.missing.join(", ");
@@ -171,7 +171,10 @@ impl Accounting {
             let drift = format!("the counters add up to {over} more than MemTotal: they drift");
             return node.noted(drift);
         }
-        let mut owners = vec!["drivers (NIC rings, GPU, DMA buffers)"];
+        let buffers = holdings::socket_buffers(cx, self.index, inventory);
+        let buffers = buffers.map(|buffers| format!("buffers of sockets ({buffers})"));
+        let mut owners: Vec<&str> = buffers.as_deref().into_iter().collect();
+        owners.push("drivers (NIC rings, GPU, DMA buffers)");
         if cx.facts.container.is_none() {
             owners.push("a hypervisor's balloon");
         }
@@ -217,6 +220,7 @@ impl Accounting {
         }
         let locked = at(MEM_MLOCKED).filter(|locked| *locked >= self.total.share(LOCKED_MUCH));
         texts.extend(locked.map(|locked| holdings::locked_in_words(locked, inventory)));
+        texts.extend(holdings::kernel_objects_in_words(cx, self.index, inventory));
         texts.extend(self.resident_sets(cx));
         texts
     }

@@ -58,7 +58,7 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
     vec![
         NextStep {
             command: "memtide check --for 1m",
-            shows: "whether anything swaps, waits or refaults",
+            shows: "whether anything swaps, waits for memory, or is read from disk again",
         },
         NextStep {
             // Do not ask for what the source already has.

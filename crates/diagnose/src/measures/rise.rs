@@ -60,7 +60,7 @@ impl Rise {
     /// The smallest rise that counts on a host of unknown size.
     const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
     /// A rise that stands still for longer than this part of it has ended.
-    const STANDS: f64 = 0.2;
+    pub(crate) const STANDS: f64 = 0.2;
     /// A rise below this is noise on any host.
     pub(crate) const NOISE: Bytes = Bytes::from_mib(16);
 

@@ -3,7 +3,7 @@
 //! A line that is judged may be the beginning of a curve that levels off. So a limit counts only if it is met within a
 //! few times the time that was seen.
 
-use timeline::Track;
+use timeline::{EntitySeries, Track};
 use units::{Bytes, Count, Quantity as _, Ratio, Span};
 
 use crate::evidence::Evidence;
@@ -32,6 +32,19 @@ pub(crate) struct SteadyGrowth {
 }
 
 impl SteadyGrowth {
+    /// Whether a rise of an entity can last until the end of the source, by when it was read first and last. Of the
+    /// thousands that come and go no track is made, which has a value for each sample.
+    pub(crate) fn may_be_of(cx: &Evidence<'_>, entity: &EntitySeries) -> bool {
+        let Some((first, last)) = entity.samples() else {
+            return false;
+        };
+        let is_last = cx.timeline.read_after(entity.entity, last + 1).is_none();
+        let lasts = |from: usize, to: Option<Span>| Some(to?.saturating_sub(cx.time(from)?));
+        let stands = lasts(last, cx.timeline.times().last().copied());
+        let seen = lasts(first, cx.time(last));
+        first < last && (is_last || stands <= seen.map(|seen| seen.times(Rise::STANDS)))
+    }
+
     /// Judges the rise of `size` that lasts until the end of the source. `room` is how much more fits. `None` if there is
     /// none, if it is small, or if it is not a line.
     pub(crate) fn of(

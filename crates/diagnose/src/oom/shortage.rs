@@ -40,13 +40,17 @@ pub(crate) fn apart_from_shortage(
     let Some(why) = shortage(cx) else {
         return Ok(*stretch);
     };
-    let at: Vec<Span> = shortages(cx).map(|one| one.at).collect();
+    let mut at: Vec<Span> = shortages(cx).map(|one| one.at).collect();
+    at.sort_unstable();
     let times = cx.timeline.times();
     let apart = (0..times.len()).map(|index| {
         let is_inside = stretch.first <= index && index <= stretch.last;
-        let is_near =
-            |at: &Span| *at <= times[index].plus(NEAR_KILL) && times[index] <= at.plus(NEAR_KILL);
-        let is_apart = is_inside && !at.iter().any(is_near);
+        let is_near = || {
+            let next = at.partition_point(|at| at.plus(NEAR_KILL) < times[index]);
+            at.get(next)
+                .is_some_and(|at| *at <= times[index].plus(NEAR_KILL))
+        };
+        let is_apart = is_inside && !is_near();
         Some(if is_apart { 1.0 } else { 0.0 })
     });
     let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));

@@ -94,7 +94,8 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
 
 /// How the memory of a process grows of which no heap was read: towards its limit, or for long.
 fn grows(cx: &Evidence<'_>, process: &EntitySeries) -> Option<SteadyGrowth> {
-    if cx.timeline.last_of(process, PROC_HEAP_LIVE).is_some() {
+    let is_of_heap = cx.timeline.last_of(process, PROC_HEAP_LIVE).is_some();
+    if is_of_heap || !SteadyGrowth::may_be_of(cx, process) {
         return None;
     }
     let anon = gauge(PROC_RSS_ANON).plus([gauge(PROC_SWAP)]);

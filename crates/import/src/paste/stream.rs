@@ -1,11 +1,13 @@
 //! Text of any length: read whole while it fits in memory, searched for kernel reports otherwise.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use units::Bytes;
 
 use super::Paste;
 use crate::decompress::{Packing, Started, damage};
+use crate::forms::unknown_layout;
 use crate::text::PlainText;
 use crate::text::log_search;
 
@@ -27,7 +29,9 @@ impl Paste {
             if let Err(error) = end {
                 self.problem(cut_off(file, packing, &error));
             }
-            self.read(&PlainText::from_bytes(&bytes), file, 1);
+            let text = PlainText::from_bytes(&bytes);
+            self.read(&text, file, 1);
+            self.name_unknown_layout(&text, file);
             return None;
         }
         self.problem(format!(
@@ -36,6 +40,17 @@ impl Paste {
             Bytes::new(BUFFERED_BYTES_MAX as u64)
         ));
         Some(self.search(file, packing, &mut bytes.as_slice().chain(input)))
+    }
+
+    /// Lists the figures of memory of a text that is read alone, if it has nothing else.
+    fn name_unknown_layout(&mut self, text: &PlainText, file: &str) {
+        if !(self.is_empty() && file.is_empty()) {
+            return;
+        }
+        if let Some((first, block)) = unknown_layout::read(&text.lines()) {
+            let number = |line: usize| 1 + text.source_line(first + line);
+            self.note(file, &number, unknown_layout::NAME, BTreeSet::new(), block);
+        }
     }
 
     /// Searches a log of any length for kernel reports. Returns its length.

@@ -7,7 +7,7 @@
 use std::io::{ErrorKind, Read};
 
 use memchr::memmem::Finder;
-use probe::kernel_report::signatures::{SIGNATURES, continues};
+use probe::kernel_report::signatures::{self, SIGNATURES, continues};
 
 /// Bytes of a block: small enough to stay in the L2 cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
@@ -70,8 +70,36 @@ pub(crate) fn search(
     (search.searched, end)
 }
 
+/// A part that several signatures have: a block is searched for a few parts, and not for each signature.
+struct Anchor {
+    finder: Finder<'static>,
+    /// The signatures that have it, and how many bytes they begin before it.
+    of: Vec<(&'static [u8], usize)>,
+}
+
+impl Anchor {
+    fn new(part: &'static str) -> Self {
+        let has = |signature: &'static str| Some((signature.as_bytes(), signature.find(part)?));
+        Self {
+            finder: Finder::new(part),
+            of: SIGNATURES.into_iter().filter_map(has).collect(),
+        }
+    }
+
+    /// The places of its signatures.
+    fn signatures<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+        let begins = move |at: usize| {
+            self.of.iter().find_map(|(signature, before)| {
+                let start = at.checked_sub(*before)?;
+                text[start..].starts_with(signature).then_some(start)
+            })
+        };
+        self.finder.find_iter(text).filter_map(begins)
+    }
+}
+
 struct Search<'a> {
-    signatures: [Finder<'static>; SIGNATURES.len()],
+    anchors: Vec<Anchor>,
     /// Offsets of signatures in the current lines.
     places: Vec<usize>,
     /// Number of the first of these lines.
@@ -94,7 +122,10 @@ struct LineWindow {
 impl<'a> Search<'a> {
     fn new(found: &'a mut dyn FnMut(&[u8], usize)) -> Self {
         Self {
-            signatures: SIGNATURES.map(Finder::new),
+            anchors: signatures::ANCHORS
+                .iter()
+                .map(|part| Anchor::new(part))
+                .collect(),
             places: Vec::new(),
             line: 1,
             old: 0,
@@ -108,8 +139,8 @@ impl<'a> Search<'a> {
     /// Searches whole lines. Returns how many of their bytes are done with.
     fn lines(&mut self, text: &[u8]) -> usize {
         self.places.clear();
-        for signature in &self.signatures {
-            let places = signature.find_iter(&text[self.old..]);
+        for anchor in &self.anchors {
+            let places = anchor.signatures(&text[self.old..]);
             self.places.extend(places.map(|place| place + self.old));
         }
         self.places.sort_unstable();

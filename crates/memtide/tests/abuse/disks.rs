@@ -88,15 +88,23 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
     let dice = bench.dice(200);
     let directory = disk.0.join("recording");
     let from = boot();
-    let mut recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
-    wait(2_000);
-    for _ in 0..rounds {
+    let start = || Recorder::start(bench, &directory, &["--sync", "1s"]);
+    let mut recorder = start();
+    // A recording that does not exist cannot begin on a full disk.
+    patiently(|| directory.join("head/00000001.log").exists());
+    for round in 0..rounds {
         let filler = disk.fill();
         wait(1_500 + dice.below(6_000));
         if dice.one_in(2) {
             disk.remount("ro");
             wait(1_000 + dice.below(1_000));
             disk.remount("rw");
+        }
+        // A tenth of the rounds, as the test suite runs, has one as well.
+        if round % 5 == 1 {
+            recorder.kill(false, score);
+            recorder = start();
+            wait(1_000 + dice.below(2_000));
         }
         std::fs::remove_file(filler).unwrap();
         wait(4_000);
@@ -107,7 +115,8 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
             score
                 .refused
                 .push(format!("the recorder ended on a full disk: {last}"));
-            recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
+            recorder = start();
+            wait(4_000);
         }
     }
     wait(3_000);

@@ -3,7 +3,8 @@
 //! seconds, wrong, or lost without a note; nothing may panic, and no start may be refused.
 //!
 //! `scripts/abuse.sh` runs all of it; the test suite runs a tenth. Needs root, python3 and a memory cgroup of version 1;
-//! skips with a reason where they are missing, except on CI. `MEMTIDE_ABUSE_SEED` repeats a run.
+//! skips with a reason where they are missing, except on CI. `MEMTIDE_ABUSE_SEED` repeats a run,
+//! `MEMTIDE_ABUSE_ONLY=disks` runs one chapter.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::string_slice)] // helpers fail as the test does, and print the table
 
 mod bench;
@@ -36,13 +37,19 @@ fn nothing_is_lost_wrong_or_silent_whatever_is_done_to_a_recorder() {
         ("load", load::under_load),
         ("clocks", clocks::set),
     ];
-    let scores = std::thread::scope(|scope| {
-        let running = chapters.map(|(name, chapter)| {
-            let bench = &bench;
-            (name, scope.spawn(move || chapter(bench)))
-        });
-        running.map(|(name, chapter)| (name, chapter.join().unwrap()))
+    let only = std::env::var("MEMTIDE_ABUSE_ONLY").ok();
+    let is_chosen = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    let scores: Vec<(&str, Score)> = std::thread::scope(|scope| {
+        let chosen = chapters.iter().filter(|(name, _)| is_chosen(name));
+        let running: Vec<_> = chosen
+            .map(|(name, chapter)| (*name, scope.spawn(|| chapter(&bench))))
+            .collect();
+        let ended = running.into_iter();
+        ended
+            .map(|(name, chapter)| (name, chapter.join().unwrap()))
+            .collect()
     });
+    assert!(!scores.is_empty(), "no chapter is named {only:?}");
     score::print(&scores);
     let faults = scores.iter().flat_map(|(name, score)| {
         let faults = score.faults().into_iter();

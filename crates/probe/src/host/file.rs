@@ -3,6 +3,9 @@
 //! One table serves live and saved texts. There is one file for each node and zram device: its path contains a `*` in
 //! the catalogue, and the file's *instance* says which one: `0` of `node0`, `zram0`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use timeline::{
     Entity, Sample,
     signals::{
@@ -192,45 +195,72 @@ impl HostFile {
         }
     }
 
-    /// Returns kind and instance of the file with this path; the instance of a file that exists once is empty.
+    /// Returns kind and instance of the file with this path; the instance of a file that exists once is empty. A capture
+    /// has hundreds of thousands of paths, so none is compared with those of all kinds.
     pub(crate) fn at(path: &str) -> Option<(Self, &str)> {
-        Self::ALL
-            .iter()
-            .find_map(|kind| Some((*kind, kind.instance(path)?)))
+        static SINGLE: LazyLock<HashMap<&str, HostFile>> = LazyLock::new(|| {
+            let single = HostFile::ALL.iter().filter(|kind| kind.pattern().is_none());
+            single.map(|kind| (kind.path(), *kind)).collect()
+        });
+        static SEVERAL: LazyLock<Vec<(HostFile, InstancePattern)>> = LazyLock::new(|| {
+            let all = HostFile::ALL.iter();
+            all.filter_map(|kind| Some((*kind, kind.pattern()?)))
+                .collect()
+        });
+        if let Some(kind) = SINGLE.get(path) {
+            return Some((*kind, ""));
+        }
+        let mut several = SEVERAL.iter();
+        several.find_map(|(kind, pattern)| Some((*kind, pattern.instance(path)?)))
     }
 
-    /// Returns the instance of the file with this path; `None` if it is of another kind.
-    fn instance(self, path: &str) -> Option<&str> {
-        let Some((directory, device, file)) = self.pattern() else {
-            return (path == self.path()).then_some("");
-        };
-        let name = path.strip_prefix(directory)?.strip_suffix(file)?;
-        let number = name.strip_prefix(device)?;
-        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-        // A node is keyed by its number, a zram device by its name.
-        let instance = if device == "node" { number } else { name };
-        is_number.then_some(instance)
-    }
-
-    /// Returns directory, prefix of instance names, and file name of a kind with several instances.
-    fn pattern(self) -> Option<(&'static str, &'static str, &'static str)> {
+    /// Returns how paths of a kind with several instances are made.
+    fn pattern(self) -> Option<InstancePattern> {
         let (before, file) = self.path().split_once('*')?;
         let (_, device) = before.rsplit_once('/')?;
-        Some((before.strip_suffix(device)?, device, file))
+        Some(InstancePattern {
+            directory: before.strip_suffix(device)?,
+            device,
+            file,
+        })
     }
 
     /// Returns path and instance of all files of this kind below `root`. A file that exists once is included even if it
     /// is missing.
     pub(crate) fn below(self, root: &Root) -> Vec<(String, String)> {
-        let Some((directory, _, file)) = self.pattern() else {
+        let Some(pattern) = self.pattern() else {
             return vec![(self.path().to_owned(), String::new())];
         };
+        let InstancePattern {
+            directory, file, ..
+        } = pattern;
         let paths = root.names(directory).into_iter();
         paths
             .map(|name| format!("{directory}{name}{file}"))
-            .filter_map(|path| Some((self.instance(&path)?.to_owned(), path)))
+            .filter_map(|path| Some((pattern.instance(&path)?.to_owned(), path)))
             .map(|(instance, path)| (path, instance))
             .collect()
+    }
+}
+
+/// The paths of a kind with several instances: `/sys/block/` `zram` and a number, `/mm_stat`.
+#[derive(Debug, Clone, Copy)]
+struct InstancePattern {
+    directory: &'static str,
+    /// What the name of an instance begins with.
+    device: &'static str,
+    file: &'static str,
+}
+
+impl InstancePattern {
+    /// Returns the instance of the file with this path; `None` if it is of another kind.
+    fn instance(self, path: &str) -> Option<&str> {
+        let name = path.strip_prefix(self.directory)?.strip_suffix(self.file)?;
+        let number = name.strip_prefix(self.device)?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        // A node is keyed by its number, a zram device by its name.
+        let instance = if self.device == "node" { number } else { name };
+        is_number.then_some(instance)
     }
 }
 

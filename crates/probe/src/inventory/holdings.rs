@@ -1,12 +1,13 @@
-//! What processes have beside their RSS: page tables, huge pages, and how much they have locked.
+//! What processes have beside their RSS: page tables, huge pages, sockets, BPF maps, and how much they have locked.
 //!
 //! Cost: one read of `/proc/PID/status` for each process, about 10 µs, within a time limit: processes with most shared memory
 //! first.
 
 use timeline::ProcessHoldings;
-use units::Bytes;
 
+use super::bpf_objects::BpfObjects;
 use super::searched::{SearchTime, SearchedProcess};
+use super::sockets::Sockets;
 use crate::kernel_file::Root;
 use crate::process::status::StatusFacts;
 
@@ -14,6 +15,7 @@ use crate::process::status::StatusFacts;
 pub(super) fn read(
     root: &Root,
     processes: &[SearchedProcess],
+    (sockets, bpf): (&Sockets, &BpfObjects),
     time: SearchTime,
 ) -> Vec<ProcessHoldings> {
     let of_process = |process: &SearchedProcess| {
@@ -25,9 +27,14 @@ pub(super) fn read(
             page_tables: facts.page_tables.unwrap_or_default(),
             huge_pages: process.huge,
             locked: facts.locked.unwrap_or_default(),
+            sockets: sockets.of(process.pid),
+            bpf: bpf.of(process.pid),
         };
-        let all = [holdings.page_tables, holdings.huge_pages, holdings.locked];
-        (all != [Bytes::ZERO; 3]).then_some(holdings)
+        let none = ProcessHoldings {
+            process: holdings.process.clone(),
+            ..ProcessHoldings::default()
+        };
+        (holdings != none).then_some(holdings)
     };
     processes
         .iter()
@@ -40,6 +47,7 @@ pub(super) fn read(
 mod tests {
     use super::*;
     use std::time::Duration;
+    use units::Bytes;
 
     #[test]
     fn page_tables_and_locked_memory_are_read_by_process() {
@@ -54,7 +62,13 @@ mod tests {
             ..SearchedProcess::default()
         };
         let time = SearchTime::starts(Duration::from_secs(60));
-        let found = read(&Root::at(root.path()), &[process(41), process(42)], time);
+        let nothing = (&Sockets::default(), &BpfObjects::default());
+        let found = read(
+            &Root::at(root.path()),
+            &[process(41), process(42)],
+            nothing,
+            time,
+        );
         assert_eq!(found.len(), 1, "the other has ended");
         assert_eq!(found[0].process.name, "qemu");
         assert_eq!(

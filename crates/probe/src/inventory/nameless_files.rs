@@ -6,29 +6,26 @@
 //! blocks are its pages in RAM and in swap. `/proc/PID/map_files` leads from a mapping to the file, but only with
 //! CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; without these the largest Rss in a process's `smaps` stands for it.
 //!
-//! Cost: 2 µs for each open file, 1 µs for each mapping; mappings are read only of processes that have shared memory. All
+//! Cost: 1 µs for each mapping beside that of the open files ([`open_files`]); mappings are read only of processes that have shared memory. All
 //! that within a time limit, the process with most shared memory first. No file system is asked for fresh attributes: some
 //! might never answer.
 
 use std::collections::{HashMap, HashSet};
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, StatxFlags};
 use rustix::io::Errno;
 use timeline::{SharedKind, SharedMeasure, SharedObject, SystemVSegment, UserProcess};
 use units::Bytes;
 
 use crate::inventory::file_systems::DeviceNumbers;
+use crate::inventory::open_files::{self, FILES_MAX, OpenFile};
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
 use crate::process::maps::{self, DELETED, Mapping};
 use crate::process::smaps::{SmapsField, each_smaps_block};
 use crate::text;
-
-/// At most this many files of one process are looked up, and this many files are kept.
-const FILES_MAX: usize = 65_536;
 
 /// What the search found.
 #[derive(Debug, Default)]
@@ -88,8 +85,13 @@ fn is_segment(kind: &SharedKind) -> bool {
 }
 
 impl NamelessFiles {
-    /// Searches processes in their order.
-    pub(super) fn search(root: &Root, processes: &[SearchedProcess], time: SearchTime) -> Self {
+    /// Searches processes in their order; `others` gets each open file too.
+    pub(super) fn search(
+        root: &Root,
+        processes: &[SearchedProcess],
+        time: SearchTime,
+        others: &mut dyn FnMut(&SearchedProcess, &OpenFile<'_>),
+    ) -> Self {
         let search = NamelessSearch {
             root,
             kernel_tmpfs: kernel_tmpfs(),
@@ -101,7 +103,7 @@ impl NamelessFiles {
                 found.processes_left_out = (processes.len() - done) as u64;
                 break;
             }
-            found.process(&search, process, time);
+            found.process(&search, process, time, others);
         }
         found
     }
@@ -116,8 +118,14 @@ impl NamelessFiles {
         search: &NamelessSearch<'_>,
         process: &SearchedProcess,
         time: SearchTime,
+        others: &mut dyn FnMut(&SearchedProcess, &OpenFile<'_>),
     ) {
-        let opened = search.open_files(process.pid, time, &mut |file| self.add(process, file));
+        let opened = open_files::each(search.root, process.pid, time, &mut |file| {
+            others(process, file);
+            if let Some(file) = search.open_file(file) {
+                self.add(process, file);
+            }
+        });
         if matches!(opened, Err(Errno::ACCESS | Errno::PERM)) {
             self.processes_denied += 1;
             self.largest_denied.get_or_insert_with(|| process.user());
@@ -227,51 +235,19 @@ impl NamelessFiles {
 }
 
 impl NamelessSearch<'_> {
-    /// Passes on the open files of a process that lie in the kernel's own tmpfs.
-    fn open_files(
-        &self,
-        pid: u32,
-        time: SearchTime,
-        each: &mut dyn FnMut(ProcessFile) -> bool,
-    ) -> Result<(), Errno> {
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let path = self.root.path(&format!("/proc/{pid}/fd"));
-        let directory = rustix::fs::open(path, flags, Mode::empty())?;
-        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
-        let mut entries = RawDir::new(&directory, &mut buffer);
-        let mut link = Vec::new();
-        let mut files = 0;
-        while let Some(entry) = entries.next() {
-            files += 1;
-            if files > FILES_MAX || (files % 1024 == 0 && time.is_over()) {
-                break;
-            }
-            let entry = entry?;
-            link = match rustix::fs::readlinkat(&directory, entry.file_name(), link) {
-                Ok(target) => target.into_bytes(),
-                // Some users may list the files of a process, but not follow the links.
-                Err(errno @ (Errno::ACCESS | Errno::PERM)) => return Err(errno),
-                Err(_) => Vec::new(), // `.`, `..`, or it was closed
-            };
-            let Some(kind) = kind_of(&link) else {
-                continue;
-            };
-            let Ok(stat) = stat(&directory, entry.file_name()) else {
-                continue;
-            };
-            if Some(stat.device) == self.kernel_tmpfs {
-                each(ProcessFile {
-                    device: stat.device,
-                    identity: FileIdentity {
-                        inode: stat.inode,
-                        ipc_namespace: None,
-                    },
-                    kind,
-                    size: FileSize::Known(stat.bytes),
-                });
-            }
-        }
-        Ok(())
+    /// Returns an open file if it lies in the kernel's own tmpfs.
+    fn open_file(&self, file: &OpenFile<'_>) -> Option<ProcessFile> {
+        let kind = kind_of(file.target)?;
+        let stat = stat(file.directory, file.name).ok()?;
+        (Some(stat.device) == self.kernel_tmpfs).then_some(ProcessFile {
+            device: stat.device,
+            identity: FileIdentity {
+                inode: stat.inode,
+                ipc_namespace: None,
+            },
+            kind,
+            size: FileSize::Known(stat.bytes),
+        })
     }
 
     /// Returns the files that a process has mapped, each once, by their names.
@@ -405,7 +381,7 @@ mod tests {
 
     fn search() -> Vec<SharedObject> {
         let time = SearchTime::starts(Duration::from_secs(9));
-        let found = NamelessFiles::search(&Root::default(), &[own(), own()], time);
+        let found = NamelessFiles::search(&Root::default(), &[own(), own()], time, &mut |_, _| ());
         assert_eq!((found.processes_denied, found.processes_left_out), (0, 0));
         found.into_objects().collect()
     }
@@ -467,7 +443,7 @@ mod tests {
     #[test]
     fn the_search_ends_with_its_time() {
         let time = SearchTime::starts(Duration::ZERO);
-        let found = NamelessFiles::search(&Root::default(), &[own(), own()], time);
+        let found = NamelessFiles::search(&Root::default(), &[own(), own()], time, &mut |_, _| ());
         assert_eq!(found.processes_left_out, 2);
     }
 

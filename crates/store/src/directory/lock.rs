@@ -86,13 +86,19 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// The digits of the largest PID (a number of 32 bits).
+const PID_DIGITS: usize = 10;
 /// Longer than a PID and a line feed.
 const LOCK_BYTES_MAX: u64 = 32;
 
+/// Writes the PID over the last one, padded to the same length: on a full disk a file that was emptied first could not be
+/// filled again.
 fn write_pid(path: &Path) -> io::Result<()> {
     let mut file = files::open_own(OpenOptions::new().write(true), path)?;
-    file.set_len(0)?;
-    file.write_all(format!("{}\n", std::process::id()).as_bytes())
+    let text = format!("{:<PID_DIGITS$}\n", std::process::id());
+    file.write_all(text.as_bytes())?;
+    // Digits that a user wrote may be more.
+    file.set_len(text.len() as u64)
 }
 
 fn holder(path: &Path) -> Option<u32> {

@@ -5,6 +5,7 @@
 
 mod pages;
 mod read;
+mod varints;
 mod words;
 
 use std::fs::File;

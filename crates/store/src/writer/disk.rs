@@ -70,6 +70,8 @@ pub(crate) struct DiskWriter {
     sealer: Sealer,
     /// The last facts that were written, and when they were read.
     facts: Option<(Stamp, Box<Facts>)>,
+    /// Those that could not be written.
+    unwritten: Option<(Stamp, Box<Facts>)>,
     /// How the previous recorder ended, if not cleanly.
     pub(crate) before: Option<Cut>,
     /// When the previous file ended.
@@ -79,7 +81,8 @@ pub(crate) struct DiskWriter {
 }
 
 impl DiskWriter {
-    /// Begins a file in a directory that is locked.
+    /// Begins a file in a directory that is locked. Where its disk is full, and the writer does not wait for disks, the
+    /// thread begins it with the first frames: until then they wait in memory as they do when a disk becomes full later.
     pub(crate) fn begin(
         place: RecordingDirectory,
         lock: Lock,
@@ -95,6 +98,7 @@ impl DiskWriter {
             lock: Some(lock),
             log: None,
             facts: None,
+            unwritten: None,
             before: None,
             rotated: None,
             room: DiskSpace::default(),
@@ -105,7 +109,13 @@ impl DiskWriter {
             disk.before = last_end::cut(disk.place.path());
             disk.begin_log()
         });
-        begun.map_err(|error| StoreError::io("write to", &heads, &error))?;
+        match begun {
+            Err(error) if is_full(&error) && !options.patient => {
+                disk.report_state(&error);
+            }
+            Err(error) => return Err(StoreError::io("write to", &heads, &error)),
+            Ok(()) => {}
+        }
         Ok(disk)
     }
 
@@ -161,6 +171,11 @@ impl DiskWriter {
         // Returned first, as sealing takes long.
         let _ = empty.send(batch.bytes);
         self.note_moves();
+        if written > 0
+            && let Some((stamp, facts)) = self.unwritten.take()
+        {
+            self.keep_facts(stamp, facts);
+        }
         if batch.ends_file {
             self.rotate(batch.last);
         }
@@ -199,12 +214,7 @@ impl DiskWriter {
             if std::mem::replace(&mut may_be_back, false) && self.is_back(&error) {
                 continue;
             }
-            let problem = format!(
-                "cannot write to {}: {error}",
-                self.place.pinned.name().display()
-            );
-            self.shared
-                .disk_is(&state_of(&error, &self.place.pinned), problem.clone());
+            let problem = self.report_state(&error);
             if is_last_try {
                 self.given_up = Some(problem);
                 return 0;
@@ -214,6 +224,15 @@ impl DiskWriter {
                 thread::park_timeout(PAUSE);
             }
         }
+    }
+
+    /// Reports an error as the state of the disk. Returns it in words.
+    fn report_state(&self, error: &io::Error) -> String {
+        let pinned = &self.place.pinned;
+        let problem = format!("cannot write to {}: {error}", pinned.name().display());
+        self.shared
+            .disk_is(&state_of(error, pinned), problem.clone());
+        problem
     }
 
     fn attempt(&mut self, batch: &Batch) -> io::Result<u64> {
@@ -337,14 +356,18 @@ impl DiskWriter {
         }
     }
 
-    /// Writes facts; after a failure they are written with the next ones.
+    /// Writes facts; after a failure they are written when samples are, or with the next ones.
     fn keep_facts(&mut self, stamp: Stamp, facts: Box<Facts>) {
         let before = self.facts.as_ref().map(|(_, facts)| &**facts);
         match facts::append(self.place.path(), stamp, &facts, before) {
-            Ok(_) => self.facts = Some((stamp, facts)),
+            Ok(_) => {
+                self.facts = Some((stamp, facts));
+                self.unwritten = None;
+            }
             Err(error) => {
                 let error = self.place.pinned.named(error);
                 self.shared.note_error(error.to_string());
+                self.unwritten = Some((stamp, facts));
             }
         }
         self.shared.facts_pending.store(false, Relaxed);

@@ -1,5 +1,7 @@
 //! One signal's readings over time, as runs: a value that does not change takes no memory.
 
+use smallvec::SmallVec;
+
 use super::read_set::{ReadSet, SamplesRead};
 use crate::signals::SignalId;
 
@@ -70,9 +72,12 @@ pub(super) struct ValuePart {
     pub(super) value: u64,
 }
 
-/// One signal's readings.
+/// One signal's readings. A single run has no allocation: most processes and cgroups of a busy host have a dozen columns of
+/// one run each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ReadingColumn(Vec<Run>);
+pub(super) struct ReadingColumn(SmallVec<[Run; 1]>);
+
+const _: () = assert!(size_of::<ReadingColumn>() == size_of::<Vec<Run>>());
 
 impl ReadingColumn {
     /// Sets the reading of a sample, which is the last so far. `before` is the last earlier sample in which the whole
@@ -117,7 +122,8 @@ impl ReadingColumn {
         if index < run.last() {
             parts.push(Run::new(index + 1, run.last(), run.value));
         }
-        self.0.splice(at..=at, parts);
+        self.0.remove(at);
+        self.0.insert_many(at, parts);
     }
 
     /// The run that covers a sample, whether the table was read in it or not.
@@ -239,7 +245,7 @@ impl ReadingColumn {
     /// The runs within samples `first` to before `end`, counted from `first`, where the table was read in them.
     /// `reads` are those of these samples in which it was read.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
-        let mut cut: Vec<Run> = self.within(first, end, reads).collect();
+        let mut cut: SmallVec<[Run; 1]> = self.within(first, end, reads).collect();
         cut.shrink_to_fit();
         Self(cut)
     }
@@ -274,12 +280,16 @@ impl ReadingColumn {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadingColumns {
     all: Vec<(SignalId, ReadingColumn)>,
-    /// The range of samples of all readings, or a larger range: it allows to skip an entity without checking each
-    /// column.
+    /// The samples of the first and the last reading: they allow to skip an entity without checking each column.
     within: Option<(usize, usize)>,
 }
 
 impl ReadingColumns {
+    /// The samples of its first and its last reading.
+    pub(super) fn within(&self) -> Option<(usize, usize)> {
+        self.within
+    }
+
     /// How many columns there are.
     pub(super) fn len(&self) -> usize {
         self.all.len()

@@ -82,42 +82,45 @@ fn empty((entity, label, group): &SumName) -> EntitySeries {
 
 /// The sum of all columns and the previous sum.
 fn total(columns: &[Readings], so_far: &Readings) -> ReadingColumns {
-    let mut total = ReadingColumns::default();
-    for signal in SUMMED {
-        let runs = std::iter::once(so_far)
-            .chain(columns)
-            .filter_map(|readings| readings.get(signal))
-            .flat_map(ReadingColumn::runs);
-        total.fill([(signal, sum(runs))]);
+    let mut changes: [Changes; SUMMED.len()] = Default::default();
+    // Entity by entity: each is somewhere else in memory.
+    for readings in std::iter::once(so_far).chain(columns) {
+        for (signal, changes) in SUMMED.into_iter().zip(&mut changes) {
+            let runs = readings.get(signal).map_or(&[][..], ReadingColumn::runs);
+            runs.iter().for_each(|run| changes.add(run));
+        }
     }
+    let mut total = ReadingColumns::default();
+    let sums = changes.map(Changes::into_runs);
+    total.fill(SUMMED.into_iter().zip(sums));
     total
 }
 
-/// The sum of runs that may overlap.
-fn sum<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Run> {
-    let change = |run: &Run| {
+/// By how much a sum changes, by sample: millions of entities end in a few samples.
+#[derive(Default)]
+struct Changes(BTreeMap<usize, i128>);
+
+impl Changes {
+    /// Adds a run, which may overlap with others.
+    fn add(&mut self, run: &Run) {
         let value = i128::from(run.value);
-        [(run.first(), value), (run.last() + 1, -value)]
-    };
-    let mut changes: Vec<(usize, i128)> = runs.flat_map(change).collect();
-    // Previous sums are in order already, which a stable sort exploits.
-    changes.sort_by_key(|(at, _)| *at);
-    let (mut sums, mut since, mut now) = (Vec::new(), 0, 0);
-    for same in changes.chunk_by(|a, b| a.0 == b.0) {
-        let (at, by) = (same[0].0, same.iter().map(|(_, by)| by).sum::<i128>());
-        if by == 0 {
-            continue;
+        for (at, by) in [(run.first(), value), (run.last() + 1, -value)] {
+            *self.0.entry(at).or_default() += by;
         }
-        if now > 0 {
-            sums.push(Run::new(
-                since,
-                at - 1,
-                u64::try_from(now).unwrap_or(u64::MAX),
-            ));
-        }
-        (since, now) = (at, now + by);
     }
-    sums
+
+    /// The sum, as runs.
+    fn into_runs(self) -> Vec<Run> {
+        let (mut sums, mut since, mut now) = (Vec::new(), 0, 0);
+        for (at, by) in self.0.into_iter().filter(|(_, by)| *by != 0) {
+            if now > 0 {
+                let value = u64::try_from(now).unwrap_or(u64::MAX);
+                sums.push(Run::new(since, at - 1, value));
+            }
+            (since, now) = (at, now + by);
+        }
+        sums
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +153,9 @@ mod tests {
             ),
             (vec![run(0, 9, u64::MAX); 2], vec![run(0, 9, u64::MAX)]),
         ] {
-            assert_eq!(sum(runs.iter()), sums);
+            let mut changes = Changes::default();
+            runs.iter().for_each(|run| changes.add(run));
+            assert_eq!(changes.into_runs(), sums);
         }
     }
 

@@ -85,7 +85,10 @@ impl Readings {
     }
 
     /// The samples of its first and its last reading.
-    fn ends(&self) -> Option<(usize, usize)> {
+    pub(super) fn ends(&self) -> Option<(usize, usize)> {
+        if self.excerpt.is_none() {
+            return self.columns.within();
+        }
         let ends = self.iter().filter_map(|(_, column)| column.ends());
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }

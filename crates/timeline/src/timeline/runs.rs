@@ -95,6 +95,11 @@ impl Timeline {
 }
 
 impl EntitySeries {
+    /// The samples of its first and its last reading; `None` without a reading.
+    pub fn samples(&self) -> Option<(usize, usize)> {
+        self.columns.ends()
+    }
+
     /// The entity's readings, signal by signal in the order of the catalogue.
     pub fn runs(&self) -> impl Iterator<Item = (SignalId, &[Run])> {
         let columns = self.columns.iter();

@@ -1,13 +1,15 @@
-//! What processes have beside their RSS, or locked: page tables, huge pages, memory that reclaim may not take.
+//! What processes have beside their RSS, or locked: page tables, huge pages, sockets, BPF maps, memory that reclaim may not take.
 
 use timeline::ProcessHoldings;
-use units::{Bytes, Count};
+use timeline::signals::{TCP_MEM, UDP_MEM};
+use units::{Bytes, Count, Pages};
 
 use super::shared_objects::process_in_words;
 use super::{Accounting, Inventory, MemoryNode, REST, TermKind, largest, others};
+use crate::evidence::Evidence;
 
-/// Page tables of less are not worth lines of their own.
-const PAGE_TABLES_MIN: Bytes = Bytes::from_mib(16);
+/// Less is not worth lines or a sentence of its own.
+const NAMED_MIN: Bytes = Bytes::from_mib(16);
 /// At most 3 processes in a sentence.
 const NAMED_MAX: usize = 3;
 
@@ -49,11 +51,55 @@ pub(super) fn locked_in_words(locked: Bytes, inventory: &Inventory) -> String {
     )
 }
 
+/// Buffers of sockets, as the kernel counts them or as they were found; `None` if they are few. The count of a host leaves out
+/// Unix sockets.
+pub(super) fn socket_buffers(
+    cx: &Evidence<'_>,
+    index: usize,
+    inventory: &Inventory,
+) -> Option<Bytes> {
+    let pages = |signal| cx.timeline.at(signal, index);
+    let counted: Pages = [TCP_MEM, UDP_MEM].into_iter().filter_map(pages).sum();
+    let counted = cx.facts.page_size.map(|page| counted.to_bytes(page));
+    let found: Bytes = inventory
+        .holdings
+        .iter()
+        .map(|process| process.sockets)
+        .sum();
+    let buffers = counted.unwrap_or_default().max(found);
+    (buffers >= NAMED_MIN).then_some(buffers)
+}
+
+/// Sockets and BPF maps, and who has them: the kernel counts their memory in terms of other names.
+pub(super) fn kernel_objects_in_words(
+    cx: &Evidence<'_>,
+    index: usize,
+    inventory: &Inventory,
+) -> Vec<String> {
+    let by =
+        |size| most(&inventory.holdings, size).map_or_else(String::new, |by| format!("; {by}"));
+    let mut texts = Vec::new();
+    if let Some(sockets) = socket_buffers(cx, index, inventory) {
+        let owners = by(|process| process.sockets);
+        texts.push(format!(
+            "Buffers of sockets ({sockets}) are parts of slab and of unaccounted memory{owners}."
+        ));
+    }
+    let bpf: Bytes = inventory.holdings.iter().map(|process| process.bpf).sum();
+    let owners = by(|process| process.bpf);
+    if bpf >= NAMED_MIN {
+        texts.push(format!(
+            "BPF maps and programs ({bpf}) are parts of vmalloc, slab and per-CPU memory{owners}."
+        ));
+    }
+    texts
+}
+
 impl Accounting {
     /// Returns page tables by process.
     pub(super) fn page_tables(&self, holdings: &[ProcessHoldings]) -> Option<MemoryNode> {
         let mut node = self.leaf(TermKind::PageTables)?;
-        if node.bytes < PAGE_TABLES_MIN {
+        if node.bytes < NAMED_MIN {
             return Some(node);
         }
         let parts = descending(holdings, |process| process.page_tables);
@@ -78,8 +124,8 @@ impl Accounting {
 mod tests {
     use super::super::tests::{child, facts, host, sizes, tree_with};
     use super::*;
-    use timeline::UserProcess;
     use timeline::signals::MEM_PAGE_TABLES;
+    use timeline::{Timeline, UserProcess};
 
     fn process(pid: u32, name: &str, [tables, huge, locked]: [u64; 3]) -> ProcessHoldings {
         ProcessHoldings {
@@ -91,7 +137,39 @@ mod tests {
             page_tables: Bytes::from_mib(tables),
             huge_pages: Bytes::from_mib(huge),
             locked: Bytes::from_mib(locked),
+            ..ProcessHoldings::default()
         }
+    }
+
+    #[test]
+    fn sockets_and_bpf_maps_name_their_processes() {
+        let mut sample = host();
+        // 40 MiB: some of it in another network namespace.
+        sample.host.set(TCP_MEM, Pages::new(40 * 256));
+        let of = |pid, sockets, bpf| ProcessHoldings {
+            sockets: Bytes::from_mib(sockets),
+            bpf: Bytes::from_mib(bpf),
+            ..process(pid, "proxy", [0, 0, 0])
+        };
+        let inventory = Inventory {
+            holdings: vec![of(7, 30, 0), of(8, 2, 20)],
+            ..Inventory::default()
+        };
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let facts = facts();
+        let words = |inventory| {
+            let cx = Evidence::new(&timeline, &facts);
+            kernel_objects_in_words(&cx, 0, inventory)
+        };
+        assert_eq!(
+            words(&inventory),
+            [
+                "Buffers of sockets (40 MiB) are parts of slab and of unaccounted memory; proxy (7) 30 MiB, proxy (8) 2 MiB.",
+                "BPF maps and programs (20 MiB) are parts of vmalloc, slab and per-CPU memory; proxy (8) 20 MiB.",
+            ]
+        );
+        assert_eq!(words(&Inventory::default()).len(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Prefixes of kernel messages in logs: stamps, levels, hosts, names of containers. What else may stand around a message
 //! is known to [`embedded`].
 
+use probe::text::SplitText as _;
 use std::borrow::Cow;
 
 use timeline::kernel_report::LogStamp;
@@ -92,7 +93,7 @@ fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
 
 /// Splits `Nov 21 23:58:47 host kernel: message` at `kernel: `.
 fn named(text: &str) -> Option<(&str, &str)> {
-    let (before, rest) = text.split_once("kernel: ")?;
+    let (before, rest) = text.around("kernel: ")?;
     let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
     // A longer text is a sentence of the message itself.
     let is_prefix = before.len() < PREFIX_MAX && before.split_whitespace().count() <= 8;
@@ -101,14 +102,14 @@ fn named(text: &str) -> Option<(&str, &str)> {
 
 /// `<6>1 2026-11-21T23:58:47Z host kernel - - - `, with data in brackets instead of the last dash: the time, and the rest.
 fn rfc_5424(text: &str) -> Option<(&str, &str)> {
-    let (level, rest) = text.strip_prefix('<')?.split_once(">1 ")?;
+    let (level, rest) = text.strip_prefix('<')?.around(">1 ")?;
     level.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
     // Time, host, program, process, kind.
     let mut words = rest.splitn(6, ' ');
     let time = words.next()?;
     let data = words.nth(4)?;
     let rest = match data.strip_prefix('[') {
-        Some(data) => data.split_once("] ")?.1,
+        Some(data) => data.around("] ")?.1,
         None => data.strip_prefix("- ")?,
     };
     Some((time, rest.trim_start_matches('\u{feff}')))
@@ -135,7 +136,7 @@ fn kmsg(text: &str) -> Option<&str> {
 /// `kern  :warn  : ` of `dmesg -x`, `kern.warn ` of small systems; Talos writes the address of the node in front.
 fn facility(text: &str) -> Option<&str> {
     let at_host = || {
-        let (host, rest) = text.split_once(": kern:")?;
+        let (host, rest) = text.around(": kern:")?;
         let is_host = |b: u8| b.is_ascii_alphanumeric() || b"-.:".contains(&b);
         let is_name = host.len() < 64 && host.bytes().all(is_host);
         is_name.then(|| text.get(text.len() - rest.len() - 1..))?
@@ -156,7 +157,7 @@ fn container(text: &str) -> Option<&str> {
             return rest.strip_prefix("F ").or_else(|| rest.strip_prefix("P "));
         }
     }
-    let (name, rest) = text.split_once("| ")?;
+    let (name, rest) = text.around("| ")?;
     let name = name.trim_end();
     let is_name = name.len() < 64 && name.starts_with(|c: char| c.is_ascii_alphabetic());
     (is_name

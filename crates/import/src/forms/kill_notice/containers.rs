@@ -1,5 +1,6 @@
 //! The state of a container: `OOMKilled` as Kubernetes, Docker and Podman print it, and Docker's event.
 
+use probe::text::SplitText as _;
 use timeline::{KillNotice, Messenger, NoticeKind};
 use units::Bytes;
 
@@ -23,8 +24,8 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
     }
     let (before, rest) = line
         .text
-        .split_once("OOMKilled")
-        .or_else(|| line.text.split_once("OOM Killed"))?;
+        .around("OOMKilled")
+        .or_else(|| line.text.around("OOM Killed"))?;
     let value = rest.trim_start_matches(['"', ' ', ':', '=', '\\']);
     if value.starts_with("false") {
         return Some(NoticeMessage::Nothing(NOT_KILLED));
@@ -54,7 +55,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
 /// `2026-11-21T23:58:47.011072877Z container oom 3ae83a77c1be (image=…, name=web)`.
 fn event(text: &str) -> Option<KillNotice> {
     let rest = after(text, "container oom ")?;
-    let (id, labels) = rest.split_once(" (")?;
+    let (id, labels) = rest.around(" (")?;
     let is_id = id.len() >= 12 && id.bytes().all(|b| b.is_ascii_hexdigit());
     let label = |key| {
         let value = after(labels, key)?;

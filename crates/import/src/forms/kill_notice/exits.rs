@@ -2,6 +2,7 @@
 //! recognised, so that the answer says what they prove, and tell of no kill.
 
 use super::{NoticeLine, NoticeMessage};
+use probe::text::SplitText as _;
 
 const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for memory has OOMKilled or a kernel report";
 const SIGKILL: &str = "ended by SIGKILL, from whom is not shown";
@@ -106,7 +107,7 @@ fn is_candidate(text: &str) -> bool {
 
 /// `exit code 137`, `Exit Code:    137`, `"ExitCode": 137`, `exitCode:137`, `Exited (137)`, `exitCode=137`.
 fn is_137(text: &str) -> bool {
-    let Some((before, behind)) = text.split_once("137") else {
+    let Some((before, behind)) = text.around("137") else {
         return false;
     };
     let is_mark = |c: char| "\"' :=(\t".contains(c);

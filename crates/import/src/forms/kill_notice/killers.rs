@@ -1,5 +1,6 @@
 //! Killers in user space: systemd-oomd, earlyoom, nohang, the OOM controller of Talos.
 
+use probe::text::SplitText as _;
 use timeline::{KillNotice, Messenger, NoticeKind};
 use units::Bytes;
 
@@ -29,13 +30,11 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
 /// `Killed /user.slice/…/app.scope due to memory used (…) / total (…) and swap used (…) being more than 90.00%`, also
 /// `Marked /… for killing due to …`.
 fn oomd(text: &str) -> Option<KillNotice> {
-    let (_, rest) = text
-        .split_once("Killed ")
-        .or_else(|| text.split_once("Marked "))?;
+    let (_, rest) = text.around("Killed ").or_else(|| text.around("Marked "))?;
     // Cut off within the path.
     let is_cut = text.contains("systemd-oomd") && !rest.trim_end().contains(' ');
     let cut_off = is_cut.then_some((rest.trim_end(), ""));
-    let (path, reason) = rest.split_once(" due to ").or(cut_off)?;
+    let (path, reason) = rest.around(" due to ").or(cut_off)?;
     let path = path.trim_end_matches(" for killing");
     let is_reason = is_cut || ["memory ", "swap "].iter().any(|r| reason.starts_with(r));
     if !path.starts_with('/') || path.contains(' ') || !is_reason {
@@ -49,7 +48,7 @@ fn oomd(text: &str) -> Option<KillNotice> {
 
 /// `TCP: out of memory -- consider tuning tcp_mem` (net/ipv4/tcp.c, tcp_check_oom).
 fn tcp(text: &str) -> Option<KillNotice> {
-    let (_, rest) = text.split_once("TCP: out of memory")?;
+    let (_, rest) = text.around("TCP: out of memory")?;
     let is_message = rest.trim().is_empty() || rest.trim_start().starts_with("--");
     is_message.then(|| KillNotice::new(Messenger::Kernel, NoticeKind::Sockets))
 }
@@ -128,7 +127,7 @@ fn nohang(line: NoticeLine<'_>) -> Option<KillNotice> {
 /// 5874, badness: 538, VmRSS: 3160 MiB`.
 fn earlyoom_of_2019(line: NoticeLine<'_>) -> Option<KillNotice> {
     let rest = after(line.text, "illing process ")?;
-    let (victim, figures) = rest.split_once(" with signal ")?;
+    let (victim, figures) = rest.around(" with signal ")?;
     let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
     notice.pid = number(victim).or_else(|| after(figures, "pid: ").and_then(number));
     let is_pid = |c: char| c.is_ascii_digit() || c == ' ';
@@ -141,7 +140,7 @@ fn earlyoom_of_2019(line: NoticeLine<'_>) -> Option<KillNotice> {
 /// `Killing process: name, pid: 13025, badness: 551, VmRSS: 5440 MiB`.
 fn earlyoom_of_2018(line: NoticeLine<'_>) -> Option<KillNotice> {
     let rest = after(line.text, "Killing process: ")?;
-    let (process, rest) = rest.split_once(", pid: ")?;
+    let (process, rest) = rest.around(", pid: ")?;
     let mut notice = KillNotice::new(Messenger::Earlyoom, NoticeKind::Kill);
     notice.process = name(process);
     notice.pid = Some(number(rest)?);
@@ -178,7 +177,7 @@ fn earlyoom_limits(text: &str) -> Option<String> {
 /// `Process 2 restarted because it exceeds --max-memory-restart value (current_memory=5274296320 max_memory_limit=5242880000
 /// [octets])`: its own threshold of a process.
 fn pm2(text: &str) -> Option<KillNotice> {
-    let (before, rest) = text.split_once(" restarted because it exceeds --max-memory-restart")?;
+    let (before, rest) = text.around(" restarted because it exceeds --max-memory-restart")?;
     let process = after(before, "Process ").or_else(|| before.split_whitespace().next_back())?;
     let bytes = |field| {
         let digits = after(rest, field)?.split([' ', ')']).next()?;

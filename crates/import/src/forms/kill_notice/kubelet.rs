@@ -1,5 +1,6 @@
 //! What the kubelet says: evictions, pressure of a node, OOM events that it saw the kernel write.
 
+use probe::text::SplitText as _;
 use timeline::{KillNotice, Messenger, NoticeKind};
 
 use super::phrase::{after, cut, name, number, quoted_after, size, word_after};
@@ -33,7 +34,7 @@ fn eviction(text: &str) -> Option<KillNotice> {
         .map(|rest| format!("threshold {}", cut(rest, 100)))
         .unwrap_or_default();
     if let Some(container) = after(rest, "Container ")
-        && let Some((who, used)) = container.split_once(" was using ")
+        && let Some((who, used)) = container.around(" was using ")
     {
         notice.target = name(who);
         notice.used = size(used);
@@ -45,7 +46,7 @@ fn eviction(text: &str) -> Option<KillNotice> {
 
 /// `System OOM encountered, victim process: java, pid: 812`, `Cgroup OOM encountered, …`.
 fn victim(text: &str) -> Option<KillNotice> {
-    let (before, rest) = text.split_once("OOM encountered")?;
+    let (before, rest) = text.around("OOM encountered")?;
     let rest = rest.strip_prefix(", victim process: ").unwrap_or_default();
     let kind = match before.trim_end() {
         before if before.ends_with("Cgroup") => NoticeKind::Container,

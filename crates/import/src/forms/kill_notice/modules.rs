@@ -1,5 +1,6 @@
 //! Errors of memory modules in the kernel's log: EDAC's counts, pages taken out of use.
 
+use probe::text::SplitText as _;
 use timeline::{KillNotice, Messenger, ModuleErrors, NoticeKind};
 
 use super::phrase::{self, after};
@@ -17,7 +18,7 @@ pub(super) fn read(line: NoticeLine<'_>) -> Option<NoticeMessage> {
 /// (drivers/edac/edac_mc.c): the errors and their module.
 fn edac(text: &str) -> Option<(ModuleErrors, &str)> {
     let rest = after(text, "EDAC MC")?;
-    let (controller, rest) = rest.split_once(": ")?;
+    let (controller, rest) = rest.around(": ")?;
     let (count, rest) = rest.split_once(' ')?;
     let count: u64 = count.parse().ok()?;
     controller.parse::<u16>().ok()?;

@@ -1,5 +1,6 @@
 //! Words, quoted names and sizes in a message.
 
+use probe::text::SplitText as _;
 use units::Bytes;
 
 use crate::text::figure::{KIB, PrintedFigure, raw};
@@ -32,7 +33,7 @@ pub(super) fn name(text: &str) -> String {
 
 /// The text behind a phrase.
 pub(super) fn after<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
-    text.split_once(phrase).map(|(_, rest)| rest)
+    text.around(phrase).map(|(_, rest)| rest)
 }
 
 /// The word behind a phrase, up to a blank.
@@ -44,7 +45,7 @@ pub(super) fn word_after<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
 
 /// The word before a phrase.
 pub(super) fn word_before<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
-    let (front, _) = text.split_once(phrase)?;
+    let (front, _) = text.around(phrase)?;
     front.split_whitespace().next_back()
 }
 

@@ -1,5 +1,6 @@
 //! Memory limits of batch systems, hosting platforms and Android, and what they killed.
 
+use probe::text::SplitText as _;
 use timeline::{KillNotice, Messenger, NoticeKind};
 use units::Bytes;
 
@@ -34,8 +35,8 @@ fn slurm(text: &str) -> Option<KillNotice> {
 /// `TERM_MEMLIMIT`; PBS's `job killed: mem 1234kb exceeded limit 1000kb`.
 fn batch(text: &str) -> Option<KillNotice> {
     let mut notice = KillNotice::new(Messenger::Batch, NoticeKind::Kill);
-    if let Some((before, sizes)) = text.split_once(" exceeded memory limit (") {
-        let (used, limit) = sizes.split_once(" > ")?;
+    if let Some((before, sizes)) = text.around(" exceeded memory limit (") {
+        let (used, limit) = sizes.around(" > ")?;
         let kib = |text| number(text).map(|kib| Bytes::from_kib(u64::from(kib)));
         notice.used = Some(kib(used)?);
         notice.limit = kib(limit);
@@ -58,8 +59,8 @@ fn batch(text: &str) -> Option<KillNotice> {
 fn cloud_run(text: &str) -> Option<KillNotice> {
     let rest = after(text, "emory limit of ")?;
     let (limit, used) = rest
-        .split_once(" exceeded with ")
-        .or_else(|| rest.split_once(" with "))?;
+        .around(" exceeded with ")
+        .or_else(|| rest.around(" with "))?;
     let mut notice = KillNotice::new(Messenger::Platform, NoticeKind::Container);
     notice.limit = Some(size(limit)?);
     notice.used = Some(size(used)?);
@@ -86,7 +87,7 @@ fn android(text: &str) -> Option<KillNotice> {
     let rest = rest
         .strip_prefix("ing ")
         .or_else(|| rest.strip_prefix(' '))?;
-    let (process, rest) = rest.split_once(" (")?;
+    let (process, rest) = rest.around(" (")?;
     let mut notice = KillNotice::new(Messenger::Android, NoticeKind::Kill);
     notice.pid = Some(number(rest)?);
     notice.process = name(process);

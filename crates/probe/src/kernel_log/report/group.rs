@@ -5,6 +5,7 @@ use timeline::kernel_report::{GroupLimit, GroupReport};
 
 use super::scan::{self, number, size};
 use super::taken::Taken;
+use crate::text::SplitText as _;
 
 /// The cgroup as far as it is read.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ impl GroupLines {
 
     /// Takes `memory: usage 102400kB, limit 102400kB, failcnt 6402`.
     fn take_limit(&mut self, line: &str) -> Option<Taken> {
-        let (name, rest) = line.split_once(": usage ")?;
+        let (name, rest) = line.around(": usage ")?;
         let limit = limit(rest)?;
         let slot = match name {
             "memory" => &mut self.report.memory,
@@ -86,8 +87,8 @@ impl GroupLines {
         let rest = line.strip_prefix("Memory cgroup stats")?;
         let (path, fields) = match rest.strip_prefix(" for ") {
             Some(rest) => rest
-                .split_once(": ")
-                .or_else(|| rest.split_once(":#012"))
+                .around(": ")
+                .or_else(|| rest.around(":#012"))
                 .or_else(|| Some((rest.strip_suffix(':')?, "")))?,
             None => ("", rest.strip_prefix(':')?),
         };
@@ -139,7 +140,7 @@ impl GroupLines {
     fn take_paths(&mut self, line: &str) -> Option<Taken> {
         let rest = line.strip_prefix("Task in ")?;
         let (victim, limit) = rest
-            .split_once(" killed as a result of limit of ")
+            .around(" killed as a result of limit of ")
             .or_else(|| {
                 // Before 3.10 the two halves were separate messages.
                 rest.strip_suffix(" killed as a result of limit of")
@@ -156,8 +157,8 @@ impl GroupLines {
 
 /// Parses `102400kB, limit 102400kB, failcnt 6402`.
 fn limit(text: &str) -> Option<GroupLimit> {
-    let (usage, rest) = text.split_once(", limit ")?;
-    let (limit, failures) = rest.split_once(", failcnt ")?;
+    let (usage, rest) = text.around(", limit ")?;
+    let (limit, failures) = rest.around(", failcnt ")?;
     Some(GroupLimit {
         usage: size(usage)?,
         limit: size(limit)?,

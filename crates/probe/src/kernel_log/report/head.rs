@@ -6,6 +6,7 @@ use units::Bytes;
 use super::draft::USUAL_PAGE;
 use super::scan::{self, cut, signed, small};
 use super::taken::Taken;
+use crate::text::SplitText as _;
 
 /// The head as far as it is read.
 #[derive(Debug, Default)]
@@ -63,14 +64,14 @@ impl Head {
     /// Takes a line that only a head has.
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if let Some((name, request)) = line
-            .split_once("invoked oom-killer:")
+            .around("invoked oom-killer:")
             .or_else(|| old_head(line))
             .or_else(|| cut_head(line))
         {
             return self.invoked(name.trim_end(), request);
         }
         for reason in FAILURES {
-            if let Some((name, request)) = line.split_once(reason) {
+            if let Some((name, request)) = line.around(reason) {
                 return self.failed(name, request, reason.contains("vmalloc"));
             }
         }
@@ -87,22 +88,19 @@ impl Head {
 
     /// Takes a function of a trace that only a kill has. Its report has lost its first line.
     pub(super) fn take_trace_of_kill(&mut self, line: &str) -> bool {
+        // `oom_kill_process.cold`: a compiler moved a part of it.
+        let base = |name| str::split(name, '.').next();
+        let Some(function) = function(line).and_then(base) else {
+            return false;
+        };
         // Nothing but an address comes before it.
         let is_address = |word: &&str| word.starts_with("[<") || *word == "?";
         let first = scan::words(line).find(|word| !is_address(word));
-        let is_killer = |name: &&str| {
-            let is_first =
-                first.is_some_and(|first| first.trim_start_matches('(').starts_with(*name));
-            KILLERS.contains(name) && is_first
-        };
-        if self.trace.len() >= FUNCTIONS_MAX {
+        let is_first =
+            first.is_some_and(|first| first.trim_start_matches('(').starts_with(function));
+        if self.trace.len() >= FUNCTIONS_MAX || !is_first || !KILLERS.contains(&function) {
             return false;
         }
-        // `oom_kill_process.cold`: a compiler moved a part of it.
-        let base = |name| str::split(name, '.').next();
-        let Some(function) = function(line).and_then(base).filter(is_killer) else {
-            return false;
-        };
         self.kind = Some(ReportKind::OomKill);
         self.is_of_trace = true;
         self.trace.push(cut(function, 100));
@@ -173,9 +171,7 @@ impl Head {
                 .take_while(|c| c.is_ascii_digit() || "-,".contains(*c))
                 .collect()
         };
-        let mems = text
-            .split_once("mems_allowed=")
-            .map(|(_, mems)| nodes(mems));
+        let mems = text.around("mems_allowed=").map(|(_, mems)| nodes(mems));
         self.mems_allowed = mems.or(self.mems_allowed.take());
         let invoker = self.invoker.get_or_insert_default();
         invoker.name = cut(name, 64);
@@ -187,7 +183,7 @@ impl Head {
         let failed = || {
             let (order, mask) = line
                 .strip_prefix("__alloc_pages: ")?
-                .split_once("-order allocation failed (gfp=")?;
+                .around("-order allocation failed (gfp=")?;
             Some((signed(order)?, self::mask(mask)?.0))
         };
         let Some((order, gfp_mask)) = failed() else {
@@ -208,11 +204,11 @@ impl Head {
         let failed = || {
             let (task, rest) = line
                 .strip_prefix("XFS: ")?
-                .split_once(" possible memory allocation deadlock size ")?;
+                .around(" possible memory allocation deadlock size ")?;
             let (name, pid) = task.strip_suffix(')')?.rsplit_once('(')?;
             let size = scan::number(rest.split(' ').next()?)?;
             let pages = size.div_ceil(USUAL_PAGE.bytes().get()).max(1);
-            let (_, behind) = rest.split_once("(mode:")?;
+            let (_, behind) = rest.around("(mode:")?;
             Some((
                 name,
                 small(pid)?,
@@ -254,10 +250,10 @@ impl Head {
 
     /// Takes `sed cpuset=/ mems_allowed=0-1`.
     fn allowed(&mut self, line: &str) -> bool {
-        let Some((front, mems)) = line.split_once(" mems_allowed=") else {
+        let Some((front, mems)) = line.around(" mems_allowed=") else {
             return false;
         };
-        let Some((_, cpuset)) = front.split_once("cpuset=") else {
+        let Some((_, cpuset)) = front.around("cpuset=") else {
             return false;
         };
         let is_list = |c: char| c.is_ascii_digit() || "-,".contains(c);
@@ -278,7 +274,7 @@ impl Head {
                 order: 0,
             };
             let request = line
-                .split_once("gfp=")
+                .around("gfp=")
                 .filter(|(_, mask)| !mask.contains(' '))
                 .and_then(|(_, text)| mask(text));
             let is_whole = request.is_some();
@@ -293,7 +289,7 @@ impl Head {
             return false;
         }
         if let Some(cache) = line.strip_prefix("cache: ")
-            && let Some((name, _)) = cache.split_once(", object size: ")
+            && let Some((name, _)) = cache.around(", object size: ")
         {
             self.slab_cache.get_or_insert_with(|| cut(name, 100));
             return true;
@@ -336,8 +332,8 @@ pub(super) fn is_start(line: &str) -> bool {
 
 /// The size in `: 1073741824 bytes, mode:…`, `, allocated 4096 of 8192 bytes`, `size 4198400, page order 0, …`.
 fn vmalloc_size(text: &str) -> Option<Bytes> {
-    let behind = text.split_once("size ").map(|(_, rest)| rest);
-    let before = || text.split_once(" bytes")?.0.rsplit([' ', ':']).next();
+    let behind = text.around("size ").map(|(_, rest)| rest);
+    let before = || text.around(" bytes")?.0.rsplit([' ', ':']).next();
     let digits = behind
         .and_then(|rest| rest.split(',').next())
         .or_else(before)?;
@@ -381,9 +377,9 @@ struct RequestLine {
 
 /// Parses `gfp_mask=0x201da, order=0, oom_score_adj=0` and its variants. What is not understood is left out.
 fn request(text: &str, mask_name: &str) -> Option<RequestLine> {
-    let (_, behind) = text.split_once(mask_name)?;
+    let (_, behind) = text.around(mask_name)?;
     let (gfp_mask, gfp_names) = mask(behind)?;
-    let order = match text.split_once("order") {
+    let order = match text.around("order") {
         // `order=3`, `order:3`, or vmalloc's `page order 3`.
         Some((_, rest)) => rest.strip_prefix(['=', ':', ' ']).and_then(|rest| {
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-');
@@ -449,11 +445,11 @@ fn running(line: &str) -> Option<Running> {
         return None;
     }
     let pid = line
-        .split_once("PID: ")
-        .or_else(|| line.split_once("Pid: "))
+        .around("PID: ")
+        .or_else(|| line.around("Pid: "))
         .map(|(_, rest)| rest);
     let pid = pid.and_then(|rest| small(rest.split([' ', ',']).next()?));
-    let behind = line.split_once("ainted").map_or("", |(_, rest)| rest);
+    let behind = line.around("ainted").map_or("", |(_, rest)| rest);
     let is_release =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     let kernel = behind
@@ -548,6 +544,9 @@ fn is_registers(line: &str) -> bool {
 /// Returns the function in a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`; on Arm
 /// `oom_kill_process from out_of_memory+0x218/0x34c`, of which it is the first.
 fn function(line: &str) -> Option<&str> {
+    if !line.contains("+0x") {
+        return None;
+    }
     let is_place = |word: &&str| word.contains("+0x") && word.contains("/0x");
     let mut words = scan::words(line);
     let first = words.next()?;
@@ -556,7 +555,7 @@ fn function(line: &str) -> Option<&str> {
         return Some(first);
     }
     let word = scan::words(line).find(is_place)?;
-    let (name, _) = word.trim_start_matches(['(', '?']).split_once("+0x")?;
+    let (name, _) = word.trim_start_matches(['(', '?']).around("+0x")?;
     (!name.is_empty()).then_some(name)
 }
 

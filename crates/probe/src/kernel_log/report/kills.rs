@@ -5,6 +5,7 @@ use units::Bytes;
 
 use super::scan::{self, cut, signed, size, small};
 use super::taken::Taken;
+use crate::text::SplitText as _;
 
 /// The end of a report as far as it is read.
 #[derive(Debug, Default)]
@@ -96,9 +97,7 @@ impl KillLines {
             .strip_prefix("reaped process ")
             .filter(|_| !self.is_begun());
         if let Some((pid, victim)) = victim.and_then(|victim| Some((pid(victim)?, victim))) {
-            let front = victim
-                .split_once(", now ")
-                .map_or(victim, |(front, _)| front);
+            let front = victim.around(", now ").map_or(victim, |(front, _)| front);
             self.killed.push(Killed {
                 pid,
                 name: name(front),
@@ -164,7 +163,7 @@ impl KillLines {
         self.constraint = constraint;
         // Lists of nodes and names of cgroups may contain commas: they end where the next field begins.
         let until = |from: &str, to: &[&str]| {
-            let (_, rest) = text.split_once(from)?;
+            let (_, rest) = text.around(from)?;
             let end = to.iter().filter_map(|to| rest.find(to)).min()?;
             Some(cut(rest.get(..end)?, 4096))
         };
@@ -290,10 +289,10 @@ fn old_kill(line: &str) -> Option<Killed> {
 fn traced_kill(line: &str) -> Option<Killed> {
     let (_, rest) = line
         .strip_prefix("Triggered by PID ")?
-        .split_once("OOM kill of PID ")?;
+        .around("OOM kill of PID ")?;
     let pid = pid(rest).filter(|pid| *pid > 0)?;
-    let (_, quoted) = rest.split_once("(\"")?;
-    let name = quoted.split_once("\")")?.0.trim();
+    let (_, quoted) = rest.around("(\"")?;
+    let name = quoted.around("\")")?.0.trim();
     Some(Killed {
         pid,
         name: cut(name, 64),
@@ -317,7 +316,7 @@ fn kill_line(line: &str) -> Option<(&str, &str)> {
         return Some(("", line));
     }
     let is_front = FRONTS.iter().any(|front| line.starts_with(front));
-    let (front, rest) = line.split_once(": ").filter(|_| is_front)?;
+    let (front, rest) = line.around(": ").filter(|_| is_front)?;
     (lower(rest) || rest.starts_with("kill process ")).then_some((front, rest))
 }
 
@@ -368,7 +367,7 @@ fn killed(text: &str) -> Option<(Killed, bool)> {
 
 /// Whether a text is cut off within `123 (name) total-vm:`.
 fn is_cut_name(text: &str) -> bool {
-    let Some((_, rest)) = text.split_once(" (") else {
+    let Some((_, rest)) = text.around(" (") else {
         return false;
     };
     match rest.rsplit_once(')') {

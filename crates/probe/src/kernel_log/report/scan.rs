@@ -2,10 +2,24 @@
 
 use units::Bytes;
 
+use crate::text::SplitText as _;
+
 /// Returns the words of a line. Line ends within a message are `#012` in rsyslog's files and `\x0a` in `/dev/kmsg`.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
-    let parts = line.split("#012").flat_map(|part| part.split("\\x0a"));
-    parts.flat_map(str::split_whitespace)
+    let is_plain = memchr::memchr2(b'#', b'\\', line.as_bytes()).is_none();
+    let (plain, coded) = if is_plain {
+        (Some(line), None)
+    } else {
+        (None, Some(line))
+    };
+    let parts = coded
+        .into_iter()
+        .flat_map(|line| line.split("#012"))
+        .flat_map(|part| part.split("\\x0a"));
+    plain
+        .into_iter()
+        .chain(parts)
+        .flat_map(str::split_whitespace)
 }
 
 /// Parses a decimal number that fills all of `word`; beyond 64 bits it becomes the largest one.
@@ -44,7 +58,7 @@ pub(super) fn node(line: &str) -> (u32, &str) {
 
 /// Returns the text after `name` in a list of `name=value`, up to the next comma or blank.
 pub(super) fn value<'a>(list: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = list.split_once(name)?;
+    let (_, rest) = list.around(name)?;
     let rest = rest.strip_prefix('=')?;
     rest.split([',', ' ']).next()
 }

@@ -20,6 +20,16 @@ pub const SIGNATURES: [&str; 16] = [
     "memory allocation deadlock",
 ];
 
+/// Parts of the signatures: each signature has one, so that a text is searched for these alone.
+pub const ANCHORS: [&str; 6] = [
+    "oom-kill",
+    "Mem-",
+    "llocat",
+    "vmalloc error: ",
+    "Kill",
+    " kill",
+];
+
 /// Words of lines that continue a report.
 pub const CONTINUES: [&str; 7] = [
     "Node ",
@@ -166,6 +176,13 @@ mod tests {
         for mark in SIGNATURES {
             let begins = BEGINS.iter().any(|part| mark.contains(part));
             assert!(begins, "{mark} is searched for and never read");
+        }
+    }
+
+    #[test]
+    fn every_mark_has_a_part_that_is_searched_for() {
+        for mark in SIGNATURES {
+            assert!(ANCHORS.iter().any(|part| mark.contains(part)), "{mark}");
         }
     }
 

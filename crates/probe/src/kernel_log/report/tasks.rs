@@ -8,6 +8,7 @@ use units::{Bytes, PageSize, Pages};
 
 use super::scan::{self, number, signed, small};
 use super::taken::Taken;
+use crate::text::SplitText as _;
 
 /// The table as far as it is read; sizes in pages.
 #[derive(Debug, Default)]
@@ -232,7 +233,7 @@ impl TaskRow {
 
 /// The names of the columns in a heading: `[ pid ]   uid  tgid total_vm … name`. A bracket may be lost.
 fn heading(line: &str) -> Option<Vec<&str>> {
-    let (_, names) = line.split_once("pid")?;
+    let (_, names) = line.around("pid")?;
     let mut names: Vec<&str> = scan::words(names).filter(|word| *word != "]").collect();
     let is_heading = names.pop() == Some("name") && names.starts_with(&["uid", "tgid", "total_vm"]);
     is_heading.then_some(names)

@@ -6,6 +6,7 @@ use units::{Bytes, PageSize, Pages};
 use super::memory::ReportMemory;
 use super::scan::{self, number, size};
 use super::taken::Taken;
+use crate::text::SplitText as _;
 
 /// The zones of a report, in the order printed.
 #[derive(Debug, Default)]
@@ -287,7 +288,7 @@ type Blocks<'a> = Vec<(u64, Bytes, &'a str)>;
 
 /// Parses `DMA: 1*4kB (U) 0*8kB … = 15036kB`: the zone and its blocks by order; also `DMA32: empty`.
 fn block_line(line: &str) -> Option<(&str, Blocks<'_>)> {
-    let (name, rest) = line.split_once(": ")?;
+    let (name, rest) = line.around(": ")?;
     if !scan::is_name(name) {
         return None;
     }

@@ -14,8 +14,13 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 
+use super::varints::{check_differences, check_runs};
+
 /// A page that claims to be longer is not part of an hour's column: 16 million readings have eight bytes each.
 pub(super) const PAGE_BYTES_MAX: usize = 1 << 27;
+
+/// The length of the levels of a page stands before them.
+const LENGTH_BYTES: usize = 4;
 
 thread_local! {
     static UNPACKING: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -57,24 +62,28 @@ impl Pages {
     /// Checks a page where the library panics on a damaged one.
     fn readable(&mut self, page: Page) -> Result<Page, ParquetError> {
         use Encoding::{DELTA_BINARY_PACKED, PLAIN_DICTIONARY, RLE_DICTIONARY};
-        match &page {
-            Page::DictionaryPage { .. } => self.has_dictionary = true,
-            Page::DataPage {
-                encoding: PLAIN_DICTIONARY | RLE_DICTIONARY,
-                ..
-            } if !self.has_dictionary => {
+        if let Page::DictionaryPage { .. } = page {
+            self.has_dictionary = true;
+        }
+        let Page::DataPage { encoding, buf, .. } = &page else {
+            return checked(page);
+        };
+        let start = values_start(buf, self.has_levels)?;
+        let (levels, values) = buf.split_at(start);
+        check_runs(levels.get(LENGTH_BYTES..).unwrap_or_default(), 1)?;
+        match encoding {
+            PLAIN_DICTIONARY | RLE_DICTIONARY if !self.has_dictionary => {
                 return Err(failed("a page needs a dictionary that its column lacks"));
             }
-            Page::DataPage {
-                encoding: DELTA_BINARY_PACKED,
-                buf,
-                ..
-            } => {
-                let start = values_start(buf, self.has_levels)?;
-                if is_empty_delta(&buf[start..]) {
-                    return Ok(without_values(page, start));
+            PLAIN_DICTIONARY | RLE_DICTIONARY => {
+                if let Some((bit_width, runs)) = values.split_first() {
+                    check_runs(runs, *bit_width)?;
                 }
             }
+            DELTA_BINARY_PACKED if is_empty_delta(values) => {
+                return Ok(without_values(page, start));
+            }
+            DELTA_BINARY_PACKED => check_differences(values)?,
             _ => {}
         }
         checked(page)
@@ -124,10 +133,10 @@ fn values_start(page: &[u8], has_levels: bool) -> Result<usize, ParquetError> {
         return Ok(0);
     }
     let length = page
-        .first_chunk::<4>()
-        .map(|four| u32::from_le_bytes(*four));
+        .first_chunk::<LENGTH_BYTES>()
+        .map(|bytes| u32::from_le_bytes(*bytes));
     length
-        .and_then(|length| usize::try_from(length).ok()?.checked_add(4))
+        .and_then(|length| usize::try_from(length).ok()?.checked_add(LENGTH_BYTES))
         .filter(|start| *start <= page.len())
         .ok_or_else(|| failed("a page ends within its levels"))
 }
