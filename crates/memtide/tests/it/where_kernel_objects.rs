@@ -36,8 +36,8 @@ fn the_process_of_full_sockets_is_named_with_their_size() {
     let sentence = texts
         .iter()
         .filter_map(|text| text.as_str())
-        .find(|text| text.starts_with("Buffers of sockets"));
-    let sentence = sentence.unwrap_or_else(|| panic!("{texts:?}"));
+        .find(|text| text.starts_with("Buffers of sockets"))
+        .unwrap_or_else(|| panic!("{texts:?}"));
     // `… it-1a2b3c (812) 64.2 MiB, …`
     let behind = format!("({}) ", std::process::id());
     let size = sentence.split_once(&behind).map(|(_, size)| size);

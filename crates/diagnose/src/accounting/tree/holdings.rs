@@ -59,8 +59,10 @@ pub(super) fn socket_buffers(
     inventory: &Inventory,
 ) -> Option<Bytes> {
     let pages = |signal| cx.timeline.at(signal, index);
-    let counted: Pages = [TCP_MEM, UDP_MEM].into_iter().filter_map(pages).sum();
-    let counted = cx.facts.page_size.map(|page| counted.to_bytes(page));
+    let counted = cx.facts.page_size.map(|page| {
+        let counted: Pages = [TCP_MEM, UDP_MEM].into_iter().filter_map(pages).sum();
+        counted.to_bytes(page)
+    });
     let found: Bytes = inventory
         .holdings
         .iter()
