@@ -17,5 +17,6 @@ pub(crate) mod readings;
 pub(crate) mod refaults;
 pub(crate) mod rise;
 pub mod slab;
+pub(crate) mod sockets;
 pub(crate) mod steady_growth;
 pub(crate) mod writeback;

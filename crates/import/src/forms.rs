@@ -9,6 +9,7 @@ use crate::text::line_scan::{BlockStart, LineSearch};
 mod android;
 mod arcstat;
 mod atop;
+mod below;
 mod btop;
 mod cgroup_values;
 mod collectl;
@@ -76,6 +77,7 @@ pub(crate) const ALL: &[Form] = &[
     htop::FORM,
     metrics::FORM,
     atop::FORM,
+    below::FORM,
     btop::FORM,
     glances::FORM,
     unit_status::FORM,

@@ -171,8 +171,8 @@ impl Accounting {
             let drift = format!("the counters add up to {over} more than MemTotal: they drift");
             return node.noted(drift);
         }
-        let buffers = holdings::socket_buffers(cx, self.index, inventory);
-        let buffers = buffers.map(|buffers| format!("buffers of sockets ({buffers})"));
+        let buffers = holdings::socket_buffers(cx, self.index, inventory)
+            .map(|buffers| format!("buffers of sockets ({buffers})"));
         let mut owners: Vec<&str> = buffers.as_deref().into_iter().collect();
         owners.push("drivers (NIC rings, GPU, DMA buffers)");
         if cx.facts.container.is_none() {

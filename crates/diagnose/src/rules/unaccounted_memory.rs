@@ -2,7 +2,8 @@
 
 use timeline::signals::{
     MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES,
-    MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, ZONE_PCP,
+    MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, TCP_MEM,
+    ZONE_PCP,
 };
 
 use crate::accounting::totals::Checks;
@@ -10,6 +11,7 @@ use crate::accounting::{Accounting, account};
 use crate::finding::Confidence;
 use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, with_levels};
+use crate::measures::sockets;
 use crate::prelude::*;
 use crate::trigger::Subject;
 
@@ -17,7 +19,7 @@ declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
     ///
     /// ## What it means
-    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: network rings, GPU and DMA
+    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, network rings, GPU and DMA
     /// buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
     /// together do not explain where that memory is.
     /// ## How it is recognised
@@ -57,6 +59,8 @@ const AT_LEAST_OF_BOARD: Ratio = Ratio::from_percent(25.0);
 const UNSHOWN_SHARE_LARGE: Ratio = Ratio::from_percent(25.0);
 /// Three times the threshold: no healthy driver takes this much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
+/// Buffers of sockets that are so much of it are its main part: some of them are slab.
+const SOCKETS_SHARE_MIN: Ratio = Ratio::from_percent(60.0);
 /// The number of samples on either side of one, for the median.
 const AROUND: usize = 2;
 
@@ -229,7 +233,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and_then(|(track, _)| track.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
-    let title = title(growth.as_ref(), level, of_ram);
+    let buffers =
+        sockets::buffers(cx, at).filter(|buffers| *buffers >= level.share(SOCKETS_SHARE_MIN));
+    let title = title(growth.as_ref(), level, of_ram, buffers);
     let text = format!(
         "{level} of MemTotal ({ram}) is in none of {} terms",
         terms.terms.len()
@@ -257,6 +263,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not have them; they take a few percent at most"))
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source has them")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
+        .with(buffers, |finding, buffers| {
+            let text = format!("TCP and UDP sockets have {buffers} of data that was not read or not acknowledged");
+            finding
+                .cause("Sockets hold data that their program does not read or their peer does not acknowledge; pages of it are in no line of /proc/meminfo.")
+                .shows_from(TCP_MEM, buffers, level.share(SOCKETS_SHARE_MIN), cx.time(at), text)
+                .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide where names the processes of sockets.").inspect("memtide where\nss -tmp"))
+        })
         .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
@@ -264,15 +277,17 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio) -> String {
+fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio, buffers: Option<Bytes>) -> String {
+    let owner = buffers.map_or_else(
+        || "a driver or a hypervisor holds it".to_owned(),
+        |buffers| format!("buffers of sockets ({buffers}) are most of it"),
+    );
     match growth {
         Some(rise) => format!(
-            "Unaccounted memory grew by {} to {level} ({of_ram} of RAM): a driver or a hypervisor takes it.",
+            "Unaccounted memory grew by {} to {level} ({of_ram} of RAM): {owner}.",
             rise.by()
         ),
-        None => format!(
-            "{level} of RAM ({of_ram}) is in no kernel counter: a driver or a hypervisor holds it."
-        ),
+        None => format!("{level} of RAM ({of_ram}) is in no kernel counter: {owner}."),
     }
 }
 
@@ -351,6 +366,28 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("grew by 4 GiB"), "{}", finding.title);
         assert_eq!(found(RULE, &host(30, &[8])).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn buffers_of_sockets_are_named_where_they_are_most_of_it() {
+        let with = |mib: u64| host(30, &[13]).gauge(TCP_MEM, Pages::new(mib * 256));
+        let finding = found(RULE, &with(2_500));
+        assert!(
+            finding.title.contains("buffers of sockets (2.4 GiB)"),
+            "{}",
+            finding.title
+        );
+        assert!(
+            finding.cause.contains("Sockets hold data"),
+            "{}",
+            finding.cause
+        );
+        let finding = found(RULE, &with(500));
+        assert!(
+            finding.title.contains("a driver or a hypervisor"),
+            "{}",
+            finding.title
+        );
     }
 
     #[test]

@@ -35,4 +35,5 @@ mod swapped;
 mod synthetic;
 mod where_adds_up;
 mod where_by;
+mod where_kernel_objects;
 mod where_shared;

@@ -57,8 +57,9 @@ fn parse(fdinfo: &[u8]) -> Option<(ObjectId, Bytes)> {
         let (_, value) = lines.find(|(key, _)| *key == name)?;
         value.trim().parse::<u64>().ok()
     };
-    let id = field("map_id").map(ObjectId::Map);
-    let id = id.or_else(|| field("prog_id").map(ObjectId::Program))?;
+    let id = field("map_id")
+        .map(ObjectId::Map)
+        .or_else(|| field("prog_id").map(ObjectId::Program))?;
     Some((id, Bytes::new(field("memlock")?)))
 }
 

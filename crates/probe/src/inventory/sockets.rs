@@ -105,7 +105,7 @@ impl Sockets {
             Some(super::SEARCH_TIME_MAX),
         )?;
         for request in requests() {
-            // A protocol whose module is not loaded is refused.
+            // A protocol that is not loaded is refused.
             let _ = self.list_of(&socket, &request, time);
         }
         Ok(())

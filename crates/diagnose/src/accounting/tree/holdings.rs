@@ -1,12 +1,12 @@
 //! What processes have beside their RSS, or locked: page tables, huge pages, sockets, BPF maps, memory that reclaim may not take.
 
 use timeline::ProcessHoldings;
-use timeline::signals::{TCP_MEM, UDP_MEM};
-use units::{Bytes, Count, Pages};
+use units::{Bytes, Count};
 
 use super::shared_objects::process_in_words;
 use super::{Accounting, Inventory, MemoryNode, REST, TermKind, largest, others};
 use crate::evidence::Evidence;
+use crate::measures::sockets;
 
 /// Less is not worth lines or a sentence of its own.
 const NAMED_MIN: Bytes = Bytes::from_mib(16);
@@ -58,9 +58,7 @@ pub(super) fn socket_buffers(
     index: usize,
     inventory: &Inventory,
 ) -> Option<Bytes> {
-    let pages = |signal| cx.timeline.at(signal, index);
-    let counted: Pages = [TCP_MEM, UDP_MEM].into_iter().filter_map(pages).sum();
-    let counted = cx.facts.page_size.map(|page| counted.to_bytes(page));
+    let counted = sockets::buffers(cx, index);
     let found: Bytes = inventory
         .holdings
         .iter()
@@ -124,8 +122,9 @@ impl Accounting {
 mod tests {
     use super::super::tests::{child, facts, host, sizes, tree_with};
     use super::*;
-    use timeline::signals::MEM_PAGE_TABLES;
+    use timeline::signals::{MEM_PAGE_TABLES, TCP_MEM};
     use timeline::{Timeline, UserProcess};
+    use units::Pages;
 
     fn process(pid: u32, name: &str, [tables, huge, locked]: [u64; 3]) -> ProcessHoldings {
         ProcessHoldings {

@@ -19,6 +19,7 @@ use super::varints::{check_differences, check_runs};
 /// A page that claims to be longer is not part of an hour's column: 16 million readings have eight bytes each.
 pub(super) const PAGE_BYTES_MAX: usize = 1 << 27;
 
+const SECOND_VERSION: &str = "its pages are of the second version, which no memtide writes";
 /// The length of the levels of a page stands before them.
 const LENGTH_BYTES: usize = 4;
 
@@ -61,12 +62,14 @@ impl Pages {
 
     /// Checks a page where the library panics on a damaged one.
     fn readable(&mut self, page: Page) -> Result<Page, ParquetError> {
-        use Encoding::{DELTA_BINARY_PACKED, PLAIN_DICTIONARY, RLE_DICTIONARY};
-        if let Page::DictionaryPage { .. } = page {
-            self.has_dictionary = true;
-        }
-        let Page::DataPage { encoding, buf, .. } = &page else {
-            return checked(page);
+        use Encoding::{DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY};
+        let (encoding, buf) = match &page {
+            Page::DictionaryPage { .. } => {
+                self.has_dictionary = true;
+                return checked(page);
+            }
+            Page::DataPage { encoding, buf, .. } => (*encoding, buf),
+            Page::DataPageV2 { .. } => return Err(failed(SECOND_VERSION)),
         };
         let start = values_start(buf, self.has_levels)?;
         let (levels, values) = buf.split_at(start);
@@ -84,7 +87,12 @@ impl Pages {
                 return Ok(without_values(page, start));
             }
             DELTA_BINARY_PACKED => check_differences(values)?,
-            _ => {}
+            PLAIN => {}
+            other => {
+                return Err(failed(format!(
+                    "its pages are {other}, which no memtide writes"
+                )));
+            }
         }
         checked(page)
     }
@@ -120,9 +128,7 @@ impl Pages {
                 encoding,
                 is_sorted,
             }),
-            Page::DataPageV2 { .. } => Err(ParquetError::General(
-                "its pages are of the second version, which no memtide writes".to_owned(),
-            )),
+            Page::DataPageV2 { .. } => Err(failed(SECOND_VERSION)),
         }
     }
 }
