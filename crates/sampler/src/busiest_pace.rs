@@ -77,7 +77,8 @@ mod tests {
         assert_eq!((few.busiest, few.probes), (64, 40));
         let many = settled(0.2, 5_000);
         assert_eq!(many.busiest, 64);
-        assert!((200..=520).contains(&many.probes), "{}", many.probes);
+        // 488 are affordable; the number rises by a quarter above that and is then halved.
+        assert!((244..=610).contains(&many.probes), "{}", many.probes);
     }
 
     #[test]

@@ -170,13 +170,12 @@ impl Sampler {
             Some(sink) => self.cgroups.sample_showing(&mut self.sample, sink),
             None => self.cgroups.sample(&mut self.sample),
         };
-        let mut cost = thread_cpu().saturating_sub(before);
-        if is_first {
-            // It opens the files, which takes four times as long as reading them.
-            cost = cost.times(0.25);
+        // The first opens the files: what it costs tells nothing of the next.
+        if !is_first {
+            let cost = thread_cpu().saturating_sub(before);
+            let share = self.rates.cgroups_share.get() * Self::OF_SCANS;
+            self.cgroups_every = distance(cost, Ratio::new(share));
         }
-        let share = self.rates.cgroups_share.get() * Self::OF_SCANS;
-        self.cgroups_every = distance(cost, Ratio::new(share));
         Some(walk)
     }
 

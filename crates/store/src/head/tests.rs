@@ -158,8 +158,9 @@ fn cgroup_values() -> impl Strategy<Value = Vec<CgroupValues>> {
 
 fn partial_samples(all: &[CgroupValues]) -> Vec<Sample> {
     let made = |(index, (is_partial, rows)): (usize, &CgroupValues)| {
-        let rows = rows.iter();
-        let rows = rows.map(|(key, value)| (*key, vec![(0, *value), (1, value / 2), (2, 7)]));
+        let rows = rows
+            .iter()
+            .map(|(key, value)| (*key, vec![(0, *value), (1, value / 2), (2, 7)]));
         let mut sample = sample(index, &[], &[(Entity::Cgroup, rows.collect())]);
         if *is_partial {
             sample.table_mut(Entity::Cgroup).set_partial();

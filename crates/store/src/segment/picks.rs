@@ -31,9 +31,8 @@ impl SamplePicks {
     ) -> Self {
         let selected = (0..samples.len()).filter(|at| samples[*at].is_some());
         let partial = (0..).zip(selected).filter(|(_, at)| is_partial(*at));
-        let partial = partial.map(|(rank, _)| rank).collect();
         Self {
-            partial,
+            partial: partial.map(|(rank, _)| rank).collect(),
             ..Self::new(samples)
         }
     }
