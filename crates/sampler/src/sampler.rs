@@ -170,7 +170,7 @@ impl Sampler {
             Some(sink) => self.cgroups.sample_showing(&mut self.sample, sink),
             None => self.cgroups.sample(&mut self.sample),
         };
-        // The first opens the files: what it costs tells nothing of the next.
+        // The first opens the files: its cost is not that of the next.
         if !is_first {
             let cost = thread_cpu().saturating_sub(before);
             let share = self.rates.cgroups_share.get() * Self::OF_SCANS;

@@ -303,12 +303,12 @@ impl HeadTableDecoder {
             }
             self.has_behind |= !is_read;
             let series = self.slots.get_mut(index)?.as_mut()?;
-            let at = at.map(|at| at.of(series));
+            let here = at.map(|at| at.of(series));
             let with_presence = operation != Operation::Change;
             // A declaration and what was skipped change readings that the operation does not name.
             let settles_all = operation == Operation::Declare || series.is_behind || !is_read;
-            series.changes(input, with_presence, at.filter(|_| !settles_all))?;
-            let Some(at) = at else {
+            series.changes(input, with_presence, here.filter(|_| !settles_all))?;
+            let Some(at) = here else {
                 continue;
             };
             if !is_read {
