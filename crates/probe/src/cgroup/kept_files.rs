@@ -1,8 +1,8 @@
 //! The files of a cgroup that are read often, kept open: `pread` through an open file takes 2 µs, opening, reading and
 //! closing it 9.
 //!
-//! An open file of cgroupfs takes 5 KiB in the kernel, most of it a buffer of one page (`fs/seq_file.c`). So there is a bound: 6,144 files
-//! of cgroups, 30 MiB, or less where RLIMIT_NOFILE is lower. Files beyond it are opened for each reading. A removed
+//! An open file of cgroupfs takes 5 to 6 KiB in the kernel, most of it a buffer of one page (`fs/seq_file.c`). So there is a bound: 6,144 files
+//! of cgroups, 35 MiB, or less where RLIMIT_NOFILE is lower. Files beyond it are opened for each reading. A removed
 //! cgroup's open files answer ENODEV.
 
 use std::os::fd::OwnedFd;
