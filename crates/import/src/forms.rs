@@ -34,6 +34,7 @@ mod pidstat;
 pub(crate) mod plausible;
 mod processes;
 mod ps;
+mod rate_totals;
 mod recognised;
 mod redis_info;
 mod row_order;

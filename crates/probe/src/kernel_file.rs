@@ -1,6 +1,7 @@
 //! Kernel files: opened once, read many times into the same buffer.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::buffer::spare_capacity;
@@ -117,8 +118,6 @@ pub struct KernelFile {
 impl KernelFile {
     /// No kernel file that memtide reads is larger; the rest of a larger file is not read.
     const FILE_BYTES_MAX: usize = 16 << 20;
-    /// The minimum requested at once: most files take one read.
-    const BUFFER_BYTES_MIN: usize = 8 << 10;
     /// The longest line of numbers, zram's `mm_stat`, has nine of at most 20 digits.
     const LINE: usize = 256;
 
@@ -181,21 +180,35 @@ impl KernelFile {
                 return Ok(());
             }
         }
-        loop {
-            let filled = buffer.len() - start;
-            if filled >= Self::FILE_BYTES_MAX {
-                return Ok(());
-            }
-            if buffer.capacity() - buffer.len() < Self::BUFFER_BYTES_MIN {
-                buffer.reserve(filled.max(Self::BUFFER_BYTES_MIN));
-            }
-            let asked = buffer.capacity() - buffer.len();
-            let got = retrying(|| pread(&self.file, spare_capacity(buffer), filled as u64))
-                .inspect_err(|_| buffer.truncate(start))?;
-            let is_short = got < asked;
-            if got == 0 || is_short && self.shape.is_whole_after(got, filled == 0) {
-                return Ok(());
-            }
+        append_whole(&self.file, self.shape, Self::FILE_BYTES_MAX, start, buffer)
+    }
+}
+
+/// Reads a whole file from its start, by `pread`, and appends it to the buffer at `start`; of a file that is longer than
+/// `bytes_max` the rest is not read. After an error the buffer ends at `start`.
+pub(crate) fn append_whole(
+    file: impl AsFd,
+    shape: Shape,
+    bytes_max: usize,
+    start: usize,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Errno> {
+    /// The minimum requested at once: most files take one read.
+    const BUFFER_BYTES_MIN: usize = 8 << 10;
+    loop {
+        let filled = buffer.len() - start;
+        if filled >= bytes_max {
+            return Ok(());
+        }
+        if buffer.capacity() - buffer.len() < BUFFER_BYTES_MIN {
+            buffer.reserve(filled.max(BUFFER_BYTES_MIN));
+        }
+        let asked = buffer.capacity() - buffer.len();
+        let got = retrying(|| pread(&file, spare_capacity(buffer), filled as u64))
+            .inspect_err(|_| buffer.truncate(start))?;
+        let is_short = got < asked;
+        if got == 0 || is_short && shape.is_whole_after(got, filled == 0) {
+            return Ok(());
         }
     }
 }

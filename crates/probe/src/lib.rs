@@ -28,6 +28,7 @@ mod hostile;
 pub mod inventory;
 mod kernel_file;
 mod kernel_log;
+mod memory_left;
 mod mounts;
 pub mod octal;
 mod pressure;

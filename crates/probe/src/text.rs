@@ -118,21 +118,21 @@ pub(crate) fn line_of(text: &[u8], part: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-/// Splits a text at a mark of several characters.
+/// Splits a text at a phrase.
 pub trait SplitText {
-    /// Returns the text before and after the first occurrence of `mark`, as [`str::split_once`] does. That prepares each
-    /// search, which takes longer than a line of a log has time for that is searched for a hundred marks.
-    fn around(&self, mark: &str) -> Option<(&str, &str)>;
+    /// Returns the text before and after the first occurrence of `phrase`, as [`str::split_once`] does. That prepares each
+    /// search, which takes longer than a line of a log has time for that is searched for a hundred phrases.
+    fn around(&self, phrase: &str) -> Option<(&str, &str)>;
 }
 
 impl SplitText for str {
-    fn around(&self, mark: &str) -> Option<(&str, &str)> {
-        if self.len() < mark.len() {
+    fn around(&self, phrase: &str) -> Option<(&str, &str)> {
+        if self.len() < phrase.len() {
             return None;
         }
-        let at = memchr::memmem::find(self.as_bytes(), mark.as_bytes())?;
+        let at = memchr::memmem::find(self.as_bytes(), phrase.as_bytes())?;
         let (before, rest) = self.split_at_checked(at)?;
-        Some((before, rest.get(mark.len()..)?))
+        Some((before, rest.get(phrase.len()..)?))
     }
 }
 

@@ -7,20 +7,21 @@
 
 #![allow(clippy::print_stdout)]
 
+mod measured;
+
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use probe::{CgroupFiles, Root};
-use rustix::time::{ClockId, clock_gettime};
-use sampler::{Health, INBOX, Recorder, Settings};
-use store::{HostIdentity, Writer, WriterOptions};
-use timeline::{Facts, facts::CgroupMode};
+use probe::CgroupFiles;
+use sampler::{Health, Settings};
+use timeline::facts::CgroupMode;
 use units::Span;
+
+use measured::{MeasuredRecorder, cpu, kib};
 
 const CONTROLLER: &str = "/sys/fs/cgroup/memory";
 const GROUP: &str = "MEMTIDE_BENCH_GROUP";
@@ -184,18 +185,8 @@ fn record_then(
     seconds: u64,
     last: impl FnOnce() -> u64,
 ) -> ((f64, u64, u64), Arc<Health>) {
-    let directory = tempfile::tempdir().expect("a place for the recording");
-    let identity = HostIdentity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
-    let options = WriterOptions::default();
-    let writer = Writer::open(directory.path(), &identity, &Facts::default(), options);
-    let health = Arc::new(Health::default());
-    let (_outbox, inbox) = sync_channel(INBOX);
-    let writer = writer.expect("a recording");
-    let root = Root::default();
-    let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    let mut measured = MeasuredRecorder::start(settings);
+    let recorder = &mut measured.recorder;
     recorder.take();
     let (start, before) = (Instant::now(), cpu());
     for second in 1..=seconds {
@@ -204,14 +195,10 @@ fn record_then(
         recorder.take();
     }
     let share = (cpu() - before).as_secs_f64() / start.elapsed().as_secs_f64();
-    let (last, rss) = (last(), rss_kib());
-    recorder.stop().expect("the recording ends in good order");
+    let (last, rss) = (last(), kib("/proc/self/status", "VmRSS:"));
+    let health = Arc::clone(&measured.health);
+    measured.stop();
     ((share, last, rss), health)
-}
-
-fn cpu() -> Duration {
-    let time = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
-    time.expect("CPU time is not negative")
 }
 
 /// CPU time of `cat` for all files of all cgroups, the mean of ten.
@@ -262,11 +249,4 @@ fn pread_once(tree: &Tree) -> f64 {
 fn number(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.trim().parse().unwrap_or(0)
-}
-
-fn rss_kib() -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -6,16 +6,15 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+mod measured;
+
 use std::time::Duration;
 
-use probe::{Root, TaskSource};
-use rustix::time::{ClockId, clock_gettime};
-use sampler::{Health, INBOX, Recorder, Settings};
-use store::{HostIdentity, Writer, WriterOptions};
-use timeline::Facts;
+use probe::TaskSource;
+use sampler::Settings;
 use units::Span;
+
+use measured::{MeasuredRecorder, cpu, kib};
 
 fn main() {
     let base = Settings {
@@ -46,18 +45,8 @@ fn main() {
 }
 
 fn measure(name: &str, settings: Settings) {
-    let directory = tempfile::tempdir().expect("a place for the recording");
-    let identity = HostIdentity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
-    let options = WriterOptions::default();
-    let writer = Writer::open(directory.path(), &identity, &Facts::default(), options);
-    let writer = writer.expect("a recording");
-    let health = Arc::new(Health::default());
-    let (_outbox, inbox) = sync_channel(INBOX);
-    let root = Root::default();
-    let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    let mut measured = MeasuredRecorder::start(settings);
+    let recorder = &mut measured.recorder;
     (0..3).for_each(|_| recorder.take());
     let hot = median((0..60).map(|_| cpu_micros(|| recorder.take())));
     let paced = median((0..30).map(|_| {
@@ -67,34 +56,23 @@ fn measure(name: &str, settings: Settings) {
             std::thread::sleep(Duration::from_millis(150));
         })
     }));
-    let processes = health.figures().processes;
+    let processes = measured.health.figures().processes;
     println!(
         "{name:<24} {hot:>6.0} {paced:>7.0} {processes:>40} {:>6} KiB",
-        pss_kib()
+        kib("/proc/self/smaps_rollup", "Pss:")
     );
-    recorder.stop().expect("the recording ends in good order");
+    measured.stop();
 }
 
 /// CPU time of this process, user and system, that `work` takes.
 fn cpu_micros(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let time = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
-        time.expect("CPU time is not negative")
-    };
-    let before = now();
+    let before = cpu();
     work();
-    (now() - before).as_secs_f64() * 1e6
+    (cpu() - before).as_secs_f64() * 1e6
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-fn pss_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("Pss:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

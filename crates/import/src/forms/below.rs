@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use timeline::signals::{
     self, OOM_KILLS, PGSCAN_DIRECT, PGSCAN_KSWAPD, PGSTEAL_DIRECT, PGSTEAL_KSWAPD, PSWPIN, PSWPOUT,
@@ -13,6 +14,7 @@ use timeline::{Entity, SignalDef, SignalId};
 use units::{PageSize, Quantity, Span};
 
 use super::Form;
+use super::rate_totals::RateTotals;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{self, PrintedFigure, raw};
@@ -53,7 +55,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         return None;
     }
     let mut times = SampleTimes::new(None);
-    let mut totals = HashMap::new();
+    let mut totals = RateTotals::default();
     let first = usize::from(!is_json);
     let mut lines = first;
     for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
@@ -158,21 +160,27 @@ fn row<'a>(
     )
 }
 
+/// The sizes of `/proc/meminfo` by their titles without blanks.
+static SIZES: LazyLock<HashMap<&str, SignalId>> = LazyLock::new(|| {
+    let is_size = |def: &&SignalDef| def.entity == Entity::Host && def.file == "/proc/meminfo";
+    let title = |field: &'static str| match field {
+        "MemTotal" | "MemFree" | "MemAvailable" => field.trim_start_matches("Mem"),
+        "SReclaimable" => "SlabReclaimable",
+        "SUnreclaim" => "SlabUnreclaimable",
+        "KReclaimable" => "Kreclaimable",
+        _ => field,
+    };
+    let sizes = signals::ALL.iter().filter(is_size);
+    sizes
+        .filter_map(|def| Some((title(def.field), def.id()?)))
+        .collect()
+});
+
 /// A size of `/proc/meminfo`.
 fn gauge(title: &str, cell: &str, snapshot: &mut Snapshot) {
-    let field = match title {
-        "Total" | "Free" | "Available" => format!("Mem{title}"),
-        "Slab Reclaimable" => "SReclaimable".to_owned(),
-        "Slab Unreclaimable" => "SUnreclaim".to_owned(),
-        "Kreclaimable" => "KReclaimable".to_owned(),
-        _ => title.replace(' ', ""),
-    };
-    let is_field = |def: &&SignalDef| {
-        def.entity == Entity::Host && def.file == "/proc/meminfo" && def.field == field
-    };
-    let signal = signals::ALL.iter().find(is_field).and_then(|def| def.id());
+    let signal = SIZES.get(title.replace(' ', "").as_str());
     if let (Some(signal), Some(figure)) = (signal, figure_in(cell)) {
-        snapshot.set_size(signal, figure, 1.0);
+        snapshot.set_size(*signal, figure, 1.0);
     }
 }
 
@@ -185,7 +193,7 @@ fn figure_in(cell: &str) -> Option<PrintedFigure> {
 fn counters(
     row: &HashMap<Cow<'_, str>, Cow<'_, str>>,
     between: Span,
-    totals: &mut HashMap<&'static str, f64>,
+    totals: &mut RateTotals,
     snapshot: &mut Snapshot,
     input: &mut BlockReader<'_>,
 ) {
@@ -206,14 +214,8 @@ fn counters(
             continue;
         };
         let page = PageSize::USUAL.bytes().as_f64();
-        let pages = if rate.has_unit {
-            rate.value / page
-        } else {
-            rate.value
-        };
-        let total = totals.entry(title).or_default();
-        *total += pages * between.as_secs_f64() * page;
-        if let Some(pages) = figure::pages(*total, input.facts) {
+        let bytes = totals.add(signal, rate.in_bytes(page).value, between);
+        if let Some(pages) = figure::pages(bytes, input.facts) {
             snapshot.sample.host.set_raw(signal, pages.get());
         }
     }

@@ -4,13 +4,14 @@
 //! Sizes are rounded to three digits. What is used leaves out reclaimable slab, so that the columns add up to less than
 //! MemTotal by it. The rates of the first row are averages since boot.
 
+use timeline::Facts;
 use timeline::signals::{
     MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_TOTAL, PSWPIN, PSWPOUT, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{Counter, Signal};
-use units::{Pages, Span};
+use units::Span;
 
 use super::Form;
+use super::rate_totals::RateTotals;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{self, PrintedFigure};
@@ -57,7 +58,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let groups = groups_of(groups, names)?;
     let command = input.command.unwrap_or_default();
     let mut times = SampleTimes::new(Some(interval(command)));
-    let mut paged = Paged::default();
+    let mut paged = RateTotals::default();
     let mut lines = 2;
     for (at, line) in input.lines.iter().enumerate().skip(2).take(ROWS_MAX) {
         // It repeats its heading.
@@ -82,7 +83,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             swap_areas(swap, &mut snapshot);
         }
         if let Some(rates) = cell(Group::Paging).and_then(figures::<2>) {
-            paged.add(rates, between, &mut snapshot, input);
+            paging(rates, between, &mut paged, &mut snapshot, input.facts);
         }
         input.add(snapshot);
         lines = at + 1;
@@ -166,27 +167,18 @@ fn swap_areas(cell: &str, snapshot: &mut Snapshot) {
     snapshot.set_size(SWAP_TOTAL.id(), total, 1.0);
 }
 
-/// Running totals of what was paged, in bytes.
-#[derive(Debug, Default)]
-struct Paged {
-    bytes: [f64; 2],
-}
-
-impl Paged {
-    /// Adds the rates of a row over the time since the one before.
-    fn add(
-        &mut self,
-        rates: [PrintedFigure; 2],
-        between: Span,
-        snapshot: &mut Snapshot,
-        input: &mut BlockReader<'_>,
-    ) {
-        let signals: [Signal<Counter<Pages>>; 2] = [PSWPIN, PSWPOUT];
-        for ((signal, rate), total) in signals.iter().zip(rates).zip(&mut self.bytes) {
-            *total += rate.value * between.as_secs_f64();
-            if let Some(pages) = figure::pages(*total, input.facts) {
-                snapshot.sample.host.set(*signal, pages);
-            }
+/// Adds the rates of a row, in bytes, to what was paged.
+fn paging(
+    rates: [PrintedFigure; 2],
+    between: Span,
+    paged: &mut RateTotals,
+    snapshot: &mut Snapshot,
+    facts: &mut Facts,
+) {
+    for (signal, rate) in [PSWPIN, PSWPOUT].into_iter().zip(rates) {
+        let bytes = paged.add(signal.id(), rate.value, between);
+        if let Some(pages) = figure::pages(bytes, facts) {
+            snapshot.sample.host.set(signal, pages);
         }
     }
 }
@@ -212,7 +204,7 @@ fn interval(command: &str) -> Span {
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
-    use units::Bytes;
+    use units::{Bytes, Pages};
 
     const TEXT: &str = "\
 $ dstat -tcmsg 5 3

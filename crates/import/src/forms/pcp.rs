@@ -11,6 +11,7 @@ use timeline::{Entity, SignalId};
 use units::Span;
 
 use super::Form;
+use super::rate_totals::RateTotals;
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::Snapshot;
 use crate::text::figure::{GIB, KIB, MIB, PrintedFigure, TIB, raw};
@@ -153,7 +154,7 @@ fn heading(lines: &[&str]) -> Option<(Vec<PmrepColumn>, usize)> {
 /// Readings of metrics; rates are added up.
 #[derive(Default)]
 struct PcpReadings {
-    totals: HashMap<SignalId, f64>,
+    totals: RateTotals,
 }
 
 impl PcpReadings {
@@ -168,9 +169,8 @@ impl PcpReadings {
             snapshot.set_size(metric.signal, figure, metric.unit);
             return;
         }
-        let total = self.totals.entry(metric.signal).or_default();
-        *total += figure.value * between.as_secs_f64();
-        if let Some(total) = raw(*total) {
+        let total = self.totals.add(metric.signal, figure.value, between);
+        if let Some(total) = raw(total) {
             snapshot.sample.host.set_raw(metric.signal, total);
         }
     }

@@ -41,16 +41,15 @@ const QUOTED_CHARS_MAX: usize = 60;
 /// The lines with figures of memory as one block, and the first of them; `None` without any.
 pub(crate) fn read(lines: &[&str]) -> Option<(usize, TextBlock)> {
     let lines = &lines[..lines.len().min(LINES_MAX)];
-    let is_size = |line: &&str| is_size_line(line);
-    let are_sizes = lines.iter().filter(|line| is_size(line)).count() >= SIZE_LINES_MIN;
-    let figures: usize = lines.iter().map(|line| figures_of_memory(line)).sum();
-    let has_figure = |line: &&str| {
-        is_table_head(line)
-            || (figures >= FIGURES_MIN && figures_of_memory(line) > 0)
-            || (are_sizes && is_size(line))
+    let figures: Vec<usize> = lines.iter().map(|line| figures_of_memory(line)).collect();
+    let sizes: Vec<bool> = lines.iter().map(|line| is_size_line(line)).collect();
+    let are_figures = figures.iter().sum::<usize>() >= FIGURES_MIN;
+    let are_sizes = sizes.iter().filter(|is_size| **is_size).count() >= SIZE_LINES_MIN;
+    let has_figure = |at: &usize| {
+        (are_figures && figures[*at] > 0) || (are_sizes && sizes[*at]) || is_table_head(lines[*at])
     };
-    let first = lines.iter().position(has_figure)?;
-    let last = lines.iter().rposition(has_figure)?;
+    let first = (0..lines.len()).find(has_figure)?;
+    let last = (0..lines.len()).rfind(has_figure)?;
     let mut block = TextBlock {
         what: "figures in a layout that memtide does not know".to_owned(),
         lines: last + 1 - first,

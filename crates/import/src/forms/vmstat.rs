@@ -13,6 +13,7 @@ use timeline::signals::{
 use timeline::{Facts, Gauge, Signal, SignalId};
 use units::{Bytes, Count, Quantity, Span};
 
+use super::rate_totals::RateTotals;
 use super::size_unit::{SLAB_IN_CACHE, SizeUnit};
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
@@ -123,8 +124,9 @@ fn levels(rows: &VmstatRows<'_>, row: &VmstatRow, unit: SizeUnit) -> Snapshot {
 
 /// Sums rates up to counters.
 struct VmstatCounters {
-    /// Column, counter, factor to the unit of the counter, and the sum so far.
-    sums: Vec<(&'static str, SignalId, f64, f64)>,
+    /// Column, counter, and factor to the unit of the counter.
+    columns: [(&'static str, SignalId, f64); 9],
+    totals: RateTotals,
     /// Whether `si` and `so` are used: in a large unit, small rates print as 0.
     swap_is_shown: bool,
 }
@@ -143,20 +145,20 @@ impl VmstatCounters {
                 "si and so in {name} do not show small rates: not used"
             ));
         }
-        let column = |name, signal, factor| (name, signal, factor, 0.0);
-        let sums = vec![
-            column("si", PSWPIN.id(), unit),
-            column("so", PSWPOUT.id(), unit),
-            column("bi", PGPGIN.id(), KIB),
-            column("bo", PGPGOUT.id(), KIB),
-            column("us", CPU_USER.id(), TICKS_PER_PERCENT),
-            column("sy", CPU_SYSTEM.id(), TICKS_PER_PERCENT),
-            column("id", CPU_IDLE.id(), TICKS_PER_PERCENT),
-            column("wa", CPU_IOWAIT.id(), TICKS_PER_PERCENT),
-            column("st", CPU_STEAL.id(), TICKS_PER_PERCENT),
+        let columns = [
+            ("si", PSWPIN.id(), unit),
+            ("so", PSWPOUT.id(), unit),
+            ("bi", PGPGIN.id(), KIB),
+            ("bo", PGPGOUT.id(), KIB),
+            ("us", CPU_USER.id(), TICKS_PER_PERCENT),
+            ("sy", CPU_SYSTEM.id(), TICKS_PER_PERCENT),
+            ("id", CPU_IDLE.id(), TICKS_PER_PERCENT),
+            ("wa", CPU_IOWAIT.id(), TICKS_PER_PERCENT),
+            ("st", CPU_STEAL.id(), TICKS_PER_PERCENT),
         ];
         Self {
-            sums,
+            columns,
+            totals: RateTotals::default(),
             swap_is_shown,
         }
     }
@@ -171,19 +173,19 @@ impl VmstatCounters {
         facts: &mut Facts,
     ) {
         let cpus = f64::from(facts.cpus.unwrap_or(1));
-        for (column, signal, factor, sum) in &mut self.sums {
+        for (column, signal, factor) in self.columns {
             let Some(rate) = rows.figure(row, column) else {
                 continue;
             };
-            *sum += rate * *factor * after.as_secs_f64();
-            let value = match (*column, signal.def().unit) {
+            let total = self.totals.add(signal, rate * factor, after);
+            let value = match (column, signal.def().unit) {
                 ("si" | "so", _) if !self.swap_is_shown => None,
-                (_, "pages") => figure::pages(*sum, facts).map(|pages| pages.as_f64()),
-                (_, "ticks") => Some(*sum * cpus),
-                _ => Some(*sum),
+                (_, "pages") => figure::pages(total, facts).map(|pages| pages.as_f64()),
+                (_, "ticks") => Some(total * cpus),
+                _ => Some(total),
             };
             if let Some(raw) = value.and_then(raw) {
-                snapshot.sample.host.set_raw(*signal, raw);
+                snapshot.sample.host.set_raw(signal, raw);
             }
         }
     }

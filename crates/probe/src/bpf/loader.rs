@@ -13,9 +13,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 use units::Bytes;
 
-use crate::bpf::memory_limit::{self, MemoryLeft};
 use crate::host::facts;
 use crate::kernel_file::Root;
+use crate::memory_left::{self, MemoryLeft};
 
 /// The kernel's type information, with which a program finds the kernel's data.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -40,7 +40,7 @@ impl IteratorProgram {
     pub(crate) fn load(&self, constant: (&str, u32)) -> Result<OwnedFd, String> {
         let root = Root::default();
         let types = std::fs::metadata(root.path(TYPES)).map_or(0, |types| types.len());
-        fits(types, memory_limit::least(&root).as_ref())?;
+        fits(types, memory_left::least(&root).as_ref())?;
         let link = self.load_and_attach(constant);
         trim_heap();
         link

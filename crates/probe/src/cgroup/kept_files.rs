@@ -1,20 +1,20 @@
 //! The files of a cgroup that are read often, kept open: `pread` through an open file takes 2 µs, opening, reading and
 //! closing it 9.
 //!
-//! An open file of cgroupfs takes 5 to 6 KiB in the kernel, most of it a buffer of one page (`fs/seq_file.c`). So there is a bound: 6,144 files
-//! of cgroups, 35 MiB, or less where RLIMIT_NOFILE is lower. Files beyond it are opened for each reading. A removed
-//! cgroup's open files answer ENODEV.
+//! An open file of cgroupfs takes 5 to 6 KiB in the kernel, most of it a buffer of one page (`fs/seq_file.c`), which is charged
+//! to the cgroup of this process. So there is a bound: 6,144 files of cgroups, 35 MiB, or less where RLIMIT_NOFILE is lower
+//! or little memory is left. Files beyond it are opened for each reading. A removed cgroup's open files answer ENODEV.
 
 use std::os::fd::OwnedFd;
 
-use rustix::buffer::spare_capacity;
-use rustix::io::{Errno, pread};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use timeline::facts::CgroupMode;
 
 use crate::cgroup::files::CgroupFiles;
 use crate::directory::Directory;
-use crate::kernel_file::retrying;
+use crate::kernel_file::{Root, Shape, append_whole};
+use crate::memory_left;
 
 /// Files of one cgroup that are kept open.
 pub(super) const KEPT_EACH: usize = 6;
@@ -91,15 +91,21 @@ impl KeptFiles {
     const FILES_MAX: usize = 6_144;
     /// Files that the rest of the process may need.
     const RESERVE: u64 = 256;
-    /// The first request for a text: the longest, `memory.stat`, has some 2 KiB.
-    const TEXT_BYTES_MIN: usize = 8 << 10;
+    /// What an open file takes.
+    const FILE_BYTES: u64 = 6 << 10;
+    /// Kept files take at most this part of the memory that is left: an eighth.
+    const OF_MEMORY_LEFT: u64 = 8;
     const TEXT_BYTES_MAX: usize = 1 << 20;
 
-    pub(super) fn new() -> Self {
+    pub(super) fn new(root: &Root) -> Self {
         let limit = getrlimit(Resource::Nofile).current;
         let allowed = limit.map_or(u64::MAX, |limit| limit.saturating_sub(Self::RESERVE));
+        let memory = memory_left::least(root);
+        let fit = memory.map_or(u64::MAX, |memory| {
+            memory.left.get() / Self::OF_MEMORY_LEFT / Self::FILE_BYTES
+        });
         Self {
-            left: usize::try_from(allowed)
+            left: usize::try_from(allowed.min(fit))
                 .unwrap_or(usize::MAX)
                 .min(Self::FILES_MAX),
             path: Vec::new(),
@@ -143,17 +149,7 @@ impl KeptFiles {
 
     fn pread(file: &OwnedFd, text: &mut Vec<u8>) -> Result<(), Errno> {
         text.clear();
-        loop {
-            if text.capacity() - text.len() < Self::TEXT_BYTES_MIN {
-                text.reserve(text.len().max(Self::TEXT_BYTES_MIN));
-            }
-            let (asked, at) = (text.capacity() - text.len(), text.len() as u64);
-            let got =
-                retrying(|| pread(file, spare_capacity(text), at)).inspect_err(|_| text.clear())?;
-            if got < asked || text.len() >= Self::TEXT_BYTES_MAX {
-                return Ok(());
-            }
-        }
+        append_whole(file, Shape::OneRecord, Self::TEXT_BYTES_MAX, 0, text)
     }
 
     /// Closes a cgroup's files.
@@ -161,5 +157,25 @@ impl KeptFiles {
         for file in files {
             self.left += usize::from(file.take().is_some());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn where_little_memory_is_left_few_files_stay_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        let most = KeptFiles::new(&root).left;
+        assert!(most <= KeptFiles::FILES_MAX);
+        fs::create_dir(directory.path().join("proc")).unwrap();
+        let meminfo = directory.path().join("proc/meminfo");
+        fs::write(&meminfo, "MemAvailable: 14336 kB\n").unwrap();
+        assert_eq!(KeptFiles::new(&root).left, most.min(298));
+        fs::write(&meminfo, "MemAvailable: 32000000 kB\n").unwrap();
+        assert_eq!(KeptFiles::new(&root).left, most);
     }
 }

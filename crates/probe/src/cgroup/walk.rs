@@ -95,7 +95,7 @@ impl Cgroups {
             passes: 0,
             order: Vec::new(),
             reader: CgroupReader {
-                kept: KeptFiles::new(),
+                kept: KeptFiles::new(root),
                 files: CgroupFiles::default(),
                 text: Vec::new(),
                 shown: String::new(),

@@ -216,7 +216,8 @@ fn memory_of(value: &[u8]) -> Option<Bytes> {
     // SK_MEMINFO_*: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc, wmem_queued, optmem.
     let at = |index: usize| u32_at(value, index * 4).map(u64::from);
     // It is signed in the kernel, and negative for a moment.
-    let reserved = at(4)?.min(i32::MAX as u64 + 1) % (i32::MAX as u64 + 1);
+    let is_negative = at(4)? > u64::from(i32::MAX.unsigned_abs());
+    let reserved = if is_negative { 0 } else { at(4)? };
     Some(Bytes::new(at(0)? + at(2)?.max(at(5)?) + reserved + at(6)?))
 }
 

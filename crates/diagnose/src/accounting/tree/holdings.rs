@@ -84,8 +84,8 @@ pub(super) fn kernel_objects_in_words(
         ));
     }
     let bpf: Bytes = inventory.holdings.iter().map(|process| process.bpf).sum();
-    let owners = by(|process| process.bpf);
     if bpf >= NAMED_MIN {
+        let owners = by(|process| process.bpf);
         texts.push(format!(
             "BPF maps and programs ({bpf}) are parts of vmalloc, slab and per-CPU memory{owners}."
         ));

@@ -1,9 +1,9 @@
 //! Prefixes of kernel messages in logs: stamps, levels, hosts, names of containers. What else may stand around a message
 //! is known to [`embedded`].
 
-use probe::text::SplitText as _;
 use std::borrow::Cow;
 
+use probe::text::SplitText as _;
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 

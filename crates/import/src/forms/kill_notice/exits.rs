@@ -1,8 +1,9 @@
 //! What ended a process without saying why: exit status 137, SIGKILL, an allocation that failed in a program. Such lines are
 //! recognised, so that the answer says what they prove, and tell of no kill.
 
-use super::{NoticeLine, NoticeMessage};
 use probe::text::SplitText as _;
+
+use super::{NoticeLine, NoticeMessage};
 
 const STATUS_137: &str = "exit status 137: ended by SIGKILL, from whom is not shown; a kill for memory has OOMKilled or a kernel report";
 const SIGKILL: &str = "ended by SIGKILL, from whom is not shown";

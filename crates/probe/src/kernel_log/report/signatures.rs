@@ -180,9 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_has_a_part_that_is_searched_for() {
-        for mark in SIGNATURES {
-            assert!(ANCHORS.iter().any(|part| mark.contains(part)), "{mark}");
+    fn every_signature_has_a_part_that_is_searched_for() {
+        for signature in SIGNATURES {
+            let has_part = ANCHORS.iter().any(|part| signature.contains(part));
+            assert!(has_part, "{signature}");
         }
     }
 
