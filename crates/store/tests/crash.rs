@@ -223,7 +223,7 @@ fn directories_that_are_something_else_are_refused_untouched() {
     );
 }
 
-/// Waits until the disk thread has met it.
+/// Waits until the disk thread has met it, with what it was given so far.
 fn wait_for(writer: &Writer, what: impl Fn(&store::WriterState) -> bool) {
     for _ in 0..600 {
         if what(&writer.state()) {
@@ -245,13 +245,15 @@ fn a_directory_that_is_renamed_while_it_is_written_loses_nothing() {
         state.waiting == Bytes::ZERO || state.samples_written > 0
     });
     std::fs::rename(&directory, &away).unwrap();
-    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.moved_to.as_deref() == Some(&away));
+    let number = write_until(&mut writer, &mut sample, 20, |state| {
+        state.moved_to.as_deref() == Some(&away)
+    });
     assert_eq!(writer.state().disk, DiskState::Ok);
     std::fs::rename(&away, &directory).unwrap();
-    (40..60).for_each(|number| write(&mut writer, &mut sample, number));
+    let end = number + 20;
+    (number..end).for_each(|number| write(&mut writer, &mut sample, number));
     writer.close().unwrap();
-    assert_eq!(numbers(&read(&directory).0), (0..60).collect::<Vec<_>>());
+    assert_eq!(numbers(&read(&directory).0), (0..end).collect::<Vec<_>>());
 }
 
 #[test]
@@ -265,18 +267,41 @@ fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on(
     while directory.exists() {
         let _ = std::fs::remove_dir_all(&directory);
     }
-    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.disk == DiskState::Vanished);
+    let number = write_until(&mut writer, &mut sample, 20, |state| {
+        state.disk == DiskState::Vanished
+    });
     std::fs::create_dir(&directory).unwrap();
-    wait_for(&writer, |state| state.disk == DiskState::Ok);
-    for number in 40..200 {
+    let number = write_until(&mut writer, &mut sample, number, |state| {
+        state.disk == DiskState::Ok
+    });
+    let end = number + 160;
+    for number in number..end {
         write(&mut writer, &mut sample, number);
         std::thread::sleep(Duration::from_millis(1));
     }
     writer.close().unwrap();
     let found = numbers(&read(&directory).0);
-    assert_eq!(found.last(), Some(&199));
+    assert_eq!(found.last(), Some(&(end - 1)));
     assert!(found.len() > 100, "{found:?}");
+}
+
+/// Writes samples from `number` on until the disk thread has met it, and returns the next number: a buffer is passed on
+/// with the next sample after the disk thread has returned the last one.
+fn write_until(
+    writer: &mut Writer,
+    sample: &mut Sample,
+    mut number: u64,
+    what: impl Fn(&store::WriterState) -> bool,
+) -> u64 {
+    for _ in 0..600 {
+        if what(&writer.state()) {
+            return number;
+        }
+        write(writer, sample, number);
+        number += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it does not come: {:?}", writer.state());
 }
 
 /// A small file system of its own; `None` where this user may not mount.
@@ -388,12 +413,13 @@ fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     wait_for(&writer, |state| state.samples_written > 0);
     std::thread::sleep(Duration::from_millis(200));
     disk.remount("ro");
-    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.disk == DiskState::ReadOnly);
+    let end = write_until(&mut writer, &mut sample, 20, |state| {
+        state.disk == DiskState::ReadOnly
+    });
     disk.remount("rw");
     wait_for(&writer, |state| state.disk == DiskState::Ok);
     writer.close().unwrap();
-    assert_eq!(numbers(&read(&directory).0), (0..40).collect::<Vec<_>>());
+    assert_eq!(numbers(&read(&directory).0), (0..end).collect::<Vec<_>>());
 }
 
 #[test]

