@@ -2,6 +2,7 @@
 //! containers.
 
 mod busiest;
+mod dying;
 mod event_watch;
 pub(crate) mod files;
 pub(crate) mod hierarchy;

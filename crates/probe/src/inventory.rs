@@ -1,15 +1,18 @@
 //! Owners of memory that no counter names, searched for once: pools of huge pages, callers of vmalloc, objects of shared
-//! memory, page tables, sockets, BPF maps and locked memory of processes.
+//! memory, page tables, sockets, pipes, rings of io_uring, BPF maps and locked memory of processes.
 //!
 //! Meant for one answer, never for every sample: it may take [`SEARCH_TIME_MAX`]. What this user may not read is absent,
 //! and counted where it may hide shared memory.
 
 mod bpf_objects;
 mod file_systems;
+mod first_owners;
 mod holdings;
 mod huge_pools;
+mod io_rings;
 mod nameless_files;
 mod open_files;
+mod pipes;
 mod searched;
 mod sockets;
 mod system_v;
@@ -22,8 +25,8 @@ use timeline::{Inventory, SharedMemory, Stamp};
 
 use crate::host::live::now;
 use crate::kernel_file::Root;
-use bpf_objects::BpfObjects;
 use file_systems::FileSystems;
+use holdings::OpenObjects;
 use nameless_files::NamelessFiles;
 pub(crate) use searched::SearchTime;
 use sockets::Sockets;
@@ -44,11 +47,10 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     // Many containers must not leave no time for files.
     let half = SearchTime::starts(SEARCH_TIME_MAX / 2);
     let file_systems = FileSystems::read(root, &processes, half);
-    let mut sockets = Sockets::read(root, &processes, SearchTime::starts(SEARCH_TIME_MAX / 4));
-    let mut bpf = BpfObjects::default();
+    let quarter = SearchTime::starts(SEARCH_TIME_MAX / 4);
+    let mut objects = OpenObjects::new(Sockets::read(root, &processes, quarter));
     let files = NamelessFiles::search(root, &processes, time, &mut |process, file| {
-        sockets.take(process.pid, file);
-        bpf.take(root, process.pid, file);
+        objects.take(root, process.pid, file);
     });
     let mut shared = SharedMemory {
         unknown_mounts: file_systems.unknown(),
@@ -62,9 +64,8 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     shared.objects.extend(segments);
     shared.objects.extend(files.into_objects());
     inventory.shared = Some(shared);
-    let found = (&sockets, &bpf);
     let quarter = SearchTime::starts(SEARCH_TIME_MAX / 4);
-    inventory.holdings = holdings::read(root, &processes, found, quarter);
+    inventory.holdings = holdings::read(root, &processes, &objects, quarter);
     huge_pools::read(root, &mut inventory.huge_pools);
     if let Ok(text) = root.read(vmallocinfo::PATH) {
         inventory.vmalloc = vmallocinfo::parse(&text);

@@ -113,9 +113,17 @@ pub struct ProcessHoldings {
     pub huge_pages: Bytes,
     /// Memory that it has locked (`VmLck`); parts may not be in RAM yet.
     pub locked: Bytes,
-    /// Buffers of its sockets (`sock_diag`); a socket of several processes counts for the first.
+    /// Its threads (`Threads`); each has a stack in the kernel.
+    pub threads: Count,
+    /// Buffers of its sockets (`sock_diag`). Of this and what follows, an object of several processes counts for the first.
     pub sockets: Bytes,
-    /// BPF maps and programs that it has open (`memlock` in `/proc/PID/fdinfo`); one of several processes counts for the first.
+    /// Rings of its packet sockets (`sock_diag`).
+    pub packet_rings: Bytes,
+    /// Data in its pipes (`FIONREAD`).
+    pub pipes: Bytes,
+    /// Rings of io_uring that it has open (`SqMask`, `CqMask` in `/proc/PID/fdinfo`).
+    pub io_rings: Bytes,
+    /// BPF maps and programs that it has open (`memlock` in `/proc/PID/fdinfo`).
     pub bpf: Bytes,
 }
 

@@ -451,7 +451,7 @@ signals! {
         CGROUPS: Gauge<Count> = "cgroups.descendants", ROOT_CGROUP_STAT, "nr_descendants", 1, "4.14", "", "", "",
             "Cgroups below the root.";
         CGROUPS_DYING: Gauge<Count> = "cgroups.dying", ROOT_CGROUP_STAT, "nr_dying_descendants", 1, "4.14", "", "", "",
-            "Cgroups that were removed and still hold memory.";
+            "Cgroups that were removed and still hold memory; of v1, those that /proc/cgroups counts beyond the directories.";
         KSM_SHARED: Gauge<Pages> = "ksm.pages_shared", "/sys/kernel/mm/ksm/pages_shared", "1", 1, "2.6.32", "", "mem.ksm.pages_shared", "node_ksmd_pages_shared",
             "Merged pages in use by KSM.";
         KSM_SHARING: Gauge<Pages> = "ksm.pages_sharing", "/sys/kernel/mm/ksm/pages_sharing", "1", 1, "2.6.32", "", "mem.ksm.pages_sharing", "node_ksmd_pages_sharing",

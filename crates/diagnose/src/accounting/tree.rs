@@ -11,8 +11,8 @@ use timeline::cgroup::GroupNames;
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Inventory, Signal,
     signals::{
-        MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED, MEM_MLOCKED, MEM_SWAP_CACHED,
-        MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
+        CGROUPS_DYING, MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED, MEM_MLOCKED,
+        MEM_SWAP_CACHED, MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
     },
 };
 use units::{Bytes, Count, Pages, Ratio};
@@ -24,6 +24,10 @@ use crate::evidence::Evidence;
 
 /// Locked memory of less, such as the kernel's helpers and time servers have, is not worth a sentence.
 const LOCKED_MUCH: Ratio = Ratio::from_percent(2.0);
+/// So much is worth one on any host.
+const LOCKED_LARGE: Bytes = Bytes::from_mib(64);
+/// Fewer removed cgroups than a deployment leaves for a while are not worth a sentence.
+const DYING_MANY: Count = Count::new(100);
 /// The label of a remainder that may have several owners.
 const REST: &str = "not attributed";
 
@@ -58,6 +62,13 @@ impl Accounting {
         }
         rest.bytes = root.lacks();
         rest.kind = SizeKind::Remainder;
+        if self.unaccounted_bytes > 0 && self.is_broken_down() {
+            rest.children = Self::uncounted_objects(&inventory.holdings);
+        }
+        if !rest.children.is_empty() {
+            let owners = std::mem::take(&mut rest.note);
+            rest.complete(MemoryNode::new(REST, Bytes::ZERO).noted(owners));
+        }
         root.children.push(rest);
         root.set_shares(self.total);
         root
@@ -218,11 +229,23 @@ impl Accounting {
                 "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in AnonPages already."
             ));
         }
-        let locked = at(MEM_MLOCKED).filter(|locked| *locked >= self.total.share(LOCKED_MUCH));
+        let much = self.total.share(LOCKED_MUCH).min(LOCKED_LARGE);
+        let locked = at(MEM_MLOCKED).filter(|locked| *locked >= much);
         texts.extend(locked.map(|locked| holdings::locked_in_words(locked, inventory)));
         texts.extend(holdings::kernel_objects_in_words(cx, self.index, inventory));
+        texts.extend(self.dying_cgroups(cx));
         texts.extend(self.resident_sets(cx));
         texts
+    }
+
+    /// Returns how many removed cgroups are still in the kernel, if they are many.
+    fn dying_cgroups(&self, cx: &Evidence<'_>) -> Option<String> {
+        let dying = cx.level(CGROUPS_DYING, self.index)?;
+        (dying >= DYING_MANY).then(|| {
+            format!(
+                "{dying} removed cgroups are still in the kernel: memory of any kind above, such as files in the page cache or in a tmpfs, is charged to them."
+            )
+        })
     }
 
     /// Returns why the processes' RSS does not add up to used memory.

@@ -1,5 +1,6 @@
 //! Removed cgroups that still hold memory pile up.
 
+use timeline::facts::CgroupMode;
 use timeline::signals::{CGROUPS, CGROUPS_DYING, MEM_PERCPU};
 
 use crate::prelude::*;
@@ -12,8 +13,9 @@ declare_rule! {
     /// containers and cron jobs that come and go leave one each, if a file that they touched stays cached. Each takes
     /// per-CPU memory, more of it the more CPUs there are, and makes reclaim and reading memory.stat slower.
     /// ## How it is recognised
-    /// For 10 s the root's cgroup.stat counts 1,000 dying cgroups or more, and as many as there are living ones. It is
-    /// informational, and a warning if per-CPU memory is 3 % of RAM or more at the same time.
+    /// For 10 s the kernel counts 1,000 dying cgroups or more, and as many as there are living ones: in the root's cgroup.stat, on
+    /// cgroup v1 as those of /proc/cgroups without a directory. It is informational, and a warning if per-CPU memory is
+    /// 3 % of RAM or more at the same time.
     /// ## Not this
     /// - Many living cgroups: a host with many containers.
     /// - `percpu-large`: per-CPU memory of other users: network devices, BPF maps, counters.
@@ -21,7 +23,7 @@ declare_rule! {
     /// ## What to do
     /// Now: find what makes and removes cgroups so often: a failing container, a short timer. Reclaim frees them; to
     /// force it, drop the caches once. For good: let such jobs share a slice, reclaim from a cgroup before it is
-    /// removed (memory.reclaim), or update the kernel. Verify: nr_dying_descendants stays level over a day.
+    /// removed (memory.reclaim), or update the kernel. Verify: their number stays level over a day.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, cgroup.stat
     /// - kernel mm/memcontrol.c, mem_cgroup_css_offline
@@ -29,7 +31,7 @@ declare_rule! {
         id: "dying-cgroups", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
         cause: "Page cache, tmpfs files or kernel objects of removed cgroups are still in memory, and each keeps its cgroup.",
-        verify: "grep dying_descendants /sys/fs/cgroup/cgroup.stat: level over a day",
+        verify: "grep dying_descendants /sys/fs/cgroup/cgroup.stat (v1: grep memory /proc/cgroups): level over a day",
         brings_about: &["percpu-large"],
     }
 }
@@ -73,10 +75,18 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(percpu, |finding, percpu| finding.shows(MEM_PERCPU, percpu, cx.time(index), format!("per-CPU memory {percpu}{}", cx.remark_of_ram(percpu))))
         .counts_if(is_costly, "per-CPU memory")
         .shows_available(cx, stretch)
-        .fix(Fix::say("Find what makes and removes cgroups so often: a container that fails and starts again, a short timer.").inspect("systemctl list-timers --no-pager\ncat /sys/fs/cgroup/cgroup.stat"))
+        .fix(Fix::say("Find what makes and removes cgroups so often: a container that fails and starts again, a short timer.").inspect(format!("systemctl list-timers --no-pager\n{}", count_command(cx))))
         .fix(Fix::say("To free them at once, write what is dirty and drop the caches; files are then read again, so do it at a quiet time.").now("sync && echo 3 > /proc/sys/vm/drop_caches"))
         .sure_by_kinds(cx, "a recording over hours would show whether they pile up")
         .into())
+}
+
+/// The command that prints the kernel's count.
+fn count_command(cx: &Evidence<'_>) -> &'static str {
+    match cx.facts.cgroup_mode {
+        Some(CgroupMode::V1) => "cat /proc/cgroups",
+        _ => "cat /sys/fs/cgroup/cgroup.stat",
+    }
 }
 
 #[cfg(test)]

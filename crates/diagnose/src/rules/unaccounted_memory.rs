@@ -16,11 +16,11 @@ use crate::prelude::*;
 use crate::trigger::Subject;
 
 declare_rule! {
-    /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
+    /// A large part of RAM is in none of the kernel's counters: it belongs to a driver, a hypervisor, or pipes and rings of processes.
     ///
     /// ## What it means
-    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, network rings, GPU and DMA
-    /// buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
+    /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, data in pipes, rings
+    /// of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
     /// together do not explain where that memory is.
     /// ## How it is recognised
     /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more (on small boards a
@@ -34,7 +34,8 @@ declare_rule! {
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
     /// - A zram or zswap pool: it is counted too.
     /// ## What to do
-    /// Now: find the driver: network rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller rings,
+    /// Now: let `memtide where` name the processes of sockets, pipes and rings; if none has much, find the driver: network
+    /// rings (`ethtool -g`), ZFS (`arcstats`), GPU, balloon. For good: smaller rings,
     /// `zfs_arc_max`, a newer driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
     /// ## References
     /// - kernel Documentation/mm/page_owner.rst
@@ -42,7 +43,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "unaccounted-memory", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, the ZFS ARC.",
+        cause: "Pages taken directly from the page allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, the ZFS ARC, data in pipes, rings of io_uring.",
         verify: "memtide where: unaccounted falls below 5 %",
         brings_about: WANT_AND_THRASH,
     }
@@ -270,6 +271,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 .shows_from(TCP_MEM, buffers, level.share(SOCKETS_SHARE_MIN), cx.time(at), text)
                 .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide where names the processes of sockets.").inspect("memtide where\nss -tmp"))
         })
+        .when(buffers.is_none(), |finding| {
+            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets and rings, as root of all users.").inspect("memtide where"))
+        })
         .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
@@ -279,7 +283,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio, buffers: Option<Bytes>) -> String {
     let owner = buffers.map_or_else(
-        || "a driver or a hypervisor holds it".to_owned(),
+        || "a driver, a hypervisor, or pipes and rings of processes have it".to_owned(),
         |buffers| format!("buffers of sockets ({buffers}) are most of it"),
     );
     match growth {
@@ -384,7 +388,7 @@ mod tests {
         );
         let finding = found(RULE, &with(500));
         assert!(
-            finding.title.contains("a driver or a hypervisor"),
+            finding.title.contains("a driver, a hypervisor"),
             "{}",
             finding.title
         );

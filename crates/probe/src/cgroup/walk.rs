@@ -22,6 +22,7 @@ use timeline::{Entity, Row, Sample, facts::CgroupMode};
 use units::{Count, Span};
 
 use crate::cgroup::busiest::BusiestCgroups;
+use crate::cgroup::dying::DyingCgroups;
 use crate::cgroup::event_watch::EventWatch;
 use crate::cgroup::files::CgroupFiles;
 use crate::cgroup::hierarchy::Hierarchy;
@@ -42,6 +43,8 @@ pub struct Cgroups {
     tree: CgroupTree,
     busiest: BusiestCgroups,
     events: EventWatch,
+    /// On v1, where they can be counted.
+    dying: Option<DyingCgroups>,
     /// Passes so far.
     passes: u64,
     /// The cgroups that become rows, in order.
@@ -92,6 +95,7 @@ impl Cgroups {
             tree: CgroupTree::default(),
             busiest: BusiestCgroups::default(),
             events: EventWatch::default(),
+            dying: None,
             passes: 0,
             order: Vec::new(),
             reader: CgroupReader {
@@ -175,6 +179,11 @@ impl Cgroups {
                 break;
             }
         }
+        if let Some(dying) = &mut self.dying
+            && self.tree.left_out() == 0
+        {
+            dying.count(self.tree.len(), sample);
+        }
         self.choose_rows(&mut pass.walk);
         for at in 0..self.order.len() {
             self.row(self.order[at], sample, &mut pass);
@@ -210,7 +219,11 @@ impl Cgroups {
             }
             self.search_in = Self::SEARCH_EVERY;
             let found = Hierarchy::find(&self.root)?;
-            self.mounted = Some((found.mode, self.root.path(&found.point)));
+            let point = self.root.path(&found.point);
+            if found.mode == CgroupMode::V1 {
+                self.dying = DyingCgroups::open(&self.root, &point);
+            }
+            self.mounted = Some((found.mode, point));
         }
         let (mode, point) = self.mounted.as_ref()?;
         Some((*mode, point))

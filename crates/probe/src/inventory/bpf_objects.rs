@@ -1,23 +1,19 @@
 //! BPF maps and programs by the process that has them open, from `/proc/PID/fdinfo/FD`, field `memlock`: what the kernel has
 //! allocated for a map since 6.4, an estimate by its entries before. A map that is only pinned to a file has no process.
 
-use std::collections::{HashMap, HashSet};
-
 use units::Bytes;
 
-use super::open_files::OpenFile;
+use super::first_owners::FirstOwners;
+use super::open_files::{OpenFile, field};
 use crate::kernel_file::Root;
 
 /// The targets of their descriptors.
 const TARGETS: [&[u8]; 2] = [b"anon_inode:bpf-map", b"anon_inode:bpf-prog"];
-/// At most this many are kept.
-const OBJECTS_MAX: usize = 65_536;
 
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct BpfObjects {
-    seen: HashSet<ObjectId>,
-    by_process: HashMap<u32, Bytes>,
+    found: FirstOwners<ObjectId>,
 }
 
 /// A map or a program has an id for as long as it exists.
@@ -30,37 +26,31 @@ enum ObjectId {
 impl BpfObjects {
     /// Takes an open file of a process if it is one; what several have counts for the first.
     pub(super) fn take(&mut self, root: &Root, pid: u32, file: &OpenFile<'_>) {
-        if !TARGETS.contains(&file.target) || self.seen.len() >= OBJECTS_MAX {
+        if !TARGETS.contains(&file.target) || !self.found.has_room() {
             return;
         }
-        let number = file.name.to_string_lossy();
-        let path = format!("/proc/{pid}/fdinfo/{number}");
-        let object = root.read(&path).ok().and_then(|text| parse(&text));
-        if let Some((id, bytes)) = object
-            && self.seen.insert(id)
-        {
-            *self.by_process.entry(pid).or_default() += bytes;
+        let Some(descriptor) = file.number() else {
+            return;
+        };
+        let path = format!("/proc/{pid}/fdinfo/{descriptor}");
+        if let Some((id, size)) = root.read(&path).ok().and_then(|text| parse(&text)) {
+            self.found.add(pid, id, size);
         }
     }
 
     /// What a process has open.
     pub(super) fn of(&self, pid: u32) -> Bytes {
-        self.by_process.get(&pid).copied().unwrap_or_default()
+        self.found.of(pid)
     }
 }
 
 /// The id and the size of an object.
 fn parse(fdinfo: &[u8]) -> Option<(ObjectId, Bytes)> {
-    let text = std::str::from_utf8(fdinfo).ok()?;
-    let field = |name: &str| {
-        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-        let (_, value) = lines.find(|(key, _)| *key == name)?;
-        value.trim().parse::<u64>().ok()
-    };
-    let id = field("map_id")
+    let number = |name| field(fdinfo, name)?.parse().ok();
+    let id = number("map_id")
         .map(ObjectId::Map)
-        .or_else(|| field("prog_id").map(ObjectId::Program))?;
-    Some((id, Bytes::new(field("memlock")?)))
+        .or_else(|| number("prog_id").map(ObjectId::Program))?;
+    Some((id, Bytes::new(number("memlock")?)))
 }
 
 #[cfg(test)]

@@ -1,21 +1,53 @@
-//! What processes have beside their RSS: page tables, huge pages, sockets, BPF maps, and how much they have locked.
+//! What processes have beside their RSS: page tables, huge pages, stacks in the kernel, sockets, pipes, rings of io_uring, BPF maps,
+//! and how much they have locked.
 //!
 //! Cost: one read of `/proc/PID/status` for each process, about 10 µs, within a time limit: processes with most shared memory
 //! first.
 
 use timeline::ProcessHoldings;
+use units::Count;
 
 use super::bpf_objects::BpfObjects;
+use super::io_rings::IoRings;
+use super::open_files::OpenFile;
+use super::pipes::Pipes;
 use super::searched::{SearchTime, SearchedProcess};
 use super::sockets::Sockets;
 use crate::kernel_file::Root;
 use crate::process::status::StatusFacts;
 
+/// Objects of the kernel that processes have open.
+#[derive(Debug, Default)]
+pub(super) struct OpenObjects {
+    sockets: Sockets,
+    bpf: BpfObjects,
+    pipes: Pipes,
+    io_rings: IoRings,
+}
+
+impl OpenObjects {
+    /// Begins with the sockets of the host.
+    pub(super) fn new(sockets: Sockets) -> Self {
+        Self {
+            sockets,
+            ..Self::default()
+        }
+    }
+
+    /// Takes an open file of a process; an object that several have open counts for the first.
+    pub(super) fn take(&mut self, root: &Root, pid: u32, file: &OpenFile<'_>) {
+        self.sockets.take(pid, file);
+        self.bpf.take(root, pid, file);
+        self.pipes.take(pid, file);
+        self.io_rings.take(root, pid, file);
+    }
+}
+
 /// Reads the holdings of each process that has any, in no particular order.
 pub(super) fn read(
     root: &Root,
     processes: &[SearchedProcess],
-    (sockets, bpf): (&Sockets, &BpfObjects),
+    objects: &OpenObjects,
     time: SearchTime,
 ) -> Vec<ProcessHoldings> {
     let of_process = |process: &SearchedProcess| {
@@ -27,8 +59,12 @@ pub(super) fn read(
             page_tables: facts.page_tables.unwrap_or_default(),
             huge_pages: process.huge,
             locked: facts.locked.unwrap_or_default(),
-            sockets: sockets.of(process.pid),
-            bpf: bpf.of(process.pid),
+            threads: Count::new(facts.threads.unwrap_or_default()),
+            sockets: objects.sockets.of(process.pid).buffers,
+            packet_rings: objects.sockets.of(process.pid).rings,
+            pipes: objects.pipes.of(process.pid),
+            io_rings: objects.io_rings.of(process.pid),
+            bpf: objects.bpf.of(process.pid),
         };
         let none = ProcessHoldings {
             process: holdings.process.clone(),
@@ -62,13 +98,9 @@ mod tests {
             ..SearchedProcess::default()
         };
         let time = SearchTime::starts(Duration::from_secs(60));
-        let nothing = (&Sockets::default(), &BpfObjects::default());
-        let found = read(
-            &Root::at(root.path()),
-            &[process(41), process(42)],
-            nothing,
-            time,
-        );
+        let nothing = OpenObjects::default();
+        let root = Root::at(root.path());
+        let found = read(&root, &[process(41), process(42)], &nothing, time);
         assert_eq!(found.len(), 1, "the other has ended");
         assert_eq!(found[0].process.name, "qemu");
         assert_eq!(

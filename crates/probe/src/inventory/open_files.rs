@@ -24,6 +24,28 @@ pub(super) struct OpenFile<'a> {
     pub(super) target: &'a [u8],
 }
 
+impl OpenFile<'_> {
+    /// The file descriptor.
+    pub(super) fn number(&self) -> Option<u32> {
+        self.name.to_str().ok()?.parse().ok()
+    }
+
+    /// The inode of a target such as `socket:[1234]`, of this kind.
+    pub(super) fn inode(&self, kind: &str) -> Option<u64> {
+        let rest = self.target.strip_prefix(kind.as_bytes())?;
+        let number = rest.strip_prefix(b":[")?.strip_suffix(b"]")?;
+        std::str::from_utf8(number).ok()?.parse().ok()
+    }
+}
+
+/// A field of `/proc/PID/fdinfo/FD`, which has one in each line: `map_id:\t31`.
+pub(super) fn field<'a>(fdinfo: &'a [u8], name: &str) -> Option<&'a str> {
+    let text = std::str::from_utf8(fdinfo).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(key, _)| *key == name)?;
+    Some(value.trim())
+}
+
 /// Passes on the open files of a process.
 ///
 /// # Errors
@@ -60,4 +82,33 @@ pub(super) fn each(
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inode_is_read_from_the_target() {
+        let directory = rustix::fs::open("/", OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let inode = |target: &str| {
+            let file = OpenFile {
+                directory: directory.as_fd(),
+                name: c"7",
+                target: target.as_bytes(),
+            };
+            assert_eq!(file.number(), Some(7));
+            file.inode("socket")
+        };
+        assert_eq!(inode("socket:[1234]"), Some(1234));
+        for target in [
+            "socket:[]",
+            "socket:[12",
+            "pipe:[12]",
+            "/tmp/socket:[1]",
+            "",
+        ] {
+            assert_eq!(inode(target), None, "{target}");
+        }
+    }
 }

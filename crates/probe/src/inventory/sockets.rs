@@ -1,5 +1,6 @@
 //! Memory of sockets by process. The kernel lists sockets with their memory by netlink (`sock_diag(7)`, attributes
-//! `INET_DIAG_SKMEMINFO`, `UNIX_DIAG_MEMINFO`), each by its inode; `/proc/PID/fd` has the inodes of a process.
+//! `INET_DIAG_SKMEMINFO`, `UNIX_DIAG_MEMINFO`, `PACKET_DIAG_RX_RING`, `PACKET_DIAG_TX_RING`), each by its inode; `/proc/PID/fd` has
+//! the inodes of a process. A ring of a packet socket is pages of its own, which no counter of the host has.
 //!
 //! A list is of one network namespace. Others are entered by a thread of its own (`setns(2)`, CAP_SYS_ADMIN).
 //!
@@ -29,8 +30,17 @@ const DATAGRAM_BYTES: usize = 32 << 10;
 /// Sizes of sockets, and how much of them processes have.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    by_inode: HashMap<u64, Bytes>,
-    by_process: HashMap<u32, Bytes>,
+    by_inode: HashMap<u64, SocketSize>,
+    by_process: HashMap<u32, SocketSize>,
+}
+
+/// The memory of a socket, or of all sockets of a process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SocketSize {
+    /// What was received, and what is to be sent.
+    pub(super) buffers: Bytes,
+    /// Rings that a program shares with the kernel (`PACKET_RX_RING`, `PACKET_TX_RING`).
+    pub(super) rings: Bytes,
 }
 
 impl Sockets {
@@ -72,14 +82,16 @@ impl Sockets {
 
     /// Takes an open file of a process if it is a socket; what several have counts for the first.
     pub(super) fn take(&mut self, pid: u32, file: &OpenFile<'_>) {
-        let inode = inode(file.target);
-        if let Some(bytes) = inode.and_then(|inode| self.by_inode.remove(&inode)) {
-            *self.by_process.entry(pid).or_default() += bytes;
+        let inode = file.inode("socket");
+        if let Some(size) = inode.and_then(|inode| self.by_inode.remove(&inode)) {
+            let all = self.by_process.entry(pid).or_default();
+            all.buffers += size.buffers;
+            all.rings += size.rings;
         }
     }
 
     /// What a process has open.
-    pub(super) fn of(&self, pid: u32) -> Bytes {
+    pub(super) fn of(&self, pid: u32) -> SocketSize {
         self.by_process.get(&pid).copied().unwrap_or_default()
     }
 
@@ -117,11 +129,12 @@ impl Sockets {
         loop {
             let (length, _) = rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty())?;
             let has_more = messages(&buffer[..length], &mut |message| {
-                let size = message.size().filter(|(_, bytes)| *bytes > Bytes::ZERO);
-                if let Some((inode, bytes)) = size
+                let found = message.size();
+                if let Some((inode, size)) =
+                    found.filter(|(_, size)| *size != SocketSize::default())
                     && self.by_inode.len() < SOCKETS_MAX
                 {
-                    self.by_inode.insert(inode, bytes);
+                    self.by_inode.insert(inode, size);
                 }
             });
             if length == 0 || !has_more || time.is_over() {
@@ -131,13 +144,8 @@ impl Sockets {
     }
 }
 
-/// The inode of a target such as `socket:[1234]`.
-fn inode(target: &[u8]) -> Option<u64> {
-    let number = target.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
-    std::str::from_utf8(number).ok()?.parse().ok()
-}
-
-// Numbers of the kernel's interface: linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, linux/unix_diag.h.
+// Numbers of the kernel's interface: linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, linux/unix_diag.h,
+// linux/packet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_DONE: u16 = 3;
 const NLMSG_ERROR: u16 = 2;
@@ -146,14 +154,20 @@ const HEADER_BYTES: usize = 16;
 const AF_UNIX: u8 = 1;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
+const AF_PACKET: u8 = 17;
 const IPPROTO_TCP: u8 = 6;
 const IPPROTO_UDP: u8 = 17;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 const UNIX_DIAG_MEMINFO: u16 = 5;
 const UDIAG_SHOW_MEMINFO: u32 = 0x20;
+const PACKET_SHOW_RING_CFG: u32 = 0x4;
+const PACKET_SHOW_MEMINFO: u32 = 0x10;
+const PACKET_DIAG_RX_RING: u16 = 2;
+const PACKET_DIAG_TX_RING: u16 = 3;
+const PACKET_DIAG_MEMINFO: u16 = 6;
 const ALL_STATES: u32 = u32::MAX;
 
-/// The requests for lists of TCP, UDP and Unix sockets.
+/// The requests for lists of TCP, UDP, Unix and packet sockets.
 fn requests() -> Vec<Vec<u8>> {
     let inet = |family: u8, protocol: u8| {
         let mut body = vec![family, protocol, 1 << (INET_DIAG_SKMEMINFO - 1), 0];
@@ -166,12 +180,17 @@ fn requests() -> Vec<Vec<u8>> {
     unix.extend(0_u32.to_ne_bytes()); // any inode
     unix.extend(UDIAG_SHOW_MEMINFO.to_ne_bytes());
     unix.extend([0; 8]); // any cookie
+    let mut packet = vec![AF_PACKET, 0, 0, 0];
+    packet.extend(0_u32.to_ne_bytes()); // any inode
+    packet.extend((PACKET_SHOW_RING_CFG | PACKET_SHOW_MEMINFO).to_ne_bytes());
+    packet.extend([0; 8]); // any cookie
     let bodies = [
         inet(AF_INET, IPPROTO_TCP),
         inet(AF_INET6, IPPROTO_TCP),
         inet(AF_INET, IPPROTO_UDP),
         inet(AF_INET6, IPPROTO_UDP),
         unix,
+        packet,
     ];
     let message = |body: Vec<u8>| {
         let length = u32::try_from(HEADER_BYTES + body.len()).unwrap_or_default();
@@ -191,28 +210,38 @@ struct SocketMessage<'a>(&'a [u8]);
 
 impl SocketMessage<'_> {
     /// The inode and the memory of the socket; `None` if it has neither.
-    fn size(self) -> Option<(u64, Bytes)> {
-        let is_unix = *self.0.first()? == AF_UNIX;
-        // struct unix_diag_msg, struct inet_diag_msg: where the inode is, and how long it is.
-        let (inode_at, length, memory) = if is_unix {
-            (4, 16, UNIX_DIAG_MEMINFO)
-        } else {
-            (68, 72, INET_DIAG_SKMEMINFO)
+    fn size(self) -> Option<(u64, SocketSize)> {
+        const RINGS: [u16; 2] = [PACKET_DIAG_RX_RING, PACKET_DIAG_TX_RING];
+        let family = *self.0.first()?;
+        // struct unix_diag_msg, packet_diag_msg, inet_diag_msg: where the inode is, and how long it is.
+        let (inode_at, length, memory) = match family {
+            AF_UNIX => (4, 16, UNIX_DIAG_MEMINFO),
+            AF_PACKET => (4, 16, PACKET_DIAG_MEMINFO),
+            _ => (68, 72, INET_DIAG_SKMEMINFO),
         };
         let inode = u32_at(self.0, inode_at)?;
+        let mut size = SocketSize::default();
         let mut rest = self.0.get(length..)?;
         while let Some((kind, value, behind)) = attribute(rest) {
             if kind == memory {
-                return Some((u64::from(inode), memory_of(value)?));
+                size.buffers = buffers(value)?;
+            } else if family == AF_PACKET && RINGS.contains(&kind) {
+                size.rings += ring(value)?;
             }
             rest = behind;
         }
-        None
+        Some((u64::from(inode), size))
     }
 }
 
+/// The pages of a ring: `struct packet_diag_ring` begins with the size of a block and their number.
+fn ring(value: &[u8]) -> Option<Bytes> {
+    let (block, blocks) = (u32_at(value, 0)?, u32_at(value, 4)?);
+    Some(Bytes::new(u64::from(block) * u64::from(blocks)))
+}
+
 /// The memory in an attribute: what is received, sent or waits to be sent, reserved, and options.
-fn memory_of(value: &[u8]) -> Option<Bytes> {
+fn buffers(value: &[u8]) -> Option<Bytes> {
     // SK_MEMINFO_*: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc, wmem_queued, optmem.
     let at = |index: usize| u32_at(value, index * 4).map(u64::from);
     // It is signed in the kernel, and negative for a moment.
@@ -274,23 +303,9 @@ mod tests {
         let pid = std::process::id();
         super::super::open_files::each(&root, pid, time, &mut |file| sockets.take(pid, file))
             .unwrap();
-        let size = sockets.of(pid);
+        let size = sockets.of(pid).buffers;
         assert!(size >= Bytes::from_kib(64), "{size}");
         assert!(size < Bytes::from_mib(16), "{size}");
-    }
-
-    #[test]
-    fn an_inode_is_read_from_the_target() {
-        assert_eq!(inode(b"socket:[1234]"), Some(1234));
-        for target in [
-            "socket:[]",
-            "socket:[12",
-            "pipe:[12]",
-            "/tmp/socket:[1]",
-            "",
-        ] {
-            assert_eq!(inode(target.as_bytes()), None, "{target}");
-        }
     }
 
     proptest! {

@@ -1,7 +1,8 @@
-//! What processes have beside their RSS, or locked: page tables, huge pages, sockets, BPF maps, memory that reclaim may not take.
+//! What processes have beside their RSS, or locked: page tables, huge pages, stacks in the kernel, sockets, pipes, rings, BPF maps,
+//! memory that reclaim may not take.
 
 use timeline::ProcessHoldings;
-use units::{Bytes, Count};
+use units::{Bytes, Count, PageSize};
 
 use super::shared_objects::process_in_words;
 use super::{Accounting, Inventory, MemoryNode, REST, TermKind, largest, others};
@@ -13,13 +14,19 @@ const NAMED_MIN: Bytes = Bytes::from_mib(16);
 /// At most 3 processes in a sentence.
 const NAMED_MAX: usize = 3;
 
+/// Less of what no counter has is not worth a line.
+const UNCOUNTED_MIN: Bytes = Bytes::from_mib(4);
+
+/// How much of something a process has.
+type HoldingOf = fn(&ProcessHoldings) -> Bytes;
+
 /// What one process has of something.
 type HoldingSize<'a> = (&'a ProcessHoldings, Bytes);
 
 /// The processes that have any, the largest first.
 fn descending(
     all: &[ProcessHoldings],
-    size: fn(&ProcessHoldings) -> Bytes,
+    size: impl Fn(&ProcessHoldings) -> Bytes,
 ) -> Vec<HoldingSize<'_>> {
     let sizes = all.iter().map(|process| (process, size(process)));
     let mut parts: Vec<HoldingSize<'_>> = sizes.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect();
@@ -28,7 +35,7 @@ fn descending(
 }
 
 /// `python3 (812) 64 MiB, qemu (7) 2 MiB and 4 others`; `None` if no process has any.
-pub(super) fn most(all: &[ProcessHoldings], size: fn(&ProcessHoldings) -> Bytes) -> Option<String> {
+pub(super) fn most(all: &[ProcessHoldings], size: HoldingOf) -> Option<String> {
     let parts = descending(all, size);
     let (named, rest) = parts.split_at(parts.len().min(NAMED_MAX));
     let named: Vec<String> = named
@@ -93,36 +100,78 @@ pub(super) fn kernel_objects_in_words(
     texts
 }
 
+/// The kernel's stack of a thread: 16 KiB on 64-bit machines, a page where pages are larger (`THREAD_SIZE`).
+const STACK_MIN: Bytes = Bytes::from_kib(16);
+
 impl Accounting {
     /// Returns page tables by process.
     pub(super) fn page_tables(&self, holdings: &[ProcessHoldings]) -> Option<MemoryNode> {
-        let mut node = self.leaf(TermKind::PageTables)?;
-        if node.bytes < NAMED_MIN {
-            return Some(node);
-        }
-        let parts = descending(holdings, |process| process.page_tables);
-        let (named, rest) = largest(&parts);
-        let named = named
-            .iter()
-            .map(|(process, bytes)| MemoryNode::new(process_in_words(&process.process), *bytes));
-        node.children.extend(named);
-        node.children.extend(others(
-            rest.len(),
-            rest.iter().map(|(_, bytes)| *bytes).sum(),
-        ));
-        node.complete(
-            MemoryNode::new(REST, Bytes::ZERO)
-                .noted("the kernel's own, and processes that were not read"),
-        );
-        Some(node)
+        let node = self.leaf(TermKind::PageTables)?;
+        Some(by_process(node, holdings, |process| process.page_tables))
     }
+
+    /// Returns the kernel's stacks by process.
+    pub(super) fn kernel_stacks(
+        &self,
+        page: Option<PageSize>,
+        holdings: &[ProcessHoldings],
+    ) -> Option<MemoryNode> {
+        let stack = page.unwrap_or(PageSize::USUAL).bytes().max(STACK_MIN);
+        let node = self.leaf(TermKind::KernelStack)?;
+        Some(by_process(node, holdings, |process| {
+            Bytes::new(stack.get().saturating_mul(process.threads.get()))
+        }))
+    }
+
+    /// Returns what no counter of the host has: data in pipes and rings, by kind.
+    pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode> {
+        let kinds: [(&str, HoldingOf); 3] = [
+            ("data in pipes", |process| process.pipes),
+            ("rings of io_uring", |process| process.io_rings),
+            ("rings of packet sockets", |process| process.packet_rings),
+        ];
+        let nodes = kinds.into_iter().filter_map(|(label, size)| {
+            let bytes: Bytes = holdings.iter().map(size).sum();
+            let node = MemoryNode::new(label, bytes).noted(most(holdings, size)?);
+            (bytes >= UNCOUNTED_MIN).then_some(node)
+        });
+        let mut nodes: Vec<MemoryNode> = nodes.collect();
+        nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
+        nodes
+    }
+}
+
+/// Divides a node among the processes that have most of it, if it is worth lines.
+fn by_process(
+    mut node: MemoryNode,
+    holdings: &[ProcessHoldings],
+    size: impl Fn(&ProcessHoldings) -> Bytes,
+) -> MemoryNode {
+    if node.bytes < NAMED_MIN {
+        return node;
+    }
+    let parts = descending(holdings, size);
+    let (named, rest) = largest(&parts);
+    let named = named
+        .iter()
+        .map(|(process, bytes)| MemoryNode::new(process_in_words(&process.process), *bytes));
+    node.children.extend(named);
+    node.children.extend(others(
+        rest.len(),
+        rest.iter().map(|(_, bytes)| *bytes).sum(),
+    ));
+    node.complete(
+        MemoryNode::new(REST, Bytes::ZERO)
+            .noted("the kernel's own, and processes that were not read"),
+    );
+    node
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{child, facts, host, sizes, tree_with};
     use super::*;
-    use timeline::signals::{MEM_PAGE_TABLES, TCP_MEM};
+    use timeline::signals::{MEM_KERNEL_STACK, MEM_PAGE_TABLES, TCP_MEM};
     use timeline::{Timeline, UserProcess};
     use units::Pages;
 
@@ -182,6 +231,58 @@ mod tests {
         let tree = tree_with(&sample, &facts(), &inventory);
         let tables = child(child(&tree, "kernel"), "page tables");
         assert_eq!(sizes(tables), [("db (9)", 30), ("java (7)", 6), (REST, 4)]);
+    }
+
+    #[test]
+    fn kernel_stacks_are_divided_by_threads() {
+        let mut sample = host();
+        sample.host.set(MEM_KERNEL_STACK, Bytes::from_mib(40));
+        let of = |pid, threads| ProcessHoldings {
+            threads: Count::new(threads),
+            ..process(pid, "java", [0, 0, 0])
+        };
+        let inventory = Inventory {
+            holdings: vec![of(7, 1_920), of(8, 64)],
+            ..Inventory::default()
+        };
+        let tree = tree_with(&sample, &facts(), &inventory);
+        let stacks = child(child(&tree, "kernel"), "kernel stacks");
+        assert_eq!(
+            sizes(stacks),
+            [("java (7)", 30), ("java (8)", 1), (REST, 9)]
+        );
+    }
+
+    #[test]
+    fn what_no_counter_has_is_a_part_of_unaccounted_memory() {
+        let of = |pid, pipes, io_rings| ProcessHoldings {
+            pipes: Bytes::from_mib(pipes),
+            io_rings: Bytes::from_mib(io_rings),
+            ..process(pid, "proxy", [0, 0, 0])
+        };
+        let part = |holdings: Vec<ProcessHoldings>| {
+            let inventory = Inventory {
+                holdings,
+                ..Inventory::default()
+            };
+            let tree = tree_with(&host(), &facts(), &inventory);
+            child(&tree, "unaccounted").clone()
+        };
+        let without = part(vec![of(7, 1, 2)]);
+        assert_eq!(sizes(&without), [], "too little for lines");
+        let whole = without.bytes.get() >> 20;
+        let divided = part(vec![of(7, 2, 4), of(8, 3, 0)]);
+        assert_eq!(
+            sizes(&divided),
+            [
+                ("data in pipes", 5),
+                ("rings of io_uring", 4),
+                (REST, whole - 9)
+            ]
+        );
+        assert_eq!(divided.children[0].note, "proxy (8) 3 MiB, proxy (7) 2 MiB");
+        assert!(divided.children[2].note.starts_with("usual owners: "));
+        assert_eq!(divided.note, "");
     }
 
     #[test]

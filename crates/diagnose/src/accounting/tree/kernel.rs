@@ -10,8 +10,7 @@ use crate::measures::slab;
 
 impl Accounting {
     pub(super) fn kernel(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
-        const PARTS: [TermKind; 4] = [
-            TermKind::KernelStack,
+        const PARTS: [TermKind; 3] = [
             TermKind::Percpu,
             TermKind::KernelReclaimable,
             TermKind::Bounce,
@@ -20,6 +19,7 @@ impl Accounting {
             self.slab(cx),
             self.vmalloc(cx, &inventory.vmalloc),
             self.page_tables(&inventory.holdings),
+            self.kernel_stacks(cx.facts.page_size, &inventory.holdings),
         ];
         let parts = PARTS.into_iter().map(|kind| self.leaf(kind));
         let mut parts: Vec<MemoryNode> = divided.into_iter().chain(parts).flatten().collect();
