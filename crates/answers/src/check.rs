@@ -31,7 +31,10 @@ fn group_report(source: &Source, diagnosis: Diagnosis, path: &str) -> Report {
     let cx = Evidence::new(&source.timeline, &source.facts);
     let live_from = source.origin.live_from.unwrap_or_default();
     let group = diagnosis.about(&cx, path, live_from);
-    let name = source.inventory.names.innermost(path);
+    let name = match path {
+        "/" => Some("this container".to_owned()),
+        path => source.inventory.names.innermost(path),
+    };
     let mut report = Report::new(source, &group.diagnosis);
     report.group = Some(GroupSection::new(&source.timeline, &group, name));
     report

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use timeline::cgroup::{GroupName, Named};
-use timeline::signals::CGROUP_CURRENT;
+use timeline::cgroup::{GroupName, Named, ancestors};
+use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_TOTAL};
 use timeline::{Entity, Source};
 use units::Bytes;
 
@@ -57,6 +57,8 @@ fn listed(before: &str, names: &[String]) -> String {
     format!("{before} {}", names.join(", "))
 }
 
+/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
+const LEVELS_MAX: usize = 64;
 /// At most so many names are listed in an error.
 const LISTED_MAX: usize = 5;
 /// The fewest digits of an id that are taken for one.
@@ -127,6 +129,29 @@ impl GroupSelector {
             Self::Pod(name) => ("pod", name),
         }
     }
+}
+
+/// Returns the cgroup of the container in which a source was read, if it has a limit: its files are those of the root, or of
+/// a cgroup with the path that processes have.
+pub fn own_container(source: &Source) -> Option<String> {
+    source.facts.container.as_ref()?;
+    if is_limited(source, "/") {
+        return Some("/".to_owned());
+    }
+    let own = source.facts.own_cgroup.as_deref()?;
+    let is_within = ancestors(own)
+        .take(LEVELS_MAX)
+        .any(|path| is_limited(source, path));
+    is_within.then(|| own.to_owned())
+}
+
+/// Whether a cgroup has a limit below RAM. The root of a host has none.
+fn is_limited(source: &Source, path: &str) -> bool {
+    let timeline = &source.timeline;
+    let group = timeline.entity(Entity::Cgroup, path);
+    let limit = group.and_then(|group| timeline.last_of(group, CGROUP_MAX)?.limited());
+    let ram = timeline.last(MEM_TOTAL);
+    limit.is_some_and(|limit| ram.is_none_or(|ram| limit < ram))
 }
 
 /// Returns a path without where the hierarchy is mounted and without a slash at its end.
@@ -200,9 +225,10 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
             bytes,
         })
     };
-    // The root is the host itself.
-    let below = groups(source).into_iter().filter(|(path, _)| *path != "/");
-    below.filter_map(candidate).collect()
+    // The root is the host itself, unless it is that of a container.
+    let is_one = |path: &str| path != "/" || is_limited(source, path);
+    let all = groups(source).into_iter().filter(|(path, _)| is_one(path));
+    all.filter_map(candidate).collect()
 }
 
 /// Returns the names that resemble what was typed: those that contain it, then those with the fewest letters to change;

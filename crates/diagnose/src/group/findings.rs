@@ -65,8 +65,13 @@ impl Diagnosis {
 /// Whether a finding is about the cgroup, one around it, or one within it, or about a process in it.
 fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
     let scope = &finding.scope;
+    let is_related = |group: &str| match path {
+        // Messages of the kernel name cgroups by their paths on the host; a container sees its own.
+        "/" => cx.timeline.entity(Entity::Cgroup, group).is_some(),
+        path => is_related(group, path),
+    };
     match scope.entity {
-        Entity::Cgroup => is_related(&scope.key, path),
+        Entity::Cgroup => is_related(&scope.key),
         Entity::Process => {
             let process = cx.timeline.entity(Entity::Process, &scope.key);
             let service = process
@@ -81,7 +86,7 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
                 && finding
                     .affected
                     .iter()
-                    .any(|one| is_group(one) && is_related(&one.name, path))
+                    .any(|one| is_group(one) && is_related(&one.name))
         }
         _ => false,
     }
@@ -143,7 +148,11 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
         .map_or_else(String::new, |bytes| {
             format!(" {bytes} of it can be dropped.")
         });
-    let has = format!("{path} has {current}; {limit}.{droppable}");
+    let subject = match path.as_str() {
+        "/" => "this container",
+        path => path,
+    };
+    let has = format!("{subject} has {current}; {limit}.{droppable}");
     let recorded = cx.recorded();
     if cx.is_single_sample() {
         return format!("One sample cannot show whether memory is enough: {has}");

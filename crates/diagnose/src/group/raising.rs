@@ -30,7 +30,12 @@ pub(super) fn sentences(state: &GroupState, is_harmed: bool) -> Vec<String> {
         }];
     };
     let mut sentences = vec![further(state, at, binding)];
-    if !is_harmed {
+    if is_full(binding) {
+        sentences.push(
+            "Little of what counts towards it can be dropped: without room, a growth ends in kills, or waits."
+                .to_owned(),
+        );
+    } else if !is_harmed {
         sentences.push(
             "No finding is about it, so a higher limit would only keep more page cache.".to_owned(),
         );
@@ -40,11 +45,14 @@ pub(super) fn sentences(state: &GroupState, is_harmed: bool) -> Vec<String> {
 
 /// Whether the cgroup met this limit, or is nearly full of memory that cannot be dropped.
 fn binds(limit: &GroupLimitState) -> bool {
-    let is_full = limit
+    is_full(limit) || limit.hits.is_some_and(|hits| hits.get() > 0)
+}
+
+fn is_full(limit: &GroupLimitState) -> bool {
+    limit
         .undroppable
-        .and_then(|held| held.ratio_of(limit.limit))
-        .is_some_and(|share| share >= NEARLY_FULL);
-    is_full || limit.hits.is_some_and(|hits| hits.get() > 0)
+        .and_then(|bytes| bytes.ratio_of(limit.limit))
+        .is_some_and(|share| share >= NEARLY_FULL)
 }
 
 /// Says which limit comes next if `binding` is raised, and after how much.

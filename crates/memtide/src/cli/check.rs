@@ -21,7 +21,8 @@ use super::{AnswerFormat, AroundArgs, GroupArgs};
 ///
 /// With --cgroup, --unit, --container or --pod the verdict is about that cgroup, with the limits around it as its host: how near
 /// which limit is, what counts towards it, what can be reclaimed, throttling, stalls, refaults and kills, and what raising
-/// which limit would change; the host comes second. Rules are those of the host that are about cgroups.
+/// which limit would change; the host comes second. Rules are those of the host that are about cgroups. Within a container
+/// that has a limit, memtide check is about the container; with --host about its host.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -58,6 +59,10 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) group: GroupArgs,
+
+    /// In a container with a limit: judge its host, not the container
+    #[arg(long, conflicts_with_all = ["files", "since", "until", "at", "cgroup", "unit", "container", "pod"])]
+    pub(crate) host: bool,
 
     /// Do not read this host's recording of the day before
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]

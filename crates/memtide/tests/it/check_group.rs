@@ -187,3 +187,52 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
     assert!(!text.contains("memory.max"), "{text}");
     assert!(text.contains("Its host"), "{text}");
 }
+
+#[test]
+fn within_a_container_the_answer_is_about_the_container() {
+    if !is_root() {
+        return skip("making a cgroup needs root: run the tests as root");
+    }
+    let group = match Group::make("container", "67108864") {
+        Ok(group) => group,
+        Err(why) => return skip(&why),
+    };
+    // As a container runtime does: own namespaces, and a hierarchy whose root is the cgroup.
+    let script = "echo $$ > \"$0/cgroup.procs\" && exec unshare --cgroup --mount --pid --fork sh -c '
+        umount -R /sys/fs/cgroup; mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory &&
+        mount -t cgroup -o memory none /sys/fs/cgroup/memory && mount -t proc none /proc && exec \"$@\"' sh \"$@\"";
+    let check = |more: &[&str]| {
+        Command::new("sh")
+            .args(["-c", script])
+            .arg(group.path())
+            .arg(env!("CARGO_BIN_EXE_memtide"))
+            .args(["check", "--no-history", "--for", "2s"])
+            .args(more)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let own = check(&[]);
+    let text = folded(&own);
+    if text.is_empty() && stderr(&own).contains("unshare") {
+        return skip("this user may not make namespaces");
+    }
+    assert!(
+        text.contains("/, this container: "),
+        "{text} {}",
+        stderr(&own)
+    );
+    assert!(
+        text.contains("memory.limit_in_bytes of /: 64 MiB"),
+        "{text}"
+    );
+    assert!(text.contains("Its host (memtide check --host)"), "{text}");
+    let named = folded(&check(&["--cgroup", "/"]));
+    assert!(named.contains("/, this container: "), "{named}");
+    let host = folded(&check(&["--host"]));
+    assert!(
+        !host.contains("memory.limit_in_bytes of /: 64 MiB"),
+        "{host}"
+    );
+}

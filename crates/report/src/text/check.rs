@@ -48,7 +48,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
     if let Some(group) = &report.group {
-        group::draw_host(&mut page, &group.around, &report.headline);
+        group::draw_host(&mut page, group, &report.headline);
     }
     next(&mut page, report);
     unknown_fields(&mut page, &report.source, screen);

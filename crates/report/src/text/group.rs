@@ -2,7 +2,7 @@
 
 use super::page::{Style, TextPage, piece};
 use crate::clock::ReportClock;
-use crate::model::{Around, GroupSection};
+use crate::model::GroupSection;
 use crate::phrases::group as phrases;
 
 /// Column of the text.
@@ -26,8 +26,13 @@ pub(super) fn draw(page: &mut TextPage, group: &GroupSection, clock: &ReportCloc
 }
 
 /// Draws how the host stands, after all that is about the cgroup.
-pub(super) fn draw_host(page: &mut TextPage, host: &Around, headline: &str) {
-    page.heading("Its host (memtide check):");
+pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &str) {
+    let host = &group.around;
+    page.heading(match group.path.as_str() {
+        // The root of a container.
+        "/" => "Its host (memtide check --host):",
+        _ => "Its host (memtide check):",
+    });
     let head = [
         piece(Style::Plain, "   "),
         piece(host.verdict.into(), host.verdict.word()),

@@ -41,7 +41,9 @@ pub(super) fn live(args: &CheckArgs, output: &Output) -> anyhow::Result<Report> 
     if !args.no_history {
         source = answers::this_host::with_history(source, &Root::default());
     }
-    Ok(match source::group(&args.group, &mut source)? {
+    let typed = source::group(&args.group, &mut source)?;
+    let container = || answers::own_container(&source).filter(|_| !args.host);
+    Ok(match typed.or_else(container) {
         Some(group) => answers::check_group_now(&source, args.recent, &group),
         None => answers::check_now(&source, args.recent),
     })
