@@ -32,6 +32,7 @@ pub(crate) struct Paste {
     inputs_cut: usize,
     skipped: usize,
     quoted: QuotedBlocks,
+    windows: stream::WindowsRead,
 }
 
 /// Where readings stand: behind the quotation marks of mail, or not. What is quoted is often another person's host, or an

@@ -1,7 +1,9 @@
 //! Text of any length: read whole while it fits in memory, searched for kernel reports otherwise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read;
+use std::ops::ControlFlow;
 
 use units::Bytes;
 
@@ -56,11 +58,18 @@ impl Paste {
     /// Searches a log of any length for kernel reports. Returns its length.
     pub(crate) fn search(&mut self, file: &str, packing: Packing, input: &mut dyn Read) -> u64 {
         let (searched, end) = log_search::search(input, &mut |window, first_line| {
+            if self.builder.is_past_counting() {
+                return ControlFlow::Break(());
+            }
+            if self.windows.is_of_another_file(window, file) {
+                return ControlFlow::Continue(());
+            }
             self.read(&PlainText::from_bytes(window), file, first_line);
+            ControlFlow::Continue(())
         });
         if searched.skipped > 0 {
             self.problem(format!(
-                "{}only the first {} possible kernel reports are read; at least {} more marks of reports are skipped",
+                "{}only the first {} possible kernel reports are read; at least {} more are skipped",
                 prefix(file),
                 searched.windows,
                 searched.skipped
@@ -70,6 +79,31 @@ impl Paste {
             self.problem(cut_off(file, packing, &error));
         }
         searched.bytes
+    }
+}
+
+/// Windows of logs that were read, by a hash of their text, and the file of each. Bundles have copies of logs: the same lines of
+/// another file are the same events.
+#[derive(Debug, Default)]
+pub(super) struct WindowsRead {
+    files: HashMap<u64, u64>,
+    hash: RandomState,
+}
+
+impl WindowsRead {
+    /// At most so many are kept.
+    const WINDOWS_MAX: usize = 65_536;
+
+    /// Whether a window was read from another file; if not, it counts as read now.
+    fn is_of_another_file(&mut self, window: &[u8], file: &str) -> bool {
+        let (window, file) = (self.hash.hash_one(window), self.hash.hash_one(file));
+        if let Some(known) = self.files.get(&window) {
+            return *known != file;
+        }
+        if self.files.len() < Self::WINDOWS_MAX {
+            self.files.insert(window, file);
+        }
+        false
     }
 }
 
@@ -87,5 +121,19 @@ pub(super) fn prefix(file: &str) -> String {
         String::new()
     } else {
         format!("{file}: ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_lines_of_another_file_are_read_once() {
+        let mut windows = WindowsRead::default();
+        assert!(!windows.is_of_another_file(b"a killed b", "messages"));
+        assert!(!windows.is_of_another_file(b"a killed b", "messages"));
+        assert!(windows.is_of_another_file(b"a killed b", "messages.1"));
+        assert!(!windows.is_of_another_file(b"a killed c", "messages.1"));
     }
 }

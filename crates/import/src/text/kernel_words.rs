@@ -77,10 +77,13 @@ impl WordSearch {
     }
 
     /// Whether a text has one of the words.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         match &self.automaton {
             Some(automaton) => automaton.is_match(text),
-            None => self.words.iter().any(|word| text.contains(word)),
+            None => {
+                let mut words = self.words.iter();
+                words.any(|word| memchr::memmem::find(text, word.as_bytes()).is_some())
+            }
         }
     }
 

@@ -1,23 +1,27 @@
 //! Searches logs of any length for kernel reports about memory, a block at a time.
 //!
-//! A **window** is cut around each mark of a report, from some lines before it to where lines no longer resemble a
+//! A **window** is cut around each signature of a report, from some lines before it to where lines no longer resemble a
 //! report. Other lines are only counted. Memory is bounded by a block and a window, time by a few vectorised searches
 //! of each block.
 
 use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use probe::kernel_report::signatures::{self, SIGNATURES, continues};
+use probe::kernel_report::signatures::{self, CONTINUES, SIGNATURES};
+
+use super::kernel_words::WordSearch;
 
 /// Bytes of a block: small enough to stay in the L2 cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
-/// Bytes before a mark that belong to its window: a report may begin with an unknown line.
+/// Bytes before a signature that belong to its window: a report may begin with an unknown line.
 const BEFORE: usize = 4 << 10;
 /// At most 4 MiB of a window, enough for a table of 30,000 tasks.
 pub(crate) const WINDOW_MAX: usize = 4 << 20;
 /// At most 16 MiB of all windows, as much as of a text that is read whole.
 const BYTES_MAX: u64 = 16 << 20;
-/// After this many marks that were skipped, the rest is not searched: nothing of it would be read.
+/// After this many signatures that were skipped, the rest is not searched: nothing of it would be read.
 const SKIPPED_MAX: usize = 100_000;
 /// A report has at most this many lines in a row that could be of something else.
 const QUIET_LINES: usize = 256;
@@ -29,17 +33,20 @@ pub(crate) struct Searched {
     pub(crate) bytes: u64,
     /// Windows found.
     pub(crate) windows: usize,
-    /// Marks that were skipped because there were too many windows.
+    /// Signatures that were skipped because there were too many windows.
     pub(crate) skipped: usize,
 }
 
-/// Searches a log to its end; `found` gets each window with the number of its first line, from 1.
+/// Takes a window with the number of its first line, from 1. It ends the search if nothing more would be read.
+pub(crate) type TakeWindow<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
+
+/// Searches a log to its end, or until `found` has enough.
 ///
 /// # Errors
 /// Of the input. Windows before it were passed to `found`; `Searched` has how far the search came.
 pub(crate) fn search(
     input: &mut dyn Read,
-    found: &mut dyn FnMut(&[u8], usize),
+    found: TakeWindow<'_>,
 ) -> (Searched, std::io::Result<()>) {
     let mut search = Search::new(found);
     let mut block = vec![0; BLOCK];
@@ -54,7 +61,7 @@ pub(crate) fn search(
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => break Err(error),
         }
-        if search.searched.skipped >= SKIPPED_MAX {
+        if search.has_enough || search.searched.skipped >= SKIPPED_MAX {
             break Ok(());
         }
         if filled == block.len() {
@@ -108,7 +115,8 @@ struct Search<'a> {
     old: usize,
     window: Option<LineWindow>,
     window_bytes: u64,
-    found: &'a mut dyn FnMut(&[u8], usize),
+    found: TakeWindow<'a>,
+    has_enough: bool,
     searched: Searched,
 }
 
@@ -120,7 +128,7 @@ struct LineWindow {
 }
 
 impl<'a> Search<'a> {
-    fn new(found: &'a mut dyn FnMut(&[u8], usize)) -> Self {
+    fn new(found: TakeWindow<'a>) -> Self {
         Self {
             anchors: signatures::ANCHORS
                 .iter()
@@ -132,6 +140,7 @@ impl<'a> Search<'a> {
             window: None,
             window_bytes: 0,
             found,
+            has_enough: false,
             searched: Searched::default(),
         }
     }
@@ -149,6 +158,9 @@ impl<'a> Search<'a> {
             let place = self.places[i];
             if place < taken {
                 continue;
+            }
+            if self.has_enough {
+                break;
             }
             if self.window_bytes >= BYTES_MAX {
                 self.searched.skipped += 1;
@@ -184,7 +196,7 @@ impl<'a> Search<'a> {
 
     fn close(&mut self) {
         if let Some(window) = self.window.take() {
-            (self.found)(&window.text, window.first_line);
+            self.has_enough |= (self.found)(&window.text, window.first_line).is_break();
             self.window_bytes += window.text.len() as u64;
             self.searched.windows += 1;
         }
@@ -213,6 +225,13 @@ impl LineWindow {
     }
 }
 
+/// Whether a line continues a report, whatever prefix a log added.
+fn continues(line: &[u8]) -> bool {
+    static WORDS: LazyLock<WordSearch> =
+        LazyLock::new(|| WordSearch::new(&[&SIGNATURES[..], &CONTINUES].concat()));
+    WORDS.is_in(line) || signatures::has_task(line)
+}
+
 /// The start of the first line at or after `from`, at most that of the line with `place`.
 fn line_start(text: &[u8], from: usize, place: usize) -> usize {
     if from == 0 || text[from - 1] == b'\n' {
@@ -236,6 +255,7 @@ mod tests {
         let mut found = Vec::new();
         let (searched, end) = search(&mut &log[..], &mut |window, line| {
             found.push((String::from_utf8_lossy(window).into_owned(), line));
+            ControlFlow::Continue(())
         });
         end.unwrap();
         (searched, found)
@@ -300,6 +320,31 @@ mod tests {
             assert_eq!(reports(&found), reports(&whole), "{}", path.display());
         }
         assert!(logs >= 30, "{logs} logs");
+    }
+
+    #[test]
+    fn a_line_in_the_middle_of_a_report_goes_on_with_it() {
+        for (line, expected) in [
+            ("kernel: [  812]     0   812   9142  77 0 java", true),
+            ("[12.3] Node 0 DMA free:15360kB min:264kB", true),
+            ("[12.3] usb 1-1: new device", false),
+            ("sshd[812]: Accepted publickey for root", false),
+        ] {
+            assert_eq!(continues(line.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_where_nothing_more_would_be_read() {
+        let log = [REPORT, &noise(9_000), REPORT, &noise(9_000)].concat();
+        let mut windows = 0;
+        let (searched, end) = search(&mut log.as_bytes(), &mut |_, _| {
+            windows += 1;
+            ControlFlow::Break(())
+        });
+        end.unwrap();
+        assert_eq!(windows, 1);
+        assert!(searched.bytes < log.len() as u64, "{}", searched.bytes);
     }
 
     #[test]

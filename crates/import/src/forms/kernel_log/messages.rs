@@ -146,12 +146,12 @@ impl<'a> Iterator for LogMessages<'a> {
 pub(super) fn may_have_message(line: &str) -> bool {
     static WORDS: LazyLock<WordSearch> =
         LazyLock::new(|| WordSearch::new(&[&signatures::BEGINS[..], &signatures::WITHIN].concat()));
-    WORDS.is_in(line) || signatures::has_task(line.as_bytes())
+    WORDS.is_in(line.as_bytes()) || signatures::has_task(line.as_bytes())
 }
 
 /// Whether a line has a word that a report can begin with.
 fn is_candidate(line: &str) -> bool {
     // This runs for every line of a log.
     static WORDS: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(&signatures::BEGINS));
-    line.len() <= 1 << 20 && WORDS.is_in(line)
+    line.len() <= 1 << 20 && WORDS.is_in(line.as_bytes())
 }

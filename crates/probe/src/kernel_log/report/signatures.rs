@@ -143,12 +143,6 @@ pub const LONG_LINES: [&str; 9] = [
     "usage ",
 ];
 
-/// Whether a line continues a report, whatever prefix a log added.
-pub fn continues(line: &[u8]) -> bool {
-    let has = |part: &&str| memchr::memmem::find(line, part.as_bytes()).is_some();
-    has_task(line) || SIGNATURES.iter().chain(&CONTINUES).any(has)
-}
-
 /// Whether a line has a row of the table of tasks: `[  812]     0   812   9142 …` after any prefix.
 pub fn has_task(line: &[u8]) -> bool {
     line.split(|b| *b == b']').skip(1).any(|rest| {
@@ -184,18 +178,6 @@ mod tests {
         for signature in SIGNATURES {
             let has_part = ANCHORS.iter().any(|part| signature.contains(part));
             assert!(has_part, "{signature}");
-        }
-    }
-
-    #[test]
-    fn a_line_in_the_middle_of_a_report_goes_on_with_it() {
-        for (line, expected) in [
-            ("kernel: [  812]     0   812   9142  77 0 java", true),
-            ("[12.3] Node 0 DMA free:15360kB min:264kB", true),
-            ("[12.3] usb 1-1: new device", false),
-            ("sshd[812]: Accepted publickey for root", false),
-        ] {
-            assert_eq!(continues(line.as_bytes()), expected, "{line}");
         }
     }
 }
