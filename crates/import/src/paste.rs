@@ -98,7 +98,8 @@ impl Paste {
         let mut at = 0;
         let mut command: Option<&str> = None;
         let mut time: Option<PrintedTime> = None;
-        while at < lines.len() {
+        // Nothing that follows would be added.
+        while at < lines.len() && !self.builder.is_past_counting() {
             let (host, found) = prompt::host_and_command(lines[at]);
             if let Some(host) = host {
                 self.builder.at_host(host);

@@ -38,14 +38,13 @@ fn may_be_task(lines: &[&str]) -> bool {
 }
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    // Nothing that is read from here on is added.
+    // Where no report is added any more, those with a name are counted.
     let is_named = |line: &str| {
         signatures::SIGNATURES
             .iter()
             .any(|word| line.contains(word))
     };
-    let is_late =
-        input.builder.is_past_counting() || input.builder.is_full() && !is_named(input.lines[0]);
+    let is_late = input.builder.is_full() && !is_named(input.lines[0]);
     if is_late || is_trace_without_memory(input.lines) {
         return None;
     }
