@@ -29,6 +29,14 @@ const LINES_MAX: usize = 10 * SAMPLES_MAX;
 pub(crate) fn looks_like(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let first_line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    let is_key = |name: &[u8]| {
+        let mut places = memchr::memmem::find_iter(first_line, name);
+        places.any(|at| {
+            first_line[at + name.len()..]
+                .trim_ascii_start()
+                .starts_with(b":")
+        })
+    };
     first_line.starts_with(b"{")
         && [
             "\"files\"",
@@ -38,7 +46,7 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
             "\"format\"",
         ]
         .iter()
-        .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
+        .any(|name| is_key(name.as_bytes()))
 }
 
 /// Reads a capture's text. Faulty records become problems; good ones are kept.
@@ -248,6 +256,24 @@ mod tests {
 
     fn sample(t: f64, free_kib: u64) -> String {
         format!("{{\"t\": {t}, \"files\": {{\"/proc/meminfo\": \"MemFree: {free_kib} kB\\n\"}}}}\n")
+    }
+
+    #[test]
+    fn only_the_keys_of_a_capture_make_one() {
+        for capture in [
+            "{\"kernel\" : \"6.1\"}\n",
+            " {\"t\":0,\"files\":{}}",
+            "{\"files\": {}}",
+        ] {
+            assert!(looks_like(capture.as_bytes()), "{capture}");
+        }
+        for other in [
+            "{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"x\"}\n",
+            "{\"fields\": [\"t\", \"format\"]}",
+            "[{\"kernel\": 1}]",
+        ] {
+            assert!(!looks_like(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]

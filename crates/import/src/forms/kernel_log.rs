@@ -4,6 +4,7 @@
 //! the messages. A report is a snapshot of its own time, wherever it was pasted.
 
 mod embedded;
+mod example;
 mod messages;
 pub(super) mod prefix;
 
@@ -53,6 +54,14 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut messages = LogMessages::new(&input.lines[skipped..]);
     let (count, mut report) = kernel_report::read(&mut messages)?;
     let lines = skipped + messages.lines_of(count);
+    if lines == 1 && is_example(input) {
+        return Some(TextBlock {
+            what: "a message of the kernel, quoted as an example: nothing shows that it happened"
+                .to_owned(),
+            lines,
+            ..TextBlock::default()
+        });
+    }
     let is_dump = is_sysrq || report.is_memory_dump();
     if input.builder.reports() >= WHOLE_MAX {
         shorten(&mut report);
@@ -77,6 +86,22 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     input.add(snapshot);
     Some(block)
+}
+
+/// Whether the first line is a message that the text quotes as an example.
+fn is_example(input: &BlockReader<'_>) -> bool {
+    const MESSAGES: [&str; 4] = [
+        "Out of memory",
+        "Memory cgroup out of memory",
+        "Killed process",
+        "invoked oom-killer",
+    ];
+    let line = input.lines[0];
+    let starts = MESSAGES.iter().filter_map(|words| line.find(words));
+    starts
+        .min()
+        .and_then(|at| line.get(at..))
+        .is_some_and(|message| example::is_example(line, input.before, message))
 }
 
 /// Whether a call trace begins here and no memory follows: a task that hangs has such a trace, and a text of traces has

@@ -224,3 +224,26 @@ fn nothing_in_a_log_makes_it_panic() {
         );
     }
 }
+
+#[test]
+fn a_message_that_is_quoted_as_an_example_is_no_kill() {
+    const KILL: &str = "Out of memory: Killed process 812 (java) total-vm:400kB, anon-rss:300kB";
+    for words in [
+        "Do you see something like \"",
+        "Is it there? I expected to see ",
+        "It kills a process. A typical message looks like this:\n\n```\n[ 11686.858888] ",
+        "If you see a line such as\n",
+    ] {
+        let reports = paste(&format!("{words}{KILL}\n")).timeline;
+        assert_eq!(reports.all_reports().len(), 0, "{words}");
+    }
+    for words in [
+        "Each night I get messages like this:\n\n",
+        "If you see a pattern, tell me.\nMar  5 02:11:09 db1 kernel: ",
+        "Why? If you see it, tell me. This is what dmesg has:\n",
+        "",
+    ] {
+        let reports = paste(&format!("{words}{KILL}\n")).timeline;
+        assert_eq!(reports.all_reports().len(), 1, "{words}");
+    }
+}

@@ -58,7 +58,12 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let above = input.time.map(ReadingTime::Printed);
     let above = above.or_else(|| before.copied().find_map(leading));
     let readings = series(input.lines, above);
-    if readings.len() < READINGS_MIN {
+    // `memory:` without times is also a limit in a manifest. The first may have the time of the text above it.
+    let is_course = |reading: &Resident| {
+        reading.time.is_some() || names_resident(&input.lines[reading.line].to_ascii_lowercase())
+    };
+    let is_timed = readings.get(1..READINGS_MIN)?.iter().any(is_course);
+    if !is_timed {
         return None;
     }
     let mut times = SampleTimes::new(None);
@@ -87,23 +92,30 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     })
 }
 
-/// The readings from the first line on, each with its time: in its line, or above it.
+/// The readings from the first line on, each with its time: in its line, or above it. From the smallest number on they end
+/// where a time does not follow that of the reading before: the lines behind it are of another series.
 fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
     let mut readings: Vec<Resident> = Vec::new();
-    let mut time = above;
+    let mut times = SampleTimes::new(None);
+    let (mut time, mut since, mut is_one) = (above, None, true);
     for (at, line) in lines.iter().enumerate() {
         let last = readings.last().map_or(0, |reading| reading.line);
         if at - last > OTHERS_MAX || readings.len() == READINGS_MAX {
             break;
         }
         time = leading(line).or(time);
-        if let Some(bytes) = reading(lines, at) {
-            readings.push(Resident {
-                line: at,
-                time: time.take(),
-                bytes,
-            });
+        let Some(bytes) = reading(lines, at) else {
+            continue;
+        };
+        is_one = is_one && when(time, &mut since, &mut times).is_some();
+        if !is_one && readings.len() >= READINGS_MIN {
+            break;
         }
+        readings.push(Resident {
+            line: at,
+            time: time.take(),
+            bytes,
+        });
     }
     readings
 }
@@ -176,6 +188,11 @@ fn reading(lines: &[&str], at: usize) -> Option<f64> {
     let of_node = |line: &&str| line.contains("heapTotal") || line.contains("heapUsed");
     let in_bytes = lines.iter().skip(at).take(OBJECT).any(of_node) || unit == "bytes";
     in_bytes.then(|| digits.parse().ok())?
+}
+
+/// Whether a line, in lower case, names resident memory.
+fn names_resident(lower: &str) -> bool {
+    KEYS.iter().any(|key| key_at(lower, key).is_some())
 }
 
 /// Where a key stands as a word of its own.
@@ -253,6 +270,8 @@ mod tests {
             four(|n, kib| format!("10:0{n}:00 Mem: 15Gi 13Gi {kib}Ki")),
             four(|n, kib| format!("10:0{n}:00 mem: {kib}K used, 5600K free")),
             "RSS: 12 MB\nRSS: 13 MB\n".to_owned(),
+            four(|n, kib| format!("c{n}:\n  limits:\n    memory: {kib}Ki")),
+            "10:00:00 started\n".to_owned() + &four(|n, kib| format!("c{n} memory: {kib}Ki")),
         ] {
             let what =
                 |input: &timeline::Input| input.what.contains("resident memory of a process");
