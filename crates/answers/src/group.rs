@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use timeline::cgroup::{GroupName, Named, ancestors};
-use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_TOTAL};
+use diagnose::{Evidence, OwnLimit, limit_below_ram};
+use timeline::cgroup::{GroupName, Named};
+use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Source};
 use units::Bytes;
 
@@ -57,8 +58,6 @@ fn listed(before: &str, names: &[String]) -> String {
     format!("{before} {}", names.join(", "))
 }
 
-/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
-const LEVELS_MAX: usize = 64;
 /// At most so many names are listed in an error.
 const LISTED_MAX: usize = 5;
 /// The fewest digits of an id that are taken for one.
@@ -135,23 +134,18 @@ impl GroupSelector {
 /// a cgroup with the path that processes have.
 pub fn own_container(source: &Source) -> Option<String> {
     source.facts.container.as_ref()?;
-    if is_limited(source, "/") {
+    if has_container_at_root(source) {
         return Some("/".to_owned());
     }
-    let own = source.facts.own_cgroup.as_deref()?;
-    let is_within = ancestors(own)
-        .take(LEVELS_MAX)
-        .any(|path| is_limited(source, path));
-    is_within.then(|| own.to_owned())
+    let cx = Evidence::new(&source.timeline, &source.facts);
+    OwnLimit::from_cgroups(&cx)?;
+    source.facts.own_cgroup.clone()
 }
 
-/// Whether a cgroup has a limit below RAM. The root of a host has none.
-fn is_limited(source: &Source, path: &str) -> bool {
-    let timeline = &source.timeline;
-    let group = timeline.entity(Entity::Cgroup, path);
-    let limit = group.and_then(|group| timeline.last_of(group, CGROUP_MAX)?.limited());
-    let ram = timeline.last(MEM_TOTAL);
-    limit.is_some_and(|limit| ram.is_none_or(|ram| limit < ram))
+/// Whether the root is that of a container: the root of a host has no limit.
+fn has_container_at_root(source: &Source) -> bool {
+    let cx = Evidence::new(&source.timeline, &source.facts);
+    limit_below_ram(&cx, "/").is_some()
 }
 
 /// Returns a path without where the hierarchy is mounted and without a slash at its end.
@@ -225,8 +219,8 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
             bytes,
         })
     };
-    // The root is the host itself, unless it is that of a container.
-    let is_one = |path: &str| path != "/" || is_limited(source, path);
+    // Else the root is the host itself.
+    let is_one = |path: &str| path != "/" || has_container_at_root(source);
     let all = groups(source).into_iter().filter(|(path, _)| is_one(path));
     all.filter_map(candidate).collect()
 }

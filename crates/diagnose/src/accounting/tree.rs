@@ -63,7 +63,7 @@ impl Accounting {
         rest.bytes = root.lacks();
         rest.kind = SizeKind::Remainder;
         if self.unaccounted_bytes > 0 && self.is_broken_down() {
-            rest.children = Self::uncounted_objects(&inventory.holdings);
+            rest.children = holdings::uncounted_objects(&inventory.holdings);
         }
         if !rest.children.is_empty() {
             let owners = std::mem::take(&mut rest.note);

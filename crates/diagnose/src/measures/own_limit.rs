@@ -30,19 +30,13 @@ impl OwnLimit {
     pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
         // The kernel's own root has no limit: where the root has one, its files were read in a container.
         let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
-        let ram = cx.ram().ok();
         timeline::cgroup::ancestors(own)
             .take(Self::DEEPEST)
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
-                let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
-                // A limit above RAM limits nothing.
-                if ram.is_some_and(|ram| max >= ram) {
-                    return None;
-                }
                 Some(Self {
                     cgroup: key.to_owned(),
-                    max,
+                    max: limit_below_ram(cx, key)?,
                     current: cx.timeline.last_of(group, CGROUP_CURRENT)?,
                     cache: cx.timeline.last_of(group, CGROUP_FILE).map(|file| {
                         let shared = cx.timeline.last_of(group, CGROUP_SHMEM);
@@ -70,6 +64,14 @@ impl OwnLimit {
     pub(crate) fn words(&self) -> String {
         words(self.current, self.max)
     }
+}
+
+/// Returns the last memory limit of a cgroup; `None` without one, or with one above RAM, which limits nothing.
+pub fn limit_below_ram(cx: &Evidence<'_>, key: &str) -> Option<Bytes> {
+    let group = cx.timeline.entity(Entity::Cgroup, key)?;
+    let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
+    let ram = cx.ram().ok();
+    ram.is_none_or(|ram| max < ram).then_some(max)
 }
 
 /// `500 MiB of its limit of 524 MiB (95 %)`, `900 MiB, more than its limit of 512 MiB`. The kernel charges in batches, so

@@ -20,8 +20,8 @@ declare_rule! {
     ///
     /// ## What it means
     /// Pages taken directly from the page allocator appear in no line of /proc/meminfo: buffers of sockets, data in pipes, rings
-    /// of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of the ZFS ARC, file-system modules. Processes, caches and kernel objects
-    /// together do not explain where that memory is.
+    /// of io_uring and of packet sockets, network rings, GPU and DMA buffers, a VMware balloon, part of the ZFS ARC, file-system
+    /// modules. Processes, caches and kernel objects together do not explain where that memory is.
     /// ## How it is recognised
     /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more (on small boards a
     /// quarter of RAM) for 10 s; each value

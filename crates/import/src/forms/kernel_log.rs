@@ -54,7 +54,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut messages = LogMessages::new(&input.lines[skipped..]);
     let (count, mut report) = kernel_report::read(&mut messages)?;
     let lines = skipped + messages.lines_of(count);
-    if lines == 1 && is_example(input) {
+    if lines == 1 && example::is_example(input.lines[0], input.before) {
         return Some(TextBlock {
             what: "a message of the kernel, quoted as an example: nothing shows that it happened"
                 .to_owned(),
@@ -86,22 +86,6 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     input.add(snapshot);
     Some(block)
-}
-
-/// Whether the first line is a message that the text quotes as an example.
-fn is_example(input: &BlockReader<'_>) -> bool {
-    const MESSAGES: [&str; 4] = [
-        "Out of memory",
-        "Memory cgroup out of memory",
-        "Killed process",
-        "invoked oom-killer",
-    ];
-    let line = input.lines[0];
-    let starts = MESSAGES.iter().filter_map(|words| line.find(words));
-    starts
-        .min()
-        .and_then(|at| line.get(at..))
-        .is_some_and(|message| example::is_example(line, input.before, message))
 }
 
 /// Whether a call trace begins here and no memory follows: a task that hangs has such a trace, and a text of traces has

@@ -197,7 +197,7 @@ fn within_a_container_the_answer_is_about_the_container() {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };
-    // As a container runtime does: own namespaces, and a hierarchy whose root is the cgroup.
+    // As a container runtime does: own namespaces, and a hierarchy with the cgroup as its root.
     let script = "echo $$ > \"$0/cgroup.procs\" && exec unshare --cgroup --mount --pid --fork sh -c '
         umount -R /sys/fs/cgroup; mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory &&
         mount -t cgroup -o memory none /sys/fs/cgroup/memory && mount -t proc none /proc && exec \"$@\"' sh \"$@\"";

@@ -4,6 +4,8 @@
 //! The count is of the whole hierarchy, so it says nothing where only a part of it is mounted, as in a container. Cost: 3 µs
 //! in each pass over all cgroups.
 
+use std::path::Path;
+
 use timeline::Sample;
 use timeline::signals::{CGROUPS, CGROUPS_DYING};
 use units::Count;
@@ -20,7 +22,7 @@ pub(super) struct DyingCgroups {
 
 impl DyingCgroups {
     /// Opens the file; `None` if the hierarchy below `mount` is not whole, or the file is absent.
-    pub(super) fn open(root: &Root, mount: &std::path::Path) -> Option<Self> {
+    pub(super) fn open(root: &Root, mount: &Path) -> Option<Self> {
         // Only the root of a hierarchy has this file.
         mount.join("release_agent").exists().then_some(())?;
         Some(Self {

@@ -29,11 +29,7 @@ impl BpfObjects {
         if !TARGETS.contains(&file.target) || !self.found.has_room() {
             return;
         }
-        let Some(descriptor) = file.number() else {
-            return;
-        };
-        let path = format!("/proc/{pid}/fdinfo/{descriptor}");
-        if let Some((id, size)) = root.read(&path).ok().and_then(|text| parse(&text)) {
+        if let Some((id, size)) = file.info(root, pid).and_then(|text| parse(&text)) {
             self.found.add(pid, id, size);
         }
     }

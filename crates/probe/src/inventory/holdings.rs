@@ -54,14 +54,15 @@ pub(super) fn read(
         let path = format!("/proc/{}/status", process.pid);
         // It may have ended, or belong to somebody else under hidepid.
         let facts = StatusFacts::parse(&root.read(&path).ok()?);
+        let sockets = objects.sockets.of(process.pid);
         let holdings = ProcessHoldings {
             process: process.user(),
             page_tables: facts.page_tables.unwrap_or_default(),
             huge_pages: process.huge,
             locked: facts.locked.unwrap_or_default(),
             threads: Count::new(facts.threads.unwrap_or_default()),
-            sockets: objects.sockets.of(process.pid).buffers,
-            packet_rings: objects.sockets.of(process.pid).rings,
+            sockets: sockets.buffers,
+            packet_rings: sockets.rings,
             pipes: objects.pipes.of(process.pid),
             io_rings: objects.io_rings.of(process.pid),
             bpf: objects.bpf.of(process.pid),

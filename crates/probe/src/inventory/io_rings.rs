@@ -35,7 +35,7 @@ impl IoRings {
         let Some(descriptor) = file.number() else {
             return;
         };
-        let Ok(text) = root.read(&format!("/proc/{pid}/fdinfo/{descriptor}")) else {
+        let Some(text) = file.info(root, pid) else {
             return;
         };
         let inode = field(&text, "ino").and_then(|inode| inode.parse().ok());

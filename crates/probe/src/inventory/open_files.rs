@@ -30,6 +30,12 @@ impl OpenFile<'_> {
         self.name.to_str().ok()?.parse().ok()
     }
 
+    /// The text of `/proc/PID/fdinfo/FD`; `None` if it was closed, or this user may not read it.
+    pub(super) fn info(&self, root: &Root, pid: u32) -> Option<Vec<u8>> {
+        let descriptor = self.number()?;
+        root.read(&format!("/proc/{pid}/fdinfo/{descriptor}")).ok()
+    }
+
     /// The inode of a target such as `socket:[1234]`, of this kind.
     pub(super) fn inode(&self, kind: &str) -> Option<u64> {
         let rest = self.target.strip_prefix(kind.as_bytes())?;

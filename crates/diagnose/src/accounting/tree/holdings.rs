@@ -23,6 +23,11 @@ type HoldingOf = fn(&ProcessHoldings) -> Bytes;
 /// What one process has of something.
 type HoldingSize<'a> = (&'a ProcessHoldings, Bytes);
 
+/// What all processes have.
+fn total(all: &[ProcessHoldings], size: HoldingOf) -> Bytes {
+    all.iter().map(size).sum()
+}
+
 /// The processes that have any, the largest first.
 fn descending(
     all: &[ProcessHoldings],
@@ -66,11 +71,7 @@ pub(super) fn socket_buffers(
     inventory: &Inventory,
 ) -> Option<Bytes> {
     let counted = sockets::buffers(cx, index);
-    let found: Bytes = inventory
-        .holdings
-        .iter()
-        .map(|process| process.sockets)
-        .sum();
+    let found = total(&inventory.holdings, |process| process.sockets);
     let buffers = counted.unwrap_or_default().max(found);
     (buffers >= NAMED_MIN).then_some(buffers)
 }
@@ -90,7 +91,7 @@ pub(super) fn kernel_objects_in_words(
             "Buffers of sockets ({sockets}) are parts of slab and of unaccounted memory{owners}."
         ));
     }
-    let bpf: Bytes = inventory.holdings.iter().map(|process| process.bpf).sum();
+    let bpf = total(&inventory.holdings, |process| process.bpf);
     if bpf >= NAMED_MIN {
         let owners = by(|process| process.bpf);
         texts.push(format!(
@@ -122,23 +123,26 @@ impl Accounting {
             Bytes::new(stack.get().saturating_mul(process.threads.get()))
         }))
     }
+}
 
-    /// Returns what no counter of the host has: data in pipes and rings, by kind.
-    pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode> {
-        let kinds: [(&str, HoldingOf); 3] = [
-            ("data in pipes", |process| process.pipes),
-            ("rings of io_uring", |process| process.io_rings),
-            ("rings of packet sockets", |process| process.packet_rings),
-        ];
-        let nodes = kinds.into_iter().filter_map(|(label, size)| {
-            let bytes: Bytes = holdings.iter().map(size).sum();
-            let node = MemoryNode::new(label, bytes).noted(most(holdings, size)?);
-            (bytes >= UNCOUNTED_MIN).then_some(node)
-        });
-        let mut nodes: Vec<MemoryNode> = nodes.collect();
-        nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
-        nodes
-    }
+/// Returns what no counter of the host has: data in pipes and rings, by kind.
+pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode> {
+    let kinds: [(&str, HoldingOf); 3] = [
+        ("data in pipes", |process| process.pipes),
+        ("rings of io_uring", |process| process.io_rings),
+        ("rings of packet sockets", |process| process.packet_rings),
+    ];
+    let large = kinds
+        .into_iter()
+        .filter(|(_, size)| total(holdings, *size) >= UNCOUNTED_MIN);
+    let mut nodes: Vec<MemoryNode> = large
+        .map(|(label, size)| {
+            let node = MemoryNode::new(label, total(holdings, size));
+            node.noted(most(holdings, size).unwrap_or_default())
+        })
+        .collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
+    nodes
 }
 
 /// Divides a node among the processes that have most of it, if it is worth lines.

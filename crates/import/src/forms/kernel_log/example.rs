@@ -1,6 +1,13 @@
 //! Messages that a text quotes as an example: a manual that explains what a kill looks like, a question whether such a line is
 //! there. Only words that leave open whether it happened count: a report says "I get messages like this", too.
 
+/// Words of the messages that a text quotes alone.
+const MESSAGES: [&str; 4] = [
+    "Out of memory",
+    "Memory cgroup out of memory",
+    "Killed process",
+    "invoked oom-killer",
+];
 /// Words before an example, in lower case.
 const PHRASES: [&str; 10] = [
     "if you see ",
@@ -19,12 +26,15 @@ const GAP_MAX: usize = 3;
 /// A longer line is no sentence.
 const SENTENCE_LEN_MAX: usize = 1000;
 
-/// Whether a text introduces a message as an example: in its line, or at the end of the text above it.
-pub(super) fn is_example(line: &str, before: &[&str], message: &str) -> bool {
+/// Whether a text introduces the message in a line as an example: in the line, or at the end of the text above it.
+pub(super) fn is_example(line: &str, before: &[&str]) -> bool {
     if line.len() > SENTENCE_LEN_MAX {
         return false;
     }
-    let (front, _) = line.split_once(message).unwrap_or((line, ""));
+    let starts = MESSAGES.iter().filter_map(|words| line.find(words));
+    let Some(front) = starts.min().and_then(|at| line.get(..at)) else {
+        return false;
+    };
     if introduces(front) {
         return true;
     }

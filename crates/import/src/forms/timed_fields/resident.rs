@@ -39,7 +39,10 @@ const OBJECT: usize = 3;
 /// A reading, and its line.
 struct Resident {
     line: usize,
-    time: Option<ReadingTime>,
+    /// Whether it has a time of its own.
+    is_timed: bool,
+    /// `None` if its time does not follow that of the reading before.
+    when: Option<SnapshotTime>,
     bytes: f64,
 }
 
@@ -60,16 +63,14 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let readings = series(input.lines, above);
     // `memory:` without times is also a limit in a manifest. The first may have the time of the text above it.
     let is_course = |reading: &Resident| {
-        reading.time.is_some() || names_resident(&input.lines[reading.line].to_ascii_lowercase())
+        reading.is_timed || names_resident(&input.lines[reading.line].to_ascii_lowercase())
     };
-    let is_timed = readings.get(1..READINGS_MIN)?.iter().any(is_course);
-    if !is_timed {
+    if !readings.get(1..READINGS_MIN)?.iter().any(is_course) {
         return None;
     }
-    let mut times = SampleTimes::new(None);
-    let (mut lines, mut since) = (0, None);
+    let mut lines = 0;
     for reading in &readings {
-        let Some(when) = when(reading.time, &mut since, &mut times) else {
+        let Some(when) = reading.when else {
             break;
         };
         let mut snapshot = Snapshot {
@@ -97,7 +98,7 @@ pub(super) fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
     let mut readings: Vec<Resident> = Vec::new();
     let mut times = SampleTimes::new(None);
-    let (mut time, mut since, mut is_one) = (above, None, true);
+    let (mut time, mut since) = (above, None);
     for (at, line) in lines.iter().enumerate() {
         let last = readings.last().map_or(0, |reading| reading.line);
         if at - last > OTHERS_MAX || readings.len() == READINGS_MAX {
@@ -107,13 +108,17 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
         let Some(bytes) = reading(lines, at) else {
             continue;
         };
-        is_one = is_one && when(time, &mut since, &mut times).is_some();
-        if !is_one && readings.len() >= READINGS_MIN {
+        let follows = readings.last().is_none_or(|last| last.when.is_some());
+        let when = follows
+            .then(|| when(time, &mut since, &mut times))
+            .flatten();
+        if when.is_none() && readings.len() >= READINGS_MIN {
             break;
         }
         readings.push(Resident {
             line: at,
-            time: time.take(),
+            is_timed: time.take().is_some(),
+            when,
             bytes,
         });
     }
