@@ -2,7 +2,7 @@
 //! text; as offsets from the first sample for a short capture. A single sample at an unknown time has no time.
 
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use units::Span;
 
 use crate::Screen;
@@ -108,26 +108,32 @@ impl<'a> ReportClock<'a> {
         };
         let at = at.to_zoned(self.zone.clone());
         let form = if names_day {
-            "%b %-d %H:%M:%S"
+            self.day_form(&at)
         } else {
             "%H:%M:%S"
         };
         Some(at.strftime(form).to_string())
     }
 
-    /// Returns a time for a list that may span days, always with its day: `Nov 21 13:42:18`. The year is added if it
-    /// is not that of the source's end. Without a wall clock, the offset from the start: `0:18`.
+    /// Returns a time for a list that may span days, always with its day: `Nov 21 13:42:18`. Without a wall clock, the offset from the start: `0:18`.
     pub(crate) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
         let Some(at) = at else {
             return Some(self.offset(offset_s?));
         };
         let at = at.to_zoned(self.zone.clone());
+        Some(at.strftime(self.day_form(&at)).to_string())
+    }
+
+    /// How a time is written with its day. The year is left out where the source's end has the same; a text may be of
+    /// any year.
+    fn day_form(&self, at: &Zoned) -> &'static str {
         let end = self.end.map(|end| end.to_zoned(self.zone.clone()));
-        let form = match end {
-            Some(end) if end.year() != at.year() => "%Y-%m-%d %H:%M:%S",
-            _ => "%b %-d %H:%M:%S",
-        };
-        Some(at.strftime(form).to_string())
+        let is_of_text = matches!(self.kind, SourceKind::Text | SourceKind::Bundle);
+        if is_of_text || end.is_some_and(|end| end.year() != at.year()) {
+            "%Y-%m-%d %H:%M:%S"
+        } else {
+            "%b %-d %H:%M:%S"
+        }
     }
 
     /// Returns an event as a sentence. If the readings before and after it are apart, both times are given:

@@ -64,6 +64,8 @@ pub struct KernelReport {
     pub not_understood_in_all: usize,
     /// Whether its end is missing: the kill or the table, where there should be one.
     pub is_cut: bool,
+    /// Whether no line of it has the prefix of a log: a stamp, `kernel:`. It may be quoted from elsewhere.
+    pub is_without_prefix: bool,
 }
 
 /// A log stamp without a year.

@@ -204,6 +204,11 @@ impl WallClock {
         self.0
     }
 
+    /// How long this is after `earlier`; zero where it is before.
+    pub fn saturating_since(self, earlier: Self) -> Span {
+        Span(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
+    }
+
     /// The time that is `earlier` before this one.
     pub fn minus(self, earlier: Span) -> Self {
         Self(

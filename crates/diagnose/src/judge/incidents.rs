@@ -19,7 +19,7 @@ use story::Windows;
 
 /// How many incidents of one rule get a story: the last five, then the costliest of each entity, then others. Those
 /// without a story are listed with time and cost; of entities without any, only the number is shown.
-const MAX_STORIES: usize = 50;
+pub(crate) const MAX_STORIES: usize = 50;
 /// The same for a note, which is reported once, and for bursts, which are only counted.
 const MAX_NOTE_STORIES: usize = 5;
 
@@ -77,21 +77,32 @@ impl UnexplainedIncident {
     /// entities: where an entity has stories but no finding, these cleared its incidents.
     pub(crate) fn of_others(all: &[Self], kind: Entity) -> Option<String> {
         let others = all.iter().filter(|one| !one.is_of_explained);
-        let keys: BTreeSet<&str> = others.clone().map(|one| one.key.as_str()).collect();
-        let count = u64::try_from(keys.len()).ok().filter(|count| *count > 0)?;
-        let killed = others
-            .map(|one| one.harm.killed)
-            .fold(0, u64::saturating_add);
-        let kills = match killed {
-            0 => String::new(),
-            killed => format!(", with {} kills", Count::new(killed)),
-        };
-        let (name, plural) = (kind.name(), if count == 1 { "" } else { "s" });
-        let count = Count::new(count);
-        Some(format!(
-            "also in {count} more {name}{plural} without findings of their own{kills}"
-        ))
+        without_findings(others.map(|one| (one.key.as_str(), one.harm)), kind)
     }
+}
+
+/// The line of a finding for entities in which the same happened, each with its harm, and that have no finding of their
+/// own. `None` if there are none.
+pub(crate) fn without_findings<'a>(
+    others: impl Iterator<Item = (&'a str, Harm)>,
+    kind: Entity,
+) -> Option<String> {
+    let mut keys = BTreeSet::new();
+    let mut killed = 0_u64;
+    for (key, harm) in others {
+        keys.insert(key);
+        killed = killed.saturating_add(harm.killed);
+    }
+    let count = u64::try_from(keys.len()).ok().filter(|count| *count > 0)?;
+    let kills = match killed {
+        0 => String::new(),
+        killed => format!(", with {} kills", Count::new(killed)),
+    };
+    let (name, plural) = (kind.name(), if count == 1 { "" } else { "s" });
+    let count = Count::new(count);
+    Some(format!(
+        "also in {count} more {name}{plural} without findings of their own{kills}"
+    ))
 }
 
 /// Evaluates one rule on one timeline.

@@ -1,18 +1,20 @@
 //! Merges the diagnoses of segments in unknown order: two pastes of `free`, a log of OOM reports.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use timeline::{
     Entity, EntitySeries, Timeline,
     signals::{CGROUP_CURRENT, MEM_AVAILABLE, MEM_TOTAL, PROC_RSS},
 };
-use units::{Bytes, PageSize, Ratio};
+use units::{Bytes, PageSize, Ratio, Span, WallClock};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::{Bursts, EvidenceLine, Finding, Severity};
 use crate::judge::Diagnosis;
 use crate::judge::causes;
+use crate::judge::incidents::{MAX_STORIES, without_findings};
 use crate::judge::verdict::{Level, two_machines};
 use crate::measures::baselines::GROWTH;
 use crate::oom;
@@ -35,6 +37,7 @@ pub(crate) fn merge<'a>(
     drop_aftermath(&mut segments);
     let dropped = count - segments.len();
     newest_last(&mut segments);
+    lower_outdated(&mut segments);
     let mut findings = Vec::new();
     let mut notes = Vec::new();
     let mut bursts = BTreeMap::new();
@@ -129,7 +132,20 @@ fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSi
             part_of(segments)
         )
     });
-    machines.into_iter().chain(unordered).collect()
+    let outdated = segments
+        .get(at)
+        .and_then(|lead| lead.outdated_by(newest(segments)?));
+    let outdated = outdated.map(|by| {
+        format!(
+            "That was {by} before the newest {}: whether it still happens, this text does not show.",
+            part_of(segments)
+        )
+    });
+    machines
+        .into_iter()
+        .chain(outdated)
+        .chain(unordered)
+        .collect()
 }
 
 /// A change of available memory smaller than this share of RAM is not reported.
@@ -210,6 +226,42 @@ struct JudgedSegment<'a> {
     number: usize,
     timeline: &'a Timeline,
     diagnosis: Diagnosis,
+}
+
+impl JudgedSegment<'_> {
+    /// When it ended, if that is known with its year.
+    fn end(&self) -> Option<WallClock> {
+        let last = self.timeline.len().checked_sub(1)?;
+        self.timeline.stamp(last)?.wall
+    }
+
+    /// How long before the newest segment it ended, if that is so long that it says nothing about now.
+    fn outdated_by(&self, newest: WallClock) -> Option<Span> {
+        let by = newest.saturating_since(self.end()?);
+        (by >= OUTDATED).then_some(by)
+    }
+}
+
+/// What was a week before the newest snapshot may be mended by now: an engineering choice.
+const OUTDATED: Span = Span::from_hours(7 * 24);
+
+fn newest(segments: &[JudgedSegment<'_>]) -> Option<WallClock> {
+    segments.iter().filter_map(JudgedSegment::end).max()
+}
+
+/// Lowers what is critical in outdated segments: it is not critical now.
+fn lower_outdated(segments: &mut [JudgedSegment<'_>]) {
+    let newest = newest(segments);
+    let outdated =
+        |one: &&mut JudgedSegment<'_>| newest.and_then(|newest| one.outdated_by(newest)).is_some();
+    for JudgedSegment { diagnosis, .. } in segments.iter_mut().filter(outdated) {
+        for finding in &mut diagnosis.findings {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
+        if diagnosis.verdict.level == Level::Critical {
+            diagnosis.verdict.level = Level::Warning;
+        }
+    }
 }
 
 /// What a segment is called: a snapshot, unless one has several samples, each of which is a snapshot.
@@ -306,10 +358,37 @@ fn joined(findings: Vec<SegmentFinding>, count: usize, part: &str) -> Vec<Findin
             None => joined.push(one),
         }
     }
-    joined
+    let mut findings: Vec<Finding> = joined
         .into_iter()
         .map(|one| one.with_segments(count, part))
-        .collect()
+        .collect();
+    leave_out(&mut findings);
+    findings
+}
+
+/// Leaves out findings of a rule beyond [`MAX_STORIES`]: a log may have kills in any number of cgroups. The worst remain,
+/// and the first of them gets the number of the others.
+fn leave_out(findings: &mut Vec<Finding>) {
+    let mut of_rules: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
+    for (at, finding) in findings.iter().enumerate() {
+        of_rules.entry(finding.id).or_default().push(at);
+    }
+    let mut left_out = BTreeSet::new();
+    for all in of_rules.values_mut().filter(|all| all.len() > MAX_STORIES) {
+        all.sort_by_key(|at| Reverse((findings[*at].severity, findings[*at].harm.killed)));
+        let others = all.split_off(MAX_STORIES);
+        let harm = others
+            .iter()
+            .map(|at| &findings[*at])
+            .map(|one| (one.scope.key.as_str(), one.harm));
+        let worst = all[0];
+        if let Some(line) = without_findings(harm, findings[worst].scope.entity) {
+            findings[worst].add_line(line);
+        }
+        left_out.extend(others);
+    }
+    let mut at = 0..;
+    findings.retain(|_| at.next().is_none_or(|at| !left_out.contains(&at)));
 }
 
 /// Adds the bursts of a segment that begins at sample `origin` of the whole.
@@ -435,6 +514,56 @@ mod tests {
         };
         assert!(is_part(at(101)));
         assert!(!is_part(at(3_700)));
+    }
+
+    #[test]
+    fn of_many_findings_of_a_rule_the_worst_remain_and_the_others_are_counted() {
+        let kills = |groups: usize| {
+            let kill = |group: usize| {
+                let mut report = Report::of_a_group(100, 100).0;
+                if let Some(at) = &mut report.group {
+                    at.path = format!("/pod{group}");
+                }
+                report
+            };
+            let diagnosis = source((0..groups).map(kill).collect());
+            let lines = diagnosis.findings.iter().flat_map(|one| &one.evidence);
+            let others = lines.filter(|line| line.text.contains("without findings of their own"));
+            let others: Vec<_> = others.map(|line| line.text.clone()).collect();
+            (diagnosis.findings.len(), others)
+        };
+        assert_eq!(kills(MAX_STORIES), (MAX_STORIES, Vec::new()));
+        let (count, others) = kills(MAX_STORIES + 7);
+        assert_eq!(count, MAX_STORIES);
+        assert_eq!(
+            others,
+            ["also in 7 more cgroups without findings of their own, with 7 kills"]
+        );
+    }
+
+    #[test]
+    fn a_kill_a_week_before_the_newest_snapshot_is_not_critical() {
+        let after_days = |days: u64| {
+            let mut timeline = Timeline::default();
+            let mut snapshot = |days: u64, report: Option<KernelReport>| {
+                let mut sample = Sample::default();
+                let wall = WallClock::from_unix_nanos(0).plus(Span::from_hours(24 * days));
+                sample.stamp.wall = Some(wall);
+                sample.host = Report::of_a_host().0.host;
+                timeline.push_new_segment(&sample);
+                if let Some(report) = report {
+                    timeline.report(report, None);
+                }
+            };
+            snapshot(20_000 + days, None);
+            snapshot(20_000, Some(Report::of_a_host().0));
+            let diagnosis = diagnose(&timeline, &Facts::default());
+            let mut remarks = diagnosis.verdict.remarks.iter();
+            let is_old = remarks.any(|remark| remark.contains("before the newest snapshot"));
+            (diagnosis.findings[0].severity, is_old)
+        };
+        assert_eq!(after_days(6), (Severity::Critical, false));
+        assert_eq!(after_days(8), (Severity::Warning, true));
     }
 
     #[test]

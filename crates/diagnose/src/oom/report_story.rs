@@ -233,6 +233,11 @@ pub(crate) fn sure(one: &Explained<'_>, value: f64, open: &str) -> Confidence {
         why.push_str(", cut off at the end");
         value = value.min(0.85);
     }
+    if one.report.is_without_prefix {
+        why = "rests on one line that no log prefix stands before: it may be quoted from elsewhere"
+            .to_owned();
+        value = value.min(0.85);
+    }
     if !open.is_empty() {
         why.push_str("; ");
         why.push_str(open);

@@ -62,6 +62,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             ..TextBlock::default()
         });
     }
+    report.is_without_prefix = report.lines == 1 && !prefix::is_logged(input.lines[0]);
     let is_dump = is_sysrq || report.is_memory_dump();
     if input.builder.reports() >= WHOLE_MAX {
         shorten(&mut report);

@@ -64,6 +64,18 @@ impl Paste {
             if self.windows.is_of_another_file(window, file) {
                 return ControlFlow::Continue(());
             }
+            let was_full = self.windows.is_full();
+            self.windows.bytes += window.len() as u64;
+            if self.windows.is_full() {
+                if !was_full {
+                    self.problem(format!(
+                        "only {} of possible kernel reports are read; those from {}line {first_line} on are skipped",
+                        Bytes::new(WindowsRead::BYTES_MAX),
+                        prefix(file)
+                    ));
+                }
+                return ControlFlow::Break(());
+            }
             self.read(&PlainText::from_bytes(window), file, first_line);
             ControlFlow::Continue(())
         });
@@ -87,12 +99,15 @@ impl Paste {
 #[derive(Debug, Default)]
 pub(super) struct WindowsRead {
     files: HashMap<u64, u64>,
+    bytes: u64,
     hash: RandomState,
 }
 
 impl WindowsRead {
     /// At most so many are kept.
     const WINDOWS_MAX: usize = 65_536;
+    /// At most 32 MiB of windows in all logs of a source: more than 1,000 whole reports, and a few seconds.
+    const BYTES_MAX: u64 = 32 << 20;
 
     /// Whether a window was read from another file; if not, it counts as read now.
     fn is_of_another_file(&mut self, window: &[u8], file: &str) -> bool {
@@ -104,6 +119,11 @@ impl WindowsRead {
             self.files.insert(window, file);
         }
         false
+    }
+
+    /// Whether no further window is read.
+    fn is_full(&self) -> bool {
+        self.bytes > Self::BYTES_MAX
     }
 }
 
@@ -135,5 +155,23 @@ mod tests {
         assert!(!windows.is_of_another_file(b"a killed b", "messages"));
         assert!(windows.is_of_another_file(b"a killed b", "messages.1"));
         assert!(!windows.is_of_another_file(b"a killed c", "messages.1"));
+    }
+
+    #[test]
+    fn all_logs_of_a_source_share_a_bound() {
+        let mut paste = Paste::default();
+        let line = "kernel: Out of memory: Killed process 7 (java) total-vm:1kB, anon-rss:1kB\n";
+        // Room for one of them.
+        paste.windows.bytes = WindowsRead::BYTES_MAX - line.len() as u64 - 2;
+        for log in ["a", "b", "c"] {
+            let text = format!("{log} {line}");
+            paste.search(log, Packing::None, &mut text.as_bytes());
+        }
+        let source = paste.finish(timeline::SourceKind::Bundle);
+        assert_eq!(source.timeline.all_reports().len(), 1);
+        let [problem] = source.problems.as_slice() else {
+            panic!("{:?}", source.problems);
+        };
+        assert!(problem.contains("those from b: line 1 on are skipped"));
     }
 }

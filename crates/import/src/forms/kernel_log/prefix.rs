@@ -42,6 +42,21 @@ pub(in crate::forms) fn message(line: &str) -> LogMessage<'_> {
     }
 }
 
+/// Whether a log wrote a line: a time of day, seconds since boot, the name of the kernel or that of a field stands beside
+/// the message. A sentence or a source file that quotes a message has none of them.
+pub(super) fn is_logged(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_between_digits = |at: usize| at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    let has_time = memchr::memchr2_iter(b':', b'.', bytes).any(|at| {
+        is_between_digits(at) && is_digit(at + 2) && (bytes[at] == b':' || is_digit(at + 3))
+    });
+    has_time
+        || ["kern", "\": \"", "\":\"", "MESSAGE="]
+            .iter()
+            .any(|word| line.contains(word))
+}
+
 /// The stamp of a line, as printed.
 fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
     let of_year = time.since_new_year()?;
@@ -240,6 +255,26 @@ mod tests {
             assert_eq!(message.text, bare, "{prefix}");
             assert_eq!(message.is_prefixed, !prefix.is_empty(), "{prefix}");
             assert_eq!(message.wall.is_some(), has_date, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_log_differs_from_a_quotation() {
+        let kill = "Out of memory: Killed process 812 (java) total-vm:9142kB, anon-rss:77kB";
+        for (before, expected) in [
+            ("", false),
+            ("    ", false),
+            ("> ", false),
+            ("assert_kill(\"", false),
+            ("it ends with ", false),
+            ("[12345.678901] ", true),
+            ("Nov 21 23:58:47 db1 ", true),
+            ("kernel: ", true),
+            ("MESSAGE=", true),
+            ("\"message\": \"", true),
+            ("{\"msg\":\"", true),
+        ] {
+            assert_eq!(is_logged(&format!("{before}{kill}")), expected, "{before}");
         }
     }
 
