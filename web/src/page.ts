@@ -82,6 +82,8 @@ export interface Meta {
   offsets: [from: number, seconds: number][];
   /** The day of the source's last sample, in days since 1970; its moments need no day. Null where every moment has its day. */
   last_day: number | null;
+  /** The year of that day, which days are shown without. Null where every day has its year. */
+  last_year: number | null;
   /** What to add to a time where it is read as an offset: people count from the source's first sample. */
   offset_s: number;
   span_s: number;

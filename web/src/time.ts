@@ -15,7 +15,7 @@ const DAY = 86_400;
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "offset_s">;
+type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "last_year" | "offset_s">;
 
 export class Clock {
   /** Seconds since 1970; without a wall clock, what an offset counts from. */
@@ -23,6 +23,7 @@ export class Clock {
   /** From which second on the clock shows so many seconds more; in order, and never empty. */
   readonly #ahead: readonly { from: number; seconds: number }[];
   readonly #lastDay: Known["last_day"];
+  readonly #lastYear: Known["last_year"];
   readonly isOfTheWall: boolean;
 
   constructor(known: Known) {
@@ -31,6 +32,7 @@ export class Clock {
     const changes = known.offsets.map(([from, seconds]) => ({ from, seconds }));
     this.#ahead = changes.length > 0 ? changes : [{ from: 0, seconds: 0 }];
     this.#lastDay = known.last_day;
+    this.#lastYear = known.last_year;
   }
 
   /** A moment, to the second: `02:23:33`, with its day where that is not the last sample's; of a capture `0:24`. */
@@ -55,9 +57,10 @@ export class Clock {
     return this.#lastDay === null || Math.floor(this.#shown(at).getTime() / (DAY * 1000)) !== this.#lastDay;
   }
 
-  /** `Nov 21`. */
+  /** `Nov 21`; with its year where that is not the last sample's: `2026-11-21`. */
   #day(at: number): string {
     const date = this.#shown(at);
+    if (date.getUTCFullYear() !== this.#lastYear) return date.toISOString().slice(0, 10);
     return `${MONTHS[date.getUTCMonth()]} ${date.getUTCDate()}`;
   }
 

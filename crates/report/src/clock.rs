@@ -80,9 +80,9 @@ impl<'a> ReportClock<'a> {
         self.begin.is_some() && !(self.kind == SourceKind::Capture && is_short)
     }
 
-    /// Whether the day may be left out if all times are of one day. Logs of another host may be of any day.
+    /// Whether the day may be left out if all times are of one day.
     fn is_of_a_day(&self) -> bool {
-        !matches!(self.kind, SourceKind::Text | SourceKind::Bundle) && self.lasts_s <= DAY_S
+        !self.is_of_any_day() && self.lasts_s <= DAY_S
     }
 
     /// Returns the wall-clock time at an offset from the first diagnosed sample; `None` where the source has none.
@@ -124,16 +124,24 @@ impl<'a> ReportClock<'a> {
         Some(at.strftime(self.day_form(&at)).to_string())
     }
 
-    /// How a time is written with its day. The year is left out where the source's end has the same; a text may be of
-    /// any year.
+    /// How a time is written with its day.
     fn day_form(&self, at: &Zoned) -> &'static str {
-        let end = self.end.map(|end| end.to_zoned(self.zone.clone()));
-        let is_of_text = matches!(self.kind, SourceKind::Text | SourceKind::Bundle);
-        if is_of_text || end.is_some_and(|end| end.year() != at.year()) {
-            "%Y-%m-%d %H:%M:%S"
-        } else {
+        if self.last_year() == Some(at.year()) {
             "%b %-d %H:%M:%S"
+        } else {
+            "%Y-%m-%d %H:%M:%S"
         }
+    }
+
+    /// Returns the last sample's year, which is left out of days. `None` if every day is written with its year.
+    pub(crate) fn last_year(&self) -> Option<i16> {
+        let end = self.end.filter(|_| !self.is_of_any_day())?;
+        Some(end.to_zoned(self.zone.clone()).year())
+    }
+
+    /// Whether its times may be of any day: logs of another host are.
+    fn is_of_any_day(&self) -> bool {
+        matches!(self.kind, SourceKind::Text | SourceKind::Bundle)
     }
 
     /// Returns an event as a sentence. If the readings before and after it are apart, both times are given:

@@ -28,6 +28,8 @@ pub struct PageMeta {
     /// The day of the source's last sample as that clock showed it, in days since 1970: moments of it are shown without
     /// their day. Null where every moment is shown with its day.
     pub last_day: Option<i64>,
+    /// The year of that day: days of it are shown without their year. Null where each day is shown with its year.
+    pub last_year: Option<i16>,
     /// What to add to a time where it is read as an offset: people count from the source's first sample.
     pub offset_s: f64,
     /// How long the picture is.
@@ -193,6 +195,7 @@ impl PageMeta {
                 None => Vec::new(),
             },
             last_day: begin.and_then(|_| clock.last_day()),
+            last_year: begin.and_then(|_| clock.last_year()),
             offset_s: report.source.cut_at_s.unwrap_or_default() + picture.begin_s(),
             span_s: picture.span_s(),
             interval_s: report.source.interval_s,
