@@ -58,8 +58,8 @@ struct PendingSnapshot {
 }
 
 impl TimelineBuilder {
-    /// At most 100,000 samples, as many as a capture may have.
-    const SNAPSHOTS_MAX: usize = 100_000;
+    /// At most 100,000 samples of a source, more than a day at one a second. Tests see with fewer what happens then.
+    pub(crate) const SNAPSHOTS_MAX: usize = if cfg!(test) { 12_000 } else { 100_000 };
     /// At most 1,000 unrelated samples, as each is diagnosed alone.
     const UNRELATED_MAX: usize = 1_000;
     /// Two readings of a signal can be of one time if they differ by less than a fiftieth of RAM.
@@ -253,6 +253,8 @@ impl TimelineBuilder {
 
     /// So many dropped snapshots are counted; a text may have a million reports.
     const COUNTED_MAX: usize = 10_000;
+    /// A form that collects its rows before it adds them needs no more of them.
+    pub(crate) const TAKEN_MAX: usize = Self::SNAPSHOTS_MAX + Self::COUNTED_MAX;
 
     /// Whether so many snapshots were dropped that further ones are not counted.
     pub(crate) fn is_past_counting(&self) -> bool {

@@ -12,7 +12,7 @@ use super::plausible::{self, TotalUnit};
 use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime};
+use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
@@ -31,8 +31,6 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// At most 100,000 rows; further ones are only counted.
-const ROWS_MAX: usize = 100_000;
 /// At most 3 lines between the header and the first row.
 const BEFORE_A_ROW_MAX: usize = 3;
 
@@ -96,7 +94,7 @@ fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> V
         }
         match row(header, line) {
             Some(row) => {
-                if rows.len() < ROWS_MAX {
+                if rows.len() < TimelineBuilder::TAKEN_MAX {
                     rows.push(row);
                 }
                 block.not_understood += bad;
