@@ -4,6 +4,7 @@
 //! form that the sample already has, or that contradicts it, starts another sample. Samples with known times are on one
 //! clock; between others nothing is computed.
 
+mod parts;
 mod snapshot;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ use timeline::{
 };
 use units::Span;
 
-use crate::forms::plausible::{drop_parts_above_total, has_part_above, has_part_above_size};
+pub(crate) use parts::{drop_parts_above_total, parts_problem};
+use parts::{has_part_above, has_part_above_size};
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
 /// A timeline in the making.

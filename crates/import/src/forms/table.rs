@@ -8,11 +8,13 @@
 use timeline::signals::{MEM_TOTAL, PROC_RSS};
 use timeline::{Entity, SignalId};
 
-use super::plausible::{self, TotalUnit};
+use super::ram_unit::{self, TotalUnit};
 use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
+use crate::builder::{
+    Snapshot, SnapshotTime, TimelineBuilder, drop_parts_above_total, parts_problem,
+};
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
@@ -298,8 +300,8 @@ fn check_unit_of_total(
         let figure = mark.figure(cells(rows, i).next()?)?;
         (*used != ColumnUse::Unused && !figure.has_unit).then_some(figure.value)
     });
-    let total_unit = total.map_or(TotalUnit::Kib, plausible::unit_of_total);
-    if let Some(problem) = plausible::unit_problem(total_unit) {
+    let total_unit = total.map_or(TotalUnit::Kib, ram_unit::unit_of_total);
+    if let Some(problem) = ram_unit::unit_problem(total_unit) {
         block.problem(problem);
     }
     for (column, (used, _)) in header.columns.iter().zip(columns) {
@@ -410,13 +412,13 @@ impl TableReader<'_> {
                     self.fill(i, cell, between, &mut snapshot, input);
                 }
             }
-            above_total = above_total.or(plausible::drop_parts_above_total(&mut snapshot));
+            above_total = above_total.or(drop_parts_above_total(&mut snapshot));
             if snapshot.has_readings() {
                 input.add(snapshot);
             }
         }
         if let Some(signal) = above_total {
-            block.problem(plausible::parts_problem(signal));
+            block.problem(parts_problem(signal));
         }
     }
 
