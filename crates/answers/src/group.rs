@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Evidence, OwnLimit, limit_below_ram};
-use timeline::cgroup::{GroupName, Named};
+use timeline::cgroup::{GroupName, Named, ROOT};
 use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Source};
 use units::Bytes;
@@ -145,7 +145,7 @@ pub fn own_container(source: &Source) -> Option<String> {
 /// Whether the root is that of a container: the root of a host has no limit.
 fn has_container_at_root(source: &Source) -> bool {
     let cx = Evidence::new(&source.timeline, &source.facts);
-    limit_below_ram(&cx, "/").is_some()
+    limit_below_ram(&cx, ROOT).is_some()
 }
 
 /// Returns a path without where the hierarchy is mounted and without a slash at its end.
@@ -157,7 +157,7 @@ fn below_the_mount(path: &str) -> &str {
     ];
     let below = mounted.iter().find_map(|mount| path.strip_prefix(mount));
     match below.unwrap_or(path).trim_end_matches('/') {
-        "" => "/",
+        "" => ROOT,
         path => path,
     }
 }
@@ -220,7 +220,7 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
         })
     };
     // Else the root is the host itself.
-    let is_one = |path: &str| path != "/" || has_container_at_root(source);
+    let is_one = |path: &str| path != ROOT || has_container_at_root(source);
     let all = groups(source).into_iter().filter(|(path, _)| is_one(path));
     all.filter_map(candidate).collect()
 }

@@ -4,7 +4,7 @@
 mod findings;
 mod raising;
 
-use timeline::cgroup::ancestors;
+use timeline::cgroup::{ROOT, ancestors};
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX,
     CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
@@ -23,8 +23,14 @@ use crate::remedy::Knob;
 
 pub use findings::GroupDiagnosis;
 
-/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
-const DEEPEST: usize = 64;
+/// Returns what a cgroup is called in a sentence. The kernel's own root is the host; one that is asked about is of a
+/// container, which sees its cgroup as the root.
+pub fn subject(path: &str) -> &str {
+    match path {
+        ROOT => "this container",
+        path => path,
+    }
+}
 
 /// A cgroup at the moment that matters: where it had most memory during its worst finding, else at the last sample.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -270,7 +276,7 @@ fn limits(
 ) -> Vec<GroupLimitState> {
     let ram = cx.ram().ok();
     let mut limits = Vec::new();
-    for key in ancestors(&group.key).take(DEEPEST) {
+    for key in ancestors(&group.key) {
         let Some(level) = cx.timeline.entity(Entity::Cgroup, key) else {
             continue;
         };

@@ -4,6 +4,7 @@
 //! form that the sample already has, or that contradicts it, starts another sample. Samples with known times are on one
 //! clock; between others nothing is computed.
 
+mod parts;
 mod snapshot;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,8 @@ use timeline::{
 };
 use units::Span;
 
-use crate::forms::plausible::{drop_parts_above_total, has_part_above, has_part_above_size};
+pub(crate) use parts::{drop_parts_above_total, parts_problem};
+use parts::{has_part_above, has_part_above_size};
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
 /// A timeline in the making.
@@ -58,8 +60,8 @@ struct PendingSnapshot {
 }
 
 impl TimelineBuilder {
-    /// At most 100,000 samples, as many as a capture may have.
-    const SNAPSHOTS_MAX: usize = 100_000;
+    /// At most 100,000 samples of a source, more than a day at one a second. Tests see with fewer what happens then.
+    pub(crate) const SNAPSHOTS_MAX: usize = if cfg!(test) { 12_000 } else { 100_000 };
     /// At most 1,000 unrelated samples, as each is diagnosed alone.
     const UNRELATED_MAX: usize = 1_000;
     /// Two readings of a signal can be of one time if they differ by less than a fiftieth of RAM.
@@ -253,6 +255,8 @@ impl TimelineBuilder {
 
     /// So many dropped snapshots are counted; a text may have a million reports.
     const COUNTED_MAX: usize = 10_000;
+    /// A form that collects its rows before it adds them needs no more of them.
+    pub(crate) const TAKEN_MAX: usize = Self::SNAPSHOTS_MAX + Self::COUNTED_MAX;
 
     /// Whether so many snapshots were dropped that further ones are not counted.
     pub(crate) fn is_past_counting(&self) -> bool {

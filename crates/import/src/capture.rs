@@ -11,6 +11,7 @@ use timeline::{
 };
 use units::{PageSize, Quantity, Span, WallClock};
 
+use crate::builder::TimelineBuilder;
 use crate::decompress::{Packing, damage};
 use crate::paste::Paste;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
@@ -20,10 +21,8 @@ use crate::text::log_search::WINDOW_MAX;
 const LINE_LEN_MAX: usize = 32 << 20;
 /// At most 1 MiB of a header: a list of what was rounded has as many names as there are signals.
 const HEADER_LEN_MAX: usize = 1 << 20;
-/// At most 100,000 samples, more than a day at one sample a second.
-const SAMPLES_MAX: usize = 100_000;
 /// At most ten lines of noise for each sample; a packed megabyte can hold a thousand million lines.
-const LINES_MAX: usize = 10 * SAMPLES_MAX;
+const LINES_MAX: usize = 10 * TimelineBuilder::SNAPSHOTS_MAX;
 
 /// Whether a text begins like a capture: with a JSON object that names a field of header or sample.
 pub(crate) fn looks_like(start: &[u8]) -> bool {
@@ -51,7 +50,7 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
 
 /// Reads a capture's text. Faulty records become problems; good ones are kept.
 pub(crate) fn read(text: &mut dyn BufRead, packing: Packing) -> Source {
-    read_at_most(SAMPLES_MAX, text, packing)
+    read_at_most(TimelineBuilder::SNAPSHOTS_MAX, text, packing)
 }
 
 fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: Packing) -> Source {

@@ -9,8 +9,8 @@ use probe::saved::Parsers;
 use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, SourceKind};
 
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, TimelineBuilder};
-use crate::forms::{self, FormPlaces, plausible};
+use crate::builder::{Snapshot, TimelineBuilder, parts_problem};
+use crate::forms::{self, FormPlaces};
 use crate::sar::SarDocument;
 use crate::text::times::PrintedTime;
 use crate::text::{PlainText, figure, prompt};
@@ -299,7 +299,7 @@ impl Paste {
         quoted.into_iter().for_each(|problem| self.problem(problem));
         self.builder.flush();
         if let Some(signal) = self.builder.above_total {
-            self.problem(plausible::parts_problem(signal));
+            self.problem(parts_problem(signal));
         }
         let is_count_whole = !self.builder.is_past_counting();
         let (timeline, dropped) = self.builder.finish();

@@ -1,6 +1,7 @@
 //! Pastes for tests.
 
-use timeline::Source;
+use timeline::{Gauge, Signal, Source, Timeline};
+use units::Bytes;
 
 use crate::paste::Paste;
 use crate::text::PlainText;
@@ -39,6 +40,16 @@ pub(crate) fn survives(text: &str) {
     read(&text.replace(' ', "\u{3000}"));
     read(&text.to_uppercase());
     into.finish(timeline::SourceKind::Text);
+}
+
+/// Checks sizes of the host, in bytes, against the kernel's in KiB: within their rounding.
+pub(crate) fn are_within_rounding(timeline: &Timeline, sizes: &[(Signal<Gauge<Bytes>>, u64)]) {
+    for (signal, kib) in sizes {
+        let read = timeline.last(*signal).unwrap().get();
+        let error = timeline.rounding_error(signal.id()).unwrap();
+        let name = signal.def().name;
+        assert!(read.abs_diff(kib * 1024) <= error, "{name} {read}");
+    }
 }
 
 /// The text with another number in place of each of its own.

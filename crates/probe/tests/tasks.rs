@@ -98,7 +98,7 @@ impl Waiting {
             (fields.starts_with('S'), fields.to_owned())
         };
         let mut before = rests();
-        for _ in 0..200 {
+        for _ in 0..2_000 {
             std::thread::sleep(Duration::from_millis(50));
             let now = rests();
             if now.0 && now == before {
@@ -176,10 +176,10 @@ fn exact_status() -> bool {
 #[test]
 fn threads_are_added_up_and_are_no_processes() {
     let program = "import threading, time\n\
-        def work():\n    e = time.thread_time() + 0.004\n    while time.thread_time() < e: pass\n    stop.wait()\n\
-        stop = threading.Event()\n\
+        def work():\n    e = time.thread_time() + 0.004\n    while time.thread_time() < e: pass\n    done.release()\n    stop.wait()\n\
+        stop, done = threading.Event(), threading.Semaphore(0)\n\
         for _ in range(99): threading.Thread(target=work, daemon=True).start()\n\
-        time.sleep(1.5)";
+        for _ in range(99): done.acquire()";
     let Some(child) = Waiting::python(&until_ended(program)) else {
         return;
     };

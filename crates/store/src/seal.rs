@@ -55,7 +55,7 @@ pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     segment::sweep(directory);
     let files = head::files(directory);
     let mut files = files.map_err(|e| StoreError::io("read", directory, &e))?;
-    if lock::writer(directory).is_some() {
+    if lock::is_locked(directory) {
         files.pop();
     }
     let mut sealing = Sealing {

@@ -254,8 +254,8 @@ impl Writer {
             self.begin_of_file();
         }
         self.report_previous_end();
-        self.tell_of_losses();
-        self.tell_of_dropped();
+        self.report_losses();
+        self.report_dropped();
         self.report_place();
         self.append_sample();
     }
@@ -334,7 +334,7 @@ impl Writer {
             .map(Span::from_nanos)
     }
 
-    fn tell_of_dropped(&mut self) {
+    fn report_dropped(&mut self) {
         let dropped = self.shared.dropped.load(Relaxed);
         let text = match dropped - std::mem::replace(&mut self.dropped, dropped) {
             0 => return,
@@ -382,7 +382,7 @@ impl Writer {
         self.before
     }
 
-    fn tell_of_losses(&mut self) {
+    fn report_losses(&mut self) {
         let Some((count, first)) = self.losing.take() else {
             return;
         };

@@ -9,10 +9,11 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use store::{
     DiskState, HostIdentity, Recording, Resolution, Selection, StoreError, Writer, WriterOptions,
+    WriterState,
 };
 use timeline::signals::{MEM_FREE, PROC_MAJFLT, PSWPIN};
 use timeline::{Entity, Facts, ProcessCells, Sample, Stamp, Timeline};
@@ -223,15 +224,42 @@ fn directories_that_are_something_else_are_refused_untouched() {
     );
 }
 
-/// Waits until the disk thread has met it, with what it was given so far.
-fn wait_for(writer: &Writer, what: impl Fn(&store::WriterState) -> bool) {
-    for _ in 0..600 {
-        if what(&writer.state()) {
-            return;
-        }
+/// How long the disk thread is waited for: a sync on the disk of a busy host takes seconds.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Repeats `step` until the writer's state is as wanted.
+fn until(
+    writer: &mut Writer,
+    is_so: impl Fn(&WriterState) -> bool,
+    mut step: impl FnMut(&mut Writer),
+) {
+    let began = Instant::now();
+    while !is_so(&writer.state()) {
+        let is_late = began.elapsed() > PATIENCE;
+        assert!(!is_late, "it does not come: {:?}", writer.state());
+        step(writer);
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("it does not come: {:?}", writer.state());
+}
+
+/// Waits for a state that comes with what the disk thread was given so far.
+fn wait_for(writer: &mut Writer, is_so: impl Fn(&WriterState) -> bool) {
+    until(writer, is_so, |_| ());
+}
+
+/// Writes samples from `number` on until the state is as wanted, and returns the next number: a buffer is passed on with
+/// the next sample after the disk thread has returned the last one.
+fn write_until(
+    writer: &mut Writer,
+    sample: &mut Sample,
+    mut number: u64,
+    is_so: impl Fn(&WriterState) -> bool,
+) -> u64 {
+    until(writer, is_so, |writer| {
+        write(writer, sample, number);
+        number += 1;
+    });
+    number
 }
 
 #[test]
@@ -241,7 +269,7 @@ fn a_directory_that_is_renamed_while_it_is_written_loses_nothing() {
     let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| {
+    wait_for(&mut writer, |state| {
         state.waiting == Bytes::ZERO || state.samples_written > 0
     });
     std::fs::rename(&directory, &away).unwrap();
@@ -275,33 +303,11 @@ fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on(
         state.disk == DiskState::Ok
     });
     let end = number + 160;
-    for number in number..end {
-        write(&mut writer, &mut sample, number);
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    (number..end).for_each(|number| write(&mut writer, &mut sample, number));
     writer.close().unwrap();
     let found = numbers(&read(&directory).0);
-    assert_eq!(found.last(), Some(&(end - 1)));
-    assert!(found.len() > 100, "{found:?}");
-}
-
-/// Writes samples from `number` on until the disk thread has met it, and returns the next number: a buffer is passed on
-/// with the next sample after the disk thread has returned the last one.
-fn write_until(
-    writer: &mut Writer,
-    sample: &mut Sample,
-    mut number: u64,
-    what: impl Fn(&store::WriterState) -> bool,
-) -> u64 {
-    for _ in 0..600 {
-        if what(&writer.state()) {
-            return number;
-        }
-        write(writer, sample, number);
-        number += 1;
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("it does not come: {:?}", writer.state());
+    let since = &found[found.len().saturating_sub(160)..];
+    assert_eq!(since, (number..end).collect::<Vec<_>>());
 }
 
 /// A small file system of its own; `None` where this user may not mount.
@@ -328,12 +334,17 @@ impl Small {
         is_done.then(|| Self(place))
     }
 
+    /// Mounts it with other options. While a file is open for writing it is busy, and cannot become read-only.
     fn remount(&self, option: &str) {
+        let began = Instant::now();
         let mut mount = Command::new("mount");
         mount
             .args(["-o", &format!("remount,{option}")])
             .arg(self.0.path());
-        assert!(mount.status().unwrap().success());
+        while !mount.status().unwrap().success() {
+            assert!(began.elapsed() < PATIENCE, "it stays busy");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -357,10 +368,14 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
         write(&mut writer, &mut sample, number);
         number += 1;
     }
-    wait_for(&writer, |state| state.disk == DiskState::Full);
+    wait_for(&mut writer, |state| state.disk == DiskState::Full);
     assert!(writer.state().lost_since.is_some());
     std::fs::remove_file(&ballast).unwrap();
-    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    wait_for(&mut writer, |state| state.disk == DiskState::Ok);
+    // The buffer is returned after the disk is known to be well: a sample in between is lost as well.
+    let number = write_until(&mut writer, &mut sample, number, |state| {
+        state.lost_since.is_none()
+    });
     (number..number + 100).for_each(|number| write(&mut writer, &mut sample, number));
     let lost = writer.lost();
     writer.close().unwrap();
@@ -393,7 +408,7 @@ fn a_recorder_that_starts_on_a_full_disk_records_when_there_is_room() {
     assert_eq!(writer.state().disk, DiskState::Full);
     (20..40).for_each(|number| write(&mut writer, &mut sample, number));
     std::fs::remove_file(&ballast).unwrap();
-    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    wait_for(&mut writer, |state| state.disk == DiskState::Ok);
     writer.close().unwrap();
     let (timeline, problems) = read(&directory);
     assert_eq!(numbers(&timeline), (0..40).collect::<Vec<_>>());
@@ -410,14 +425,13 @@ fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.samples_written > 0);
-    std::thread::sleep(Duration::from_millis(200));
+    wait_for(&mut writer, |state| state.samples_written > 0);
     disk.remount("ro");
     let end = write_until(&mut writer, &mut sample, 20, |state| {
         state.disk == DiskState::ReadOnly
     });
     disk.remount("rw");
-    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    wait_for(&mut writer, |state| state.disk == DiskState::Ok);
     writer.close().unwrap();
     assert_eq!(numbers(&read(&directory).0), (0..end).collect::<Vec<_>>());
 }
@@ -430,7 +444,7 @@ fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
     let mut writer = open(&directory, options()).unwrap();
     assert_eq!(writer.before(), None);
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
-    wait_for(&writer, |state| state.samples_written > 0);
+    wait_for(&mut writer, |state| state.samples_written > 0);
     // What a kill leaves.
     copy_all(&directory, &copy);
     writer.close().unwrap();

@@ -555,7 +555,7 @@ impl Timeline {
             .take_while(move |series| {
                 series.entity == Entity::Cgroup && series.key.starts_with(&below)
             })
-            .filter(|series| series.key != "/")
+            .filter(|series| series.key != crate::cgroup::ROOT)
     }
 
     /// The last reading of an entity's signal; for a counter, its total so far.

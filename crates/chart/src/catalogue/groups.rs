@@ -20,9 +20,6 @@ const CGROUPS_MAX: usize = 8;
 const LIMITS_MAX: usize = 3;
 /// A cgroup that used this share of its limit is drawn with the limit; rules require 95 % and more.
 const NEAR_LIMIT: f64 = 0.8;
-/// The most levels of a path that are read: container runtimes nest a handful of cgroups; a hostile path may have
-/// millions.
-const DEEPEST: usize = 64;
 
 /// Returns the chart of cgroups; `None` if no cgroup's memory is known.
 pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
@@ -47,7 +44,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
 fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     let above: HashSet<&str> = known
         .iter()
-        .flat_map(|group| cgroup::ancestors(&group.key).skip(1).take(DEEPEST))
+        .flat_map(|group| cgroup::ancestors(&group.key).skip(1))
         .collect();
     let leaves = known
         .iter()

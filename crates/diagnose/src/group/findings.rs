@@ -1,10 +1,10 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
 use timeline::Entity;
-use timeline::cgroup::is_related;
+use timeline::cgroup::{ROOT, is_related};
 use units::Ratio;
 
-use super::GroupState;
+use super::{GroupState, subject};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::judge::Diagnosis;
@@ -67,7 +67,7 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
     let scope = &finding.scope;
     let is_related = |group: &str| match path {
         // Messages of the kernel name cgroups by their paths on the host; a container sees its own.
-        "/" => cx.timeline.entity(Entity::Cgroup, group).is_some(),
+        ROOT => cx.timeline.entity(Entity::Cgroup, group).is_some(),
         path => is_related(group, path),
     };
     match scope.entity {
@@ -148,10 +148,7 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
         .map_or_else(String::new, |bytes| {
             format!(" {bytes} of it can be dropped.")
         });
-    let subject = match path.as_str() {
-        "/" => "this container",
-        path => path,
-    };
+    let subject = subject(path);
     let has = format!("{subject} has {current}; {limit}.{droppable}");
     let recorded = cx.recorded();
     if cx.is_single_sample() {

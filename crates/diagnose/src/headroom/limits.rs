@@ -1,6 +1,6 @@
 //! Limits other than the host's RAM: NUMA nodes, cgroups, the commit limit, reserved huge pages.
 
-use timeline::cgroup::ancestors;
+use timeline::cgroup::{ROOT, ancestors};
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE,
@@ -19,8 +19,6 @@ use crate::remedy::Knob;
 
 /// At most this many cgroups are shown, the tightest.
 const GROUPS_MAX: usize = 3;
-/// Container runtimes nest a handful of cgroups; a hostile path may have millions.
-const DEEPEST: usize = 64;
 
 /// All limits that bear on the demand: those that apply first, the tightest first among these.
 pub(super) fn all(
@@ -168,8 +166,8 @@ fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
 
 /// Cgroups with a limit below RAM: those that contain the observer apply; of the others the tightest are listed.
 fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
-    let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
-    let chain: Vec<&str> = ancestors(own).take(DEEPEST).collect();
+    let own = cx.facts.own_cgroup.as_deref().unwrap_or(ROOT);
+    let chain: Vec<&str> = ancestors(own).collect();
     let limits = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
         let holds = chain.contains(&group.key.as_str());
         group_limit(cx, group, holds)

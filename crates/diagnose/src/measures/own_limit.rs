@@ -2,6 +2,7 @@
 
 use timeline::{
     Entity,
+    cgroup::{ROOT, ancestors},
     signals::{CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM},
 };
 use units::{Bytes, Ratio};
@@ -22,16 +23,11 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
-    /// The most levels of the path that are read: container runtimes nest a handful of cgroups; a hostile path may have
-    /// millions.
-    const DEEPEST: usize = 64;
-
     /// Returns the limit; `None` outside a limited cgroup, and if the source has no cgroup files.
     pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
         // The kernel's own root has no limit: where the root has one, its files were read in a container.
-        let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
-        timeline::cgroup::ancestors(own)
-            .take(Self::DEEPEST)
+        let own = cx.facts.own_cgroup.as_deref().unwrap_or(ROOT);
+        ancestors(own)
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
                 Some(Self {

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use crate::image::Image;
 use crate::target::{Target, figure};
 
-/// Reading any heap of this size takes far less.
-const SOON: Duration = Duration::from_secs(10);
+/// Reading any heap of this size takes far less, also on a slow and busy host: after this it hangs.
+const SOON: Duration = Duration::from_secs(60);
 
 fn corrupted(kind: &str) -> (Result<Heap, HeapError>, u64) {
     corrupted_of("4 frag 48 5", kind)
@@ -162,11 +162,18 @@ fn memory_that_is_remapped_while_it_is_read_is_uncertain_and_right_again_afterwa
     let mut target = Target::start("4 frag 48 5");
     let own = target.heap().unwrap().live_bytes();
     assert_eq!(target.ask("corrupt remap").trim(), "corrupted remap");
-    let mut damaged = 0;
-    for _ in 0..READINGS {
+    let (mut damaged, mut readings) = (0, 0);
+    let began = Instant::now();
+    // On a busy host the target may stand still during a reading.
+    while readings < READINGS || damaged == 0 {
         let start = Instant::now();
+        assert!(
+            began.elapsed() < SOON || readings < READINGS,
+            "none differs"
+        );
         let heap = target.heap();
         assert!(start.elapsed() < SOON);
+        readings += 1;
         let Ok(heap) = heap else { continue };
         let (live, uncertain) = (heap.live_bytes(), heap.uncertain_bytes());
         damaged += usize::from(live != own);
@@ -175,8 +182,7 @@ fn memory_that_is_remapped_while_it_is_read_is_uncertain_and_right_again_afterwa
             "{live} of {own}, {uncertain}"
         );
     }
-    eprintln!("remapped: {damaged} of {READINGS} readings differ");
-    assert!(damaged > 0);
+    eprintln!("remapped: {damaged} of {readings} readings differ");
     target.ask("stop");
     let heap = target.heap().unwrap();
     assert_eq!((heap.live_bytes(), heap.uncertain_bytes()), (own, 0));

@@ -210,7 +210,7 @@ impl<'l> ParseableLine<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{paste, survives};
+    use crate::testing::{are_within_rounding, paste, survives};
     use units::{Bytes, Span};
 
     const SCREEN: &str = "\
@@ -245,20 +245,13 @@ PAG | numamig    0 | migrate    0 | pgin       1 | pgout  37236 | swin       0 |
     #[test]
     fn figures_are_the_kernels_within_their_rounding() {
         let timeline = paste(SCREEN).timeline;
-        for (signal, kib) in [
+        let sizes = [
             (MEM_TOTAL, 24_684_084),
             (MEM_FREE, 12_931_264),
             (MEM_CACHED, 10_467_204),
             (MEM_SLAB, 619_152),
-        ] {
-            let read = timeline.last(signal).unwrap().get();
-            let error = timeline.rounding_error(signal.id()).unwrap();
-            assert!(
-                read.abs_diff(kib * 1024) <= error,
-                "{} {read}",
-                signal.def().name
-            );
-        }
+        ];
+        are_within_rounding(&timeline, &sizes);
     }
 
     #[test]

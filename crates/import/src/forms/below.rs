@@ -27,9 +27,6 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// At most 100,000 rows.
-const ROWS_MAX: usize = 100_000;
-
 /// A tab in plain text.
 const TAB: &str = "        ";
 
@@ -58,7 +55,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut totals = RateTotals::default();
     let first = usize::from(!is_json);
     let mut lines = first;
-    for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
+    for (at, line) in input.lines.iter().enumerate().skip(first) {
+        if input.builder.is_past_counting() {
+            break;
+        }
         // `--repeat-title` repeats it.
         if line.is_empty() || (*line == head && !is_json) {
             continue;
@@ -230,6 +230,7 @@ mod tests {
     use timeline::signals::*;
     use units::{Bytes, Count, Pages, Span};
 
+    use crate::builder::TimelineBuilder;
     use crate::testing::{paste, survives};
 
     const RAW: &str = "\
@@ -286,6 +287,16 @@ db1                  2026-11-21 10:00:05 93.11%     15.5 GB    1.1 GB     210.5 
             assert_eq!(timeline.last(OOM_KILLS), Some(Count::new(4)), "{text}");
             survives(text);
         }
+    }
+
+    #[test]
+    fn rows_that_find_no_room_are_counted() {
+        let row = |n| format!("{},15.5 GB,1\n", 1_795_305_527 + n);
+        let rows: String = (0..TimelineBuilder::SNAPSHOTS_MAX + 50).map(row).collect();
+        let opened = paste(&format!("Datetime,Total,Free\n{rows}"));
+        assert_eq!(opened.timeline.len(), TimelineBuilder::SNAPSHOTS_MAX);
+        let problems = opened.problems.concat();
+        assert!(problems.contains("50 more are left out"), "{problems}");
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn signal(name: &str, in_swap: bool) -> Option<SignalId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{paste, survives};
+    use crate::testing::{are_within_rounding, paste, survives};
     use units::Bytes;
 
     const SCREEN: &str = "\
@@ -99,20 +99,13 @@ mod tests {
     fn figures_are_the_kernels_within_their_rounding() {
         let opened = paste(SCREEN);
         let timeline = &opened.timeline;
-        for (signal, kib) in [
+        let sizes = [
             (MEM_TOTAL, 24_684_084),
             (MEM_AVAILABLE, 23_571_428),
             (MEM_CACHED, 10_467_204),
             (MEM_FREE, 12_931_264),
-        ] {
-            let read = timeline.last(signal).unwrap().get();
-            let error = timeline.rounding_error(signal.id()).unwrap();
-            assert!(
-                read.abs_diff(kib * 1024) <= error,
-                "{} {read}",
-                signal.def().name
-            );
-        }
+        ];
+        are_within_rounding(timeline, &sizes);
         assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_gib(2)));
         assert_eq!(timeline.last(SWAP_USED), Some(Bytes::from_mib(512)));
         assert_eq!(opened.origin.inputs[0].last_line, 10);

@@ -25,8 +25,6 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// At most 100,000 rows.
-const ROWS_MAX: usize = 100_000;
 /// What the columns may miss of MemTotal: a twentieth, reclaimable slab beside a cache of usual size.
 const UNCOUNTED_SHARE: f64 = 0.05;
 
@@ -60,7 +58,10 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut times = SampleTimes::new(Some(interval(command)));
     let mut paged = RateTotals::default();
     let mut lines = 2;
-    for (at, line) in input.lines.iter().enumerate().skip(2).take(ROWS_MAX) {
+    for (at, line) in input.lines.iter().enumerate().skip(2) {
+        if input.builder.is_past_counting() {
+            break;
+        }
         // It repeats its heading.
         if line.contains("memory-usage") || line.contains("used  free") {
             continue;

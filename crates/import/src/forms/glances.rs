@@ -68,7 +68,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{paste, survives};
+    use crate::testing::{are_within_rounding, paste, survives};
     use units::Bytes;
 
     const SCREEN: &str = "\
@@ -82,20 +82,13 @@ SWAP [       0.0%]   iowait    1.5%  steal    0.0%                  free    22.5
     #[test]
     fn figures_are_the_kernels_within_their_rounding() {
         let timeline = paste(SCREEN).timeline;
-        for (signal, kib) in [
+        let sizes = [
             (MEM_TOTAL, 24_684_084),
             (MEM_AVAILABLE, 23_571_428),
             (MEM_BUFFERS, 38_676),
             (MEM_INACTIVE, 7_886_628),
-        ] {
-            let read = timeline.last(signal).unwrap().get();
-            let error = timeline.rounding_error(signal.id()).unwrap();
-            assert!(
-                read.abs_diff(kib * 1024) <= error,
-                "{} {read}",
-                signal.def().name
-            );
-        }
+        ];
+        are_within_rounding(&timeline, &sizes);
         assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::ZERO));
         survives(SCREEN);
     }

@@ -11,9 +11,9 @@ use timeline::{Entity, signals};
 use units::{Bytes, PageSize, Pages};
 
 use super::Form;
-use super::plausible::{self, TotalUnit};
+use super::ram_unit::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime};
+use crate::builder::{Snapshot, SnapshotTime, drop_parts_above_total, parts_problem};
 use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use crate::text::times::{PrintedTime, SampleTimes};
@@ -168,8 +168,8 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     /// Adds the snapshot and begins the next.
     fn end_snapshot(&mut self) {
         let mut snapshot = std::mem::take(&mut self.snapshot);
-        if let Some(signal) = plausible::drop_parts_above_total(&mut snapshot) {
-            self.problem(0, plausible::parts_problem(signal));
+        if let Some(signal) = drop_parts_above_total(&mut snapshot) {
+            self.problem(0, parts_problem(signal));
         }
         if snapshot.has_readings() {
             let mut paths = self.paths.iter();
@@ -295,7 +295,8 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         if file != FieldFile::Meminfo || self.unit.is_some() {
             return TotalUnit::Kib;
         }
-        let mut pairs = lines.iter().flat_map(|(at, line)| {
+        let named = lines.iter().filter(|(_, line)| line.contains("MemTotal"));
+        let mut pairs = named.flat_map(|(at, line)| {
             let pairs = pairs::parse(line).unwrap_or_default().into_iter();
             pairs.map(|pair| (*at, pair))
         });
@@ -303,8 +304,8 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let Some((at, FieldValue::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
             return TotalUnit::Kib;
         };
-        let unit = plausible::unit_of_total(digits.parse().unwrap_or(0.0));
-        if let Some(problem) = plausible::unit_problem(unit) {
+        let unit = ram_unit::unit_of_total(digits.parse().unwrap_or(0.0));
+        if let Some(problem) = ram_unit::unit_problem(unit) {
             self.problem(at, problem);
         }
         match unit {

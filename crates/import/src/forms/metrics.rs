@@ -14,7 +14,7 @@ use units::{PageSize, WallClock};
 
 use super::Form;
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime};
+use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
 use crate::text::line_scan::BlockStart;
 
 pub(super) const FORM: Form = Form {
@@ -22,9 +22,6 @@ pub(super) const FORM: Form = Form {
     begins: BlockStart::with(&["node_", "memtide_"]),
     read,
 };
-
-/// At most 100,000 times of a host; further ones are ignored.
-const SAMPLES_MAX: usize = 100_000;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = MetricLine::parse(input.lines.first()?)?;
@@ -40,7 +37,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         if let Some((metric, found)) = known(line, &facts) {
             block.lines = at + 1;
             let key = (found.labels, found.time);
-            if (samples.len() < SAMPLES_MAX || samples.contains_key(&key))
+            if (samples.len() < TimelineBuilder::TAKEN_MAX || samples.contains_key(&key))
                 && let Some(reading) = metric.reading(found.value)
             {
                 // A whole sample has tables, of a kilobyte.

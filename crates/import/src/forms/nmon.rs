@@ -32,9 +32,6 @@ const COLUMNS: [(&str, SignalId); 9] = [
     ("swapcached", MEM_SWAP_CACHED.id()),
     ("inactive", MEM_INACTIVE.id()),
 ];
-/// At most 100,000 rows.
-const ROWS_MAX: usize = 100_000;
-
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let heading = plain(input.lines.first()?).strip_prefix("MEM,Memory MB")?;
     let columns: Vec<Option<SignalId>> = heading.split(',').skip(1).map(column).collect();
@@ -53,7 +50,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         };
         match label {
             "ZZZZ" => when = clock(cells.skip(1)).map_or(SnapshotTime::Unknown, SnapshotTime::At),
-            "MEM" if input.added < ROWS_MAX => {
+            "MEM" if !input.builder.is_past_counting() => {
                 let mut snapshot = Snapshot {
                     when,
                     ..Snapshot::default()

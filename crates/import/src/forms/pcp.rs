@@ -34,8 +34,6 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// At most 100,000 rows.
-const ROWS_MAX: usize = 100_000;
 /// The line of units is the second or, below names of instances, the third.
 const HEADING_LINES_MAX: usize = 3;
 /// `pmval` prints so many lines before its rows.
@@ -183,7 +181,10 @@ fn pmrep(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut times = SampleTimes::new(Some(interval(command)));
     let mut readings = PcpReadings::default();
     let mut lines = first;
-    for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
+    for (at, line) in input.lines.iter().enumerate().skip(first) {
+        if input.builder.is_past_counting() {
+            break;
+        }
         // It repeats its heading.
         if line.contains("m.u.") || heading(&[line, input.lines[first - 1]]).is_some() {
             continue;
@@ -245,7 +246,10 @@ fn pmval(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut times = SampleTimes::new(prompt::interval(every.trim()));
     let mut readings = PcpReadings::default();
     let mut lines = first;
-    for (at, line) in input.lines.iter().enumerate().skip(first).take(ROWS_MAX) {
+    for (at, line) in input.lines.iter().enumerate().skip(first) {
+        if input.builder.is_past_counting() {
+            break;
+        }
         let (time, rest) = match PrintedTime::leading(line) {
             Some((time, rest)) => (Some(time), rest),
             None => (None, *line),
@@ -281,7 +285,7 @@ fn pminfo(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
     let mut snapshot = Snapshot::default();
     let (mut lines, mut name) = (0, None);
-    for (at, line) in input.lines.iter().enumerate().take(ROWS_MAX) {
+    for (at, line) in input.lines.iter().enumerate() {
         let text = line.trim();
         if let Some(value) = text.strip_prefix("value ") {
             let metric = name.take().and_then(|name: &str| METRICS.get(name));

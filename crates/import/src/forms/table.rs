@@ -8,11 +8,13 @@
 use timeline::signals::{MEM_TOTAL, PROC_RSS};
 use timeline::{Entity, SignalId};
 
-use super::plausible::{self, TotalUnit};
+use super::ram_unit::{self, TotalUnit};
 use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime};
+use crate::builder::{
+    Snapshot, SnapshotTime, TimelineBuilder, drop_parts_above_total, parts_problem,
+};
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
@@ -31,8 +33,6 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// At most 100,000 rows; further ones are only counted.
-const ROWS_MAX: usize = 100_000;
 /// At most 3 lines between the header and the first row.
 const BEFORE_A_ROW_MAX: usize = 3;
 
@@ -96,7 +96,7 @@ fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> V
         }
         match row(header, line) {
             Some(row) => {
-                if rows.len() < ROWS_MAX {
+                if rows.len() < TimelineBuilder::TAKEN_MAX {
                     rows.push(row);
                 }
                 block.not_understood += bad;
@@ -300,8 +300,8 @@ fn check_unit_of_total(
         let figure = mark.figure(cells(rows, i).next()?)?;
         (*used != ColumnUse::Unused && !figure.has_unit).then_some(figure.value)
     });
-    let total_unit = total.map_or(TotalUnit::Kib, plausible::unit_of_total);
-    if let Some(problem) = plausible::unit_problem(total_unit) {
+    let total_unit = total.map_or(TotalUnit::Kib, ram_unit::unit_of_total);
+    if let Some(problem) = ram_unit::unit_problem(total_unit) {
         block.problem(problem);
     }
     for (column, (used, _)) in header.columns.iter().zip(columns) {
@@ -412,13 +412,13 @@ impl TableReader<'_> {
                     self.fill(i, cell, between, &mut snapshot, input);
                 }
             }
-            above_total = above_total.or(plausible::drop_parts_above_total(&mut snapshot));
+            above_total = above_total.or(drop_parts_above_total(&mut snapshot));
             if snapshot.has_readings() {
                 input.add(snapshot);
             }
         }
         if let Some(signal) = above_total {
-            block.problem(plausible::parts_problem(signal));
+            block.problem(parts_problem(signal));
         }
     }
 

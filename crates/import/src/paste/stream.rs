@@ -21,13 +21,12 @@ impl Paste {
         packing: Packing,
         started: Started<'_>,
     ) -> Option<u64> {
-        const BUFFERED_BYTES_MAX: usize = PlainText::BYTES_MAX;
         let mut input = started.input;
         let mut bytes = Vec::new();
         let end = (&mut input)
-            .take(BUFFERED_BYTES_MAX as u64 + 1)
+            .take(PlainText::BYTES_MAX as u64 + 1)
             .read_to_end(&mut bytes);
-        if bytes.len() <= BUFFERED_BYTES_MAX {
+        if bytes.len() <= PlainText::BYTES_MAX {
             if let Err(error) = end {
                 self.problem(cut_off(file, packing, &error));
             }
@@ -39,7 +38,7 @@ impl Paste {
         self.problem(format!(
             "{}longer than {}: searched for kernel reports only",
             prefix(file),
-            Bytes::new(BUFFERED_BYTES_MAX as u64)
+            Bytes::new(PlainText::BYTES_MAX as u64)
         ));
         Some(self.search(file, packing, &mut bytes.as_slice().chain(input)))
     }

@@ -11,7 +11,7 @@ use units::{Span, WallClock};
 
 use super::columns::{self, COLUMNS, ColumnIndex, SarMeaning, SarSubject};
 use super::ram_total::{MemoryRow, RamTotal, RamTotalFinder};
-use crate::builder::{Link, Snapshot, SnapshotTime};
+use crate::builder::{Link, Snapshot, SnapshotTime, TimelineBuilder};
 use crate::text::figure::{KIB, raw};
 
 /// The figures of one time.
@@ -43,8 +43,8 @@ pub(crate) struct SarSeries {
 }
 
 impl SarSeries {
-    /// At most 100,000 rows, as many as a timeline may have.
-    const RECORDS_MAX: usize = 100_000;
+    /// As many rows as samples are used.
+    const RECORDS_MAX: usize = TimelineBuilder::SNAPSHOTS_MAX;
     /// At most 5,000,000 figures of disks, 24 bytes each: a day of ten-minute samples of 10,000 disks.
     const DISK_FIGURES_MAX: usize = 5_000_000;
     /// At most 1,000 disks, more than any host has.

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use probe::kernel_report::signatures::{self, CONTINUES, SIGNATURES};
 
+use super::PlainText;
 use super::kernel_words::WordSearch;
 
 /// Bytes of a block: small enough to stay in the L2 cache while it is searched several times.
@@ -20,7 +21,7 @@ const BEFORE: usize = 4 << 10;
 /// At most 4 MiB of a window, enough for a table of 30,000 tasks.
 pub(crate) const WINDOW_MAX: usize = 4 << 20;
 /// At most 16 MiB of all windows, as much as of a text that is read whole.
-const BYTES_MAX: u64 = 16 << 20;
+const BYTES_MAX: u64 = PlainText::BYTES_MAX as u64;
 /// After this many signatures that were skipped, the rest is not searched: nothing of it would be read.
 const SKIPPED_MAX: usize = 100_000;
 /// A report has at most this many lines in a row that could be of something else.

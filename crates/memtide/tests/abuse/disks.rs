@@ -87,11 +87,10 @@ pub(crate) fn full_and_read_only(bench: &Bench) -> Score {
 fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Score) {
     let dice = bench.dice(200);
     let directory = disk.0.join("recording");
-    let from = boot();
     let start = || Recorder::start(bench, &directory, &["--sync", "1s"]);
     let mut recorder = start();
     // A recording that does not exist cannot begin on a full disk.
-    patiently(|| directory.join("head/00000001.log").exists());
+    let from = recorder.until_it_samples(&directory);
     for round in 0..rounds {
         let filler = disk.fill();
         wait(1_500 + dice.below(6_000));
@@ -133,8 +132,8 @@ fn filled_and_freed(bench: &Bench, disk: &SmallDisk, rounds: u64, score: &mut Sc
 pub(crate) fn stopped_and_swapped(bench: &Bench) -> Score {
     let mut score = Score::default();
     let directory = bench.path("stopped");
-    let from = boot();
-    let recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
+    let mut recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
+    let from = recorder.until_it_samples(&directory);
     let stops = bench.count(10);
     for _ in 0..stops {
         wait(6_000);
@@ -159,8 +158,8 @@ pub(crate) fn stopped_and_swapped(bench: &Bench) -> Score {
 fn swapped(bench: &Bench) -> (usize, Score) {
     let mut score = Score::default();
     let [directory, away, foreign] = ["swapped", "away", "foreign"].map(|name| bench.path(name));
-    let recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
-    wait(2_500);
+    let mut recorder = Recorder::start(bench, &directory, &["--sync", "1s"]);
+    recorder.until_it_samples(&directory);
     std::fs::create_dir(&foreign).unwrap();
     std::fs::rename(&directory, &away).unwrap();
     std::os::unix::fs::symlink(&foreign, &directory).unwrap();

@@ -1,6 +1,9 @@
 //! Kills of a live recorder, at random moments: of the process, of all that it started, under load, while it seals.
 
+use std::path::Path;
+
 use rustix::process::Signal;
+use units::Span;
 
 use crate::bench::{Bench, Dice};
 use crate::recorder::{Recorder, Run, boot, judge, wait};
@@ -43,12 +46,11 @@ fn worker(bench: &Bench, number: u64, kills: u64) -> Score {
         &["--sync", "1s"]
     };
     for _ in 0..kills {
-        let from = boot();
-        let recorder = Recorder::start(bench, &directory, options);
-        live(&recorder, &dice);
+        let mut recorder = Recorder::start(bench, &directory, options);
+        let from = live(&mut recorder, &directory, &dice);
         let until = boot();
         recorder.kill(dice.one_in(2), &mut score);
-        runs.push(Run { from, until });
+        runs.extend(from.map(|from| Run { from, until }));
     }
     let last = Recorder::start(bench, &directory, &[]);
     wait(3_000);
@@ -58,10 +60,14 @@ fn worker(bench: &Bench, number: u64, kills: u64) -> Score {
 }
 
 /// Lets a recorder live for a while: mostly briefly, sometimes beyond what may be lost; some are asked to seal, some are
-/// stopped for a moment.
-fn live(recorder: &Recorder, dice: &Dice) {
+/// stopped for a moment. Returns since when it took samples, where it lived longer than what may be lost.
+fn live(recorder: &mut Recorder, directory: &Path, dice: &Dice) -> Option<Span> {
     match dice.below(20) {
-        0 => wait(14_500 + dice.below(3_000)),
+        0 => {
+            let from = recorder.until_it_samples(directory);
+            wait(8_000 + dice.below(3_000));
+            return Some(from);
+        }
         1..=6 => {
             wait(200 + dice.below(900));
             recorder.signal(Signal::HUP);
@@ -76,4 +82,5 @@ fn live(recorder: &Recorder, dice: &Dice) {
         }
         _ => wait(dice.below(2_500)),
     }
+    None
 }

@@ -43,9 +43,8 @@ fn forks() -> u64 {
 pub(crate) fn under_load(bench: &Bench) -> Score {
     let mut score = Score::default();
     let directory = bench.path("loaded");
-    let from = boot();
-    let recorder = Recorder::start(bench, &directory, &["--processes", "1s"]);
-    wait(2_000);
+    let mut recorder = Recorder::start(bench, &directory, &["--processes", "1s"]);
+    let from = recorder.until_it_samples(&directory);
     let began = Instant::now();
     let (forked, lasts) = (forks(), Duration::from_secs(bench.count(150)));
     let groups = {

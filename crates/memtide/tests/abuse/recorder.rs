@@ -19,10 +19,11 @@ use crate::score::Score;
 
 /// What a kill may cost.
 pub(crate) const LOSS_MAX: Span = Span::from_secs(5);
-/// From the start to the first sample: BPF is loaded in between, with all CPUs in use.
-const START_MAX: Span = Span::from_secs(8);
-/// From the moment at which a kill was decided to the moment of it, and from a sample that is due to its encoding.
+/// From the moment at which a kill was decided to the moment of it, and from a sample that is due to its encoding; and as
+/// long as this host stood still.
 const SLACK: Span = Span::from_millis(1_500);
+/// How long the first sample of a recorder is waited for: BPF is loaded before it, with all CPUs in use.
+const START_MAX: Span = Span::from_secs(120);
 
 /// A recorder; it is killed when this is dropped.
 pub(crate) struct Recorder {
@@ -57,6 +58,23 @@ impl Recorder {
 
     pub(crate) fn signal(&self, signal: Signal) {
         let _ = kill_process(self.pid(), signal);
+    }
+
+    /// Waits until it has taken a sample, or has ended. Returns the time then.
+    pub(crate) fn until_it_samples(&mut self, directory: &Path) -> Span {
+        let pid = self.child.id();
+        let has_sample = || {
+            let text = std::fs::read(directory.join("status.json")).unwrap_or_default();
+            let status: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+            status["pid"] == pid && status["samples"]["taken"].as_u64() > Some(0)
+        };
+        let began = boot();
+        while !has_sample() && self.child.try_wait().unwrap().is_none() {
+            let waited = boot().saturating_sub(began);
+            assert!(waited < START_MAX, "no sample in {}", directory.display());
+            wait(100);
+        }
+        boot()
     }
 
     /// Whether it runs, by itself.
@@ -134,7 +152,7 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, String> {
     Ok(recording.load(selection, &mut |_| {}))
 }
 
-/// A stretch of time in which a recorder ran, on the boot clock; its end is when it was killed.
+/// A stretch of time in which a recorder took samples, on the boot clock; its end is when it was killed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) from: Span,
@@ -158,29 +176,40 @@ pub(crate) fn judge(bench: &Bench, directory: &Path, runs: &[Run], score: &mut S
                 .push(format!("all of {}: {error}", directory.display()));
         }
     };
-    lost(&timeline, runs, score);
+    let truth = bench.truth();
+    lost(&timeline, runs, &truth, score);
     silent(&timeline, score);
-    wrong(&timeline, &bench.truth(), score);
+    wrong(&timeline, &truth, score);
+}
+
+/// The longest time between two readings of the truth since then: so long this host stood still.
+fn stood_still(truth: &[Truth], from: Span, until: Span) -> Span {
+    let within =
+        |pair: &&[Truth]| pair[1].before >= from.as_nanos() && pair[0].after <= until.as_nanos();
+    let between = |pair: &[Truth]| pair[1].before.saturating_sub(pair[0].after);
+    let longest = truth.windows(2).filter(within).map(between).max();
+    Span::from_nanos(longest.unwrap_or_default())
 }
 
 /// Samples that should be there: of each run all up to five seconds before it was killed.
-fn lost(timeline: &Timeline, runs: &[Run], score: &mut Score) {
+fn lost(timeline: &Timeline, runs: &[Run], truth: &[Truth], score: &mut Score) {
     let boots: Vec<Span> = (0..timeline.len())
         .map(|at| timeline.stamp(at).unwrap().boot)
         .collect();
     for run in runs {
-        let kept_from = run.from.plus(START_MAX);
-        let kept_until = run.until.saturating_sub(LOSS_MAX).saturating_sub(SLACK);
-        if kept_until <= kept_from {
+        let near = run.until.saturating_sub(LOSS_MAX.times(2.0));
+        let slack = SLACK.plus(stood_still(truth, near, run.until.plus(SLACK)));
+        let kept_until = run.until.saturating_sub(LOSS_MAX).saturating_sub(slack);
+        if kept_until <= run.from {
             continue;
         }
         let after = boots.partition_point(|boot| *boot < kept_until);
         let last = after.checked_sub(1).map_or(Span::ZERO, |at| boots[at]);
         let missing = kept_until.saturating_sub(last);
-        if missing > SLACK
+        if missing > slack
             && boots
                 .get(after)
-                .is_none_or(|next| *next > kept_until.plus(SLACK))
+                .is_none_or(|next| *next > kept_until.plus(slack))
         {
             score
                 .lost
@@ -221,12 +250,14 @@ fn silent(timeline: &Timeline, score: &mut Score) {
 
 /// Readings that cannot be: counters outside of the truth before and after them.
 fn wrong(timeline: &Timeline, truth: &[Truth], score: &mut Score) {
-    // The truth is read at the same time as a sample, which takes a while under load.
+    // The truth is read at the same time as a sample, which takes a while under load, and ends before the next one begins.
     const AROUND: u64 = 500_000_000;
+    let boot_of = |at: usize| timeline.stamp(at).map(|stamp| stamp.boot.as_nanos());
     for at in 0..timeline.len() {
-        let boot = timeline.stamp(at).unwrap().boot.as_nanos();
+        let boot = boot_of(at).unwrap();
+        let ended = boot_of(at + 1).unwrap_or(0).max(boot + AROUND);
         let before = truth.partition_point(|known| known.after + 20_000_000 < boot);
-        let after = truth.partition_point(|known| known.before < boot + AROUND);
+        let after = truth.partition_point(|known| known.before < ended);
         let Some((before, after)) = before
             .checked_sub(1)
             .zip((after < truth.len()).then_some(after))

@@ -157,7 +157,7 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
         Err(why) => return skip(&why),
     };
     let path = format!("/{}", group.name());
-    let watching = Command::new(env!("CARGO_BIN_EXE_memtide"))
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_memtide"))
         .args([
             "check",
             "--no-history",
@@ -173,9 +173,11 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has looked the name up and takes samples.
-    std::thread::sleep(Duration::from_secs(3));
-    group.have_one_killed();
+    // However long it takes to start, some of the kills are between its samples.
+    while watching.try_wait().unwrap().is_none() {
+        group.have_one_killed();
+        std::thread::sleep(Duration::from_millis(200));
+    }
     let answer = watching.wait_with_output().unwrap();
     let text = folded(&answer);
     assert_eq!(answer.status.code(), Some(2), "{text} {}", stderr(&answer));
@@ -184,7 +186,9 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
         "{text}"
     );
     assert!(text.contains("oom-cgroup"), "{text}");
-    assert!(!text.contains("memory.max"), "{text}");
+    // Of a host with thousands of cgroups not all are read, and a rule names the file that it lacks.
+    let said = text.split("Not evaluated").next().unwrap();
+    assert!(!said.contains("memory.max"), "{text}");
     assert!(text.contains("Its host"), "{text}");
 }
 

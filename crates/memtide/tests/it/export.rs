@@ -113,7 +113,7 @@ fn scrape() -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(60);
     let mut said = None;
     while said.is_none() && Instant::now() < end {
         said = TcpStream::connect(&address).ok().and_then(|mut stream| {

@@ -1,5 +1,6 @@
 //! This machine, live.
 
+use crate::record::until;
 use crate::support::{json, memtide, stdout};
 
 #[test]
@@ -17,6 +18,15 @@ fn check_watches_this_machine_and_answers() {
     assert!((2..=6).contains(&samples), "{samples}");
 }
 
+/// Whether a process has a handler for SIGINT: until then the signal ends it.
+fn catches_sigint(pid: u32) -> bool {
+    const SIGINT: u64 = 2;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+    caught >> (SIGINT - 1) & 1 == 1
+}
+
 #[test]
 fn an_interrupted_check_reports_what_it_saw() {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
@@ -26,7 +36,7 @@ fn an_interrupted_check_reports_what_it_saw() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    until("that it can be interrupted", || catches_sigint(child.id()));
     // The shell's own kill: a minimal machine has no other.
     let interrupted = std::process::Command::new("sh")
         .args(["-c", "kill -INT \"$0\"", &child.id().to_string()])

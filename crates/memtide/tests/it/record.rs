@@ -279,11 +279,12 @@ impl Small {
             .then(|| Self(place))
     }
 
+    /// Mounts it with other options. While a file is open for writing it is busy, and cannot become read-only.
     fn remount(&self, option: &str) {
         let option = format!("remount,{option}");
         let mut mount = Command::new("mount");
         mount.args(["-o", &option]).arg(self.0.path());
-        assert!(mount.status().unwrap().success());
+        until("another mount", || mount.status().unwrap().success());
     }
 }
 
@@ -633,18 +634,20 @@ fn a_kill_is_kept_with_the_kernels_report() {
         Err(why) => return skip(&why),
     };
     let directory = tempfile::tempdir().unwrap();
-    let running = Running::started(directory.path(), &[]);
-    if !status(directory.path())["recorder"]["kernel_log"]["problem"].is_null() {
+    let mut running = Running::started(directory.path(), &["--sync", "1s"]);
+    let recorder = || status(directory.path())["recorder"].clone();
+    if !recorder()["kernel_log"]["problem"].is_null() {
         return lacks("the kernel log may not be read here");
     }
-    let before = status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64();
+    let reports = || recorder()["kernel_log"]["reports"].as_u64();
+    let before = reports();
     group.have_one_killed();
-    until("the report", || {
-        status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64() > before
+    until("the report", || reports() > before);
+    // Killed when the samples of then are on the disk.
+    let taken = recorder()["samples"]["taken"].as_u64();
+    until("its samples on the disk", || {
+        recorder()["disk"]["samples_written"].as_u64() >= taken
     });
-    // Killed before the status says how far it has read, when the samples of then are on the disk for sure.
-    std::thread::sleep(Duration::from_secs(3));
-    let mut running = running;
     running.0.kill().unwrap();
     running.0.wait().unwrap();
     // As after a kill within seconds of the report: the next recorder reads the log from its beginning.

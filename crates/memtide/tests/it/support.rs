@@ -146,6 +146,20 @@ pub(crate) fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
     (output.status.success(), stdout(&output) + &stderr(&output))
 }
 
+/// Asks this host again, a few times, until the answer is as wanted: other programs change the host between two readings,
+/// and on a slow one a search has no time for all of it. Returns the last answer.
+pub(crate) fn asked_until<T>(mut ask: impl FnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
+    const TRIES: usize = 8;
+    for _ in 1..TRIES {
+        let answer = ask();
+        if is_so(&answer) {
+            return answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    ask()
+}
+
 /// Whether generated files are to be written anew.
 pub(crate) fn blesses() -> bool {
     std::env::var_os("BLESS").is_some()

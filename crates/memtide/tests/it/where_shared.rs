@@ -5,12 +5,11 @@ use std::io::{BufRead as _, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 
-use crate::support::{json, memtide};
+use crate::support::{asked_until, json, memtide};
 
 const MIB: u64 = 1 << 20;
 
@@ -45,15 +44,7 @@ static TAKEN: Mutex<()> = Mutex::new(());
 /// scaled.
 #[track_caller]
 fn parts_that(show: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    const TRIES: usize = 8;
-    for _ in 1..TRIES {
-        let parts = shared_parts();
-        if show(&parts) {
-            return parts;
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    let parts = shared_parts();
+    let parts = asked_until(shared_parts, |parts| show(parts));
     assert!(show(&parts), "{parts:#?}");
     parts
 }

@@ -64,7 +64,12 @@ mod tests {
             std::path::Path::new(mount).join(format!("memtide-watch-{}", std::process::id()))
         });
         let is_v2 = |path: &std::path::PathBuf| {
-            fs::create_dir(path).is_ok() && path.join("cgroup.events").exists()
+            let is_made = fs::create_dir(path).is_ok();
+            let is_v2 = is_made && path.join("cgroup.events").exists();
+            if is_made && !is_v2 {
+                fs::remove_dir(path).unwrap();
+            }
+            is_v2
         };
         let Some(group) = group.into_iter().find(is_v2) else {
             eprintln!("skipped: no cgroup of v2 can be made");

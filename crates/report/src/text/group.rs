@@ -1,5 +1,7 @@
 //! The cgroup that `check` was asked about, and its host.
 
+use timeline::cgroup::ROOT;
+
 use super::page::{Style, TextPage, piece};
 use crate::clock::ReportClock;
 use crate::model::GroupSection;
@@ -30,7 +32,7 @@ pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &st
     let host = &group.around;
     page.heading(match group.path.as_str() {
         // The root of a container.
-        "/" => "Its host (memtide check --host):",
+        ROOT => "Its host (memtide check --host):",
         _ => "Its host (memtide check):",
     });
     let head = [

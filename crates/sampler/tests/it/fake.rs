@@ -13,7 +13,7 @@ use probe::{Root, TaskSource};
 use sampler::{Health, Message, Recorder, Settings};
 use store::{HostIdentity, Recording, Selection, Writer, WriterOptions};
 use timeline::Facts;
-use units::Span;
+use units::{Ratio, Span};
 
 pub(crate) struct Fake {
     directory: tempfile::TempDir,
@@ -175,6 +175,8 @@ pub(crate) fn always() -> Settings {
     Settings {
         processes: Some(Span::from_secs(1)),
         groups: Some(Span::from_secs(1)),
+        // However much CPU time a scan takes on this machine.
+        groups_share: Ratio::from_percent(100.0),
         source: Some(TaskSource::Proc),
         shares: None,
         ..Settings::default()

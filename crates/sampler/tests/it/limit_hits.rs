@@ -65,6 +65,7 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
         &directory.path().join("recording"),
         settings,
     );
+    let ended = directory.path().join("ended");
     let start = Instant::now();
     let mut stalled = None;
     for second in 0..9 {
@@ -72,14 +73,17 @@ fn a_small_group_that_meets_its_limit_for_seconds_is_named_with_the_second() {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         recorder.take();
         if second == 3 {
+            // It writes until the last sample, so that a slow machine reads the cgroup often enough meanwhile.
             let script = format!(
-                "echo $$ > {}/cgroup.procs; timeout 3 sh -c 'while :; do head -c 24000000 /dev/zero > {}; done'",
+                "echo $$ > {}/cgroup.procs; while [ ! -e {} ]; do head -c 24000000 /dev/zero > {}; done",
                 full.display(),
+                ended.display(),
                 directory.path().join("file").display()
             );
             stalled = Command::new("sh").args(["-c", &script]).spawn().ok();
         }
     }
+    fs::write(&ended, "").unwrap();
     stalled.unwrap().wait().unwrap();
     recorder.stop().unwrap();
     let recording = store::Recording::open(&directory.path().join("recording")).unwrap();

@@ -67,13 +67,24 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
     let timeline = fake.loaded().timeline;
     let samples = health.figures().samples;
     assert_eq!(timeline.len() as u64, samples);
-    // Where the machine was busy a sample was late, and those missed meanwhile were not made up for.
-    let beats = samples - 1 + health.figures().missed;
-    let lasted = timeline.duration().as_secs_f64() / settings.every.as_secs_f64();
-    assert!(
-        (lasted - beats as f64).abs() < 1.5,
-        "{lasted} beats, {beats} counted"
-    );
+    // Where the machine was busy a sample was late, and those missed meanwhile were not made up for: less its lateness, each
+    // is on a beat, and beats that are no samples were counted.
+    let every_us = settings.every.as_nanos() / 1_000;
+    let times_us = timeline.times().iter().map(|time| time.as_nanos() / 1_000);
+    let late_us = (0..timeline.len()).map(|at| timeline.at(RECORDER_LATE, at).unwrap().get());
+    let begun_us = late_us.clone().next().unwrap();
+    let beats: Vec<u64> = times_us
+        .zip(late_us)
+        .map(|(time, late)| {
+            let due = (time + begun_us).saturating_sub(late);
+            let beat = (due + every_us / 2) / every_us;
+            assert!(due.abs_diff(beat * every_us) < every_us / 10, "{due} µs");
+            beat + late / every_us
+        })
+        .collect();
+    assert!(beats.is_sorted_by(|one, next| one < next), "{beats:?}");
+    let missed = health.figures().missed;
+    assert_eq!(beats.last(), Some(&(samples - 1 + missed)));
     let kinds: Vec<EventKind> = timeline
         .recorder_events()
         .iter()

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -50,16 +50,22 @@ impl Lock {
     }
 }
 
-/// Locks the file, with several attempts: a reader that checks for a writer locks it for a moment.
+/// How long a locked file is tried again. A reader that checks for a writer locks it for a moment, as does a program that a
+/// thread of the previous writer's process starts; on a host that swaps, a moment is long.
+const TRIES_TIME_MAX: Duration = Duration::from_secs(1);
+const TRIES_STEP: Duration = Duration::from_millis(20);
+
+/// Locks the file, with several attempts.
 fn exclusively(file: &File) -> Result<(), Errno> {
-    const TRIES: u32 = 5;
-    for _ in 1..TRIES {
+    let began = Instant::now();
+    loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
+            Err(Errno::WOULDBLOCK) if began.elapsed() < TRIES_TIME_MAX => {
+                std::thread::sleep(TRIES_STEP);
+            }
             done => return done,
         }
     }
-    flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
 /// Opens the file for reading and creates it if absent. A file that contains anything but a PID is refused and not
@@ -135,4 +141,25 @@ pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {
     };
     flock(&directory, FlockOperation::LockExclusive)?;
     Ok(Some(directory.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_is_slow_to_check_for_a_writer_refuses_none() {
+        let directory = tempfile::tempdir().unwrap();
+        drop(Lock::take(directory.path()).unwrap());
+        let file = files::open_regular(&path_of(directory.path())).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockShared).unwrap();
+        let taken = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(TRIES_TIME_MAX / 4);
+                drop(file);
+            });
+            Lock::take(directory.path()).map(drop)
+        });
+        assert!(taken.is_ok(), "{taken:?}");
+    }
 }

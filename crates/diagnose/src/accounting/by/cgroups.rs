@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use timeline::cgroup::{GroupName, GroupNames, ancestors};
+use timeline::cgroup::{GroupName, GroupNames, ROOT, ancestors};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{Entity, EntitySeries};
 use units::Bytes;
@@ -103,7 +103,7 @@ pub(super) fn owner_at(path: &str, by: GroupBy) -> Option<String> {
         GroupBy::Container => name.container.map(|it| (it.path, it.what.id.to_owned()))?,
         GroupBy::Pod => name.pod.map(|it| (it.path, it.what.uid().into_owned()))?,
         GroupBy::User => name.user.map(|it| (it.path, it.what.to_string()))?,
-        _ if path == "/" => return None,
+        _ if path == ROOT => return None,
         _ => (path, path.to_owned()),
     };
     (at == path).then_some(key)

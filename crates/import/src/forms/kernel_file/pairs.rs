@@ -19,7 +19,7 @@ pub(super) struct FieldPair<'a> {
 pub(super) enum FieldValue<'a> {
     /// Digits without a unit and without thousands separators.
     Plain(Cow<'a, str>),
-    /// A size with its unit; `Figure::value` is in bytes.
+    /// A size with its unit; its value is in bytes.
     Size(PrintedFigure),
 }
 

@@ -11,7 +11,7 @@ use timeline::signals::PROC_RSS;
 use units::Span;
 
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime};
+use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
 use crate::text::figure::{self, PrintedFigure};
 use crate::text::times::{self, PrintedTime, SampleTimes};
 
@@ -31,8 +31,6 @@ const ONLY_KEYS: [&str; 7] = [
 const READINGS_MIN: usize = 4;
 /// So many other lines may be between two readings: the rest of an object, a rule.
 const OTHERS_MAX: usize = 12;
-/// At most 100,000 readings.
-const READINGS_MAX: usize = 100_000;
 /// The first fields of Node's object are within so many lines.
 const OBJECT: usize = 3;
 
@@ -101,7 +99,7 @@ fn series(lines: &[&str], above: Option<ReadingTime>) -> Vec<Resident> {
     let (mut time, mut since) = (above, None);
     for (at, line) in lines.iter().enumerate() {
         let last = readings.last().map_or(0, |reading| reading.line);
-        if at - last > OTHERS_MAX || readings.len() == READINGS_MAX {
+        if at - last > OTHERS_MAX || readings.len() == TimelineBuilder::TAKEN_MAX {
             break;
         }
         time = leading(line).or(time);

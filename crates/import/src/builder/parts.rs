@@ -1,5 +1,5 @@
-//! Checks sizes that no host has: 16 MiB or 20 TiB of RAM, more free memory than RAM. Then the unit is another one, or
-//! a thousands separator was misread.
+//! Parts that are larger than their whole, which no host has: more free memory than RAM. Then they are of two hosts, or a
+//! thousands separator was misread.
 
 use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_TOTAL, MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE,
@@ -10,62 +10,7 @@ use timeline::signals::{
 use timeline::{Entity, SignalId};
 use units::{Bytes, PageSize};
 
-use super::size_unit::SizeUnit;
-use crate::builder::Snapshot;
-use crate::text::figure::{KIB, MIB, TIB};
-
-/// The RAM of any host is between these bounds.
-const RAM_BYTES_MIN: f64 = 64.0 * MIB;
-const RAM_BYTES_MAX: f64 = 16.0 * TIB;
-/// Most hosts have at most this much RAM.
-const USUAL: f64 = TIB;
-
-/// The unit of sizes, as a `MemTotal` without a unit shows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum TotalUnit {
-    /// KiB, as in `/proc/meminfo`.
-    Kib,
-    /// The only unit that gives a plausible size.
-    BySize(SizeUnit),
-    /// Several units do, or none.
-    Unknown,
-}
-
-/// The unit of a `MemTotal` without a unit.
-pub(super) fn unit_of_total(total: f64) -> TotalUnit {
-    if (RAM_BYTES_MIN..=USUAL).contains(&(total * KIB)) {
-        return TotalUnit::Kib;
-    }
-    let units = [
-        ("bytes", RAM_BYTES_MAX),
-        ("KiB", RAM_BYTES_MAX),
-        ("MiB", RAM_BYTES_MAX),
-        ("GiB", USUAL),
-    ];
-    let could_be = |(name, most): (&str, f64)| {
-        SizeUnit::named(name).filter(|unit| (RAM_BYTES_MIN..=most).contains(&(total * unit.bytes)))
-    };
-    let mut possible = units.into_iter().filter_map(could_be);
-    match (possible.next(), possible.next()) {
-        (Some(only), None) => TotalUnit::BySize(only),
-        _ => TotalUnit::Unknown,
-    }
-}
-
-/// The problem to report for a unit that was assumed or is unknown.
-pub(super) fn unit_problem(unit: TotalUnit) -> Option<String> {
-    match unit {
-        TotalUnit::Kib => None,
-        TotalUnit::BySize(unit) => Some(format!(
-            "MemTotal has no unit and cannot be KiB: taken as {}, unit by the size",
-            unit.name
-        )),
-        TotalUnit::Unknown => Some(
-            "MemTotal has no unit and can hardly be KiB: sizes are not used; paste them with their kB"
-                .to_owned(),
-        ),
-    }
-}
+use super::Snapshot;
 
 /// Parts of RAM.
 const PARTS: [SignalId; 16] = [
@@ -86,6 +31,9 @@ const PARTS: [SignalId; 16] = [
     MEM_PERCPU.id(),
     MEM_UNEVICTABLE.id(),
 ];
+
+/// The kernel does not read all figures at one instant: a part may exceed its whole by a fiftieth.
+const MOVED_SHARE: u64 = 50;
 
 /// Parts of another whole than RAM, and that whole.
 const OTHER_PARTS: [(SignalId, SignalId); 3] = [
@@ -156,11 +104,10 @@ fn is_above(snapshot: &Snapshot, part: SignalId, whole: SignalId) -> bool {
     let (Some(a), Some(b)) = (snapshot.host(part), snapshot.host(whole)) else {
         return false;
     };
-    // The kernel does not read all figures at one instant.
     let rounding = snapshot
         .error(part)
         .saturating_add(snapshot.error(whole))
-        .saturating_add(b / 50);
+        .saturating_add(b / MOVED_SHARE);
     a > b.saturating_add(rounding)
 }
 
@@ -181,24 +128,6 @@ pub(crate) fn parts_problem(signal: SignalId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_total_without_a_unit_is_in_the_only_plausible_one() {
-        let by_size = |name| TotalUnit::BySize(SizeUnit::named(name).unwrap());
-        for (total, unit) in [
-            (16_303_428.0, TotalUnit::Kib),
-            (524_288.0, TotalUnit::Kib),
-            (16_384.0, by_size("MiB")),
-            (33_285_996_544.0, by_size("bytes")),
-            // 15.5 GiB, or 15.5 TiB.
-            (16_694_710_272.0, TotalUnit::Unknown),
-            (512.0, TotalUnit::Unknown),
-            (0.0, TotalUnit::Unknown),
-            (1e30, TotalUnit::Unknown),
-        ] {
-            assert_eq!(unit_of_total(total), unit, "{total}");
-        }
-    }
 
     #[test]
     fn parts_larger_than_the_whole_are_dropped() {
