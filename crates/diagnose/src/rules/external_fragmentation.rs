@@ -58,7 +58,7 @@ const FAILURES_MIN: f64 = 6.0;
 /// Failed requests further apart than this do not belong together: the distance at [`FAILING`].
 const APART: Span = Span::from_secs(10);
 /// Where this much of the free memory is CMA's, little is left for requests that cannot be moved; an engineering choice.
-const MOST_FREE: Ratio = Ratio::from_percent(75.0);
+const CMA_SHARE_MIN: Ratio = Ratio::from_percent(75.0);
 /// The advised value, twice the kernel's default.
 const PROACTIVENESS: u64 = 40;
 
@@ -314,7 +314,7 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
 fn free_in_cma(explained: &Explained<'_>) -> Option<(Bytes, Bytes)> {
     let host = &explained.report.host;
     let (cma, free) = (host.get(MEM_CMA_FREE)?, host.get(MEM_FREE)?);
-    let is_most = cma.ratio_of(free)? >= MOST_FREE;
+    let is_most = cma.ratio_of(free)? >= CMA_SHARE_MIN;
     (is_most && cma <= free && explained.asked.is_some_and(|asked| !asked.is_movable))
         .then_some((cma, free))
 }
