@@ -67,7 +67,11 @@ fn of_text(source: &Source, diagnosis: Diagnosis) -> Diagnosis {
     if let Some(system) = systems.find(|system| !system.is_empty()) {
         return diagnosis.of_another_system(system);
     }
-    let mut recognised: Vec<&str> = inputs.iter().map(|input| input.what.as_str()).collect();
-    recognised.dedup();
+    let mut recognised: Vec<&str> = Vec::new();
+    for input in inputs {
+        if !recognised.contains(&input.what.as_str()) {
+            recognised.push(&input.what);
+        }
+    }
     diagnosis.of_text_without_readings(&recognised)
 }

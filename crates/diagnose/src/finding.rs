@@ -120,6 +120,8 @@ impl From<Finding> for Outcome {
 pub(crate) enum KernelEvent {
     /// An allocation failed, and no process was killed for it.
     FailedAllocation,
+    /// The OOM killer began: neither its victim nor the reason is shown.
+    KillBegun,
     /// A kill in a part of the host (a cgroup, some nodes), or by hand.
     Kill,
     /// A kill for a shortage of the whole host.

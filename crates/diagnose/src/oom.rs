@@ -24,7 +24,7 @@ pub(crate) use cause::{Filler, LimitHit, OomCause, SwapState, too_small};
 pub(crate) use cause::{MUCH_FREE, free_share};
 pub(crate) use history::{KillHistory, among, when};
 pub(crate) use holders::{Holders, held};
-pub(crate) use report_story::{effect, explain, kill, measures, moment, sure, victim};
+pub(crate) use report_story::{effect, explain, fate, kill, measures, moment, sure, victim};
 pub(crate) use request::{Asked, ZoneType};
 pub(crate) use shortage::{apart_from_shortage, shortage};
 use watermarks::Checked;
@@ -211,8 +211,9 @@ pub(crate) fn headline(cx: &Evidence<'_>) -> String {
             .map(|size| format!(" for {size} of vmalloc space"));
         let size = of_vmalloc.or_else(of_pages);
         format!(
-            "A request{} failed, and no process was killed for it",
-            size.unwrap_or_default()
+            "A request{} {}, which alone kills no process",
+            size.unwrap_or_default(),
+            fate(&one)
         )
     };
     match one.cause {

@@ -107,7 +107,7 @@ impl TimelineBuilder {
     /// Adds a snapshot; `is_first` if it is the first of its block.
     pub(crate) fn add(&mut self, form: &'static str, is_first: bool, mut snapshot: Snapshot) {
         if let Some(report) = &snapshot.report
-            && !self.reports.insert(hash(report))
+            && !self.reports.insert(hash(report, snapshot.text.as_deref()))
         {
             return;
         }
@@ -369,12 +369,18 @@ impl PendingSnapshot {
     }
 }
 
-/// Hashes what makes a kernel report unique in any log: who asked, who was killed, how much memory there was.
-fn hash(report: &KernelReport) -> u64 {
+/// Hashes what makes a kernel report unique in any log: who asked, who was killed, how much memory there was. A head
+/// alone is the same for each kill that a process causes, so its line counts, with the time in it.
+fn hash(report: &KernelReport, text: Option<&str>) -> u64 {
     let mut host: Vec<_> = report.host.iter().collect();
     host.sort_unstable();
     let (invoker, killed) = (&report.invoker, &report.killed);
-    let text = format!("{invoker:?} {killed:?} {host:?} {:?}", report.zones);
+    let is_head = killed.is_empty() && host.is_empty() && report.tasks.is_empty();
+    let line = text.filter(|_| is_head);
+    let text = format!(
+        "{invoker:?} {killed:?} {host:?} {:?} {line:?}",
+        report.zones
+    );
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

@@ -22,6 +22,8 @@ pub struct KernelReport {
     pub request: Option<Request>,
     /// The size of a failed vmalloc; `None` for a request of pages, and where not printed.
     pub vmalloc: Option<Bytes>,
+    /// How long the request had waited: kernels 4.10 to 4.15 report that, and it is no failure.
+    pub waited: Option<Span>,
     /// Which part of memory the request was confined to; `None` where not printed.
     pub constraint: Option<Constraint>,
     /// NUMA nodes that the task may use, as printed: `0-1`.

@@ -337,6 +337,18 @@ mod tests {
     }
 
     #[test]
+    fn a_kill_that_is_shown_leads_over_one_that_only_began() {
+        let with = |id, event| {
+            let mut finding = incident(id, Critical, (30, 31));
+            finding.event = Some(event);
+            finding
+        };
+        let begun = with("oom-global", KernelEvent::KillBegun);
+        let of_a_group = with("oom-cgroup", KernelEvent::Kill);
+        assert_eq!(ordered(vec![begun, of_a_group])[0].0, "oom-cgroup");
+    }
+
+    #[test]
     fn a_failed_allocation_leads_over_a_level_of_the_same_weight() {
         let mut failed = incident("external-fragmentation", Warning, (10, 11));
         failed.event = Some(KernelEvent::FailedAllocation);

@@ -111,9 +111,14 @@ impl Verdict {
 impl Verdict {
     /// Returns the verdict on a text without a reading of memory, of which this was recognised, in words.
     pub(crate) fn on_text_without_readings(mut self, recognised: &[&str]) -> Self {
-        if let [what] = recognised {
-            let what = what.trim_end_matches(", not used");
-            self.headline = format!("{} Recognised: {what}.", self.headline);
+        /// More say nothing that belongs into one sentence.
+        const NAMED_MAX: usize = 3;
+        let named = recognised
+            .iter()
+            .map(|what| what.trim_end_matches(", not used"));
+        if (1..=NAMED_MAX).contains(&recognised.len()) {
+            let named: Vec<&str> = named.collect();
+            self.headline = format!("{} Recognised: {}.", self.headline, named.join("; "));
         }
         self
     }

@@ -3,9 +3,12 @@
 
 use timeline::{
     Entity,
-    signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_AVAILABLE, MEM_FREE},
+    signals::{
+        CGROUP_CURRENT, CGROUP_MAX, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL,
+        MEM_AVAILABLE, MEM_FREE, ZFS_ARC,
+    },
 };
-use units::{Bytes, Ratio};
+use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::measures::own_limit;
@@ -14,15 +17,25 @@ use crate::measures::slab;
 
 /// The number of caches and programs named.
 const NAMED: usize = 3;
+/// Limits that people set are whole multiples of this; the RAM that a kernel manages is none.
+const ROUND: Bytes = Bytes::from_mib(64);
+/// Fewer idle huge pages than a tenth of the pool are not worth a sentence.
+const IDLE_PART: u64 = 10;
 /// Caches that are smaller in sum explain nothing.
 const WORTH_NAMING: Bytes = Bytes::from_mib(100);
 
 /// Returns one sentence per kind of entity, the most useful first; empty if the source has none.
 pub(crate) fn sentences(cx: &Evidence<'_>) -> Vec<String> {
-    let entities: Vec<String> = [cgroup(cx), caches(cx), programs(cx)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let entities: Vec<String> = [
+        cgroup(cx),
+        caches(cx),
+        programs(cx),
+        arc(cx),
+        huge_pages(cx),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if entities.is_empty() {
         return free(cx).into_iter().collect();
     }
@@ -42,10 +55,24 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
         .filter_map(|group| Some((group, share(group)?)))
         .max_by(|(_, a), (_, b)| a.2.get().total_cmp(&b.2.get()));
     if let Some((group, (used, max, _))) = limited {
+        // Without a limit, container runtimes print the host's RAM.
+        let all = || cx.timeline.entities(Entity::Cgroup).filter_map(share);
+        if !max.get().is_multiple_of(ROUND.get())
+            && all().count() > 1
+            && all().all(|(_, other, _)| other == max)
+        {
+            return Some(format!(
+                "The cgroup {} uses {used} of {max} ({}), {}. All cgroups show this limit: it is likely the host's RAM, and none is set.",
+                group.key,
+                used.ratio_of(max).unwrap_or_default(),
+                with_cache(&group.key)
+            ));
+        }
         return Some(format!(
-            "The cgroup {} uses {}, page cache included.",
+            "The cgroup {} uses {}, {}.",
             group.key,
-            own_limit::words(used, max)
+            own_limit::words(used, max),
+            with_cache(&group.key)
         ));
     }
     let (group, used) = cx
@@ -54,9 +81,20 @@ fn cgroup(cx: &Evidence<'_>) -> Option<String> {
         .filter_map(|group| Some((group, used(group)?)))
         .max_by_key(|(_, used)| *used)?;
     Some(format!(
-        "The cgroup {} uses {used}, page cache included; no limit is shown.",
-        group.key
+        "The cgroup {} uses {used}, {}; no limit is shown.",
+        group.key,
+        with_cache(&group.key)
     ))
+}
+
+/// What of page cache a usage includes: all of it by the cgroup's own files, which name it by its path; the tables of
+/// container tools leave out inactive cache, and name it otherwise.
+fn with_cache(key: &str) -> &'static str {
+    if key.starts_with('/') {
+        "page cache included"
+    } else {
+        "at least its active page cache included"
+    }
 }
 
 fn caches(cx: &Evidence<'_>) -> Option<String> {
@@ -86,6 +124,27 @@ fn programs(cx: &Evidence<'_>) -> Option<String> {
         _ => "Largest programs",
     };
     Some(format!("{heading}: {}.", named.join(", ")))
+}
+
+fn arc(cx: &Evidence<'_>) -> Option<String> {
+    let arc = cx.timeline.last(ZFS_ARC)?;
+    Some(format!(
+        "The cache of ZFS (ARC) has {arc}; it shrinks when programs want memory."
+    ))
+}
+
+/// Returns a sentence about a pool of huge pages of unknown size.
+fn huge_pages(cx: &Evidence<'_>) -> Option<String> {
+    let last = |signal| cx.timeline.last(signal);
+    let (free, total) = (last(HUGEPAGES_FREE)?, last(HUGEPAGES_TOTAL)?);
+    let is_known = cx.timeline.last(HUGEPAGE_SIZE).is_some();
+    let idle = free.saturating_sub(last(HUGEPAGES_RSVD).unwrap_or_default());
+    if is_known || idle == Count::ZERO || idle.get().saturating_mul(IDLE_PART) < total.get() {
+        return None;
+    }
+    Some(format!(
+        "{idle} of {total} huge pages are neither used nor reserved by a program; how much memory that is, depends on their size (Hugepagesize in /proc/meminfo)."
+    ))
 }
 
 /// Returns a sentence about available memory, else about free memory.

@@ -276,6 +276,10 @@ fn can_reclaim(report: &KernelReport) -> bool {
 
 /// The cause of a failed allocation without a kill: the request could not sleep, or did not justify a kill.
 fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> OomCause {
+    // Only a request that may reclaim waits, so nothing could be reclaimed.
+    if report.waited.is_some() && zones.is_empty() {
+        return used_up(report);
+    }
     let Some(asked) = asked else {
         return OomCause::Unknown(NO_REQUEST);
     };
@@ -598,6 +602,13 @@ mod tests {
     fn a_failure_of_a_request_that_cannot_wait_is_the_reserves() {
         let report = Report::of_a_host().asking(0xa20, 0).failed();
         assert_eq!(cause(&report), OomCause::AtomicReserve);
+    }
+
+    #[test]
+    fn a_request_that_waited_lacked_memory() {
+        let mut report = Report::default().failed();
+        report.0.waited = Some(units::Span::from_secs(10));
+        assert!(cause(&report).is_shortage());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use timeline::signals::{
 };
 use units::{Bytes, Count, Ratio};
 
-use super::{Explained, history};
+use super::{Explained, OomCause, history};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Confidence, Finding, KernelEvent, Severity};
 
@@ -38,7 +38,16 @@ pub(crate) fn effect(one: &Explained<'_>) -> (Severity, String) {
     if one.is_kill() {
         (Severity::Critical, kill(one))
     } else {
-        (Severity::Warning, "A request for memory failed".to_owned())
+        let fate = fate(one);
+        (Severity::Warning, format!("A request for memory {fate}"))
+    }
+}
+
+/// What became of a request: `failed`, `waited for 10 s`.
+pub(crate) fn fate(one: &Explained<'_>) -> String {
+    match one.report.waited {
+        Some(waited) => format!("waited for {waited}"),
+        None => "failed".to_owned(),
     }
 }
 
@@ -89,8 +98,10 @@ pub(crate) fn explain(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Findi
 }
 
 fn event(one: &Explained<'_>) -> KernelEvent {
+    let is_open = matches!(one.cause, OomCause::Unknown(_)) && one.report.killed.is_empty();
     match (one.is_kill(), one.cause.is_not_the_hosts()) {
         (false, _) => KernelEvent::FailedAllocation,
+        (true, _) if is_open => KernelEvent::KillBegun,
         (true, true) => KernelEvent::Kill,
         (true, false) => KernelEvent::HostKill,
     }

@@ -1,6 +1,6 @@
 //! MemAvailable stays near zero.
 
-use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE, ZFS_ARC};
+use timeline::signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, ZFS_ARC};
 
 use crate::measures::available;
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
@@ -52,6 +52,9 @@ const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
 /// Counts only while tasks wait for memory.
 const AVAILABLE_LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
+
+/// With this share of swap free, hardly anything was swapped out; an engineering choice.
+const SWAP_NEARLY_FREE: Ratio = Ratio::from_percent(95.0);
 
 /// An engineering choice. A stream keeps kswapd busy too, but leaves its cache available.
 const KSWAPD_BUSY: Ratio = Ratio::from_percent(50.0);
@@ -154,11 +157,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_holders(cx, index, ram.share(AVAILABLE_LOW))
         .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no reserved huge page is free"))
         .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle cache to drop")
+        .with(swap_left(cx, index), |finding, (free, total)| {
+            finding
+                .with_line(format!("only {} of {total} swap is used: programs' memory would have been swapped out first, unless it is locked or vm.swappiness is near 0", total.saturating_sub(free)))
+                .fix(Fix::say("See whether it is kernel memory: slab, shared memory, huge pages, the ARC of ZFS, a driver.").inspect("grep -E '^(Slab|SUnreclaim|Shmem|Mlocked|Hugetlb|Percpu)' /proc/meminfo\ngrep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats"))
+        })
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
         .fix(Fix::say("Use smaller pools or fewer workers, run the job at another hour, or add RAM. Some swap is a safety net."))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
+}
+
+/// Swap that programs hardly used although RAM was used up, where the source does not show what fills RAM.
+fn swap_left(cx: &Evidence<'_>, index: usize) -> Option<(Bytes, Bytes)> {
+    let at = |signal| cx.timeline.at(signal, index);
+    let (free, total) = (at(SWAP_FREE)?, at(SWAP_TOTAL)?);
+    let is_free = free.ratio_of(total)? >= SWAP_NEARLY_FREE;
+    (is_free && cx.gauge(MEM_ANON).is_err()).then_some((free, total))
 }
 
 /// Whether the level of available memory is an incident too.
@@ -180,10 +196,8 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let is_reclaim = by.is_some_and(|by| by.name.starts_with("kswapd"));
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
     // Reclaim itself, and callers with a fallback, go on without the memory.
-    let is_minor = is_reclaim
-        || one
-            .asked
-            .is_none_or(|asked| asked.has_fallback || !asked.may_enter_fs);
+    let goes_on = |asked: oom::Asked| asked.has_fallback || !asked.may_enter_fs;
+    let is_minor = is_reclaim || one.report.waited.is_none() && one.asked.is_none_or(goes_on);
     let (because, value, open) = if one.zones.is_empty() {
         (
             "nothing could be freed for it",
@@ -193,11 +207,15 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     } else {
         ("every zone that it may use was at its watermark", 0.9, "")
     };
-    let title = format!("A request{by} for {size} failed: {because}. Nothing was killed.");
+    let fate = oom::fate(one);
+    let title = format!("A request{by} for {size} {fate}: {because}. That alone kills nothing.");
     let finding = RULE.found(Severity::warning_if(!is_minor), title);
     let finding = oom::measures(cx, one, oom::explain(cx, one, finding));
     finding
-        .not("oom-global", "no process was killed for it")
+        .not(
+            "oom-global",
+            "the kernel kills no process for such a request",
+        )
         .fix(
             Fix::say("See which programs use memory, and cap what grew.")
                 .inspect("ps -eo pid,rss,comm --sort=-rss | head; cat /proc/meminfo"),
@@ -224,6 +242,20 @@ mod tests {
     fn stalling(case: Case, percent: u64) -> Case {
         case.counter(PSI_MEMORY_SOME, percent * 10_000)
             .counter(PSI_MEMORY_FULL, percent * 9_000)
+    }
+
+    #[test]
+    fn swap_that_stays_free_points_to_the_kernel() {
+        let with = |free| {
+            let case = host(Case::once(), 3182, 7).gauge(SWAP_TOTAL, Bytes::from_mib(8191));
+            let finding = found(RULE, &case.gauge(SWAP_FREE, Bytes::from_mib(free)));
+            finding
+                .fixes
+                .iter()
+                .any(|fix| fix.what.contains("kernel memory"))
+        };
+        assert!(with(8142));
+        assert!(!with(900));
     }
 
     #[test]

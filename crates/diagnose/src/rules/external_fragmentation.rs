@@ -3,8 +3,8 @@
 use timeline::Condition;
 use timeline::facts::COMPACTION_PROACTIVENESS;
 use timeline::signals::{
-    COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
-    ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
+    COMPACT_FAIL, MEM_CMA_FREE, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS,
+    ZONE_BLOCKS_0, ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
 
 use crate::oom::{self, Explained, OomCause};
@@ -57,6 +57,8 @@ const FAILING: PerSecond<Count> = PerSecond::new(0.1);
 const FAILURES_MIN: f64 = 6.0;
 /// Failed requests further apart than this do not belong together: the distance at [`FAILING`].
 const APART: Span = Span::from_secs(10);
+/// Where this much of the free memory is CMA's, little is left for requests that cannot be moved; an engineering choice.
+const CMA_SHARE_MIN: Ratio = Ratio::from_percent(75.0);
 /// The advised value, twice the kernel's default.
 const PROACTIVENESS: u64 = 40;
 
@@ -198,7 +200,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let reports = oom::within(cx, stretch, has_no_block);
     if let Some(last) = reports.last() {
         let finding = oom::tell_all(cx, stretch, &reports, reported(cx, last));
-        return Ok(remedy(cx, oom::measures(cx, last, finding)).into());
+        let finding = oom::measures(cx, last, finding);
+        return Ok(match free_in_cma(last) {
+            Some(_) => remedy_beside_cma(finding),
+            None => remedy(cx, finding),
+        }
+        .into());
     }
     let failed = failed_requests(cx, stretch);
     let stalls = PressureWindow::during(cx, stretch);
@@ -280,7 +287,12 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
             .found(Severity::Info, title)
             .sure(oom::sure(explained, 0.45, open));
     }
-    let (because, value, open) = if explained.zones.is_empty() {
+    let (because, value, open) = if let Some((cma, free)) = free_in_cma(explained) {
+        let because = format!(
+            " because no block of {size} was free that it may use: {cma} of the free {free} belong to CMA, for movable memory"
+        );
+        (because, 0.9, "")
+    } else if explained.zones.is_empty() {
         let because = format!(
             ", probably because no block of {size} was free; how much was free in smaller blocks is not shown"
         );
@@ -296,6 +308,15 @@ fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
     .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
     .affects(oom::victim(explained))
     .sure(oom::sure(explained, value, open))
+}
+
+/// The free memory of CMA and all free memory, where the request may not use most of it.
+fn free_in_cma(explained: &Explained<'_>) -> Option<(Bytes, Bytes)> {
+    let host = &explained.report.host;
+    let (cma, free) = (host.get(MEM_CMA_FREE)?, host.get(MEM_FREE)?);
+    let is_most = cma.ratio_of(free)? >= CMA_SHARE_MIN;
+    (is_most && cma <= free && explained.asked.is_some_and(|asked| !asked.is_movable))
+        .then_some((cma, free))
 }
 
 /// The share of a zone's free memory in blocks of this order; the largest of all zones; 0 for a zone at its
@@ -406,6 +427,13 @@ fn failed_requests(cx: &Evidence<'_>, stretch: &Stretch) -> Option<FailedRequest
     })
 }
 
+fn remedy_beside_cma(finding: Finding) -> Finding {
+    finding
+        .cause("Most of the free memory is in the area of CMA, which kernel allocations may not use.")
+        .fix(Fix::say("See how large the area is, and how much of it is free.").inspect("grep Cma /proc/meminfo"))
+        .fix(Fix::say("Make the area smaller (cma= on the kernel command line, or linux,cma in the device tree), or let the driver allocate from it (dma_alloc_coherent), early, or in smaller pieces."))
+}
+
 fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     let finding = finding.fix(
         Fix::say("Compact memory once; this costs system CPU for some seconds.")
@@ -413,7 +441,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     );
     match cx.number(COMPACTION_PROACTIVENESS) {
         Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks in advance.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
-        _ => finding.fix(Fix::say("Reserve large blocks at boot (hugepages= on the kernel command line), or avoid them (drivers without jumbo buffers).")),
+        _ => finding.fix(Fix::say("Have large blocks allocated at boot: huge pages by hugepages= on the kernel command line, a driver's by loading it early. Or avoid them (drivers without jumbo buffers).")),
     }
 }
 

@@ -81,7 +81,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let by = one.report.invoker.as_ref();
     let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
     let title = format!(
-        "An atomic allocation{by} of {} failed: {reason}. Nothing was killed.",
+        "An atomic allocation{by} of {} failed: {reason}. That alone kills nothing.",
         asked.size(one.report.page_size.or(cx.facts.page_size))
     );
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
@@ -95,7 +95,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         (0.92, "")
     };
     Ok(remedy(cx, &one, finding)
-        .not("oom-global", "no process was killed for it")
+        .not(
+            "oom-global",
+            "the kernel kills no process for such a request",
+        )
         .affects(one.holders.affected(3))
         .sure(oom::sure(&one, value, open))
         .into())

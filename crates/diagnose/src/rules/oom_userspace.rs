@@ -199,6 +199,8 @@ fn inspect(one: &KillNotice) -> &'static str {
         Messenger::Earlyoom => "journalctl -u earlyoom -b --no-pager | tail -n 50",
         Messenger::Oomd => "journalctl -u systemd-oomd -b --no-pager | tail -n 50\noomctl",
         Messenger::Pm2 => "pm2 list\npm2 logs --nostream --lines 50",
+        // Talos has no shell and no journal.
+        Messenger::Talos => "talosctl dmesg | memtide check -\ntalosctl cgroups --preset memory",
         _ => "journalctl -k -b --no-pager | memtide check -",
     }
 }
@@ -213,6 +215,9 @@ fn for_good(one: &KillNotice) -> &'static str {
         }
         (Messenger::Pm2, _) => {
             "Find what the program keeps: a heap snapshot (node --heapsnapshot-signal=SIGUSR2). Raise max_memory_restart where the process needs more and the host has it."
+        }
+        (Messenger::Talos, _) => {
+            "Request what the pods use (resources.requests.memory), with limits; the trigger is triggerExpression in the machine's OOMConfig."
         }
         (Messenger::Earlyoom, _) => {
             "Cap what grows, or set earlyoom's thresholds (-m, -s) and what it should avoid (--avoid); some swap gives it time."
@@ -231,6 +236,9 @@ fn verify(one: &KillNotice) -> &'static str {
         Messenger::Systemd => "systemctl show -p Result UNIT stays success over a work cycle",
         Messenger::Oomd if is_for_pressure(one) => {
             "no further message of the killer over a work cycle; memory pressure in oomctl stays below its limit"
+        }
+        Messenger::Oomd => {
+            "no further message of the killer over a work cycle; swap and memory pressure in oomctl stay below their limits"
         }
         _ => {
             "no further message of the killer over a work cycle; MemAvailable stays above its threshold"

@@ -2,6 +2,8 @@
 //!
 //! The command may contain blanks in any column: columns before it are counted from the left, those behind it from the
 //! right. The start time of a process is unknown, so its key has 0 for it: in a timeline, one PID is one process.
+//!
+//! Sizes without a suffix are KiB, unless the heading names another unit: `RSS-MiB` of `xsos`.
 
 use timeline::signals::{
     PROC_CPU, PROC_PARENT, PROC_PSS, PROC_RSS, PROC_SIZE, PROC_SWAP, PROC_THREADS,
@@ -9,8 +11,9 @@ use timeline::signals::{
 use timeline::{Entity, Facts};
 use units::{Bytes, Count, Micros};
 
+use super::size_unit::SizeUnit;
 use crate::builder::Snapshot;
-use crate::text::figure::{self, KIB, PrintedFigure, raw};
+use crate::text::figure::{self, PrintedFigure, raw};
 
 /// Further rows are skipped: in a sorted table the largest come first.
 const ROWS_MAX: usize = 2000;
@@ -73,6 +76,8 @@ const OTHERS: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct ProcessHeader {
     columns: Vec<ProcessColumn>,
+    /// What a size without a suffix counts.
+    unit: SizeUnit,
 }
 
 impl ProcessHeader {
@@ -81,11 +86,16 @@ impl ProcessHeader {
         if line.len() > 500 {
             return None;
         }
+        let mut unit = SizeUnit::KIB;
         let columns: Vec<ProcessColumn> = line
             // htop marks the column by which it sorts: `CPU%▽MEM%`.
             .split(|c: char| c.is_whitespace() || matches!(c, '▽' | '△' | '▼' | '▲'))
             .filter(|word| !word.is_empty())
-            .map(|word| column(&word.to_ascii_uppercase()))
+            .map(|word| {
+                let (word, own) = split_unit(word);
+                unit = own.unwrap_or(unit);
+                column(&word.to_ascii_uppercase())
+            })
             .collect::<Option<_>>()?;
         let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
         let once = columns
@@ -103,7 +113,12 @@ impl ProcessHeader {
                 ProcessColumn::Size,
                 ProcessColumn::Cpu,
             ]);
-        is_one.then_some(Self { columns })
+        is_one.then_some(Self { columns, unit })
+    }
+
+    /// The name of the unit of sizes without a suffix.
+    pub(super) fn unit_name(&self) -> &'static str {
+        self.unit.name
     }
 
     /// Adds a row to the snapshot. Returns whether the line is one.
@@ -132,7 +147,7 @@ impl ProcessHeader {
             into.label = into.key.clone();
         }
         for (column, figure) in row.figures {
-            let bytes = figure.in_bytes(KIB).value;
+            let bytes = figure.in_bytes(self.unit.bytes).value;
             let readings = &mut into.row;
             match (column, raw(bytes).map(Bytes::new)) {
                 (ProcessColumn::Resident, _) => {
@@ -218,6 +233,14 @@ impl ProcessRow<'_> {
                 Some(())
             }
         }
+    }
+}
+
+/// Separates a unit from the name of a column: `RSS-MiB`.
+fn split_unit(word: &str) -> (&str, Option<SizeUnit>) {
+    match word.rsplit_once('-') {
+        Some((name, unit)) if SizeUnit::named(unit).is_some() => (name, SizeUnit::named(unit)),
+        _ => (word, None),
     }
 }
 

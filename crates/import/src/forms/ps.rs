@@ -39,7 +39,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let mut block = TextBlock {
         what: "processes, as ps prints them".to_owned(),
         lines: 1,
-        unit: "KiB",
+        unit: header.unit_name(),
         ..TextBlock::default()
     };
     for line in &input.lines[1..] {
@@ -172,6 +172,18 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
         assert_eq!(
             resident(&paste(text).timeline, "7@0"),
             Some(("7@0".to_owned(), 1024))
+        );
+    }
+
+    #[test]
+    fn the_heading_may_name_the_unit() {
+        let text = "USER PID %CPU %MEM VSZ-MiB RSS-MiB TTY STAT START TIME COMMAND\n\
+                    500 61839 957 14.8 196307 77185 ? Sl Dec03 52977:23 db2sysc 18\n";
+        let timeline = paste(text).timeline;
+        let pages = 77_185 * 256;
+        assert_eq!(
+            resident(&timeline, "61839@0"),
+            Some(("db2sysc".to_owned(), pages))
         );
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Decoder<'t> {
     /// The number in the file of the next expected sample.
     expected: u64,
     lost: u64,
+    /// Samples behind damage, since the last whole one.
+    skipped: u64,
     is_damaged: bool,
     was_wanted: bool,
     strange_events: BTreeSet<String>,
@@ -57,6 +59,7 @@ impl<'t> Decoder<'t> {
             is_in_block: false,
             expected: 0,
             lost: 0,
+            skipped: 0,
             is_damaged: false,
             was_wanted: false,
             strange_events: BTreeSet::new(),
@@ -114,7 +117,10 @@ impl<'t> Decoder<'t> {
         match kind {
             FrameKind::Dictionary => self.dictionary(payload),
             FrameKind::Key => self.key(input),
-            FrameKind::Step if !self.is_in_block => Some(()),
+            FrameKind::Step if !self.is_in_block => {
+                self.skipped += 1;
+                Some(())
+            }
             FrameKind::Step => self.sample(input),
             FrameKind::Event => self.event(input),
             FrameKind::Absent => self.absent(&mut input),
@@ -170,6 +176,7 @@ impl<'t> Decoder<'t> {
             self.lost += number.saturating_sub(self.expected);
         }
         self.expected = number;
+        self.skipped = 0;
         self.is_in_block = true;
         self.clocks = HeadClocks::default();
         self.boot_id = None;
@@ -327,6 +334,12 @@ impl<'t> Decoder<'t> {
             self.note(format!(
                 "{} samples before others are damaged or missing",
                 self.lost
+            ));
+        }
+        if self.skipped > 0 {
+            self.note(format!(
+                "{} samples behind that cannot be used: each is stored as the difference to the one before",
+                Count::new(self.skipped)
             ));
         }
         if !self.strange_events.is_empty() {

@@ -389,3 +389,15 @@ fn both_dictionaries_damaged_are_no_loss_for_the_memtide_that_wrote_them() {
     assert!(!read.problems.is_empty());
     assert!(is_derived(&timeline, 1, 1));
 }
+
+#[test]
+fn samples_behind_damage_are_counted() {
+    let samples: Vec<Sample> = (0..20).map(derived).collect();
+    let (mut bytes, starts) = written(&samples);
+    bytes[starts[10] + 20] ^= 4;
+    let mut timeline = Timeline::default();
+    let read = load_bytes(&bytes, &mut timeline, None);
+    assert_eq!(timeline.len(), 10);
+    let problems = read.problems.join("\n");
+    assert!(problems.contains("9 samples behind that"), "{problems}");
+}

@@ -38,6 +38,10 @@ fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
 /// down where tasks stall; one misjudged host had 12 %).
 const AVAILABLE_DOUBTFUL: Ratio = Ratio::from_percent(15.0);
 
+/// With swap in use, free memory at the floor argues against headroom below this share; an engineering choice. Idle pages
+/// are swapped out on hosts with much cache, too.
+const AVAILABLE_DOUBTFUL_WITH_SWAP: Ratio = Ratio::from_percent(50.0);
+
 /// Returns the headline for one sample, which proves levels only, and whether they are low.
 pub(super) fn headline(cx: &Evidence<'_>) -> String {
     let is_low = || {
@@ -46,9 +50,11 @@ pub(super) fn headline(cx: &Evidence<'_>) -> String {
         let (_, high, _) = floor(cx, total);
         let (available, _) = available::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
-        (on_floor(cx, free, high, total)?
-            && (available < AVAILABLE_DOUBTFUL || swap_used(cx).is_some()))
-        .then_some(())
+        let doubtful = match swap_used(cx) {
+            Some(_) => AVAILABLE_DOUBTFUL_WITH_SWAP,
+            None => AVAILABLE_DOUBTFUL,
+        };
+        (on_floor(cx, free, high, total)? && available < doubtful).then_some(())
     };
     let but = match is_low() {
         Some(()) => ", but headroom seems small",

@@ -49,6 +49,16 @@ fn one_sample_of_a_host_with_headroom_is_still_unknown() {
 }
 
 #[test]
+fn a_large_cache_beside_some_swap_is_no_small_headroom() {
+    let verdict = one_sample(80_429, 579, 70_000, 400);
+    assert!(
+        !verdict.headline.contains("headroom"),
+        "{}",
+        verdict.headline
+    );
+}
+
+#[test]
 fn without_refaults_normal_levels_are_not_called_enough() {
     let watched = || Case::over(20).gauge(MEM_TOTAL, Bytes::from_gib(8));
     assert_eq!(unjudged(&watched()).level, Level::Unknown);

@@ -233,6 +233,9 @@ fn a_message_that_is_quoted_as_an_example_is_no_kill() {
         "Is it there? I expected to see ",
         "It kills a process. A typical message looks like this:\n\n```\n[ 11686.858888] ",
         "If you see a line such as\n",
+        "    let source = \"",
+        "\tpr_warn(\"",
+        "printk(KERN_ERR \"",
     ] {
         let reports = paste(&format!("{words}{KILL}\n")).timeline;
         assert_eq!(reports.all_reports().len(), 0, "{words}");
@@ -241,6 +244,7 @@ fn a_message_that_is_quoted_as_an_example_is_no_kill() {
         "Each night I get messages like this:\n\n",
         "If you see a pattern, tell me.\nMar  5 02:11:09 db1 kernel: ",
         "Why? If you see it, tell me. This is what dmesg has:\n",
+        "ts=2026-03-05T02:11:09Z msg=\"",
         "",
     ] {
         let reports = paste(&format!("{words}{KILL}\n")).timeline;

@@ -127,14 +127,17 @@ fn is_reason(before: &str) -> bool {
     field.len() < before.len() && FIELDS.iter().any(|known| field.ends_with(known))
 }
 
-/// Whether the value of a metric is not 0. `reason="OOMKilled"}` without a value is an expression.
+/// Whether the value of a metric is not 0. `reason="OOMKilled"}` without a value is an expression, as in `expr: …{…} == 1`.
 fn is_not_zero(before: &str, rest: &str) -> bool {
     let is_metric = before.trim_end_matches(['"', '\\']).ends_with('=') && rest.starts_with('"');
     let Some((_, value)) = rest.split_once('}').filter(|_| is_metric) else {
         return true;
     };
+    // A rule that alerts on it shows no value.
+    let key = before.trim_start_matches([' ', '-', '"', '\t']);
+    let is_rule = ["expr", "query"].iter().any(|word| key.starts_with(word));
     let value = value.trim_start_matches(['=', ' ', '|', '\t']);
-    value.starts_with(|c: char| ('1'..='9').contains(&c))
+    !is_rule && value.starts_with(|c: char| ('1'..='9').contains(&c))
 }
 
 /// The pod in a row of `kubectl get pods`, in any of its columns: `web-0   0/1   OOMKilled   5 (2m ago)   10m`.

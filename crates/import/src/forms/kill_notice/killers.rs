@@ -72,7 +72,9 @@ fn oomd_threshold(text: &str) -> Option<KillNotice> {
     (is_pressure || is_swap || is_choice).then(|| {
         let mut notice = KillNotice::new(Messenger::Oomd, NoticeKind::Pressure);
         let message = after(text, "]: ").unwrap_or(text);
-        notice.reason = super::phrase::cut(message, 200);
+        // The line of the candidates names no threshold.
+        let reason = if is_choice { "" } else { message };
+        notice.reason = super::phrase::cut(reason, 200);
         notice
     })
 }

@@ -77,6 +77,12 @@ fn the_kubelet_says_what_went_over_its_request() {
 }
 
 #[test]
+fn a_rule_that_alerts_on_a_kill_is_none() {
+    let rule = "  - alert: Killed\n    expr: kube_pod_container_status_last_terminated_reason{reason=\"OOMKilled\"} == 1\n";
+    assert!(notices(rule).is_empty());
+}
+
+#[test]
 fn the_state_of_a_container_is_found_in_all_its_forms() {
     for (text, target) in [
         (

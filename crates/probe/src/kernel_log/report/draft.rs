@@ -191,6 +191,7 @@ impl Draft {
             invoker: self.head.invoker,
             request: self.head.request,
             vmalloc: self.head.vmalloc,
+            waited: self.head.waited,
             kernel: self.head.kernel,
             slab_cache: self.head.slab_cache,
             slabs: self.lists.slabs,

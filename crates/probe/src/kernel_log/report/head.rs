@@ -1,7 +1,7 @@
 //! The head of a report: who requested what, on which kernel, and by which call path.
 
 use timeline::kernel_report::{Invoker, ReportKind, Request};
-use units::Bytes;
+use units::{Bytes, Span};
 
 use super::draft::USUAL_PAGE;
 use super::scan::{self, cut, signed, small};
@@ -21,6 +21,8 @@ pub(super) struct Head {
     pub(super) trace: Vec<String>,
     /// Whether it is of a failed vmalloc, after which a separate head follows for the pages that it could not get.
     is_vmalloc: bool,
+    /// How long a request had waited that did not fail.
+    pub(super) waited: Option<Span>,
     /// The size that vmalloc was asked for.
     pub(super) vmalloc: Option<Bytes>,
     has_slub: bool,
@@ -45,11 +47,14 @@ const KILLERS: [&str; 5] = [
 /// The innermost functions are enough to recognise a trace.
 const FUNCTIONS_MAX: usize = 64;
 
+/// What kernels 4.10 to 4.15 print where a request has waited for 10 s.
+const STALLS: &str = ": page allocation stalls for ";
+
 /// The text between the name of a process and the reason.
 pub(super) const FAILURES: [&str; 5] = [
     ": page allocation failure: ",
     ": page allocation failure. ",
-    ": page allocation stalls for ",
+    STALLS,
     ": vmalloc: allocation failure",
     ": vmalloc error: ",
 ];
@@ -72,7 +77,11 @@ impl Head {
         }
         for reason in FAILURES {
             if let Some((name, request)) = line.around(reason) {
-                return self.failed(name, request, reason.contains("vmalloc"));
+                let taken = self.failed(name, request, reason.contains("vmalloc"));
+                if reason == STALLS && !matches!(taken, Taken::No | Taken::Again) {
+                    self.stalled(request);
+                }
+                return taken;
             }
         }
         if self.slub(line)
@@ -176,6 +185,14 @@ impl Head {
         let invoker = self.invoker.get_or_insert_default();
         invoker.name = cut(name, 64);
         Taken::whole(is_whole)
+    }
+
+    /// Notes `10090ms, order:1, mode:0x15080c0(GFP_KERNEL_ACCOUNT|__GFP_ZERO)`. These kernels print the names of a mask, so
+    /// one without them is cut off.
+    fn stalled(&mut self, text: &str) {
+        let millis = text.split_once("ms").and_then(|(ms, _)| scan::number(ms));
+        self.waited = millis.map(Span::from_millis);
+        self.request = self.request.take().filter(|r| r.gfp_names.is_some());
     }
 
     /// Takes `__alloc_pages: 0-order allocation failed (gfp=0x1d2/0)` of kernel 2.4, which repeats it.

@@ -137,6 +137,12 @@ impl Zones {
                 memory.note_zone_size(name, size);
             }
         }
+        // Behind its RAM every kernel prints more: where that is cut off, it is unknown what the zone manages.
+        if let Some(("present" | "managed", value)) = pairs.found.last()
+            && (size(value).is_none() || !zone.is_managed_told)
+        {
+            zone.report.managed = Bytes::ZERO;
+        }
         Taken::whole(pairs.is_whole)
     }
 
