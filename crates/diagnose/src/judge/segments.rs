@@ -132,12 +132,12 @@ fn remarks(segments: &[JudgedSegment<'_>], at: usize, count: usize, page: PageSi
             part_of(segments)
         )
     });
-    let outdated = segments
+    let age = segments
         .get(at)
         .and_then(|lead| lead.outdated_by(newest(segments)?));
-    let outdated = outdated.map(|by| {
+    let outdated = age.map(|age| {
         format!(
-            "That was {by} before the newest {}: whether it still happens, this text does not show.",
+            "That was {age} before the newest {}: whether it still happens, this text does not show.",
             part_of(segments)
         )
     });
@@ -252,9 +252,9 @@ fn newest(segments: &[JudgedSegment<'_>]) -> Option<WallClock> {
 /// Lowers what is critical in outdated segments: it is not critical now.
 fn lower_outdated(segments: &mut [JudgedSegment<'_>]) {
     let newest = newest(segments);
-    let outdated =
+    let is_outdated =
         |one: &&mut JudgedSegment<'_>| newest.and_then(|newest| one.outdated_by(newest)).is_some();
-    for JudgedSegment { diagnosis, .. } in segments.iter_mut().filter(outdated) {
+    for JudgedSegment { diagnosis, .. } in segments.iter_mut().filter(is_outdated) {
         for finding in &mut diagnosis.findings {
             finding.severity = finding.severity.min(Severity::Warning);
         }
