@@ -35,10 +35,26 @@ impl FileContent {
     }
 }
 
-/// UTF-16 has zero bytes, and a byte order mark. Other files with zero bytes are not text.
+/// UTF-16 has zero bytes, and a byte order mark. A log has runs of them where the host crashed or was rotated, between
+/// lines of text.
 fn is_text(start: &[u8]) -> bool {
-    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) || !start.contains(&0)
+    let is_wide = start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]);
+    is_wide || !start.contains(&0) || begins_with_a_line(start)
 }
+
+/// Whether a line of text stands first, behind zero bytes at most.
+fn begins_with_a_line(start: &[u8]) -> bool {
+    let first = start.iter().position(|byte| *byte != 0);
+    let rest = first
+        .and_then(|first| start.get(first..))
+        .unwrap_or_default();
+    let line = memchr::memchr(b'\n', rest).and_then(|end| str::from_utf8(&rest[..end]).ok());
+    let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\u{1b}');
+    line.is_some_and(|line| line.len() >= LINE_LEN_MIN && !line.contains(is_control))
+}
+
+/// A shorter line may be the beginning of anything.
+const LINE_LEN_MIN: usize = 20;
 
 /// The first bytes of a file that was not recognised, and what it probably is.
 pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
@@ -77,5 +93,23 @@ pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
         format!("the bytes {}{guess}{inside}", bytes.join(" "))
     } else {
         format!("`{shown}`{guess}{inside}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_with_zero_bytes_is_text_and_a_binary_file_is_not() {
+        let line = b"Nov 21 23:58:47 db1 sshd[1]: Accepted key\n";
+        let is_text =
+            |parts: &[&[u8]]| FileContent::recognise(&parts.concat()) == FileContent::Text;
+        assert!(is_text(&[line, &[0; 4096], line]));
+        assert!(is_text(&[&[0; 4096], line]));
+        assert!(!is_text(&[&[0; 4096]]));
+        assert!(!is_text(&[b"SQLite format 3\0", line]));
+        assert!(!is_text(&[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", line]));
+        assert!(!is_text(&[&[0x7f], b"ELF\x02\x01\x01\0\0", line]));
     }
 }

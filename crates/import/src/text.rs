@@ -53,6 +53,8 @@ impl PlainText {
         };
         let mut records = RecordReader::default();
         for (source, line) in decoded.lines().take(Self::LINES_MAX).enumerate() {
+            // A crash and a rotation leave zero bytes in a log, before its next line.
+            let line = line.trim_start_matches('\0');
             let is_quoted = line.trim_start().starts_with('>');
             match records.read(unquoted(line)) {
                 Carried::Line => text.push(unquoted(line), source, is_quoted),
