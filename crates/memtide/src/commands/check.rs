@@ -13,7 +13,11 @@ use sources::{live, saved};
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
     let (range, mut paths) = (source::range(&args.around)?, args.files.clone());
     if paths.is_empty() && range.is_all() {
-        return print(&[live(args, output)?.into()], args, output);
+        let exit = print(&[live(args, output)?.into()], args, output);
+        if is_text_waiting() {
+            output.note("this is about the local host: standard input was not read. `memtide check -` reads it.");
+        }
+        return exit;
     }
     if paths.is_empty() {
         paths.push(answers::recording_directory::required()?);
@@ -32,6 +36,14 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     }
     print(&reports, args, output)
+}
+
+/// Whether a pipe on standard input has data that nothing has read.
+fn is_text_waiting() -> bool {
+    let input = std::io::stdin();
+    let is_pipe = rustix::fs::fstat(&input)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
+    is_pipe && rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0)
 }
 
 fn print(answers: &[Answer], args: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {

@@ -39,6 +39,16 @@ fn a_paste_on_standard_input_is_read() {
 }
 
 #[test]
+fn a_text_that_nothing_reads_is_not_passed_over_in_silence() {
+    let check = ["check", "--for", "200ms", "--every", "100ms"];
+    let note = "memtide check -";
+    let output = piped(MEMINFO.as_bytes(), &check);
+    assert!(stderr(&output).contains(note), "{}", stderr(&output));
+    let output = piped(b"", &check);
+    assert!(!stderr(&output).contains(note), "{}", stderr(&output));
+}
+
+#[test]
 fn several_files_give_an_answer_each_and_a_bad_one_hides_none() {
     let directory = tempfile::tempdir().unwrap();
     let good = file(&directory, "good.txt", MEMINFO);
