@@ -48,7 +48,7 @@ const XZ_KIB: u32 = 96 << 10;
 /// A source may give this much, whatever it is packed in: it is searched within seconds.
 const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 /// Beyond that it may give this many times its size: captures of a quiet host are packed to a hundredth.
-const UNPACKED_TIMES_MAX: u64 = 250;
+const UNPACKED_TIMES_MAX: u64 = 150;
 
 /// The most bytes that a source may give which takes this many on the disk.
 pub(crate) fn unpacked_bytes_max(stored: u64) -> u64 {
