@@ -245,7 +245,7 @@ pub(crate) fn sure(one: &Explained<'_>, value: f64, open: &str) -> Confidence {
         value = value.min(0.85);
     }
     if one.report.is_without_prefix {
-        why = "rests on one line that no log prefix stands before: it may be quoted from elsewhere"
+        why = "rests on one line without the prefix of a log: it may be quoted from elsewhere"
             .to_owned();
         value = value.min(0.85);
     }
