@@ -503,6 +503,16 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_allocation_that_names_a_victim_does_not_explain_itself() {
+        let mut both = Report::of_a_host().failed().0;
+        both.killed = Report::of_a_host().0.killed;
+        both.tasks.clear();
+        let both = || stamped(Report(both.clone()), "Nov 21 04:12:01", 100);
+        assert!(!both().killed.is_empty());
+        source(vec![both(), both()]);
+    }
+
+    #[test]
     fn a_failed_allocation_within_a_second_of_a_kill_is_part_of_it() {
         let at = |seconds| {
             let kill = stamped(Report::of_a_host(), "Nov 21 04:12:01", 100);

@@ -111,7 +111,9 @@ impl<'a> KillHistory<'a> {
                 self.times.range(from..=to).next().is_some()
             })
         };
-        report.kind == ReportKind::AllocationFailure && (is_of_a_killed || is_near())
+        // One that names a victim is a kill itself, whatever its first line says.
+        let is_failure = report.kind == ReportKind::AllocationFailure && report.killed.is_empty();
+        is_failure && (is_of_a_killed || is_near())
     }
 }
 
