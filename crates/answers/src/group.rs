@@ -135,7 +135,7 @@ impl GroupSelector {
 pub fn own_container(source: &Source) -> Option<String> {
     source.facts.container.as_ref()?;
     if has_container_at_root(source) {
-        return Some("/".to_owned());
+        return Some(ROOT.to_owned());
     }
     let cx = Evidence::new(&source.timeline, &source.facts);
     OwnLimit::from_cgroups(&cx)?;

@@ -5,6 +5,7 @@
 //! available only by swapping others out is not left. Cgroups outside the process's view (above a container's own) are
 //! not read. Cost: three small files and `memory.stat` for each cgroup; for the start, not for samples.
 
+use timeline::cgroup::parent;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX,
@@ -57,15 +58,6 @@ fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
             .filter_map(|group| in_group(root, &hierarchy, group, &mut files))
             .collect(),
     )
-}
-
-/// Returns the parent of a cgroup; `None` for the mount itself.
-fn parent(group: &str) -> Option<&str> {
-    match group.rsplit_once('/')? {
-        ("", "") => None,
-        ("", _) => Some("/"),
-        (around, _) => Some(around),
-    }
 }
 
 fn in_group(

@@ -115,7 +115,8 @@ impl<'a> ReportClock<'a> {
         Some(at.strftime(form).to_string())
     }
 
-    /// Returns a time for a list that may span days, always with its day: `Nov 21 13:42:18`. Without a wall clock, the offset from the start: `0:18`.
+    /// Returns a time for a list that may span days, always with its day: `Nov 21 13:42:18`. Without a wall clock, the
+    /// offset from the start: `0:18`.
     pub(crate) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
         let Some(at) = at else {
             return Some(self.offset(offset_s?));

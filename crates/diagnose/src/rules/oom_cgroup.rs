@@ -6,12 +6,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use timeline::Entity::Cgroup;
+use timeline::cgroup::ROOT;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
     CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
 
+use crate::group::subject;
 use crate::measures::cgroups;
 use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, LimitHit};
@@ -335,7 +337,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     // The kernel's own root has neither limit nor counter: a container sees its cgroup as the root.
     let place = match label.as_str() {
-        "/" => "this container (its cgroup is /)".to_owned(),
+        ROOT => format!("{} (its cgroup is {ROOT})", subject(ROOT)),
         label => format!("cgroup {label}"),
     };
     let title = format!(

@@ -1,5 +1,6 @@
 //! Protected cgroups leave too little memory to everything else.
 
+use timeline::cgroup;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_LOW, CGROUP_LOW, CGROUP_MIN, MEM_FREE, PGSCAN_DIRECT,
@@ -76,7 +77,7 @@ fn spared(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
 /// Protected cgroups at the top of the hierarchy, each with what reclaim spares.
 fn protected_groups<'a>(cx: &Evidence<'a>) -> Vec<(&'a EntitySeries, Track<Bytes>)> {
     let groups = cx.timeline.entities(Entity::Cgroup);
-    let top = groups.filter(|group| timeline::cgroup::parent(&group.key) == Some("/"));
+    let top = groups.filter(|group| cgroup::parent(&group.key) == Some(cgroup::ROOT));
     top.filter_map(|group| Some((group, spared(cx, group)?)))
         .collect()
 }

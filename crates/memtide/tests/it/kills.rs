@@ -1,4 +1,4 @@
-//! Processes that the kernel kills while somebody looks, and just before: each told once, with its own time.
+//! Processes that the kernel kills while a check samples, and just before: each reported once, with its own time.
 
 use std::ops::ControlFlow;
 use std::time::SystemTime;
@@ -72,22 +72,22 @@ fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
     });
     until("the kill", || kills_of(&group, directory).len() >= 2);
     assert_eq!(running.end().status.code(), Some(0));
-    let told = kills_of(&group, directory);
-    assert_eq!(told.len(), 2, "{told:#?}");
-    for (told, (pid, about)) in told.iter().zip(&killed) {
-        let subject = told["subject"].as_str().unwrap();
+    let reported = kills_of(&group, directory);
+    assert_eq!(reported.len(), 2, "{reported:#?}");
+    for (reported, (pid, about)) in reported.iter().zip(&killed) {
+        let subject = reported["subject"].as_str().unwrap();
         assert!(subject.ends_with(&format!("({pid})")), "{subject}");
-        assert_eq!(told["dated"], "exactly");
-        let at = seconds(&told["at"]);
-        assert!(about.contains(&at), "{told} {about:?}");
+        assert_eq!(reported["dated"], "exactly");
+        let at = seconds(&reported["at"]);
+        assert!(about.contains(&at), "{reported} {about:?}");
     }
-    let is_before = |told: &Value| {
-        let text = told["text"].as_str().unwrap();
+    let is_before = |reported: &Value| {
+        let text = reported["text"].as_str().unwrap();
         let says = text.ends_with("before the recording began");
-        (told["offset_s"].as_f64().unwrap() < 0.0, says)
+        (reported["offset_s"].as_f64().unwrap() < 0.0, says)
     };
-    assert_eq!(is_before(&told[0]), (true, true), "{}", told[0]);
-    assert_eq!(is_before(&told[1]), (false, false), "{}", told[1]);
+    assert_eq!(is_before(&reported[0]), (true, true), "{}", reported[0]);
+    assert_eq!(is_before(&reported[1]), (false, false), "{}", reported[1]);
 }
 
 #[test]
@@ -113,11 +113,12 @@ fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts()
         own.filter(|kill| kill.group.as_ref() == Some(&path))
             .collect::<Vec<_>>()
     };
-    let told = lately(Span::from_mins(15));
-    let pids: Vec<_> = told.iter().filter_map(|kill| kill.pid).collect();
-    assert_eq!(pids, killed, "{told:#?}");
+    let reported = lately(Span::from_mins(15));
+    let pids: Vec<_> = reported.iter().filter_map(|kill| kill.pid).collect();
+    assert_eq!(pids, killed, "{reported:#?}");
     assert!(
-        told.iter()
+        reported
+            .iter()
             .all(|kill| kill.count == 1 && kill.since.is_none())
     );
     let own = |pid| {

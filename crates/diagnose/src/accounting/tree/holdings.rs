@@ -132,14 +132,11 @@ pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode>
         ("rings of io_uring", |process| process.io_rings),
         ("rings of packet sockets", |process| process.packet_rings),
     ];
-    let large = kinds
+    let mut nodes: Vec<MemoryNode> = kinds
         .into_iter()
-        .filter(|(_, size)| total(holdings, *size) >= UNCOUNTED_MIN);
-    let mut nodes: Vec<MemoryNode> = large
-        .map(|(label, size)| {
-            let node = MemoryNode::new(label, total(holdings, size));
-            node.noted(most(holdings, size).unwrap_or_default())
-        })
+        .map(|(label, size)| (MemoryNode::new(label, total(holdings, size)), size))
+        .filter(|(node, _)| node.bytes >= UNCOUNTED_MIN)
+        .map(|(node, size)| node.noted(most(holdings, size).unwrap_or_default()))
         .collect();
     nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
     nodes

@@ -24,7 +24,7 @@ struct Zone {
     report: ZoneReport,
     has_watermarks: bool,
     has_blocks: bool,
-    is_managed_told: bool,
+    is_managed_printed: bool,
     /// In pages; empty until it is read.
     reserve: Vec<u64>,
 }
@@ -139,7 +139,7 @@ impl Zones {
         }
         // Behind its RAM every kernel prints more: where that is cut off, it is unknown what the zone manages.
         if let Some(("present" | "managed", value)) = pairs.found.last()
-            && (size(value).is_none() || !zone.is_managed_told)
+            && (size(value).is_none() || !zone.is_managed_printed)
         {
             zone.report.managed = Bytes::ZERO;
         }
@@ -211,11 +211,11 @@ impl Zone {
             "free_cma" => &mut zone.free_cma,
             "free_pcp" => &mut zone.free_pcp,
             "managed" => {
-                self.is_managed_told = true;
+                self.is_managed_printed = true;
                 &mut zone.managed
             }
             // `managed` exists since 3.9; before, the zone's RAM is the best estimate.
-            "present" if !self.is_managed_told => &mut zone.managed,
+            "present" if !self.is_managed_printed => &mut zone.managed,
             "active_file" | "inactive_file" => {
                 zone.file += size;
                 return;
