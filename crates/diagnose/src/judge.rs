@@ -181,19 +181,25 @@ pub(crate) struct RuleAnswers {
 
 impl RuleAnswers {
     pub(crate) fn collect(cx: &Evidence<'_>) -> Self {
+        let mut all = Self::of_rules(cx, |_| true);
+        all.drop_explained();
+        if cx.timeline.is_empty() {
+            all.evaluate_none();
+        }
+        all
+    }
+
+    /// The answers of some rules. A stall that another rule explains is among them.
+    pub(crate) fn of_rules(cx: &Evidence<'_>, is_asked: impl Fn(&Rule) -> bool) -> Self {
         let mut all = Self::default();
         let host_waits = WaitTracks::for_host(cx);
-        for rule in rules::ALL {
+        for rule in rules::ALL.iter().filter(|rule| is_asked(rule)) {
             let answer = incidents::evaluate(rule, cx, &host_waits)
                 .and_then(|answer| rounding::survives(cx, rule, answer));
             match answer {
                 Ok(answer) => all.add(rule, answer),
                 Err(missing) => all.not_evaluated.push((rule.id, missing)),
             }
-        }
-        all.drop_explained();
-        if cx.timeline.is_empty() {
-            all.evaluate_none();
         }
         all
     }

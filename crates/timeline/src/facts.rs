@@ -320,17 +320,22 @@ impl Facts {
             .map(|(name, text)| (*name, text.as_str()))
     }
 
-    /// The fact as a number at a time of the timeline's clock: later changes are undone.
-    pub fn number_at(&self, fact: Fact, at: Span) -> Option<u64> {
-        number(self.text_at(fact, at)?)
-    }
-
-    fn text_at(&self, fact: Fact, at: Span) -> Option<&str> {
-        let mut later = self.changes.iter().filter(|change| change.fact == fact);
-        match later.find(|change| change.at > at) {
-            Some(change) => Some(&change.from),
-            None => self.text(fact),
-        }
+    /// The fact as a number at times of the timeline's clock, which are in order: later changes are undone.
+    pub fn numbers_at(
+        &self,
+        fact: Fact,
+        times: impl IntoIterator<Item = Span>,
+    ) -> impl Iterator<Item = Option<u64>> {
+        let last = self.number(fact);
+        let of_fact = self
+            .changes
+            .iter()
+            .filter(move |change| change.fact.name == fact.name);
+        let mut later = of_fact.peekable();
+        times.into_iter().map(move |at| {
+            while later.next_if(|change| change.at <= at).is_some() {}
+            later.peek().map_or(last, |change| number(&change.from))
+        })
     }
 
     /// The facts as they were at a time of the timeline's clock; earlier changes stay.
@@ -428,18 +433,22 @@ mod tests {
         for (second, text) in [(0, "0"), (60, "1"), (120, "0")] {
             facts.record(Span::from_secs(second), ZONE_RECLAIM_MODE, text);
         }
-        for (second, mode) in [(0, 0), (59, 0), (60, 1), (119, 1), (120, 0), (999, 0)] {
-            let at = Span::from_secs(second);
-            assert_eq!(
-                facts.number_at(ZONE_RECLAIM_MODE, at),
-                Some(mode),
-                "{second}"
-            );
-            let then = facts.as_of(at);
-            assert_eq!(then.number(ZONE_RECLAIM_MODE), Some(mode), "{second}");
+        let modes = [(0, 0), (59, 0), (60, 1), (119, 1), (120, 0), (999, 0)];
+        let times = modes.map(|(second, _)| Span::from_secs(second));
+        for at in 0..modes.len() {
+            // Some times may be skipped.
+            let numbers = facts.numbers_at(ZONE_RECLAIM_MODE, times[at..].iter().copied());
+            let expected = modes[at..].iter().map(|(_, mode)| Some(*mode));
+            assert!(numbers.eq(expected), "from {at}");
+            let then = facts.as_of(times[at]);
+            assert_eq!(then.number(ZONE_RECLAIM_MODE), Some(modes[at].1), "{at}");
         }
         assert_eq!(facts.as_of(Span::from_secs(60)).changes().len(), 1);
-        assert_eq!(facts.number_at(SWAPPINESS, Span::ZERO), None);
+        assert!(
+            facts
+                .numbers_at(SWAPPINESS, times)
+                .all(|number| number.is_none())
+        );
     }
 
     #[test]

@@ -5,19 +5,16 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::judge::RuleAnswers;
 use crate::rule::Class;
-use crate::rules;
 
 /// The times at which memory was short, each with its rule.
 pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
-    let is_shortage = |finding: &Finding| {
-        let rule = rules::by_id(finding.id);
-        // A finding of severity info, such as kills at an unknown time since boot, is not tied to a moment of the
-        // source.
-        finding.severity > Severity::Info && rule.is_some_and(|rule| rule.class == Class::Shortage)
-    };
-    let incidents = RuleAnswers::collect(cx).incidents;
-    let short = incidents.iter().filter(|finding| is_shortage(finding));
-    short.flat_map(|finding| each_time(cx, finding)).collect()
+    let answers = RuleAnswers::of_rules(cx, |rule| rule.class == Class::Shortage);
+    // A finding of severity info, such as kills at an unknown time since boot, is not tied to a moment of the source.
+    let short = answers.incidents.iter();
+    short
+        .filter(|finding| finding.severity > Severity::Info)
+        .flat_map(|finding| each_time(cx, finding))
+        .collect()
 }
 
 /// Every time at which a finding held; the whole source where the finding has no time.

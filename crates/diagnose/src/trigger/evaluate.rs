@@ -104,9 +104,11 @@ impl Expr {
             Self::Rate(signal) => rate(cx, of, *signal),
             Self::Fact(fact) => {
                 cx.number(*fact)?;
-                let times = cx.timeline.times().iter();
-                let values = times.map(|at| cx.facts.number_at(*fact, *at).map(as_f64));
-                Ok(cx.timeline.track(values.collect()))
+                let times = cx.timeline.times().iter().copied();
+                let values = cx.facts.numbers_at(*fact, times);
+                Ok(cx
+                    .timeline
+                    .track(values.map(|value| value.map(as_f64)).collect()))
             }
             Self::Constant(value) => constant(*value),
             Self::Ram => constant(cx.ram()?.as_f64()),

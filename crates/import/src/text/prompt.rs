@@ -56,12 +56,17 @@ fn prompted_host<'l>(line: &'l str, command: &str) -> Option<&'l str> {
 fn headed_host(line: &str) -> Option<&str> {
     // A name and the punctuation around it.
     const HEADING_LEN_MAX: usize = 120;
-    if line.len() > HEADING_LEN_MAX || memchr::memchr_iter(b' ', line.trim().as_bytes()).count() > 6
+    const MARKS: &str = "=#-*:><[]";
+    let line = line.trim();
+    let is_heading =
+        line.starts_with(|c| MARKS.contains(c)) || line.ends_with(|c| MARKS.contains(c));
+    if !is_heading
+        || line.len() > HEADING_LEN_MAX
+        || memchr::memchr_iter(b' ', line.as_bytes()).count() > 6
     {
         return None;
     }
-    let name = line.trim_matches([' ', '=', '#', '-', '*', ':', '>', '<', '[', ']']);
-    let is_heading = name.len() < line.trim().len();
+    let name = line.trim_matches(|c| c == ' ' || MARKS.contains(c));
     let is_name = name.len() <= 40
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.contains(|c: char| c.is_ascii_digit())
@@ -78,7 +83,7 @@ fn headed_host(line: &str) -> Option<&str> {
             rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
         })
     };
-    (is_heading && is_name && !is_part()).then_some(name)
+    (is_name && !is_part()).then_some(name)
 }
 
 fn is_host_char(c: char) -> bool {

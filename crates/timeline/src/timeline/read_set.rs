@@ -54,6 +54,10 @@ impl ReadSet {
 
     /// The last sample before `index` in which the table was read.
     pub(super) fn before(&self, index: usize) -> Option<usize> {
+        // Where readings are appended: a table that was read long ago, or never, must not be searched for at each sample.
+        if self.last.is_none_or(|last| last < index) {
+            return self.last;
+        }
         let bits = index % 64;
         let mut word = index / 64;
         let mut left = self.bits.get(word).copied().unwrap_or(0) & ((1 << bits) - 1);

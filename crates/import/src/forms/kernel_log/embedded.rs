@@ -18,53 +18,95 @@ const WORDS_MAX: usize = 24;
 /// A stamp stands among the first characters of a line.
 const STAMP_PLACE_MAX: usize = 80;
 
-/// The message in a line, and the time before it. `text` is the line without a known prefix. `None` if it is the message,
-/// or if there is none.
-pub(super) fn message<'a>(
-    line: &'a str,
-    text: &'a str,
-) -> Option<(Cow<'a, str>, Option<PrintedTime>)> {
+/// The text of a message.
+#[derive(Debug)]
+pub(super) struct MessageText<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// The time before it, within what else stands around it.
+    pub(super) time: Option<PrintedTime>,
+    /// Whether something else stands around it.
+    pub(super) is_inner: bool,
+    /// Whether it is a whole line of a report.
+    pub(super) is_whole: bool,
+}
+
+/// The message in a line. `text` is the line without a known prefix: it is the message, or there is none, if nothing else
+/// is found.
+pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     let may_have_message = may_have_message(line);
+    let extent = |text: &str| may_have_message.then(|| extent(text)).flatten();
     // Tests ask each line, to show that no word is missing.
     debug_assert!(
         !cfg!(test) || may_have_message || !is_line(text),
         "`{text}` has no word of a report"
     );
-    let is_settled = if may_have_message {
-        is_line(text)
-    } else {
-        !is_quoted(line)
+    let as_it_stands = |is_whole| MessageText {
+        text: text.into(),
+        time: None,
+        is_inner: false,
+        is_whole,
     };
-    if is_settled {
-        return None;
+    let of_text = extent(text);
+    if of_text == Some(LineExtent::Whole) {
+        return as_it_stands(true);
+    }
+    if !may_have_message && !is_quoted(line) {
+        return as_it_stands(false);
     }
     let bare = undecorated(line);
     let (inner, time) = stripped(bare);
     let inner = undecorated(inner);
-    if may_have_message && let Some(found) = begun_in(inner, inner.len() < text.len()) {
+    let is_bare = inner.len() < text.len();
+    let of_inner = || {
+        if inner == text {
+            of_text
+        } else {
+            extent(inner)
+        }
+    };
+    let known = (!is_bare).then(of_inner);
+    if may_have_message && let Some(found) = begun_in(inner, known) {
         // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
-        let is_text = found.len() == text.len();
-        return (!is_text).then_some((found, time));
+        if found.text.len() == text.len() {
+            return as_it_stands(false);
+        }
+        return MessageText {
+            is_whole: found.extent == LineExtent::Whole,
+            text: found.text,
+            time,
+            is_inner: true,
+        };
     }
     // A line such as `anon 4096` is recognised by the lines around it only.
     let inner = behind_stamp(inner)
         .or_else(|| last_cell(bare))
         .unwrap_or(inner);
-    (inner.len() < text.len() && is_quoted(line)).then_some((inner.into(), time))
+    if inner.len() < text.len() && is_quoted(line) {
+        return MessageText {
+            text: inner.into(),
+            time,
+            is_inner: true,
+            is_whole: extent(inner) == Some(LineExtent::Whole),
+        };
+    }
+    as_it_stands(false)
 }
 
-/// The first whole message that begins within a text, else the first that is cut off. `is_bare`: the text may also be a
-/// whole message of which the first word is none of those that messages begin with.
-fn begun_in(text: &str, is_bare: bool) -> Option<Cow<'_, str>> {
+/// The first whole message that begins within a text, else the first that is cut off. `known`: how much of a message the
+/// whole text is. Where that is not known, the text may also be a whole message of which the first word is none of those
+/// that messages begin with.
+fn begun_in(text: &str, known: Option<Option<LineExtent>>) -> Option<Repaired<'_>> {
     let starts = kernel_words::starts(text);
-    let unknown = (is_bare && starts.first() != Some(&0)).then_some(0);
-    let known = starts.into_iter().take(STARTS_MAX);
-    let found = unknown.into_iter().chain(known).filter_map(|start| {
-        let found = repaired(text.get(start..)?)?;
-        let is_sure = found.extent == LineExtent::Whole || unknown != Some(start);
+    let unnamed = (known.is_none() && starts.first() != Some(&0)).then_some(0);
+    let named = starts.into_iter().take(STARTS_MAX);
+    let found = unnamed.into_iter().chain(named).filter_map(|start| {
+        let rest = text.get(start..)?;
+        let extent = known.filter(|_| start == 0).unwrap_or_else(|| extent(rest));
+        let found = repaired(rest, extent)?;
+        let is_sure = found.extent == LineExtent::Whole || unnamed != Some(start);
         is_sure.then_some(found)
     });
-    wholest(found).map(|found| found.text)
+    wholest(found)
 }
 
 /// A line without list marks, table bars and quotation marks at both ends.
@@ -141,17 +183,18 @@ fn wholest<'a>(found: impl Iterator<Item = Repaired<'a>>) -> Option<Repaired<'a>
 }
 
 /// A text as the kernel writes it: as it stands, without what follows a quotation, with units glued to their numbers,
-/// without table bars, without prose behind it.
-fn repaired(text: &str) -> Option<Repaired<'_>> {
-    let as_it_stands = iter::once_with(|| Some(text.into()));
+/// without table bars, without prose behind it. `extent`: how much of a message it is as it stands.
+fn repaired(text: &str, extent: Option<LineExtent>) -> Option<Repaired<'_>> {
+    let as_it_stands = extent.map(|extent| Repaired {
+        text: text.into(),
+        extent,
+    });
     let shorter = iter::once_with(|| quoted(text).map(Cow::Borrowed));
     let glued = iter::once_with(|| glued(text).map(Cow::Owned));
-    let forms = as_it_stands.chain(shorter).chain(glued).flatten();
-    wholest(
-        forms
-            .chain(without_prose(text).map(Cow::Borrowed))
-            .filter_map(Repaired::of),
-    )
+    let changed = shorter.chain(glued).flatten();
+    let changed = changed.chain(without_prose(text).map(Cow::Borrowed));
+    let changed = changed.filter_map(Repaired::of);
+    wholest(as_it_stands.into_iter().chain(changed))
 }
 
 /// The text before the end of a quotation or a cell.

@@ -7,7 +7,7 @@ use probe::kernel_report::{is_line, signatures};
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
-use super::prefix;
+use super::prefix::{self, LogMessage};
 use crate::text::kernel_words::{self, WordSearch};
 
 /// Reads the messages of a log.
@@ -55,10 +55,13 @@ impl<'a> LogMessages<'a> {
 
     /// Joins a broken line with the next ones: those have no prefix, are no message themselves, and complete a message
     /// of a report. The longest such message is taken.
-    fn joined(&mut self, text: Cow<'a, str>, is_prefixed: bool) -> Cow<'a, str> {
-        if !may_be_broken(&text) {
-            return text;
+    fn joined(&mut self, message: LogMessage<'a>) -> Cow<'a, str> {
+        if !may_be_broken(&message) {
+            return message.text;
         }
+        let LogMessage {
+            text, is_prefixed, ..
+        } = message;
         let mut joined = text.to_string();
         let mut whole = None;
         for (count, line) in self.lines[self.at..]
@@ -74,7 +77,7 @@ impl<'a> LogMessages<'a> {
                 break;
             }
             let piece = prefix::message(line);
-            if (is_prefixed && piece.is_prefixed) || is_line(&piece.text) {
+            if (is_prefixed && piece.is_prefixed) || piece.is_whole {
                 break;
             }
             let Some(longer) = joins(&joined, line) else {
@@ -97,18 +100,20 @@ impl<'a> LogMessages<'a> {
 
 /// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a
 /// cgroup are lines of their own.
-fn may_be_broken(line: &str) -> bool {
+fn may_be_broken(message: &LogMessage<'_>) -> bool {
+    let (line, is_whole) = (&*message.text, message.is_whole);
     let is_long = || {
         signatures::LONG_LINES
             .iter()
             .any(|signature| line.contains(signature))
     };
-    let is_of_report = line.starts_with('[') || is_candidate(line);
     // After `adj=`, the last field, the line is complete.
-    if line.contains("oom-killer: ") && line.contains("adj=") && is_line(line) {
+    if is_whole && line.contains("oom-killer: ") && line.contains("adj=") {
         return false;
     }
-    !line.starts_with("Memory cgroup stats") && is_of_report && (is_long() || !is_line(line))
+    (!is_whole || is_long())
+        && !line.starts_with("Memory cgroup stats")
+        && (line.starts_with('[') || is_candidate(line))
 }
 
 /// Joins two pieces to a message: broken between words, or within a word.
@@ -134,9 +139,9 @@ impl<'a> Iterator for LogMessages<'a> {
         self.wall = self.wall.or(message.wall);
         // If the report has no stamp, a message after it may have one.
         if self.ends.is_empty() {
-            self.stamp = message.stamp;
+            self.stamp.clone_from(&message.stamp);
         }
-        let text = self.joined(message.text, message.is_prefixed);
+        let text = self.joined(message);
         self.ends.push(self.at);
         Some(text)
     }

@@ -7,7 +7,7 @@ use probe::text::SplitText as _;
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
-use super::embedded;
+use super::embedded::{self, MessageText};
 use crate::text::times::PrintedTime;
 
 /// A message without its prefix.
@@ -16,6 +16,8 @@ pub(in crate::forms) struct LogMessage<'a> {
     pub(super) text: Cow<'a, str>,
     /// Whether it has a prefix: the second half of a broken line has none.
     pub(super) is_prefixed: bool,
+    /// Whether its text is a whole line of a report.
+    pub(super) is_whole: bool,
     /// Its time, if the date has a year.
     pub(in crate::forms) wall: Option<WallClock>,
     /// Its time, if the date lacks the year.
@@ -30,12 +32,16 @@ const PREFIX_MAX: usize = 160;
 /// Removes the prefix of a line, and what else stands around the message.
 pub(in crate::forms) fn message(line: &str) -> LogMessage<'_> {
     let (text, time) = stripped(line);
-    let (text, time, is_found) = match embedded::message(line, text) {
-        Some((text, inner)) => (text, time.or(inner), true),
-        None => (text.into(), time, false),
-    };
+    let MessageText {
+        text,
+        time: inner,
+        is_inner,
+        is_whole,
+    } = embedded::message(line, text);
+    let time = time.or(inner);
     LogMessage {
-        is_prefixed: is_found || text.len() < line.trim_start().len(),
+        is_prefixed: is_inner || text.len() < line.trim_start().len(),
+        is_whole,
         text,
         wall: time.and_then(PrintedTime::wall),
         stamp: time.and_then(|time| stamp(line, time)),

@@ -21,14 +21,7 @@ pub const SIGNATURES: [&str; 16] = [
 ];
 
 /// Parts of the signatures: each signature has one, so that a text is searched for these alone.
-pub const ANCHORS: [&str; 6] = [
-    "oom-kill",
-    "Mem-",
-    "llocat",
-    "vmalloc error: ",
-    "Kill",
-    " kill",
-];
+pub const ANCHORS: [&str; 4] = ["kill", "Kill", "Mem-", "lloc"];
 
 /// Words of lines that continue a report.
 pub const CONTINUES: [&str; 7] = [
