@@ -22,7 +22,7 @@ use crate::accounting::{Accounting, account};
 use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::{Bursts, Harm};
 use crate::finding::{Finding, Severity};
-use crate::rule::{Class, Rule};
+use crate::rule::{Class, Rule, Waits};
 use crate::rules;
 use incidents::UnexplainedIncident;
 use next_steps::NextStep;
@@ -239,10 +239,17 @@ impl RuleAnswers {
             |id: &str| rules::by_id(id).is_some_and(|rule| rule.class == Class::Unexplained);
         let costs = |harm: Harm| harm.killed > 0 || harm.waited > Some(Span::ZERO);
         let explains = |id: &str, harm: Harm| !is_unexplained(id) && costs(harm);
+        // On cgroup v1 the waits of a cgroup are not known.
+        let has_unknown_waits = |finding: &Finding| {
+            !is_unexplained(finding.id)
+                && finding.harm.waited.is_none()
+                && finding.severity > Severity::Info
+                && rules::by_id(finding.id).is_some_and(|rule| rule.waits != Waits::No)
+        };
         let mut times: Vec<Stretch> = self
             .incidents
             .iter()
-            .filter(|finding| explains(finding.id, finding.harm))
+            .filter(|finding| explains(finding.id, finding.harm) || has_unknown_waits(finding))
             .flat_map(Finding::stretches)
             .collect();
         times.extend(

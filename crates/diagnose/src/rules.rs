@@ -11,6 +11,7 @@ mod cache_full_harmless;
 mod cache_starved_floor;
 mod caches_dropped;
 mod cgroup_cache_starved;
+mod cgroup_dirty_reclaim;
 mod cgroup_dirty_throttle;
 mod cgroup_high_throttle;
 mod cgroup_kmem_large;
@@ -148,6 +149,7 @@ pub const ALL: &[Rule] = &[
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
     cgroup_dirty_throttle::RULE,
+    cgroup_dirty_reclaim::RULE,
     cgroup_kmem_large::RULE,
     cgroup_shmem_large::RULE,
     cgroup_limit_ahead::RULE,

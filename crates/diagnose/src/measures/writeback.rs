@@ -1,10 +1,15 @@
-//! Dirty pages of the host, and the level from which the kernel throttles those who write.
+//! Dirty pages of the host and of cgroups, and the level from which the kernel throttles those who write.
 
+use timeline::facts::CgroupMode;
 use timeline::signals::{
-    MEM_DIRTY, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+    CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY,
+    MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
-use units::{Bytes, Ratio};
+use timeline::{EntitySeries, Stretch};
+use units::{Bytes, Count, PerSecond, Ratio};
 
+use super::cgroups;
+use crate::evidence::Evidence;
 use crate::trigger::{Predicate, Reading, gauge, ram};
 
 /// Below this share of the level at which writers are throttled, dirty pages do not hold them up: an engineering choice.
@@ -15,6 +20,41 @@ const FAR_OF_RAM: Ratio = Ratio::from_percent(2.0);
 /// Dirty pages plus pages under writeback.
 pub(crate) fn unwritten() -> Reading<Bytes> {
     gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)])
+}
+
+/// Dirty pages plus pages under writeback of a cgroup.
+pub(crate) fn own_unwritten() -> Reading<Bytes> {
+    gauge(CGROUP_FILE_DIRTY).plus([gauge(CGROUP_FILE_WRITEBACK)])
+}
+
+/// Reclaim of single batches is not felt; an engineering choice. Measured, November 2026: a writer at 600 MiB/s hits a limit
+/// of 64 MiB 500 times a second.
+pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
+/// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
+/// where the writer waits, 0 % where files are read.
+pub(crate) const FILLED: Ratio = Ratio::from_percent(25.0);
+
+/// Whether a cgroup is one of v1 with a limit: its writers have no dirty limit of their own, and may fill it.
+pub(crate) fn may_fill(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
+    cx.facts.cgroup_mode == Some(CgroupMode::V1) && cgroups::limit(cx, group, CGROUP_MAX).is_some()
+}
+
+/// A cgroup of v1 that meets its limit because it is full of unwritten data.
+pub(crate) fn filled_cgroup<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
+    let is_filled = |group: &&EntitySeries| {
+        let limit = cgroups::limit(cx, group, CGROUP_MAX);
+        let hit_rate = cx.timeline.rate_of(group, CGROUP_EVENTS_MAX);
+        let hits = hit_rate.and_then(|hits| hits.mean_in(stretch));
+        let track = own_unwritten().track_of(cx, group).ok();
+        let unwritten = track.and_then(|unwritten| unwritten.mean_in(stretch));
+        may_fill(cx, group)
+            && hits >= Some(LIMIT_HITS)
+            && limit
+                .zip(unwritten)
+                .is_some_and(|(limit, unwritten)| unwritten >= limit.share(FILLED))
+    };
+    let mut groups = cx.timeline.entities(timeline::Entity::Cgroup);
+    groups.find(is_filled)
 }
 
 /// The limit of dirty pages.

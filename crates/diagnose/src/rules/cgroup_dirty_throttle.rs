@@ -2,14 +2,16 @@
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
-    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_HIGH,
-    CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, DIRTY_AND_WRITEBACK,
-    MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, NR_DIRTY_THRESHOLD, PSWPOUT,
+    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_DIRTY, CGROUP_HIGH, CGROUP_INACTIVE_FILE,
+    CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, DIRTY_AND_WRITEBACK, MEM_ACTIVE_FILE,
+    MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, NR_DIRTY_THRESHOLD, PSWPOUT,
 };
 
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
-use crate::measures::writeback::{dirty_limit, free_run, is_far_from_limit, unwritten};
+use crate::measures::writeback::{
+    dirty_limit, free_run, is_far_from_limit, own_unwritten, unwritten,
+};
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
 use crate::rule::DIRTY_LIMITS;
@@ -31,7 +33,7 @@ declare_rule! {
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-cache-starved`: the cgroup reads evicted files again.
     /// - `cgroup-high-throttle`: its tasks wait for memory.
-    /// - cgroup v1: it has no dirty limits of its own.
+    /// - `cgroup-dirty-reclaim`: on cgroup v1, which has no dirty limits of its own, writers fill the cgroup instead.
     /// ## What to do
     /// Raise the cgroup's memory limit: its dirty limit grows with it. Otherwise write less, or let the program call
     /// sync_file_range or use O_DIRECT. Smaller limits of the host would make it worse. Verify: the tasks of the cgroup
@@ -77,10 +79,6 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
         && [CGROUP_MAX, CGROUP_HIGH]
             .into_iter()
             .any(|signal| cgroups::limit(cx, group, signal).is_some())
-}
-
-fn own_unwritten() -> Reading<Bytes> {
-    gauge(CGROUP_FILE_DIRTY).plus([gauge(CGROUP_FILE_WRITEBACK)])
 }
 
 /// File pages of the cgroup and what is left below its limit: the memory that its dirty limit is a share of
@@ -169,7 +167,9 @@ mod tests {
     use super::*;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::Entity::Cgroup;
-    use timeline::signals::{MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD};
+    use timeline::signals::{
+        CGROUP_FILE_WRITEBACK, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD,
+    };
     use units::Limit;
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;

@@ -5,7 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::readings::{SWAP_OUT_NOTABLE, memory_waits};
-use crate::measures::writeback::unwritten;
+use crate::measures::writeback::{filled_cgroup, is_far_from_limit, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
@@ -24,6 +24,7 @@ declare_rule! {
     /// - `dirty-throttle`: those who write wait, and those who allocate do not.
     /// - `direct-reclaim-stall` alone: allocations wait for reclaim, which meets clean or anonymous pages.
     /// - `swap-thrash`: the pages under writeback are swap.
+    /// - `cgroup-dirty-reclaim`: a cgroup of v1 is full of its own dirty pages, and the host is far from its limit.
     /// ## What to do
     /// Keep less dirty: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the
     /// disk's speed, for good in a file under `/etc/sysctl.d/`; or give the writer a cgroup with `MemoryHigh=`. Verify:
@@ -62,6 +63,13 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    let is_far = || is_far_from_limit().longest_in(cx, stretch) >= stretch.duration();
+    if let Some(group) = filled_cgroup(cx, stretch).filter(|_| is_far()) {
+        return clear!(
+            "reclaim meets the dirty pages of cgroup {}, which fill it up to its limit",
+            group.label
+        );
+    }
     let met = cx.rate(NR_VMSCAN_IMMEDIATE)?;
     let rate = cx.mean_in(stretch, NR_VMSCAN_IMMEDIATE, &met)?;
     let stalls = PressureWindow::during(cx, stretch);
@@ -137,7 +145,13 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, speed: Option<BytesPerSecond>) ->
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
-    use timeline::signals::{ALLOCSTALL, MEM_DIRTY, PSI_MEMORY_SOME};
+    use timeline::Entity::Cgroup;
+    use timeline::facts::CgroupMode;
+    use timeline::signals::{
+        ALLOCSTALL, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX,
+        MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, PSI_MEMORY_SOME,
+    };
+    use units::Limit;
 
     fn reclaiming(met: u64, waits: u64) -> Case {
         Case::over(30)
@@ -176,6 +190,25 @@ mod tests {
     fn clear_when_reclaim_meets_clean_pages_or_swap() {
         clear(RULE, &reclaiming(20, 300_000));
         clear(RULE, &reclaiming(3_000, 300_000).counter(PSWPOUT, 3_000));
+    }
+
+    #[test]
+    fn clear_when_the_dirty_pages_fill_a_cgroup_of_v1_and_the_host_is_far_from_its_limit() {
+        let filled = |ram_mib| {
+            let (group, mib) = ("/docker/job", Bytes::from_mib);
+            let mut case = reclaiming(3_000, 300_000)
+                .gauge(MEM_TOTAL, mib(ram_mib))
+                .gauge(MEM_WRITEBACK, Bytes::ZERO)
+                .gauge_of(Cgroup, group, CGROUP_MAX, Limit::Bytes(mib(256)))
+                .gauge_of(Cgroup, group, CGROUP_FILE_DIRTY, mib(150))
+                .gauge_of(Cgroup, group, CGROUP_FILE_WRITEBACK, Bytes::ZERO)
+                .counter_of(Cgroup, group, CGROUP_EVENTS_MAX, 500);
+            case.facts.cgroup_mode = Some(CgroupMode::V1);
+            case
+        };
+        clear(RULE, &filled(32_000));
+        // The host is at its own limit.
+        found(RULE, &filled(1_000));
     }
 
     #[test]

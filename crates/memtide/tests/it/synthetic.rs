@@ -4,12 +4,14 @@
 //!
 //! ```text
 //! vm.swappiness 10                     a setting, as its file holds it
+//! cgroup.mode v1                       the hierarchy that manages memory; else unknown
 //! mem.total 16G                        a level; K, M, G are powers of 1,024
 //! mem.mlocked 1G..6G                   a level that goes evenly from one to the other
 //! vm.pswpin +300                       a counter that rises by so much each second
 //! proc.locked of 4242@1=mysqld 6G      of the entity with this key, and what it is called
 //! ```
 
+use timeline::facts::CgroupMode;
 use timeline::{Facts, Sample, SignalId, Timeline, facts, signals};
 use units::{PageSize, Span};
 
@@ -97,6 +99,14 @@ pub(crate) fn host<'a>(lines: impl IntoIterator<Item = &'a str>) -> (Timeline, F
     let mut readings = Vec::new();
     for line in lines {
         let (name, text) = line.split_once(' ').unwrap_or((line, ""));
+        if name == "cgroup.mode" {
+            facts.cgroup_mode = Some(match text {
+                "v1" => CgroupMode::V1,
+                "v2" => CgroupMode::V2,
+                other => panic!("`{other}` in `{line}`: expected v1 or v2"),
+            });
+            continue;
+        }
         match facts::ALL.iter().find(|fact| fact.name == name) {
             Some(fact) => facts.record(Span::ZERO, *fact, text),
             None => readings.push(reading(line)),

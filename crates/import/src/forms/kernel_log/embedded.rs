@@ -191,9 +191,11 @@ fn repaired(text: &str, extent: Option<LineExtent>) -> Option<Repaired<'_>> {
     });
     let shorter = iter::once_with(|| quoted(text).map(Cow::Borrowed));
     let glued = iter::once_with(|| glued(text).map(Cow::Owned));
-    let changed = shorter.chain(glued).flatten();
-    let changed = changed.chain(without_prose(text).map(Cow::Borrowed));
-    let changed = changed.filter_map(Repaired::of);
+    let changed = shorter
+        .chain(glued)
+        .flatten()
+        .chain(without_prose(text).map(Cow::Borrowed))
+        .filter_map(Repaired::of);
     wholest(as_it_stands.into_iter().chain(changed))
 }
 
