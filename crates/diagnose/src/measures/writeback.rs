@@ -5,7 +5,7 @@ use timeline::signals::{
     CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY,
     MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
-use timeline::{EntitySeries, Stretch};
+use timeline::{Entity, EntitySeries, Stretch};
 use units::{Bytes, Count, PerSecond, Ratio};
 
 use super::cgroups;
@@ -47,14 +47,13 @@ pub(crate) fn filled_cgroup<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<
         let hits = hit_rate.and_then(|hits| hits.mean_in(stretch));
         let track = own_unwritten().track_of(cx, group).ok();
         let unwritten = track.and_then(|unwritten| unwritten.mean_in(stretch));
-        may_fill(cx, group)
-            && hits >= Some(LIMIT_HITS)
+        hits >= Some(LIMIT_HITS)
             && limit
                 .zip(unwritten)
                 .is_some_and(|(limit, unwritten)| unwritten >= limit.share(FILLED))
     };
-    let mut groups = cx.timeline.entities(timeline::Entity::Cgroup);
-    groups.find(is_filled)
+    let groups = cx.timeline.entities(Entity::Cgroup);
+    groups.filter(|group| may_fill(cx, group)).find(is_filled)
 }
 
 /// The limit of dirty pages.
