@@ -238,24 +238,23 @@ impl RuleAnswers {
         let is_unexplained =
             |id: &str| rules::by_id(id).is_some_and(|rule| rule.class == Class::Unexplained);
         let costs = |harm: Harm| harm.killed > 0 || harm.waited > Some(Span::ZERO);
-        let explains = |id: &str, harm: Harm| !is_unexplained(id) && costs(harm);
         // On cgroup v1 the waits of a cgroup are not known.
         let has_unknown_waits = |finding: &Finding| {
-            !is_unexplained(finding.id)
-                && finding.harm.waited.is_none()
+            finding.harm.waited.is_none()
                 && finding.severity > Severity::Info
                 && rules::by_id(finding.id).is_some_and(|rule| rule.waits != Waits::No)
         };
         let mut times: Vec<Stretch> = self
             .incidents
             .iter()
-            .filter(|finding| explains(finding.id, finding.harm) || has_unknown_waits(finding))
+            .filter(|finding| !is_unexplained(finding.id))
+            .filter(|finding| costs(finding.harm) || has_unknown_waits(finding))
             .flat_map(Finding::stretches)
             .collect();
         times.extend(
             self.without_story
                 .iter()
-                .filter(|incident| explains(incident.id, incident.harm))
+                .filter(|incident| !is_unexplained(incident.id) && costs(incident.harm))
                 .map(|incident| incident.stretch),
         );
         let is_at =

@@ -279,13 +279,15 @@ impl Facts {
 
     /// All numbers that a fact is known to have had.
     pub fn numbers(&self, fact: Fact) -> impl Iterator<Item = u64> {
-        let changes = self
-            .changes
-            .iter()
-            .filter(move |change| change.fact == fact);
+        let changes = self.changes_of(fact);
         let of_changes = changes.flat_map(|change| [&change.from, &change.to]);
         let texts = of_changes.map(String::as_str).chain(self.text(fact));
         texts.filter_map(number)
+    }
+
+    fn changes_of(&self, fact: Fact) -> impl Iterator<Item = &Change> {
+        let changes = self.changes.iter();
+        changes.filter(move |change| change.fact.name == fact.name)
     }
 
     /// The chosen word of a fact that lists its choices: `always [madvise] never`.
@@ -327,11 +329,7 @@ impl Facts {
         times: impl IntoIterator<Item = Span>,
     ) -> impl Iterator<Item = Option<u64>> {
         let last = self.number(fact);
-        let of_fact = self
-            .changes
-            .iter()
-            .filter(move |change| change.fact.name == fact.name);
-        let mut later = of_fact.peekable();
+        let mut later = self.changes_of(fact).peekable();
         times.into_iter().map(move |at| {
             while later.next_if(|change| change.at <= at).is_some() {}
             later.peek().map_or(last, |change| number(&change.from))

@@ -5,11 +5,11 @@ use timeline::signals::{
     CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY,
     MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
-use timeline::{Entity, EntitySeries, Stretch};
+use timeline::{Entity, EntitySeries, Stretch, Track};
 use units::{Bytes, Count, PerSecond, Ratio};
 
 use super::cgroups;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Predicate, Reading, gauge, ram};
 
 /// Below this share of the level at which writers are throttled, dirty pages do not hold them up: an engineering choice.
@@ -32,25 +32,62 @@ pub(crate) fn own_unwritten() -> Reading<Bytes> {
 pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
 /// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
 /// where the writer waits, 0 % where files are read.
-pub(crate) const FILLED: Ratio = Ratio::from_percent(25.0);
+const FILLED: Ratio = Ratio::from_percent(25.0);
 
 /// Whether a cgroup is one of v1 with a limit: its writers have no dirty limit of their own, and may fill it.
 pub(crate) fn may_fill(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
     cx.facts.cgroup_mode == Some(CgroupMode::V1) && cgroups::limit(cx, group, CGROUP_MAX).is_some()
 }
 
+/// What the writers of a cgroup with a limit did in a stretch.
+pub(crate) struct CgroupWrites {
+    /// The cgroup's limit.
+    pub(crate) limit: Bytes,
+    /// Its unwritten data over time.
+    pub(crate) unwritten: Track<Bytes>,
+    /// The mean of that in the stretch.
+    pub(crate) mean: Bytes,
+    /// How often the cgroup hit its limit; `None` if that was not measured.
+    pub(crate) hits: Option<PerSecond<Count>>,
+}
+
+impl CgroupWrites {
+    /// # Errors
+    /// [`Missing`] without a limit or without the cgroup's dirty pages.
+    pub(crate) fn during(
+        cx: &Evidence<'_>,
+        group: &EntitySeries,
+        stretch: &Stretch,
+    ) -> Result<Self, Missing> {
+        let limit = cgroups::limit(cx, group, CGROUP_MAX);
+        let limit = limit.ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
+        let unwritten = own_unwritten().track_of(cx, group)?;
+        let mean = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &unwritten)?;
+        let hits = cx.timeline.rate_of(group, CGROUP_EVENTS_MAX);
+        Ok(Self {
+            limit,
+            unwritten,
+            mean,
+            hits: hits.and_then(|hits| hits.mean_in(stretch)),
+        })
+    }
+
+    /// The level of unwritten data at which its writers wait.
+    pub(crate) fn filled_from(&self) -> Bytes {
+        self.limit.share(FILLED)
+    }
+
+    /// Whether unwritten data fills the cgroup.
+    pub(crate) fn fill_it(&self) -> bool {
+        self.mean >= self.filled_from()
+    }
+}
+
 /// A cgroup of v1 that meets its limit because it is full of unwritten data.
 pub(crate) fn filled_cgroup<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
     let is_filled = |group: &&EntitySeries| {
-        let limit = cgroups::limit(cx, group, CGROUP_MAX);
-        let hit_rate = cx.timeline.rate_of(group, CGROUP_EVENTS_MAX);
-        let hits = hit_rate.and_then(|hits| hits.mean_in(stretch));
-        let track = own_unwritten().track_of(cx, group).ok();
-        let unwritten = track.and_then(|unwritten| unwritten.mean_in(stretch));
-        hits >= Some(LIMIT_HITS)
-            && limit
-                .zip(unwritten)
-                .is_some_and(|(limit, unwritten)| unwritten >= limit.share(FILLED))
+        let writes = CgroupWrites::during(cx, group, stretch);
+        writes.is_ok_and(|writes| writes.fill_it() && writes.hits >= Some(LIMIT_HITS))
     };
     let groups = cx.timeline.entities(Entity::Cgroup);
     groups.filter(|group| may_fill(cx, group)).find(is_filled)

@@ -1,12 +1,11 @@
 //! Writers in a cgroup of v1 meet its limit with their own dirty pages, and wait in reclaim until the disk has written them.
 
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_MAX, MEM_AVAILABLE, PSWPOUT,
+    CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, MEM_AVAILABLE, PSWPOUT,
 };
 
-use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, memory_waits};
-use crate::measures::writeback::{FILLED, LIMIT_HITS, is_far_from_limit, may_fill, own_unwritten};
+use crate::measures::writeback::{CgroupWrites, LIMIT_HITS, is_far_from_limit, may_fill};
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
 use crate::rule::DIRTY_LIMITS;
@@ -64,17 +63,13 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let label = &group.label;
-    let limit =
-        cgroups::limit(cx, group, CGROUP_MAX).ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
-    let unwritten = own_unwritten().track_of(cx, group)?;
-    let mean = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &unwritten)?;
-    if mean < limit.share(FILLED) {
+    let writes = CgroupWrites::during(cx, group, stretch)?;
+    let CgroupWrites { limit, mean, .. } = writes;
+    if !writes.fill_it() {
         return clear!("{mean} of cgroup {label} was unwritten, of a limit of {limit}");
     }
-    let hit_rate = cx.timeline.rate_of(group, CGROUP_EVENTS_MAX);
-    let hits = hit_rate.and_then(|hits| hits.mean_in(stretch));
     let stalls = PressureWindow::during(cx, stretch);
-    let share = Ratio::new(mean.as_f64() / limit.as_f64());
+    let share = mean.ratio_of(limit).unwrap_or_default();
     let title = format!(
         "Writers in cgroup {label} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
         stalls.sentence()
@@ -83,16 +78,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let used = usage.and_then(|usage| usage.max_in(stretch));
     Ok(RULE
         .found(Severity::Warning, title)
-        .graph("unwritten data of the cgroup", &unwritten)
+        .graph("unwritten data of the cgroup", &writes.unwritten)
         .shows_from(
             CGROUP_FILE_DIRTY,
             mean,
-            limit.share(FILLED),
+            writes.filled_from(),
             None,
             format!("{mean} of the cgroup dirty or under writeback, of a limit of {limit}"),
         )
         .counts_as("the cgroup's dirty pages")
-        .with(hits, |finding, hits| {
+        .with(writes.hits, |finding, hits| {
             let text = format!("the cgroup hit its limit {hits}");
             finding.shows_from(CGROUP_EVENTS_MAX, hits, LIMIT_HITS, None, text).counts_as("its limit hits")
         })
@@ -123,8 +118,8 @@ mod tests {
     use timeline::Entity::Cgroup;
     use timeline::facts::CgroupMode;
     use timeline::signals::{
-        CGROUP_FILE_WRITEBACK, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD,
-        NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME,
+        CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK,
+        NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME,
     };
     use units::Limit;
 

@@ -105,10 +105,9 @@ impl Expr {
             Self::Fact(fact) => {
                 cx.number(*fact)?;
                 let times = cx.timeline.times().iter().copied();
-                let values = cx.facts.numbers_at(*fact, times);
-                Ok(cx
-                    .timeline
-                    .track(values.map(|value| value.map(as_f64)).collect()))
+                let numbers = cx.facts.numbers_at(*fact, times);
+                let values = numbers.map(|number| number.map(as_f64));
+                Ok(cx.timeline.track(values.collect()))
             }
             Self::Constant(value) => constant(*value),
             Self::Ram => constant(cx.ram()?.as_f64()),

@@ -133,10 +133,6 @@ impl ReadingColumn {
 
     /// The last run that begins at or before a sample.
     fn until(&self, index: usize) -> Option<&Run> {
-        // A counter has a run of its own at each sample.
-        if let Some(run) = self.0.get(index).filter(|run| run.first() == index) {
-            return Some(run);
-        }
         let end = self.0.partition_point(|run| run.first() <= index);
         self.0[..end].last()
     }

@@ -108,10 +108,7 @@ impl Readings {
         index: usize,
         reads: &'a ReadSet,
     ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
-        // A capture of a host where entities come and go: most of them are not in most samples.
-        let is_in = |(first, last): (usize, usize)| (first..=last).contains(&index);
-        let may_be_in = self.excerpt.is_some() || self.columns.within().is_some_and(is_in);
-        let columns = may_be_in.then(|| self.iter()).into_iter().flatten();
+        let columns = self.iter();
         columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
     }
 }

@@ -57,15 +57,12 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     let (inner, time) = stripped(bare);
     let inner = undecorated(inner);
     let is_bare = inner.len() < text.len();
-    let of_inner = || {
-        if inner == text {
-            of_text
-        } else {
-            extent(inner)
-        }
+    let of_inner = if inner == text {
+        of_text
+    } else {
+        extent(inner)
     };
-    let known = (!is_bare).then(of_inner);
-    if may_have_message && let Some(found) = begun_in(inner, known) {
+    if may_have_message && let Some(found) = begun_in(inner, of_inner, is_bare) {
         // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
         if found.text.len() == text.len() {
             return as_it_stands(false);
@@ -92,17 +89,17 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     as_it_stands(false)
 }
 
-/// The first whole message that begins within a text, else the first that is cut off. `known`: how much of a message the
-/// whole text is. Where that is not known, the text may also be a whole message of which the first word is none of those
-/// that messages begin with.
-fn begun_in(text: &str, known: Option<Option<LineExtent>>) -> Option<Repaired<'_>> {
+/// The first whole message that begins within a text, else the first that is cut off. `of_text`: how much of a message the
+/// text is as it stands. `is_bare`: it may also be a whole message of which the first word is none of those that messages
+/// begin with.
+fn begun_in(text: &str, of_text: Option<LineExtent>, is_bare: bool) -> Option<Repaired<'_>> {
     let starts = kernel_words::starts(text);
-    let unnamed = (known.is_none() && starts.first() != Some(&0)).then_some(0);
+    let unnamed = (is_bare && starts.first() != Some(&0)).then_some(0);
     let named = starts.into_iter().take(STARTS_MAX);
     let found = unnamed.into_iter().chain(named).filter_map(|start| {
         let rest = text.get(start..)?;
-        let extent = known.filter(|_| start == 0).unwrap_or_else(|| extent(rest));
-        let found = repaired(rest, extent)?;
+        let of_rest = if start == 0 { of_text } else { extent(rest) };
+        let found = repaired(rest, of_rest)?;
         let is_sure = found.extent == LineExtent::Whole || unnamed != Some(start);
         is_sure.then_some(found)
     });
@@ -183,9 +180,9 @@ fn wholest<'a>(found: impl Iterator<Item = Repaired<'a>>) -> Option<Repaired<'a>
 }
 
 /// A text as the kernel writes it: as it stands, without what follows a quotation, with units glued to their numbers,
-/// without table bars, without prose behind it. `extent`: how much of a message it is as it stands.
-fn repaired(text: &str, extent: Option<LineExtent>) -> Option<Repaired<'_>> {
-    let as_it_stands = extent.map(|extent| Repaired {
+/// without table bars, without prose behind it. `of_text`: how much of a message it is as it stands.
+fn repaired(text: &str, of_text: Option<LineExtent>) -> Option<Repaired<'_>> {
+    let as_it_stands = of_text.map(|extent| Repaired {
         text: text.into(),
         extent,
     });

@@ -134,12 +134,12 @@ impl<'a> Iterator for LogMessages<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.lines.get(self.at)?;
-        let message = prefix::message(line);
+        let mut message = prefix::message(line);
         self.at += 1;
         self.wall = self.wall.or(message.wall);
         // If the report has no stamp, a message after it may have one.
         if self.ends.is_empty() {
-            self.stamp.clone_from(&message.stamp);
+            self.stamp = message.stamp.take();
         }
         let text = self.joined(message);
         self.ends.push(self.at);
