@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use probe::saved::Parsers;
 use timeline::facts::CgroupMode;
-use timeline::{BreakKind, Entity, Event, Facts, KernelReport, Sample, Stamp, Timeline};
+use timeline::{BreakKind, Entity, Event, Facts, KernelReport, Row, Sample, Stamp, Timeline};
 use units::Span;
 
 use crate::{Exported, Exporter, Picks};
@@ -79,10 +79,7 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
     let reports = converted.reports(timeline);
     let mode = source.facts.cgroup_mode.unwrap_or(CgroupMode::V2);
     let mut parsers = Parsers::default();
-    for index in 0..timeline.len() {
-        let Some(sample) = timeline.sample(index) else {
-            break;
-        };
+    for (index, sample) in timeline.samples().enumerate() {
         let report = reports.get(&index).copied();
         let sample = match report {
             Some((report, _)) => without_report(&sample, report),
@@ -226,25 +223,30 @@ impl Converted {
             // A faulty text is a reading that is not reproduced.
             let _ = parsers.read(path, text.as_bytes(), &mut read, &mut facts);
         }
-        let back: BTreeSet<_> = read.host.iter().collect();
-        let lost = sample.host.iter().filter(|reading| !back.contains(reading));
-        self.left_out
-            .extend(lost.map(|(signal, _)| signal.def().name));
+        self.note_lost_readings(&sample.host, Some(&read.host));
         for entity in Entity::ALL {
-            let back: BTreeMap<&str, BTreeSet<_>> = read
+            let back: BTreeMap<&str, &Row> = read
                 .table(entity)
                 .rows()
                 .iter()
-                .map(|row| (identity(entity, &row.key), row.row.iter().collect()))
+                .map(|row| (identity(entity, &row.key), &row.row))
                 .collect();
             for row in sample.table(entity).rows() {
-                let known = back.get(identity(entity, &row.key));
-                let is_back = |reading| known.is_some_and(|known| known.contains(&reading));
-                let lost = row.row.iter().filter(|reading| !is_back(*reading));
-                self.left_out
-                    .extend(lost.map(|(signal, _)| signal.def().name));
+                let back = back.get(identity(entity, &row.key)).copied();
+                self.note_lost_readings(&row.row, back);
             }
         }
+    }
+
+    /// Notes the signals of readings that are not back.
+    fn note_lost_readings(&mut self, row: &Row, back: Option<&Row>) {
+        let mut back: Vec<_> = back.into_iter().flat_map(Row::iter).collect();
+        back.sort_unstable();
+        let lost = row
+            .iter()
+            .filter(|reading| back.binary_search(reading).is_err());
+        self.left_out
+            .extend(lost.map(|(signal, _)| signal.def().name));
     }
 }
 

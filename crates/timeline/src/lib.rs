@@ -63,6 +63,7 @@ pub use source::{Input, Origin, OutOfRange, Source, SourceKind, TimePoint, TimeR
 pub use stretch::Stretch;
 pub use timeline::{
     Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, Downsampled, EarlierReport,
-    EntitySeries, Evicted, Noticed, OutOfOrder, Reported, RoundingCase, Run, Step, Timeline, step,
+    EntitySeries, Evicted, Noticed, OutOfOrder, Reported, RoundingCase, Run, Samples, Step,
+    Timeline, step,
 };
 pub use track::{Track, quantile};

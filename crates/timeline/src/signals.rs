@@ -7,6 +7,9 @@
 mod definition;
 mod files;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use units::{Bytes, Count, Limit, Micros, Millis, Pages, Quantity, Ticks};
 
 pub use definition::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
@@ -864,9 +867,15 @@ pub fn by_name(name: &str) -> Option<(SignalId, &'static SignalDef)> {
 
 /// The signals of one kernel file by field name, for parsers.
 pub fn field_of(file: &str) -> impl Iterator<Item = (&'static str, SignalId, &'static SignalDef)> {
-    entries()
-        .filter(move |(_, def)| def.file == file)
-        .map(|(id, def)| (def.field, id, def))
+    static BY_FILE: LazyLock<HashMap<&str, Vec<SignalId>>> = LazyLock::new(|| {
+        let mut by_file = HashMap::<_, Vec<_>>::new();
+        for (id, def) in entries() {
+            by_file.entry(def.file).or_default().push(id);
+        }
+        by_file
+    });
+    let signals = BY_FILE.get(file).into_iter().flatten();
+    signals.map(|id| (id.def().field, *id, id.def()))
 }
 
 fn entries() -> impl Iterator<Item = (SignalId, &'static SignalDef)> {

@@ -26,6 +26,7 @@ mod readings;
 mod reported;
 mod rounding;
 mod runs;
+mod samples;
 mod step;
 mod tracks;
 mod wall;
@@ -36,6 +37,7 @@ pub use downsampled::Downsampled;
 pub use eviction::Evicted;
 pub use reported::{EarlierReport, Noticed, Reported};
 pub use rounding::RoundingCase;
+pub use samples::Samples;
 pub use step::{CLOCK_TOLERANCE, Step, step};
 pub use wall::ClockStep;
 
@@ -271,34 +273,6 @@ impl Timeline {
     /// Events that a recorder noted, of the whole source.
     pub fn recorder_events(&self) -> &[Event] {
         &self.recorder_events
-    }
-
-    /// The sample with this index as it was appended, except for unknown fields.
-    pub fn sample(&self, index: usize) -> Option<Sample> {
-        let mut sample = Sample::default();
-        sample.stamp = self.stamp(index)?;
-        for (signal, raw) in self.host.at(index, self.reads(Entity::Host)) {
-            sample.host.set_raw(signal, raw);
-        }
-        for entity in Entity::ALL {
-            if self.table_reads(entity).is_partial(index) {
-                sample.table_mut(entity).set_partial();
-            }
-        }
-        for ((entity, key), series) in &self.entities {
-            let mut readings = series.columns.at(index, self.reads(*entity)).peekable();
-            if readings.peek().is_none() {
-                continue;
-            }
-            let row = sample.table_mut(*entity).add();
-            row.key.clone_from(key);
-            row.label.clone_from(&series.label);
-            row.group.clone_from(&series.group);
-            for (signal, raw) in readings {
-                row.row.set_raw(signal, raw);
-            }
-        }
-        Some(sample)
     }
 
     /// Returns how far the timeline's clock advances to the next sample, and adds breaks.

@@ -9,6 +9,7 @@ mod process;
 mod zone;
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 
 use probe::octal;
 use timeline::facts::CgroupMode;
@@ -29,8 +30,8 @@ pub(super) fn from_sample(sample: &Sample, mode: CgroupMode) -> Texts {
     for (signal, raw) in sample.host.iter() {
         let def = signal.def();
         match def.file {
-            MEMINFO => push(&mut texts, MEMINFO, &field(def, raw)),
-            VMSTAT => push(&mut texts, VMSTAT, &pair(def, raw)),
+            MEMINFO => push(&mut texts, MEMINFO, FieldLine(def, raw)),
+            VMSTAT => push(&mut texts, VMSTAT, PairLine(def, raw)),
             _ => {}
         }
     }
@@ -58,8 +59,13 @@ const ENTITIES: [(Entity, WriteRow); 7] = [
     (Entity::Process, process::write),
 ];
 
-fn push(texts: &mut Texts, path: &str, line: &str) {
-    texts.entry(path.to_owned()).or_default().push_str(line);
+fn push(texts: &mut Texts, path: &str, line: impl fmt::Display) {
+    // Most lines go to a file that has one.
+    match texts.get_mut(path) {
+        // A string takes any text.
+        Some(text) => drop(write!(text, "{line}")),
+        None => drop(texts.insert(path.to_owned(), line.to_string())),
+    }
 }
 
 fn raw(row: &Row, wanted: SignalId) -> Option<u64> {
@@ -75,28 +81,41 @@ fn leading(numbers: impl IntoIterator<Item = Option<u64>>) -> String {
 }
 
 /// `MemFree: 7 kB`; counts have no unit.
-fn field(def: &SignalDef, raw: u64) -> String {
-    let unit = if def.scale == 1024 { " kB" } else { "" };
-    format!("{}: {}{unit}\n", def.field, raw / def.scale)
+struct FieldLine<'a>(&'a SignalDef, u64);
+
+impl fmt::Display for FieldLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(def, raw) = self;
+        let unit = if def.scale == 1024 { " kB" } else { "" };
+        writeln!(f, "{}: {}{unit}", def.field, raw / def.scale)
+    }
 }
 
 /// `pgfault 7`. The sum of a counter over zones is written on the line of one zone.
-fn pair(def: &SignalDef, raw: u64) -> String {
-    let name = def.field.replace('*', "normal");
-    format!("{name} {}\n", raw / def.scale)
+struct PairLine<'a>(&'a SignalDef, u64);
+
+impl fmt::Display for PairLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(def, raw) = self;
+        let value = raw / def.scale;
+        match def.field.split_once('*') {
+            Some((front, end)) => writeln!(f, "{front}normal{end} {value}"),
+            None => writeln!(f, "{} {value}", def.field),
+        }
+    }
 }
 
 fn node(row: &EntityRow, texts: &mut Texts) {
     for (signal, raw) in row.row.iter() {
         let def = signal.def();
-        let path = def.file.replace('*', &row.key);
+        let path = || def.file.replace('*', &row.key);
         match def.file {
             NODE_MEMINFO => push(
                 texts,
-                &path,
-                &format!("Node {} {}", row.key, field(def, raw)),
+                &path(),
+                format_args!("Node {} {}", row.key, FieldLine(def, raw)),
             ),
-            NODE_NUMASTAT => push(texts, &path, &pair(def, raw)),
+            NODE_NUMASTAT => push(texts, &path(), PairLine(def, raw)),
             _ => {}
         }
     }
@@ -116,14 +135,17 @@ fn swap_area(row: &EntityRow, texts: &mut Texts) {
         } else {
             "file"
         };
-        let line = format!(
-            "{}\t{kind}\t{}\t{}\t{}\n",
-            octal::escaped(&row.key),
-            size.get() / 1024,
-            used.get() / 1024,
-            rank - 32_768
+        push(
+            texts,
+            SWAPS,
+            format_args!(
+                "{}\t{kind}\t{}\t{}\t{}\n",
+                octal::escaped(&row.key),
+                size.get() / 1024,
+                used.get() / 1024,
+                rank - 32_768
+            ),
         );
-        push(texts, SWAPS, &line);
     }
 }
 
@@ -135,14 +157,17 @@ fn slab(row: &EntityRow, texts: &mut Texts) {
         row.row.get(SLAB_PAGES),
     );
     if let (Some(all), Some(active), Some(size), Some(pages)) = objects {
-        let line = format!(
-            "{} {} {} {} 1 1 : tunables 0 0 0 : slabdata {pages} {pages} 0\n",
-            row.key,
-            active.get(),
-            all.get(),
-            size.get(),
-            pages = pages.get()
+        push(
+            texts,
+            SLABINFO,
+            format_args!(
+                "{} {} {} {} 1 1 : tunables 0 0 0 : slabdata {pages} {pages} 0\n",
+                row.key,
+                active.get(),
+                all.get(),
+                size.get(),
+                pages = pages.get()
+            ),
         );
-        push(texts, SLABINFO, &line);
     }
 }

@@ -40,16 +40,30 @@ const CHARS_MAX: usize = 200;
 /// The longest report: a table of all tasks of a large machine.
 const LINES_MAX: usize = 100_000;
 
+/// A line of a log without its prefix.
+pub trait ReportLine: AsRef<str> {
+    /// How much of a line of a report it is, as [`extent`] returns it. Who removed the prefix knows it already.
+    fn extent(&self) -> Option<LineExtent> {
+        extent(self.as_ref())
+    }
+}
+
+impl ReportLine for str {}
+impl ReportLine for String {}
+
+impl<L: ReportLine + ?Sized> ReportLine for &L {
+    fn extent(&self) -> Option<LineExtent> {
+        (**self).extent()
+    }
+}
+
 /// Reads the report that begins at the first line; the lines have no log prefixes. Returns the number of its lines, and
 /// its content. `None` if no report begins there. It requests no more lines than it needs to find the end.
-pub fn read<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
+pub fn read<S: ReportLine>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
     let mut lines = lines.into_iter();
     let first = lines.next()?;
-    let lines_min = match begins(first.as_ref()) {
-        Begins::Alone => 1,
-        Begins::WithOthers => INNER_LINES_MIN,
-        Begins::No => return None,
-    };
+    first.extent()?;
+    let lines_min = lines_min(first.as_ref().trim());
     let mut seen = vec![first];
     let (reading, is_backwards) = ReportReader::run(&mut seen, &mut lines);
     if is_backwards && let Some(count) = end_of_reversed(&mut seen, &mut lines) {
@@ -85,26 +99,16 @@ pub fn is_line(line: &str) -> bool {
     extent(line) == Some(LineExtent::Whole)
 }
 
-/// Whether a report may begin with a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begins {
-    No,
-    /// It is from the middle of a part, and could belong to anything: a report has more lines.
-    WithOthers,
-    /// It names a reason, or is the heading of a part.
-    Alone,
-}
-
-fn begins(line: &str) -> Begins {
-    let line = line.trim();
+/// At least so many lines must be understood in a report that begins with a line. One that names a reason or is the
+/// heading of a part is a report by itself; one from the middle of a part could belong to anything.
+fn lines_min(first: &str) -> usize {
     // Somebody quotes both sizes in one line.
-    let has_swap = line.contains("Free swap") && line.contains("Total swap");
-    let is_victim = line.starts_with("oom_reaper: reaped process ");
-    let is_inner = !has_swap && !is_victim && is_inner(line);
-    match extent(line).is_some() {
-        false => Begins::No,
-        true if is_inner => Begins::WithOthers,
-        true => Begins::Alone,
+    let has_swap = first.contains("Free swap") && first.contains("Total swap");
+    let is_victim = first.starts_with("oom_reaper: reaped process ");
+    if has_swap || is_victim || !is_inner(first) {
+        1
+    } else {
+        INNER_LINES_MIN
     }
 }
 

@@ -142,6 +142,23 @@ impl ReadingColumn {
         reads.contains(index).then_some(run.value)
     }
 
+    /// As [`get`](Self::get). `place` is how many runs begin up to an earlier sample, and is moved to this one; 0 if that
+    /// is not known.
+    pub(super) fn get_near(&self, index: usize, reads: &ReadSet, place: &mut u32) -> Option<u64> {
+        let begins = |run: &&Run| run.first() <= index;
+        let from = *place as usize;
+        let after = self.0[from..].iter();
+        let passed = if from == 0 {
+            self.0.partition_point(|run| begins(&run))
+        } else {
+            after.take_while(begins).count()
+        };
+        let end = from + passed;
+        *place = number(end);
+        let run = self.0[..end].last().filter(|run| index <= run.last())?;
+        reads.contains(index).then_some(run.value)
+    }
+
     /// The reading at a sample, or else the nearest earlier one.
     pub(super) fn latest(&self, index: usize) -> Option<u64> {
         self.until(index).map(|run| run.value)

@@ -102,13 +102,11 @@ impl Timeline {
         for known in later.earlier_reports() {
             self.report_by_time(known.stamp, known.report.clone(), known.text.clone());
         }
-        for index in 0..later.len() {
-            if let Some(sample) = later.sample(index) {
-                self.resolution = later.resolution_at(index);
-                let pushed = self.push(&sample);
-                self.resolution = thinning;
-                pushed?;
-            }
+        for (index, sample) in later.samples().enumerate() {
+            self.resolution = later.resolution_at(index);
+            let pushed = self.push(&sample);
+            self.resolution = thinning;
+            pushed?;
             let reports = later
                 .reports()
                 .filter(|r| later.sample_of(r) == Some(index));

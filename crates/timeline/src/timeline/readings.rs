@@ -101,16 +101,6 @@ impl Readings {
     pub(super) fn count_runs(&self) -> usize {
         self.iter().map(|(_, column)| column.runs().len()).sum()
     }
-
-    /// The readings at one sample.
-    pub(super) fn at<'a>(
-        &'a self,
-        index: usize,
-        reads: &'a ReadSet,
-    ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
-        let columns = self.iter();
-        columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
-    }
 }
 
 impl From<ReadingColumns> for Readings {

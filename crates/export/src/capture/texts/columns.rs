@@ -11,7 +11,7 @@ use super::{Texts, push, raw};
 /// Writes the files of the host.
 pub(super) fn host(host: &Row, texts: &mut Texts) {
     for file in files(host) {
-        push(texts, file, &line(host, file));
+        push(texts, file, line(host, file));
     }
 }
 
@@ -19,7 +19,7 @@ pub(super) fn host(host: &Row, texts: &mut Texts) {
 pub(super) fn zram(device: &EntityRow, texts: &mut Texts) {
     for file in files(&device.row) {
         let path = file.replace("zram*", &device.key);
-        push(texts, &path, &line(&device.row, file));
+        push(texts, &path, line(&device.row, file));
     }
 }
 
@@ -38,11 +38,15 @@ fn place(field: &str) -> Option<usize> {
 fn line(row: &Row, file: &str) -> String {
     /// At most 16 numbers; no file has more.
     const PLACES: usize = 16;
+    let mut readings = [None; PLACES + 1];
+    for (field, signal, def) in field_of(file) {
+        if let Some(reading) = place(field).and_then(|at| readings.get_mut(at)) {
+            *reading = Some((raw(row, signal), def));
+        }
+    }
     let mut words = Vec::new();
     let mut known = 0;
-    for at in 1..=PLACES {
-        let of_place = field_of(file).find(|(field, ..)| place(field) == Some(at));
-        let reading = of_place.map(|(_, signal, def)| (raw(row, signal), def));
+    for (at, reading) in readings.into_iter().enumerate().skip(1) {
         match reading {
             None => words.push("0".to_owned()),
             Some((None, _)) => break,

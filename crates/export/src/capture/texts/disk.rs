@@ -38,6 +38,6 @@ pub(super) fn write(disk: &EntityRow, texts: &mut Texts) {
     push(
         texts,
         DISKSTATS,
-        &format!("   0       0 {} {numbers}\n", disk.key),
+        format_args!("   0       0 {} {numbers}\n", disk.key),
     );
 }

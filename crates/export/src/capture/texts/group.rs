@@ -5,7 +5,7 @@ use timeline::facts::CgroupMode;
 use timeline::signals::{CGROUP_IO_PRESSURE, CGROUP_MEMORY_PRESSURE};
 use timeline::{EntityRow, SignalId};
 
-use super::{Texts, host, pair, push};
+use super::{PairLine, Texts, host, push};
 
 const UNIFIED: &str = "/sys/fs/cgroup/**/";
 
@@ -16,14 +16,18 @@ pub(super) fn write(group: &EntityRow, mode: CgroupMode, texts: &mut Texts) {
         CgroupMode::V1 => ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"),
         CgroupMode::V2 => ("/sys/fs/cgroup", "/sys/fs/cgroup"),
     };
+    let mut last = ("", String::new());
     for (signal, raw) in group.row.iter() {
         let line = match mode {
             CgroupMode::V1 => in_v1(signal, raw),
             CgroupMode::V2 => in_v2(signal, raw),
         };
-        if let Some((name, line)) = line {
-            push(texts, &format!("{mount}{group_path}/{name}"), &line);
+        let Some((name, line)) = line else { continue };
+        // Most readings are of the file of the one before.
+        if name != last.0 {
+            last = (name, format!("{mount}{group_path}/{name}"));
         }
+        push(texts, &last.1, line);
     }
     // A host with both versions has these files in the unified hierarchy.
     for file in [CGROUP_MEMORY_PRESSURE, CGROUP_IO_PRESSURE] {
@@ -49,7 +53,7 @@ fn in_v2(signal: SignalId, raw: u64) -> Option<(&'static str, String)> {
     let def = signal.def();
     let name = def.file.strip_prefix(UNIFIED)?;
     let line = match name {
-        "memory.stat" | "memory.events" => pair(def, raw),
+        "memory.stat" | "memory.events" => PairLine(def, raw).to_string(),
         "memory.pressure" | "io.pressure" => return None,
         // The largest number stands for no limit.
         _ if raw == u64::MAX => "max\n".to_owned(),

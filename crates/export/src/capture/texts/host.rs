@@ -15,7 +15,7 @@ pub(super) fn write(host: &Row, texts: &mut Texts) {
             push(
                 texts,
                 SOCKSTAT,
-                &format!("{protocol}: mem {}\n", pages.get()),
+                format_args!("{protocol}: mem {}\n", pages.get()),
             );
         }
     }
@@ -32,11 +32,11 @@ fn stat(host: &Row, texts: &mut Texts) {
     let columns = all().filter(|(field, _)| is_column(field));
     let columns = leading(columns.map(|(_, raw)| raw));
     if !columns.is_empty() {
-        push(texts, STAT, &format!("cpu  {columns}\n"));
+        push(texts, STAT, format_args!("cpu  {columns}\n"));
     }
     for (field, raw) in all().filter(|(field, _)| !is_column(field)) {
         if let Some(raw) = raw {
-            push(texts, STAT, &format!("{field} {raw}\n"));
+            push(texts, STAT, format_args!("{field} {raw}\n"));
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn pressure(row: &Row, file: &'static str, path: &str, texts: &mut Te
             }
         }
         if let Some(total) = total {
-            push(texts, path, &format!("{line} total={total}\n"));
+            push(texts, path, format_args!("{line} total={total}\n"));
         }
     }
 }

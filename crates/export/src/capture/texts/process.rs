@@ -8,7 +8,7 @@ use timeline::signals::{
 };
 use units::{Bytes, Count, Pages, Ticks, Unit as _};
 
-use super::{Texts, field, push};
+use super::{FieldLine, Texts, push};
 
 /// Offset by which the catalogue makes `oom_score_adj` positive: -1000 becomes 0.
 const OOM_ADJ_ZERO: i64 = 1000;
@@ -18,29 +18,30 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
     let (pid, start) = process.key.split_once('@').unwrap_or((&process.key, "0"));
     let path = |file: &str| format!("/proc/{pid}/{file}");
     if let Some(stat) = stat(process, pid, start) {
-        push(texts, &path("stat"), &stat);
+        push(texts, &path("stat"), stat);
     } else {
         let name: String = process.label.chars().filter(|c| !c.is_control()).collect();
-        push(texts, &path("status"), &format!("Name:\t{name}\n"));
+        push(texts, &path("status"), format_args!("Name:\t{name}\n"));
         if let Some(resident) = process.row.get(PROC_RSS) {
             // Only the second number is read by a parser.
             let pages = resident.get();
             push(
                 texts,
                 &path("statm"),
-                &format!("{pages} {pages} 0 0 0 0 0\n"),
+                format_args!("{pages} {pages} 0 0 0 0 0\n"),
             );
         }
     }
+    let (status, rollup) = (path("status"), path("smaps_rollup"));
     for (signal, raw) in process.row.iter() {
         let def = signal.def();
         match def.file {
-            PROCESS_STATUS => push(texts, &path("status"), &field(def, raw)),
-            SMAPS_ROLLUP => push(texts, &path("smaps_rollup"), &field(def, raw)),
-            PROCESS_IO => push(texts, &path("io"), &format!("{}: {raw}\n", def.field)),
+            PROCESS_STATUS => push(texts, &status, FieldLine(def, raw)),
+            SMAPS_ROLLUP => push(texts, &rollup, FieldLine(def, raw)),
+            PROCESS_IO => push(texts, &path("io"), format_args!("{}: {raw}\n", def.field)),
             HEAP => {
-                let line = format!("{} {raw}\n", def.field);
-                push(texts, &path(ProcessFiles::MALLOC_HEAP), &line);
+                let path = path(ProcessFiles::MALLOC_HEAP);
+                push(texts, &path, format_args!("{} {raw}\n", def.field));
             }
             _ => {}
         }
@@ -48,10 +49,10 @@ pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
     let adjusted = process.row.get(PROC_OOM_ADJ);
     if let Some(Ok(adjusted)) = adjusted.map(|adj| i64::try_from(adj.raw())) {
         let adjusted = adjusted - OOM_ADJ_ZERO;
-        push(texts, &path("oom_score_adj"), &format!("{adjusted}\n"));
+        push(texts, &path("oom_score_adj"), format_args!("{adjusted}\n"));
     }
     if !process.group.is_empty() {
-        push(texts, &path("cgroup"), &cgroup(&process.group));
+        push(texts, &path("cgroup"), cgroup(&process.group));
     }
 }
 

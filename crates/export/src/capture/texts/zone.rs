@@ -20,13 +20,13 @@ pub(super) fn write(zone: &EntityRow, texts: &mut Texts) {
         push(
             texts,
             ZONEINFO,
-            &format!("{head}\n  pages {}", block.trim_start()),
+            format_args!("{head}\n  pages {}", block.trim_start()),
         );
     }
     let blocks = ZONE_BLOCKS.map(|order| zone.row.get(order).map(Count::get));
     let blocks = leading(blocks);
     if !blocks.is_empty() {
-        push(texts, BUDDYINFO, &format!("{head} {blocks}\n"));
+        push(texts, BUDDYINFO, format_args!("{head} {blocks}\n"));
     }
 }
 

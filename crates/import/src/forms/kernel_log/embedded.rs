@@ -26,8 +26,8 @@ pub(super) struct MessageText<'a> {
     pub(super) time: Option<PrintedTime>,
     /// Whether something else stands around it.
     pub(super) is_inner: bool,
-    /// Whether it is a whole line of a report.
-    pub(super) is_whole: bool,
+    /// How much of a line of a report it is.
+    pub(super) extent: Option<LineExtent>,
 }
 
 /// The message in a line. `text` is the line without a known prefix: it is the message, or there is none, if nothing else
@@ -40,18 +40,15 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
         !cfg!(test) || may_have_message || !is_line(text),
         "`{text}` has no word of a report"
     );
-    let as_it_stands = |is_whole| MessageText {
+    let of_text = extent(text);
+    let as_it_stands = || MessageText {
         text: text.into(),
         time: None,
         is_inner: false,
-        is_whole,
+        extent: of_text,
     };
-    let of_text = extent(text);
-    if of_text == Some(LineExtent::Whole) {
-        return as_it_stands(true);
-    }
-    if !may_have_message && !is_quoted(line) {
-        return as_it_stands(false);
+    if of_text == Some(LineExtent::Whole) || !(may_have_message || is_quoted(line)) {
+        return as_it_stands();
     }
     let bare = undecorated(line);
     let (inner, time) = stripped(bare);
@@ -65,10 +62,10 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     if may_have_message && let Some(found) = begun_in(inner, of_inner, is_bare) {
         // A message from its first word on, but for an end that is not the kernel's, is read as it stands.
         if found.text.len() == text.len() {
-            return as_it_stands(false);
+            return as_it_stands();
         }
         return MessageText {
-            is_whole: found.extent == LineExtent::Whole,
+            extent: Some(found.extent),
             text: found.text,
             time,
             is_inner: true,
@@ -83,10 +80,10 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
             text: inner.into(),
             time,
             is_inner: true,
-            is_whole: extent(inner) == Some(LineExtent::Whole),
+            extent: extent(inner),
         };
     }
-    as_it_stands(false)
+    as_it_stands()
 }
 
 /// The first whole message that begins within a text, else the first that is cut off. `of_text`: how much of a message the

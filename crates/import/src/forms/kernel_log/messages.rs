@@ -3,12 +3,31 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use probe::kernel_report::{is_line, signatures};
+use probe::kernel_report::{LineExtent, ReportLine, is_line, signatures};
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
 use super::prefix::{self, LogMessage};
 use crate::text::kernel_words::{self, WordSearch};
+
+/// The text of a message, joined if it was broken.
+#[derive(Debug)]
+pub(super) struct MessageLine<'a> {
+    text: Cow<'a, str>,
+    extent: Option<LineExtent>,
+}
+
+impl AsRef<str> for MessageLine<'_> {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl ReportLine for MessageLine<'_> {
+    fn extent(&self) -> Option<LineExtent> {
+        self.extent
+    }
+}
 
 /// Reads the messages of a log.
 #[derive(Debug)]
@@ -55,14 +74,19 @@ impl<'a> LogMessages<'a> {
 
     /// Joins a broken line with the next ones: those have no prefix, are no message themselves, and complete a message
     /// of a report. The longest such message is taken.
-    fn joined(&mut self, message: LogMessage<'a>) -> Cow<'a, str> {
-        if !may_be_broken(&message) {
-            return message.text;
-        }
+    fn joined(&mut self, message: LogMessage<'a>) -> MessageLine<'a> {
+        let is_broken = may_be_broken(&message);
         let LogMessage {
-            text, is_prefixed, ..
+            text,
+            extent,
+            is_prefixed,
+            ..
         } = message;
-        let mut joined = text.to_string();
+        let unbroken = MessageLine { text, extent };
+        if !is_broken {
+            return unbroken;
+        }
+        let mut joined = unbroken.text.to_string();
         let mut whole = None;
         for (count, line) in self.lines[self.at..]
             .iter()
@@ -77,7 +101,8 @@ impl<'a> LogMessages<'a> {
                 break;
             }
             let piece = prefix::message(line);
-            if (is_prefixed && piece.is_prefixed) || piece.is_whole {
+            let is_whole = piece.extent == Some(LineExtent::Whole);
+            if (is_prefixed && piece.is_prefixed) || is_whole {
                 break;
             }
             let Some(longer) = joins(&joined, line) else {
@@ -91,9 +116,12 @@ impl<'a> LogMessages<'a> {
         match whole {
             Some((count, whole)) => {
                 self.at += count;
-                whole.into()
+                MessageLine {
+                    text: whole.into(),
+                    extent: Some(LineExtent::Whole),
+                }
             }
-            None => text,
+            None => unbroken,
         }
     }
 }
@@ -101,7 +129,8 @@ impl<'a> LogMessages<'a> {
 /// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a
 /// cgroup are lines of their own.
 fn may_be_broken(message: &LogMessage<'_>) -> bool {
-    let (line, is_whole) = (&*message.text, message.is_whole);
+    let line = &*message.text;
+    let is_whole = message.extent == Some(LineExtent::Whole);
     let is_long = || {
         signatures::LONG_LINES
             .iter()
@@ -130,7 +159,7 @@ fn joins(front: &str, back: &str) -> Option<String> {
 }
 
 impl<'a> Iterator for LogMessages<'a> {
-    type Item = Cow<'a, str>;
+    type Item = MessageLine<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.lines.get(self.at)?;

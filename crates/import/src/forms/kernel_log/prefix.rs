@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use probe::kernel_report::LineExtent;
 use probe::text::SplitText as _;
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
@@ -14,10 +15,10 @@ use crate::text::times::PrintedTime;
 #[derive(Debug, Clone)]
 pub(in crate::forms) struct LogMessage<'a> {
     pub(super) text: Cow<'a, str>,
+    /// How much of a line of a report its text is.
+    pub(super) extent: Option<LineExtent>,
     /// Whether it has a prefix: the second half of a broken line has none.
     pub(super) is_prefixed: bool,
-    /// Whether its text is a whole line of a report.
-    pub(super) is_whole: bool,
     /// Its time, if the date has a year.
     pub(in crate::forms) wall: Option<WallClock>,
     /// Its time, if the date lacks the year.
@@ -36,12 +37,12 @@ pub(in crate::forms) fn message(line: &str) -> LogMessage<'_> {
         text,
         time: inner,
         is_inner,
-        is_whole,
+        extent,
     } = embedded::message(line, text);
     let time = time.or(inner);
     LogMessage {
         is_prefixed: is_inner || text.len() < line.trim_start().len(),
-        is_whole,
+        extent,
         text,
         wall: time.and_then(PrintedTime::wall),
         stamp: time.and_then(|time| stamp(line, time)),

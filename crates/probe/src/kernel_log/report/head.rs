@@ -75,14 +75,12 @@ impl Head {
         {
             return self.invoked(name.trim_end(), request);
         }
-        for reason in FAILURES {
-            if let Some((name, request)) = line.around(reason) {
-                let taken = self.failed(name, request, reason.contains("vmalloc"));
-                if reason == STALLS && !matches!(taken, Taken::No | Taken::Again) {
-                    self.stalled(request);
-                }
-                return taken;
+        if let Some((name, reason, request)) = failure(line) {
+            let taken = self.failed(name, request, reason.contains("vmalloc"));
+            if reason == STALLS && !matches!(taken, Taken::No | Taken::Again) {
+                self.stalled(request);
             }
+            return taken;
         }
         if self.slub(line)
             || self.allowed(line)
@@ -341,10 +339,19 @@ impl Head {
 
 /// Whether a line names the reason of a report, as the first line of a report does.
 pub(super) fn is_start(line: &str) -> bool {
-    let of_failure = || FAILURES.iter().any(|reason| line.contains(reason));
     line.contains("invoked oom-killer:")
         || line.starts_with("oom-killer: gfp_mask=")
-        || of_failure()
+        || failure(line).is_some()
+}
+
+/// Splits a line around the first of [`FAILURES`]: the name of the process, the reason, the request.
+fn failure(line: &str) -> Option<(&str, &'static str, &str)> {
+    memchr::memchr_iter(b':', line.as_bytes()).find_map(|at| {
+        let (name, rest) = line.split_at(at);
+        FAILURES
+            .iter()
+            .find_map(|reason| Some((name, *reason, rest.strip_prefix(reason)?)))
+    })
 }
 
 /// The size in `: 1073741824 bytes, mode:…`, `, allocated 4096 of 8192 bytes`, `size 4198400, page order 0, …`.
