@@ -1,10 +1,8 @@
 //! The forms of text that memtide reads, one file each. A form recognises its block by content, takes the lines that
 //! belong to it and turns them into snapshots. Kernel text goes through the parsers that read live files.
 
-use std::sync::LazyLock;
-
 use crate::block::{BlockReader, TextBlock};
-use crate::text::line_scan::{BlockStart, LineSearch};
+use crate::text::line_scan::BlockStart;
 
 mod android;
 mod arcstat;
@@ -107,51 +105,3 @@ pub(crate) const ALL: &[Form] = &[
     table::FORM,
     recognised::FORM,
 ];
-
-/// Which forms may begin where in a text.
-#[derive(Debug)]
-pub(crate) struct FormPlaces {
-    /// The forms with a word in each line, as bits. `None`: each form may begin anywhere.
-    found: Option<Vec<u64>>,
-    /// The forms that may begin where none of their words is in the line.
-    others: Vec<usize>,
-}
-
-impl FormPlaces {
-    /// Searches a text, once for all forms.
-    pub(crate) fn of(text: &str, lines: &[&str]) -> Self {
-        static SEARCH: LazyLock<Option<LineSearch>> =
-            LazyLock::new(|| LineSearch::new(ALL.iter().map(|form| &form.begins)));
-        let is_other = |form: &usize| {
-            let begins = &ALL[*form].begins;
-            begins.lines > 1 || begins.or.is_some()
-        };
-        Self {
-            found: SEARCH.as_ref().map(|search| search.forms_of(text, lines)),
-            others: (0..ALL.len()).filter(is_other).collect(),
-        }
-    }
-
-    /// The forms of which a block may begin at a line, as bits by their index.
-    pub(crate) fn forms_at(&self, lines: &[&str], at: usize, command: Option<&str>) -> u64 {
-        let Some(found) = &self.found else {
-            return u64::MAX;
-        };
-        let mut forms = found[at];
-        for form in &self.others {
-            let begins = &ALL[*form].begins;
-            let mut below = found.iter().skip(at).take(begins.lines);
-            let may_begin = below.any(|forms| forms & 1 << form != 0)
-                || begins.or.is_some_and(|or| or(&lines[at..]));
-            forms |= u64::from(may_begin) << form;
-        }
-        if let Some(command) = command {
-            for (index, form) in ALL.iter().enumerate() {
-                let words = form.begins.commands;
-                let is_shown = words.iter().any(|word| command.contains(word));
-                forms |= u64::from(is_shown) << index;
-            }
-        }
-        forms
-    }
-}

@@ -1,5 +1,6 @@
 //! Reads any mix of text: blocks are recognised by content, one after the other; lines between them are skipped.
 
+mod line_tests;
 mod stream;
 
 use std::collections::BTreeSet;
@@ -10,10 +11,11 @@ use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, Source
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder, parts_problem};
-use crate::forms::{self, FormPlaces};
+use crate::forms;
 use crate::sar::SarDocument;
 use crate::text::times::PrintedTime;
 use crate::text::{PlainText, figure, prompt};
+use line_tests::{LineKinds, LineTests};
 
 /// At most 1,000 blocks are listed; a text may have a million.
 const INPUTS_MAX: usize = 1_000;
@@ -94,18 +96,32 @@ impl Paste {
         if self.facts.page_size.is_none() {
             self.facts.page_size = figure::page_size_in(&lines);
         }
-        let places = FormPlaces::of(text.as_str(), &lines);
+        LineTests::run(text.as_str(), &lines, |tests| {
+            self.blocks(text, file, first_line, &lines, tests);
+        });
+    }
+
+    /// Reads the blocks of a text, one after the other.
+    fn blocks(
+        &mut self,
+        text: &PlainText,
+        file: &str,
+        first_line: usize,
+        lines: &[&str],
+        mut tests: LineTests<'_>,
+    ) {
         let mut at = 0;
         let mut command: Option<&str> = None;
         let mut time: Option<PrintedTime> = None;
         // Nothing that follows would be added.
         while at < lines.len() && !self.builder.is_past_counting() {
-            let (host, found) = prompt::host_and_command(lines[at]);
-            if let Some(host) = host {
-                self.builder.at_host(host);
+            let kinds = tests.at(at);
+            if kinds.is_prompt() {
+                let (host, found) = prompt::host_and_command(lines[at]);
+                host.into_iter().for_each(|host| self.builder.at_host(host));
+                command = found.or(command);
             }
-            command = found.or(command);
-            match self.block(file, &lines, at, &places, command, time) {
+            match self.block(file, lines, at, kinds, command, time) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
                     let number = |line: usize| first_line + text.source_line(at + line);
@@ -118,8 +134,9 @@ impl Paste {
                     (command, time) = (None, None);
                 }
                 None => {
+                    let whole = || PrintedTime::whole(lines[at]);
+                    let found = kinds.is_time().then(whole).flatten();
                     // A time of day is worth less than a date.
-                    let found = PrintedTime::whole(lines[at]);
                     let is_better = |new: &PrintedTime| {
                         new.wall().is_some() || time.is_none_or(|old| old.wall().is_none())
                     };
@@ -202,7 +219,7 @@ impl Paste {
         file: &str,
         lines: &[&str],
         at: usize,
-        places: &FormPlaces,
+        kinds: LineKinds,
         command: Option<&str>,
         time: Option<PrintedTime>,
     ) -> Option<(&'static str, BTreeSet<&'static str>, TextBlock)> {
@@ -210,9 +227,8 @@ impl Paste {
             return None;
         }
         let mut signals = BTreeSet::new();
-        let may_begin = places.forms_at(lines, at, command);
         for (index, form) in forms::ALL.iter().enumerate() {
-            let may_begin = may_begin & 1 << index != 0;
+            let may_begin = kinds.may_begin(index, command);
             // Tests ask each form, to show that none is missed.
             if !may_begin && !cfg!(test) {
                 continue;

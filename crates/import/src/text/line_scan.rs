@@ -63,14 +63,20 @@ impl LineSearch {
         })
     }
 
-    /// The forms with a word in each line, as bits. Lines are parts of `text`, in its order.
+    /// The forms with a word in each of some lines, as bits. These are parts of `text`, in its order.
     pub(crate) fn forms_of(&self, text: &str, lines: &[&str]) -> Vec<u64> {
         let mut found = vec![0; lines.len()];
-        let start = text.as_ptr() as usize;
-        let end_of = |line: &str| (line.as_ptr() as usize).saturating_sub(start) + line.len();
+        let start_of = |line: &str| (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        let start = lines.first().map_or(0, |line| start_of(line));
+        let end_of = |line: &str| start_of(line).saturating_sub(start) + line.len();
+        let searched = text.get(start..).unwrap_or_default();
+        let searched = lines.last().and_then(|line| searched.get(..end_of(line)));
         let mut at = 0;
         let mut end = lines.first().map_or(0, |line| end_of(line));
-        for word in self.automaton.find_overlapping_iter(text) {
+        for word in self
+            .automaton
+            .find_overlapping_iter(searched.unwrap_or_default())
+        {
             while word.end() > end && at + 1 < lines.len() {
                 at += 1;
                 end = end_of(lines[at]);
@@ -99,6 +105,8 @@ mod tests {
         let text = "Mem: 7kBprose swpdx";
         let lines = [&text[..8], &text[8..13], &text[13..13], &text[13..18]];
         assert_eq!(search.forms_of(text, &lines), [0b11, 0, 0, 0b10]);
+        assert_eq!(search.forms_of(text, &lines[1..3]), [0, 0]);
+        assert_eq!(search.forms_of(text, &lines[3..]), [0b10]);
         assert_eq!(search.forms_of("", &[]), [0_u64; 0]);
     }
 }
