@@ -78,7 +78,7 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
     };
     let reports = converted.reports(timeline);
     let mode = source.facts.cgroup_mode.unwrap_or(CgroupMode::V2);
-    let mut parsers = Parsers::default();
+    let (mut parsers, mut read) = (Parsers::default(), Sample::default());
     for (index, sample) in timeline.samples().enumerate() {
         let report = reports.get(&index).copied();
         let sample = match report {
@@ -86,7 +86,8 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
             None => sample,
         };
         let mut files = texts::from_sample(&sample, mode);
-        converted.note_lost(&sample, &files, &mut parsers);
+        read_back(&files, &mut parsers, &mut read);
+        converted.note_lost(&sample, &read);
         files.extend(report.map(|(_, text)| (KERNEL_LOG.to_owned(), text.to_owned())));
         files.extend(facts_at(&source.facts, timeline, index));
         let mut line = CaptureSample::new(origin, sample.stamp, files);
@@ -95,6 +96,16 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
         converted.samples += 1;
     }
     Ok(converted)
+}
+
+/// Parses the texts of a sample again. The memory of the sample before is reused.
+fn read_back(files: &texts::Texts, parsers: &mut Parsers, read: &mut Sample) {
+    read.clear();
+    let mut facts = Facts::default();
+    for (path, text) in files {
+        // A faulty text is a reading that is not reproduced.
+        let _ = parsers.read(path, text.as_bytes(), read, &mut facts);
+    }
 }
 
 /// Returns the origin of a capture's times: the least clocks of all samples, so with one boot those of the first.
@@ -212,17 +223,7 @@ impl Converted {
     }
 
     /// Notes the signals that the texts do not reproduce.
-    fn note_lost(
-        &mut self,
-        sample: &Sample,
-        files: &BTreeMap<String, String>,
-        parsers: &mut Parsers,
-    ) {
-        let (mut read, mut facts) = (Sample::default(), Facts::default());
-        for (path, text) in files {
-            // A faulty text is a reading that is not reproduced.
-            let _ = parsers.read(path, text.as_bytes(), &mut read, &mut facts);
-        }
+    fn note_lost(&mut self, sample: &Sample, read: &Sample) {
         self.note_lost_readings(&sample.host, Some(&read.host));
         for entity in Entity::ALL {
             let back: BTreeMap<&str, &Row> = read
