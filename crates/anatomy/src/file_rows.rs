@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use probe::{
-    CachedFile, FileKey, FileUsers, MappedFile, Mapping, Root, SharerBudget, Sharers, SmapsBlock,
+    FileCacheUse, FileKey, FileUsers, MappedFile, Mapping, Root, SharerBudget, Sharers, SmapsBlock,
 };
 use units::{Bytes, PageSize};
 
@@ -35,9 +35,7 @@ pub struct FileRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageCache {
     /// As the kernel counts it.
-    Known(CachedFile),
-    /// The kernel has no `cachestat`: it needs Linux 6.5.
-    NeedsLinux6_5,
+    Known(FileCacheUse),
     /// This user may not open the file, or not ask.
     NotPermitted,
     /// It is no regular file, or beyond the number of files that are examined.
@@ -148,7 +146,6 @@ fn page_cache(file: &MappedFile, page: PageSize) -> PageCache {
     match file.cached(page) {
         Ok(cached) => PageCache::Known(cached),
         Err(errno) => match std::io::Error::from(errno).kind() {
-            std::io::ErrorKind::Unsupported => PageCache::NeedsLinux6_5,
             std::io::ErrorKind::PermissionDenied => PageCache::NotPermitted,
             _ => PageCache::NotAsked,
         },
@@ -194,7 +191,7 @@ mod tests {
         assert!(libc.length.unwrap() > Bytes::from_kib(500));
         match libc.cached {
             PageCache::Known(cache) => assert!(cache.cached >= Bytes::from_kib(500)),
-            PageCache::NeedsLinux6_5 | PageCache::NotPermitted => {}
+            PageCache::NotPermitted => {}
             PageCache::NotAsked => panic!("{libc:?}"),
         }
     }

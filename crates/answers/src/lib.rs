@@ -49,4 +49,6 @@ pub use runtime_stats::{
     ProcessBeside, RUNTIME_STATS_SIZE_MAX, RuntimeStatsError, StatsKind, runtime_stats,
 };
 pub use status::{StatusError, status};
-pub use where_memory::{find_names, find_owners, find_users, pss_not_read, where_by, where_memory};
+pub use where_memory::{
+    find_cached_files, find_names, find_owners, find_users, pss_not_read, where_by, where_memory,
+};

@@ -1,13 +1,16 @@
 //! Where is the memory?
 
+use std::path::PathBuf;
+
 use diagnose::Evidence;
 use diagnose::accounting::{GroupBy, NoTable, account, by_owner};
 use probe::inventory::SearchedProcess;
 use probe::{Root, StatusFacts};
 use report::model::{WhereByReport, WhereReport};
+use timeline::cgroup::GroupNames;
 use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
 use timeline::{Entity, EntitySeries, Source, Timeline};
-use units::Bytes;
+use units::{Bytes, PageSize};
 
 /// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
 pub fn where_memory(source: &Source) -> Option<WhereReport> {
@@ -61,7 +64,35 @@ pub fn where_by(source: &Source, by: GroupBy) -> Result<WhereByReport, String> {
 pub fn find_owners(root: &Root, source: &mut Source) {
     find_names(root, source);
     let names = std::mem::take(&mut source.inventory.names);
-    let timeline = &source.timeline;
+    source.inventory = probe::inventory::read(root, searched(&source.timeline, &names));
+    source.inventory.names = names;
+}
+
+/// Searches this host for files in the page cache: those that processes have, and those below directories.
+///
+/// # Errors
+/// Which directory cannot be read, and why, in a sentence.
+pub fn find_cached_files(
+    root: &Root,
+    source: &mut Source,
+    directories: &[PathBuf],
+) -> Result<(), String> {
+    // As the kernel lists mounts: absolute, without links.
+    let absolute = directories.iter().map(|directory| {
+        let found = std::fs::canonicalize(directory);
+        let found = found.and_then(|path| std::fs::read_dir(&path).map(|_| path));
+        found.map_err(|why| format!("cannot read the directory {}: {why}", directory.display()))
+    });
+    let directories: Vec<PathBuf> = absolute.collect::<Result<_, _>>()?;
+    let processes = searched(&source.timeline, &source.inventory.names);
+    let page = source.facts.page_size.unwrap_or(PageSize::USUAL);
+    let found = probe::inventory::cached_files::read(root, &processes, &directories, page);
+    source.inventory.cached = Some(found);
+    Ok(())
+}
+
+/// The processes to search: those with memory of their own.
+fn searched(timeline: &Timeline, names: &GroupNames) -> Vec<SearchedProcess> {
     let searched = |process: &EntitySeries| {
         // Kernel threads have no memory of their own.
         timeline
@@ -77,9 +108,8 @@ pub fn find_owners(root: &Root, source: &mut Source) {
             huge: timeline.last_of(process, PROC_HUGETLB).unwrap_or_default(),
         })
     };
-    let processes = timeline.entities(Entity::Process).filter_map(searched);
-    source.inventory = probe::inventory::read(root, processes.collect());
-    source.inventory.names = names;
+    let processes = timeline.entities(Entity::Process);
+    processes.filter_map(searched).collect()
 }
 
 /// Returns how many processes have memory but no proportional share (PSS), because it was not read.

@@ -5,6 +5,7 @@
 //! and counted where it may hide shared memory.
 
 mod bpf_objects;
+pub mod cached_files;
 mod file_systems;
 mod first_owners;
 mod holdings;

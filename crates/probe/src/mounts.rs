@@ -17,6 +17,8 @@ use crate::text;
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount<'a> {
+    /// Its id, as `statx` has it; `mounts` has none.
+    pub(crate) id: Option<u64>,
     /// The mounted directory of the file system; `/` if it is mounted as a whole.
     pub(crate) inside: Cow<'a, [u8]>,
     /// Where it is mounted.
@@ -60,6 +62,7 @@ pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     let lines = text::lines(text).filter_map(|(_, line)| {
         let mut words = text::words(line).skip(1);
         Some(Mount {
+            id: None,
             inside: Cow::Borrowed(b"/"),
             point: unescaped(words.next()?),
             kind: words.next()?,
@@ -77,12 +80,14 @@ const MOUNTS_MAX: usize = 100_000;
 /// OPTIONS`.
 pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     text::lines(text).filter_map(|(_, line)| {
-        let mut words = text::words(line).skip(2);
-        let device = device(words.next()?);
+        let mut words = text::words(line);
+        let id = text::number(words.next()?);
+        let device = device(words.nth(1)?);
         let inside = unescaped(words.next()?);
         let point = unescaped(words.next()?);
         words.find(|word| *word == b"-")?;
         Some(Mount {
+            id,
             inside,
             point,
             kind: words.next()?,
@@ -107,6 +112,14 @@ pub fn tmpfs_devices(text: &[u8]) -> Vec<(u32, u32)> {
     devices.sort_unstable();
     devices.dedup();
     devices
+}
+
+/// Whether a file system of this type may wait for another machine or program.
+pub(crate) fn may_not_answer(kind: &[u8]) -> bool {
+    const KINDS: [&[u8]; 9] = [
+        b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"autofs", b"lustre",
+    ];
+    KINDS.iter().any(|remote| kind.starts_with(remote))
 }
 
 /// Whether file systems of this type keep their data in RAM.

@@ -16,6 +16,8 @@ pub struct Inventory {
     pub vmalloc: Vec<VmallocCaller>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
+    /// Files in the page cache; `None` if they were not searched for.
+    pub cached: Option<CachedFiles>,
     /// What processes have beside their RSS, and what of it is locked; empty if it was not read.
     pub holdings: Vec<ProcessHoldings>,
     /// What people call containers, pods and users.
@@ -39,6 +41,40 @@ pub struct SharedMemory {
     pub largest_denied: Option<UserProcess>,
     /// How many processes were not searched because the time was over: those with least shared memory.
     pub processes_left_out: u64,
+}
+
+/// Files in the page cache: those that processes have open or mapped, and those below directories that were named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachedFiles {
+    /// The largest, largest first.
+    pub files: Vec<CachedFile>,
+    /// How many others were measured.
+    pub others: u64,
+    /// Their pages.
+    pub others_bytes: Bytes,
+    /// How many processes this user may not search.
+    pub processes_denied: u64,
+    /// How many files the kernel did not count for this user.
+    pub files_denied: u64,
+    /// How many files were left alone because their file system may wait for another machine or program.
+    pub files_remote: u64,
+    /// Whether processes, files or directories were left out because the time was over.
+    pub is_cut: bool,
+}
+
+/// A file in the page cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachedFile {
+    /// Its path, as the process that has it open sees it.
+    pub path: String,
+    /// Its pages in the cache.
+    pub cached: Bytes,
+    /// Of these, changed and not yet written; `None` if the kernel does not count them.
+    pub dirty: Option<Bytes>,
+    /// How many processes have it open or mapped; 0 if none was found.
+    pub users: u64,
+    /// The first that was found.
+    pub first_user: Option<UserProcess>,
 }
 
 /// One object of shared memory: a file system, a file without a name, a segment.

@@ -115,7 +115,7 @@ const NAMES_MAX: usize = 4;
 pub(super) fn file(root: &Root, row: &FileRow) -> MappedFileEntry {
     let cached = match row.cached {
         PageCache::Known(cached) => Some(cached.cached.get()),
-        PageCache::NeedsLinux6_5 | PageCache::NotPermitted | PageCache::NotAsked => None,
+        PageCache::NotPermitted | PageCache::NotAsked => None,
     };
     MappedFileEntry {
         name: lossy(&row.name),

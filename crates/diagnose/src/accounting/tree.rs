@@ -1,6 +1,7 @@
 //! The terms grouped for readers: free memory, the page cache, owners of anonymous memory, kernel memory. Every node
 //! says what its number means, and every level adds up.
 
+mod cached_files;
 mod holdings;
 mod huge_pages;
 mod kernel;
@@ -42,7 +43,7 @@ impl Accounting {
         let broken = self.leaf(TermKind::HwCorrupted);
         let branches = [
             self.free(cx),
-            self.page_cache(cx),
+            self.page_cache(cx, inventory),
             self.anonymous(cx, inventory),
             self.shared(cx, inventory),
             self.huge_pages(cx, inventory),
@@ -99,7 +100,7 @@ impl Accounting {
         Some(node)
     }
 
-    fn page_cache(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
+    fn page_cache(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
         let cache = self.known(&[TermKind::FileCache, TermKind::Buffers])?;
         let mut node = MemoryNode::new("page cache", cache);
         let at = |signal| cx.timeline.at(signal, self.index);
@@ -109,6 +110,14 @@ impl Accounting {
         }
         if dirty > Bytes::ZERO {
             node.note_also(&format!("{dirty} dirty or under writeback"));
+        }
+        if let Some(cached) = &inventory.cached {
+            node.children = cached_files::nodes(cached);
+            let buffers = self.leaf(TermKind::Buffers);
+            node.children
+                .extend(buffers.map(|leaf| leaf.noted("directories, inodes, journals")));
+            let unseen = cached_files::unseen(cached).join("; ");
+            node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(unseen));
         }
         Some(node)
     }

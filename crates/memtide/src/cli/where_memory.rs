@@ -15,6 +15,9 @@ use answers::time_expr::parse;
 /// the largest processes is read for at most 0.2 s, and owners of shared memory (tmpfs, memfd, System V segments) are
 /// searched for at most 0.5 s; those of other users only as root, as slab caches and callers of vmalloc.
 ///
+/// --files names the largest files in the page cache, with who has them open and what of them is not yet written. Each file
+/// is opened and not read, and none on a file system that may never answer (NFS, FUSE).
+///
 /// --by shows a table instead, the largest first, which adds up to MemTotal too: memory, share of RAM, share of the limit
 /// where there is one, and growth since the first sample of a recording or capture. Containers and pods are called by their
 /// names where files of Docker, containerd, Podman, CRI-O or the kubelet have them, which mostly needs root.
@@ -30,6 +33,9 @@ Examples:
   memtide where --by unit /var/lib/memtide
                                        units of systemd, and what grew since the recording began
   memtide where --by process --deep    processes by PSS
+  memtide where --files                which open and mapped files fill the page cache (others': as root)
+  memtide where --files-in /var/lib/mysql
+                                       these, and the files below it that nobody has open
 
 docs/where-by.schema.json describes the JSON of --by.")]
 pub(crate) struct WhereArgs {
@@ -49,8 +55,23 @@ pub(crate) struct WhereArgs {
     #[arg(long)]
     pub(crate) deep: bool,
 
+    /// Name the files in the page cache that processes have open or mapped; takes up to 2 s
+    #[arg(long, conflicts_with_all = ["file", "at", "by"])]
+    pub(crate) files: bool,
+
+    /// The same, and those below a directory that nobody has open; takes up to 10 s more for each
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "at", "by"])]
+    pub(crate) files_in: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
+}
+
+impl WhereArgs {
+    /// The directories of which the files in the page cache are named; `None` if none is.
+    pub(crate) fn cached_files(&self) -> Option<&[PathBuf]> {
+        (self.files || !self.files_in.is_empty()).then_some(&self.files_in)
+    }
 }
 
 /// What a table has a row for.

@@ -39,6 +39,10 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
 fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Result<String> {
     if source.origin.kind == SourceKind::Live {
         answers::find_owners(&Root::default(), source);
+        if let Some(directories) = args.cached_files() {
+            answers::find_cached_files(&Root::default(), source, directories)
+                .map_err(anyhow::Error::msg)?;
+        }
         let unread = answers::pss_not_read(&source.timeline);
         if let Some(note) = report::text::pss_not_read(unread, args.deep) {
             output.note(&note);

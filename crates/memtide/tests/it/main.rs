@@ -35,5 +35,6 @@ mod swapped;
 mod synthetic;
 mod where_adds_up;
 mod where_by;
+mod where_files;
 mod where_kernel_objects;
 mod where_shared;

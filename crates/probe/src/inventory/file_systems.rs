@@ -15,7 +15,7 @@ use units::Bytes;
 
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
-use crate::mounts::{self, Mount};
+use crate::mounts::{self, Mount, may_not_answer};
 use crate::text;
 
 /// Major and minor number of a file system.
@@ -123,14 +123,6 @@ fn object(
         users: 0,
         first_user: None,
     }
-}
-
-/// Whether a file system of this type may wait for another machine or program.
-fn may_not_answer(kind: &[u8]) -> bool {
-    const KINDS: [&[u8]; 9] = [
-        b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"autofs", b"lustre",
-    ];
-    KINDS.iter().any(|remote| kind.starts_with(remote))
 }
 
 /// Whether a path is a directory or within it.

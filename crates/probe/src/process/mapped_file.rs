@@ -5,40 +5,33 @@
 //! counts only if the inode is the mapping's. A container's links cannot lead out of it (`RESOLVE_IN_ROOT`, 5.6). Only
 //! regular files are opened: a device or a pipe is looked up without opening it (`O_PATH`).
 //!
-//! How much of the file is in the page cache: `cachestat(2)`, 6.5; the kernel may restrict it to files that the caller
-//! may write. `mincore(2)` needs a mapping, and has had the same restriction since 5.2. Cost: 20 µs to open, 1 µs for
-//! `cachestat` of a small file, 3 ms for a GiB of cached pages.
+//! Cost: 20 µs.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, pread};
-use units::{Bytes, PageSize, Pages};
+use units::{Bytes, PageSize};
 
 use crate::error::ReadError;
+use crate::file_cache::{self, FileCacheUse};
+use crate::inventory::SearchTime;
 use crate::kernel_file::{Root, retrying};
 use crate::process::maps::Mapping;
+
+/// The longest time that the page cache of one file is counted.
+const CACHE_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// An open file that a process maps.
 #[derive(Debug)]
 pub struct MappedFile {
     file: File,
     size: Bytes,
-}
-
-/// How much of a file is in the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CachedFile {
-    /// Pages in the cache.
-    pub cached: Bytes,
-    /// Of these, changed and not yet written.
-    pub dirty: Bytes,
-    /// Pages evicted from the cache that it remembers.
-    pub evicted: Bytes,
 }
 
 impl MappedFile {
@@ -108,18 +101,12 @@ impl MappedFile {
         Ok(filled)
     }
 
-    /// How much of the whole file is in the page cache.
+    /// How much of it is in the page cache.
     ///
     /// # Errors
-    /// `ENOSYS` before Linux 6.5, `EPERM` if the kernel does not permit it, `EOPNOTSUPP` for hugetlbfs.
-    pub fn cached(&self, page: PageSize) -> Result<CachedFile, Errno> {
-        let stat = cachestat(self.file.as_fd())?;
-        let bytes = |pages| Pages::new(pages).to_bytes(page);
-        Ok(CachedFile {
-            cached: bytes(stat.cached),
-            dirty: bytes(stat.dirty),
-            evicted: bytes(stat.evicted),
-        })
+    /// `EPERM` if the kernel does not permit it, `EOPNOTSUPP` for hugetlbfs, `ETIMEDOUT` if it takes too long.
+    pub fn cached(&self, page: PageSize) -> Result<FileCacheUse, Errno> {
+        file_cache::of(self.file.as_fd(), page, SearchTime::starts(CACHE_TIME_MAX))
     }
 }
 
@@ -138,43 +125,6 @@ fn lookup_in(root: &Root, pid: u32, path: &[u8]) -> Result<OwnedFd, Errno> {
         Mode::empty(),
         ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS,
     )
-}
-
-/// `struct cachestat` of `include/uapi/linux/mman.h`, in pages.
-#[repr(C)]
-#[derive(Default)]
-struct CacheStat {
-    cached: u64,
-    dirty: u64,
-    writeback: u64,
-    evicted: u64,
-    recently_evicted: u64,
-}
-
-/// The number of `cachestat` on every architecture but alpha.
-const CACHESTAT: libc::c_long = 451;
-
-#[allow(unsafe_code)] // the one call of cachestat
-fn cachestat(file: BorrowedFd<'_>) -> Result<CacheStat, Errno> {
-    // `struct cachestat_range`: offset 0 and length 0 are the whole file.
-    let range = [0_u64; 2];
-    let mut stat = CacheStat::default();
-    // SAFETY: both pointers are to live values of the sizes and layouts that the kernel reads and writes: two and five
-    // 64-bit words; the descriptor is open during the call. A kernel without the call returns ENOSYS.
-    let got = unsafe {
-        libc::syscall(
-            CACHESTAT,
-            file.as_raw_fd(),
-            range.as_ptr(),
-            &raw mut stat,
-            0_u32,
-        )
-    };
-    if got == 0 {
-        return Ok(stat);
-    }
-    let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 #[cfg(test)]

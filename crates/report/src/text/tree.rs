@@ -2,7 +2,7 @@
 
 use super::Screen;
 use super::page::{NARROW, Style, StyledText, TextPage, piece};
-use super::wrap::{cut, width, wrap};
+use super::wrap::{cut_name, width, wrap};
 
 /// Cells of the right-aligned sizes and shares.
 pub(super) const SIZE_CELLS: usize = 10;
@@ -70,7 +70,7 @@ fn rows_of<'a>(
             } else {
                 format!("{below}│ ")
             },
-            label: cut(&node.label, label_cells.saturating_sub(width(stem) + 2)),
+            label: cut_name(&node.label, label_cells.saturating_sub(width(stem) + 2)),
             node,
             depth,
         });

@@ -4,7 +4,7 @@ use units::{Bytes, Count, Ratio, SignedBytes, Span};
 
 use super::check::host_line;
 use super::page::{NARROW, Style, TextPage, piece};
-use super::wrap::{cut, cut_front, width};
+use super::wrap::{cut, cut_name, width};
 use super::{Detail, Screen, where_tree};
 use crate::clock::ReportClock;
 use crate::model::{OwnerEntry, WhereByReport};
@@ -118,12 +118,7 @@ impl OwnerColumns {
             );
             return;
         }
-        // The end of a path says more than its begin.
-        let name = if row.name.starts_with('/') {
-            cut_front(&row.name, room)
-        } else {
-            cut(&row.name, room)
-        };
+        let name = cut_name(&row.name, room);
         let left = room.saturating_sub(width(&name) + 2);
         let mut line = vec![piece(Style::Plain, cells), piece(Style::Strong, name)];
         if left >= 8 && !row.note.is_empty() {

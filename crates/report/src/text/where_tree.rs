@@ -10,8 +10,8 @@ use super::{Detail, Screen};
 use crate::clock::ReportClock;
 use crate::model::{Branch, BranchKind, WhereReport};
 
-/// At most 8 parts of one node are shown; the rest is counted.
-const CHILDREN_MAX: usize = 8;
+/// At most 16 parts of one node are shown; the rest is counted.
+const CHILDREN_MAX: usize = 16;
 
 pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);

@@ -9,6 +9,15 @@ pub(super) fn pad(text: &str, cells: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
+/// Returns a name in at most `most` cells: the end of a path, the begin of others.
+pub(super) fn cut_name(name: &str, most: usize) -> String {
+    if name.starts_with('/') {
+        cut_front(name, most)
+    } else {
+        cut(name, most)
+    }
+}
+
 /// Returns the end of a text in at most `most` cells, with `…` before it where something was cut: the end of a path says
 /// most.
 pub(super) fn cut_front(text: &str, most: usize) -> String {
@@ -24,6 +33,11 @@ pub(super) fn cut_front(text: &str, most: usize) -> String {
             None => break,
         }
         tail.push(c);
+    }
+    // Whole names are easier to read, if not much is lost.
+    let whole = tail.iter().rposition(|c| *c == '/');
+    if let Some(slash) = whole.filter(|slash| *slash > tail.len() / 2) {
+        tail.truncate(slash + 1);
     }
     std::iter::once('…').chain(tail.into_iter().rev()).collect()
 }

@@ -1,0 +1,123 @@
+//! `where --files` names the files in the page cache: this test has some open, mapped and closed, and looks for them.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{asked_until, json, memtide};
+
+const MIB: u64 = 1 << 20;
+
+/// Files of the page cache, as `where` prints them.
+fn files(arguments: &[&str]) -> Vec<Value> {
+    let report = json(&memtide(
+        &[&["where", "--format", "json"], arguments].concat(),
+    ));
+    let branches = report["tree"]["children"].as_array().unwrap();
+    let cache = branches.iter().find(|node| node["label"] == "page cache");
+    let files = cache.unwrap()["children"].as_array().unwrap();
+    let sum: u64 = files
+        .iter()
+        .map(|file| file["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(sum, cache.unwrap()["bytes"].as_u64().unwrap());
+    files.clone()
+}
+
+fn named<'a>(files: &'a [Value], path: &Path) -> Option<&'a Value> {
+    files
+        .iter()
+        .find(|file| file["label"] == path.to_str().unwrap())
+}
+
+/// A directory on the disk of the build: a tmpfs has no page cache.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A file of some MiB, which are in the page cache.
+fn written(directory: &Path, name: &str, mib: u64) -> (PathBuf, File) {
+    let path = directory.join(name);
+    let mut file = File::options()
+        .create_new(true)
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    for _ in 0..mib {
+        file.write_all(&[7; 1 << 20]).unwrap();
+    }
+    // Clean pages count as well as dirty ones.
+    file.sync_all().unwrap();
+    (path, file)
+}
+
+#[test]
+fn open_files_are_named_with_their_pages_and_who_has_them() {
+    let directory = on_disk();
+    // Larger than the programs and libraries of other tests.
+    let (path, _open) = written(directory.path(), "table.ibd", 160);
+    let (removed, _still_open) = written(directory.path(), "spool", 150);
+    std::fs::remove_file(&removed).unwrap();
+    let removed = PathBuf::from(format!("{} (deleted)", removed.display()));
+    let ask = || files(&["--files"]);
+    let found = asked_until(ask, |files| named(files, &path).is_some());
+    let own = std::process::id().to_string();
+    for (path, mib) in [(&path, 160), (&removed, 150)] {
+        let file = named(&found, path).unwrap_or_else(|| panic!("{path:?}: {found:#?}"));
+        let bytes = file["bytes"].as_u64().unwrap();
+        assert!(bytes.abs_diff(mib * MIB) * 20 <= mib * MIB, "{file}");
+        assert!(file["note"].as_str().unwrap().contains(&own), "{file}");
+    }
+    // What nobody has open is the remainder, which says how to see it.
+    let rest = found.last().unwrap();
+    assert_eq!(rest["kind"], "remainder");
+    assert!(
+        rest["note"].as_str().unwrap().contains("--files-in DIR"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn files_below_a_directory_are_named_although_nobody_has_them_open() {
+    let directory = on_disk();
+    let deep = directory.path().join("a/b");
+    std::fs::create_dir_all(&deep).unwrap();
+    let (path, file) = written(&deep, "old.log", 140);
+    drop(file);
+    std::fs::hard_link(&path, deep.join("same.log")).unwrap();
+    std::os::unix::fs::symlink("/", deep.join("everything")).unwrap();
+    let top = directory.path().to_str().unwrap();
+    let ask = || files(&["--files-in", top]);
+    let either = |files: &[Value]| {
+        let paths = [&path, &deep.join("same.log")];
+        let found = paths
+            .into_iter()
+            .filter_map(|path| named(files, path).cloned());
+        found.collect::<Vec<_>>()
+    };
+    let found = asked_until(ask, |files| !either(files).is_empty());
+    let [file] = either(&found)
+        .try_into()
+        .unwrap_or_else(|_| panic!("{found:#?}"));
+    assert!(
+        file["bytes"].as_u64().unwrap().abs_diff(140 * MIB) <= 7 * MIB,
+        "{file}"
+    );
+    assert!(
+        file["note"].as_str().unwrap().starts_with("not open"),
+        "{file}"
+    );
+}
+
+#[test]
+fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
+    let answer = memtide(&["where", "--files-in", "/nowhere"]);
+    assert_eq!(answer.status.code(), Some(3));
+    let error = String::from_utf8_lossy(&answer.stderr);
+    assert!(error.contains("/nowhere"), "{error}");
+    let answer = memtide(&["where", "--files", "some.jsonl"]);
+    assert_eq!(answer.status.code(), Some(3));
+}
