@@ -38,7 +38,7 @@ pub enum PageCache {
     Known(FileCacheUse),
     /// This user may not open the file, or not ask.
     NotPermitted,
-    /// It is no regular file, or beyond the number of files that are examined.
+    /// It is no regular file, beyond the number of files that are examined, or too large to be counted in time.
     NotAsked,
 }
 

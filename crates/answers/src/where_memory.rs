@@ -1,15 +1,16 @@
 //! Where is the memory?
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use diagnose::Evidence;
 use diagnose::accounting::{GroupBy, NoTable, account, by_owner};
-use probe::inventory::SearchedProcess;
+use probe::inventory::{SearchedProcess, cached_files};
 use probe::{Root, StatusFacts};
 use report::model::{WhereByReport, WhereReport};
 use timeline::cgroup::GroupNames;
 use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
-use timeline::{Entity, EntitySeries, Source, Timeline};
+use timeline::{Entity, EntitySeries, Inventory, Source, Timeline};
 use units::{Bytes, PageSize};
 
 /// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
@@ -63,9 +64,12 @@ pub fn where_by(source: &Source, by: GroupBy) -> Result<WhereByReport, String> {
 /// last sample.
 pub fn find_owners(root: &Root, source: &mut Source) {
     find_names(root, source);
-    let names = std::mem::take(&mut source.inventory.names);
-    source.inventory = probe::inventory::read(root, searched(&source.timeline, &names));
-    source.inventory.names = names;
+    let known = std::mem::take(&mut source.inventory);
+    source.inventory = Inventory {
+        names: known.names.clone(),
+        cached_files: known.cached_files,
+        ..probe::inventory::read(root, searched(&source.timeline, &known.names))
+    };
 }
 
 /// Searches this host for files in the page cache: those that processes have, and those below directories.
@@ -77,17 +81,25 @@ pub fn find_cached_files(
     source: &mut Source,
     directories: &[PathBuf],
 ) -> Result<(), String> {
-    // As the kernel lists mounts: absolute, without links.
-    let absolute = directories.iter().map(|directory| {
-        let found = std::fs::canonicalize(directory);
-        let found = found.and_then(|path| std::fs::read_dir(&path).map(|_| path));
-        found.map_err(|why| format!("cannot read the directory {}: {why}", directory.display()))
+    let searched_for = directories.iter().map(|directory| {
+        let failed = |why: &dyn fmt::Display| {
+            format!("cannot search the directory {}: {why}", directory.display())
+        };
+        let refused = |path: &Path| cached_files::refused(root, path).map(|why| failed(&why));
+        // Before a file system that never answers is asked.
+        let path = std::path::absolute(directory).map_err(|why| failed(&why))?;
+        refused(&path).map_or(Ok(()), Err)?;
+        // As the kernel lists mounts: without links.
+        let path = std::fs::canonicalize(path).map_err(|why| failed(&why))?;
+        refused(&path).map_or(Ok(()), Err)?;
+        std::fs::read_dir(&path).map_err(|why| failed(&why))?;
+        Ok(path)
     });
-    let directories: Vec<PathBuf> = absolute.collect::<Result<_, _>>()?;
+    let directories: Vec<PathBuf> = searched_for.collect::<Result<_, String>>()?;
     let processes = searched(&source.timeline, &source.inventory.names);
     let page = source.facts.page_size.unwrap_or(PageSize::USUAL);
-    let found = probe::inventory::cached_files::read(root, &processes, &directories, page);
-    source.inventory.cached = Some(found);
+    let found = cached_files::read(root, &processes, &directories, page);
+    source.inventory.cached_files = Some(found);
     Ok(())
 }
 

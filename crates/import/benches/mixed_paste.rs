@@ -20,7 +20,7 @@ fn main() {
     let noise = noise(BYTES);
     println!("MB/s, best of {ROUNDS}: of elapsed time, and of CPU time");
     for (name, text) in [("mixed", &text), ("nothing to read", &noise)] {
-        // The clock of the scheduler ticks too slowly for one pass.
+        // One pass takes a millisecond.
         let (passes, _) = best(text, || {
             for _ in 0..PASSES {
                 black_box(memchr::memchr_iter(b'\n', black_box(text.as_bytes())).count());

@@ -118,7 +118,9 @@ impl Paste {
             let kinds = tests.at(at);
             if kinds.is_prompt() {
                 let (host, found) = prompt::host_and_command(lines[at]);
-                host.into_iter().for_each(|host| self.builder.at_host(host));
+                if let Some(host) = host {
+                    self.builder.at_host(host);
+                }
                 command = found.or(command);
             }
             match self.block(file, lines, at, kinds, command, time) {

@@ -8,6 +8,7 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::null_mut;
+use std::sync::LazyLock;
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -22,6 +23,8 @@ pub struct FileCacheUse {
     pub cached: Bytes,
     /// Of these, changed and not yet written; `None` before Linux 6.5.
     pub dirty: Option<Bytes>,
+    /// Whether the time was over before the end of the file: there may be more.
+    pub is_cut: bool,
 }
 
 /// The most of a file that one call counts: the time is looked at in between.
@@ -32,7 +35,7 @@ const MINCORE_WINDOW: u64 = 1 << 30;
 /// Counts the pages of a regular file.
 ///
 /// # Errors
-/// `EPERM` if the kernel would not say it or not the truth, `EOPNOTSUPP` for hugetlbfs, `ETIMEDOUT` when the time is over.
+/// `EPERM` if the kernel would not say it or not the truth, `EOPNOTSUPP` for hugetlbfs.
 pub(crate) fn of(
     file: BorrowedFd<'_>,
     page: PageSize,
@@ -45,26 +48,29 @@ pub(crate) fn of(
     }
 }
 
-/// Offset and length of each window of a file.
-fn windows(
-    size: u64,
+/// Adds up what `count` finds in each window of a file, given by offset and length.
+fn in_windows(
+    file: BorrowedFd<'_>,
     window: u64,
     time: SearchTime,
-) -> impl Iterator<Item = Result<(u64, u64), Errno>> {
-    let count = size.div_ceil(window);
-    (0..count).map(move |at| {
-        let offset = at * window;
+    count: &mut dyn FnMut(u64, u64) -> Result<FileCacheUse, Errno>,
+) -> Result<FileCacheUse, Errno> {
+    let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or_default();
+    let mut sum = FileCacheUse::default();
+    let mut offset = 0;
+    while offset < size {
         if time.is_over() {
-            Err(Errno::TIMEDOUT)
-        } else {
-            Ok((offset, window.min(size - offset)))
+            sum.is_cut = true;
+            break;
         }
-    })
-}
-
-fn size_of(file: BorrowedFd<'_>) -> Result<u64, Errno> {
-    let size = rustix::fs::fstat(file)?.st_size;
-    Ok(u64::try_from(size).unwrap_or_default())
+        let found = count(offset, window.min(size - offset))?;
+        sum.cached += found.cached;
+        sum.dirty = found
+            .dirty
+            .map(|dirty| dirty + sum.dirty.unwrap_or_default());
+        offset = offset.saturating_add(window);
+    }
+    Ok(sum)
 }
 
 fn by_cachestat(
@@ -72,16 +78,14 @@ fn by_cachestat(
     page: PageSize,
     time: SearchTime,
 ) -> Result<FileCacheUse, Errno> {
-    let (mut cached, mut dirty) = (0, 0);
-    for window in windows(size_of(file)?, CACHESTAT_WINDOW, time) {
-        let stat = cachestat(file, window?)?;
-        cached += stat.cached;
-        dirty += stat.dirty;
-    }
     let bytes = |pages| Pages::new(pages).to_bytes(page);
-    Ok(FileCacheUse {
-        cached: bytes(cached),
-        dirty: Some(bytes(dirty)),
+    in_windows(file, CACHESTAT_WINDOW, time, &mut |offset, length| {
+        let stat = cachestat(file, (offset, length))?;
+        Ok(FileCacheUse {
+            cached: bytes(stat.cached),
+            dirty: Some(bytes(stat.dirty)),
+            is_cut: false,
+        })
     })
 }
 
@@ -134,33 +138,35 @@ fn by_mincore(
     if !is_answered_truly(file)? {
         return Err(Errno::PERM);
     }
-    let mut pages = 0;
     let mut in_cache = Vec::new();
-    for window in windows(size_of(file)?, MINCORE_WINDOW, time) {
-        let (offset, length) = window?;
-        let count = length.div_ceil(page.bytes().get());
-        in_cache.clear();
-        in_cache.resize(usize::try_from(count).unwrap_or(0), 0);
+    in_windows(file, MINCORE_WINDOW, time, &mut |offset, length| {
         mincore(file, offset, length, &mut in_cache)?;
-        pages += in_cache.iter().map(|page| u64::from(page & 1)).sum::<u64>();
-    }
-    Ok(FileCacheUse {
-        cached: Pages::new(pages).to_bytes(page),
-        dirty: None,
+        let pages = in_cache.iter().map(|page| u64::from(page & 1)).sum();
+        Ok(FileCacheUse {
+            cached: Pages::new(pages).to_bytes(page),
+            ..FileCacheUse::default()
+        })
     })
 }
 
 /// Whether `mincore` gives this user the truth, as `inode_owner_or_capable` decides.
 fn is_answered_truly(file: BorrowedFd<'_>) -> Result<bool, Errno> {
-    let user = rustix::process::geteuid();
+    static IS_CAPABLE: LazyLock<bool> = LazyLock::new(is_capable);
     let owner = rustix::fs::fstat(file)?.st_uid;
-    // Root of another user namespace is not root of the file's owner.
-    let is_root = || {
-        let map = std::fs::read("/proc/self/uid_map").unwrap_or_default();
-        user.is_root()
-            && crate::text::words(&map).nth(2).map(<[u8]>::trim_ascii) == Some(b"4294967295")
-    };
-    Ok(user.as_raw() == owner || is_root())
+    Ok(rustix::process::geteuid().as_raw() == owner || *IS_CAPABLE)
+}
+
+/// Whether this process has CAP_FOWNER over all users: in a namespace with a part of them it has not.
+fn is_capable() -> bool {
+    const CAP_FOWNER: u32 = 3;
+    const ALL_USERS: &[u8] = b"4294967295";
+    let read = |path| std::fs::read(path).unwrap_or_default();
+    let status = String::from_utf8_lossy(&read("/proc/self/status")).into_owned();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let map = read("/proc/self/uid_map");
+    let users = crate::text::words(&map).nth(2).map(<[u8]>::trim_ascii);
+    effective.is_some_and(|mask| mask >> CAP_FOWNER & 1 == 1) && users == Some(ALL_USERS)
 }
 
 /// Writes for each page of a window of a file whether it is in the page cache, in the lowest bit.
@@ -169,9 +175,11 @@ fn mincore(
     file: BorrowedFd<'_>,
     offset: u64,
     length: u64,
-    in_cache: &mut [u8],
+    in_cache: &mut Vec<u8>,
 ) -> Result<(), Errno> {
     let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
+    in_cache.clear();
+    in_cache.resize(length.div_ceil(rustix::param::page_size()), 0);
     // SAFETY: the kernel chooses addresses that nothing uses; nothing reads or writes the mapping, so a file that is cut
     // meanwhile does no harm.
     let mapped = unsafe {
@@ -184,8 +192,8 @@ fn mincore(
             offset,
         )
     }?;
-    // SAFETY: the range is the mapping above, and `in_cache` has a byte for each of its pages (asserted by the slice that
-    // the caller sized from the same length); the kernel writes these bytes only.
+    // SAFETY: the range is the mapping above. `in_cache` has a byte for each page of this kernel in `length`: it was
+    // resized to that above, and the kernel writes no more.
     let got = unsafe { libc::mincore(mapped, length, in_cache.as_mut_ptr()) };
     let answer = if got == 0 { Ok(()) } else { Err(last_errno()) };
     // SAFETY: the mapping above, which nothing refers to.
@@ -237,6 +245,7 @@ mod tests {
         );
         file.set_len(1 << 20).unwrap();
         let over = SearchTime::starts(Duration::ZERO);
-        assert_eq!(of(file.as_fd(), page, over), Err(Errno::TIMEDOUT));
+        let cut = of(file.as_fd(), page, over).unwrap();
+        assert_eq!((cut.cached, cut.is_cut), (Bytes::ZERO, true));
     }
 }

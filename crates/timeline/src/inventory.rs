@@ -17,7 +17,7 @@ pub struct Inventory {
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
     /// Files in the page cache; `None` if they were not searched for.
-    pub cached: Option<CachedFiles>,
+    pub cached_files: Option<CachedFiles>,
     /// What processes have beside their RSS, and what of it is locked; empty if it was not read.
     pub holdings: Vec<ProcessHoldings>,
     /// What people call containers, pods and users.
@@ -46,20 +46,40 @@ pub struct SharedMemory {
 /// Files in the page cache: those that processes have open or mapped, and those below directories that were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CachedFiles {
-    /// The largest, largest first.
-    pub files: Vec<CachedFile>,
-    /// How many others were measured.
-    pub others: u64,
-    /// Their pages.
-    pub others_bytes: Bytes,
+    /// Those of processes, largest first.
+    pub used: Vec<CachedFile>,
+    /// Other files below the directories.
+    pub unused: Vec<CachedDirectory>,
     /// How many processes this user may not search.
     pub processes_denied: u64,
-    /// How many files the kernel did not count for this user.
+    /// How many files and directories this user may not look at.
     pub files_denied: u64,
     /// How many files were left alone because their file system may wait for another machine or program.
     pub files_remote: u64,
-    /// Whether processes, files or directories were left out because the time was over.
+    /// Whether files were left out because the time was over or they were too many.
     pub is_cut: bool,
+}
+
+/// Files below a directory that no process has open or mapped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachedDirectory {
+    /// The directory.
+    pub path: String,
+    /// What is directly in it, largest first: files, and directories with all below them.
+    pub entries: Vec<CachedEntry>,
+}
+
+/// A file, or a directory with all files below it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachedEntry {
+    /// Its name in the directory.
+    pub name: String,
+    /// The pages of its files in the cache.
+    pub cached: Bytes,
+    /// How many files these are.
+    pub files: u64,
+    /// The largest of them.
+    pub largest: CachedFile,
 }
 
 /// A file in the page cache.
@@ -71,6 +91,8 @@ pub struct CachedFile {
     pub cached: Bytes,
     /// Of these, changed and not yet written; `None` if the kernel does not count them.
     pub dirty: Option<Bytes>,
+    /// Whether the file is so large that it was not counted to its end.
+    pub is_cut: bool,
     /// How many processes have it open or mapped; 0 if none was found.
     pub users: u64,
     /// The first that was found.

@@ -111,7 +111,7 @@ impl Accounting {
         if dirty > Bytes::ZERO {
             node.note_also(&format!("{dirty} dirty or under writeback"));
         }
-        if let Some(cached) = &inventory.cached {
+        if let Some(cached) = &inventory.cached_files {
             node.children = cached_files::nodes(cached);
             let buffers = self.leaf(TermKind::Buffers);
             node.children

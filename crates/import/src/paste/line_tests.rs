@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crate::forms;
-use crate::text::line_scan::LineSearch;
+use crate::text::line_scan::{BlockStart, LineSearch};
 use crate::text::prompt;
 use crate::text::times::PrintedTime;
 
 /// Lines that are tested together: some hundred KiB.
-const WINDOW: usize = 4096;
+const WINDOW_LINES: usize = 4096;
 /// A text of fewer lines is read before another thread has begun.
-const AHEAD_MIN: usize = 4 * WINDOW;
+const AHEAD_LINES_MIN: usize = 4 * WINDOW_LINES;
 /// Windows that are ready before the reader needs them.
 const READY_MAX: usize = 4;
 
@@ -74,7 +74,7 @@ impl LineTests<'_> {
             window: Vec::new(),
             ahead,
         };
-        if lines.lines.len() < AHEAD_MIN {
+        if lines.lines.len() < AHEAD_LINES_MIN {
             return read(of_reader(None));
         }
         let needed = AtomicUsize::new(0);
@@ -91,8 +91,9 @@ impl LineTests<'_> {
 
     /// What a line may be.
     pub(super) fn at(&mut self, line: usize) -> LineKinds {
-        if line < self.first || line - self.first >= self.window.len() {
-            self.first = line / WINDOW * WINDOW;
+        debug_assert!(line >= self.first, "a reader goes on, never back");
+        if line - self.first >= self.window.len() {
+            self.first = line / WINDOW_LINES * WINDOW_LINES;
             self.window = self.window_at(self.first);
         }
         LineKinds(self.window[line - self.first])
@@ -119,7 +120,7 @@ struct TestedLines<'t> {
 impl TestedLines<'_> {
     /// Tests windows in order, but those that a block took whole, until the reader has gone.
     fn test_ahead(self, needed: &AtomicUsize, send: &SyncSender<(usize, Vec<u64>)>) {
-        for first in (0..self.lines.len()).step_by(WINDOW) {
+        for first in (0..self.lines.len()).step_by(WINDOW_LINES) {
             let is_needed = first >= needed.load(Ordering::Relaxed);
             if is_needed && send.send((first, self.test(first))).is_err() {
                 return;
@@ -132,7 +133,7 @@ impl TestedLines<'_> {
         static SEARCH: LazyLock<Option<LineSearch>> =
             LazyLock::new(|| LineSearch::new(forms::ALL.iter().map(|form| &form.begins)));
         static OTHERS: LazyLock<Vec<usize>> = LazyLock::new(forms_without_words);
-        let end = (first + WINDOW).min(self.lines.len());
+        let end = (first + WINDOW_LINES).min(self.lines.len());
         let Some(search) = SEARCH.as_ref() else {
             return vec![u64::MAX; end - first];
         };
@@ -141,11 +142,12 @@ impl TestedLines<'_> {
         let mut kinds = search.forms_of(self.text, &self.lines[first..to]);
         for at in 0..end - first {
             let lines = &self.lines[first + at..];
+            let few = &lines[..lines.len().min(BlockStart::OR_LINES_MAX)];
             for form in OTHERS.iter() {
                 let begins = &forms::ALL[*form].begins;
                 let mut words = kinds.iter().skip(at).take(begins.lines);
                 let may_begin = words.any(|forms| forms & 1 << form != 0)
-                    || begins.or.is_some_and(|or| or(lines));
+                    || begins.or.is_some_and(|or| or(few));
                 kinds[at] |= u64::from(may_begin) << form;
             }
             let (host, command) = prompt::host_and_command(lines[0]);
@@ -181,21 +183,42 @@ mod tests {
         })
     }
 
+    /// No test may read on to the end of its block.
+    #[test]
+    fn a_table_of_a_hundred_thousand_mappings_is_tested_in_linear_time() {
+        let row = "00007f0000000000    132K rw---   [ anon ]\n";
+        let text = row.repeat(100_000);
+        let lines: Vec<&str> = text.lines().collect();
+        let found = LineTests::run(&text, &lines, |mut tests| {
+            (0..lines.len())
+                .filter(|line| tests.at(*line).0 != 0)
+                .count()
+        });
+        // The last rows lack those below them.
+        assert!(found >= lines.len() - 2, "{found}");
+    }
+
     #[test]
     fn lines_of_a_long_text_are_tested_as_those_of_a_short_one() {
         let block = "$ free -m\n        total  used  free\nMem: 7 5 2\nSat Nov 21 23:58:47 UTC 2026\nprose\n\n";
-        let text = block.repeat(AHEAD_MIN);
+        let text = block.repeat(AHEAD_LINES_MIN);
         let of_one = kinds(block, 0..6);
         assert_ne!(of_one[0] & LineKinds::PROMPT, 0);
         assert_ne!(of_one[3] & LineKinds::TIME, 0);
         assert_eq!(of_one[4], 0);
-        let all = kinds(&text, 0..6 * AHEAD_MIN);
+        let all = kinds(&text, 0..6 * AHEAD_LINES_MIN);
         // The last line of a text has none below it.
         let (last, before) = all.as_chunks::<6>().0.split_last().unwrap();
         assert!(before.iter().all(|found| *found == before[0]));
         assert_eq!(last[..], of_one);
         // As a reader whose blocks take whole windows.
-        let some = [0, 3, WINDOW - 1, 9 * WINDOW, 20 * WINDOW + 7];
+        let some = [
+            0,
+            3,
+            WINDOW_LINES - 1,
+            9 * WINDOW_LINES,
+            20 * WINDOW_LINES + 7,
+        ];
         let expected: Vec<u64> = some.iter().map(|at| all[*at]).collect();
         assert_eq!(kinds(&text, some), expected);
     }

@@ -10,13 +10,17 @@ pub(crate) struct BlockStart {
     pub(crate) words: &'static [&'static str],
     /// How many first lines these are.
     pub(crate) lines: usize,
-    /// Another sign in the lines: blocks of figures have no words.
+    /// Another sign in the lines: blocks of figures have no words. Each line of a text is asked, with at most
+    /// [`OR_LINES_MAX`](Self::OR_LINES_MAX) from it on.
     pub(crate) or: Option<fn(&[&str]) -> bool>,
     /// Words of a command above the block: its output needs no words.
     pub(crate) commands: &'static [&'static str],
 }
 
 impl BlockStart {
+    /// A test must not read on to the end of a block: it would take the square.
+    pub(crate) const OR_LINES_MAX: usize = 4;
+
     /// A block that has one of the words in its first line.
     pub(crate) const fn with(words: &'static [&'static str]) -> Self {
         Self {

@@ -91,33 +91,33 @@ fn files_below_a_directory_are_named_although_nobody_has_them_open() {
     std::os::unix::fs::symlink("/", deep.join("everything")).unwrap();
     let top = directory.path().to_str().unwrap();
     let ask = || files(&["--files-in", top]);
-    let either = |files: &[Value]| {
-        let paths = [&path, &deep.join("same.log")];
-        let found = paths
-            .into_iter()
-            .filter_map(|path| named(files, path).cloned());
-        found.collect::<Vec<_>>()
-    };
-    let found = asked_until(ask, |files| !either(files).is_empty());
-    let [file] = either(&found)
-        .try_into()
-        .unwrap_or_else(|_| panic!("{found:#?}"));
+    let found = asked_until(ask, |files| named(files, directory.path()).is_some());
+    let node = named(&found, directory.path()).unwrap_or_else(|| panic!("{found:#?}"));
     assert!(
-        file["bytes"].as_u64().unwrap().abs_diff(140 * MIB) <= 7 * MIB,
-        "{file}"
+        node["bytes"].as_u64().unwrap().abs_diff(140 * MIB) <= 7 * MIB,
+        "{node}"
     );
-    assert!(
-        file["note"].as_str().unwrap().starts_with("not open"),
-        "{file}"
+    // Two names of one file, and a link that leads out.
+    assert_eq!(node["note"], "1 file, not open");
+    let entries = node["children"].as_array().unwrap();
+    assert_eq!(entries.len(), 1, "{node}");
+    assert_eq!(
+        (&entries[0]["label"], &entries[0]["bytes"]),
+        (&"a".into(), &node["bytes"])
     );
 }
 
 #[test]
 fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
-    let answer = memtide(&["where", "--files-in", "/nowhere"]);
-    assert_eq!(answer.status.code(), Some(3));
-    let error = String::from_utf8_lossy(&answer.stderr);
-    assert!(error.contains("/nowhere"), "{error}");
+    for (directory, why) in [
+        ("/nowhere", "No such file"),
+        ("/proc/self", "no files on a disk"),
+    ] {
+        let answer = memtide(&["where", "--files-in", directory]);
+        assert_eq!(answer.status.code(), Some(3));
+        let error = String::from_utf8_lossy(&answer.stderr);
+        assert!(error.contains(directory) && error.contains(why), "{error}");
+    }
     let answer = memtide(&["where", "--files", "some.jsonl"]);
     assert_eq!(answer.status.code(), Some(3));
 }

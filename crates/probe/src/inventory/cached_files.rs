@@ -1,22 +1,23 @@
 //! Files in the page cache: those that processes have open or mapped, and those below directories that were named.
 //!
 //! A file is one, however many processes have it and by whatever name. It is looked up without opening it (`O_PATH`), and
-//! opened only if it is a regular file on a file system that answers by itself: one over a network or of a program may never
-//! answer. Files in a tmpfs are shared memory and do not count here; those of an overlay have their pages in the layer below,
+//! opened only if it is a regular file on a disk: a file system over a network or of a program may never answer, and opening
+//! a file of the kernel's own (`/proc`, debugfs) may do something. Opening ends a lease that another process has on a file.
+//! Files in a tmpfs are shared memory and do not count here; those of an overlay have their pages in the layer below,
 //! which a mapping leads to and an open file does not. Cost: 2 µs for each open file and mapping, 10 µs and what
-//! [`file_cache`] says for each file, all of it within a time limit.
+//! [`file_cache`] says for each file. No further file is looked at when the time is over.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags};
 use rustix::io::Errno;
-use timeline::{CachedFile, CachedFiles};
+use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, PageSize};
 
 use super::file_systems::DeviceNumbers;
@@ -24,7 +25,8 @@ use super::open_files;
 use super::searched::{SearchTime, SearchedProcess};
 use crate::file_cache::{self, FileCacheUse};
 use crate::kernel_file::Root;
-use crate::mounts;
+use crate::mounts::{self, Mount};
+use crate::process::mapped_file;
 use crate::process::maps::{self, Mapping};
 use crate::text;
 
@@ -32,8 +34,12 @@ use crate::text;
 pub const FILES_TIME_MAX: Duration = Duration::from_secs(2);
 /// The same for each directory that is named.
 const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
-/// At most this many files are named; others are counted.
-const NAMED_MAX: usize = 1_000;
+/// The longest time that one file is counted.
+const FILE_TIME_MAX: Duration = Duration::from_millis(300);
+/// At most this many entries of a directory have a name; files below the others count for one without.
+const ENTRIES_MAX: usize = 10_000;
+/// At most this many files of processes are named.
+const USED_MAX: usize = 100_000;
 /// At most this many files are looked at.
 const FILES_MAX: usize = 1_000_000;
 /// At most this many directories wait to be searched.
@@ -50,13 +56,14 @@ pub fn read(
         root,
         page,
         time: SearchTime::starts(FILES_TIME_MAX),
-        mounts: MountKinds::default(),
+        mounts: MountPlaces::own(root),
         seen: HashMap::new(),
+        remote: HashSet::new(),
         used: Vec::new(),
-        unused: Vec::new(),
+        entries: HashMap::new(),
+        entry: OsString::new(),
         found: CachedFiles::default(),
     };
-    search.mounts.add(root, "self");
     for process in processes {
         if search.time.is_over() {
             search.found.is_cut = true;
@@ -66,22 +73,20 @@ pub fn read(
     }
     for directory in directories {
         search.time = SearchTime::starts(DIRECTORY_TIME_MAX);
-        search.directory(directory.clone());
+        search.directory(directory);
     }
-    search.finish()
+    search.used.sort_by(|(a, _), (b, _)| {
+        let size = b.cached.cmp(&a.cached);
+        size.then_with(|| a.path.cmp(&b.path))
+    });
+    let used = search.used.into_iter().map(|(file, _)| file);
+    search.found.used = used.collect();
+    search.found.files_remote = search.remote.len() as u64;
+    search.found
 }
 
 /// A file, by the device that `stat` shows and its inode.
 type FileNumbers = (DeviceNumbers, u64);
-
-/// What kind of file system a mount or device has.
-#[derive(Debug, Default)]
-struct MountKinds {
-    by_id: HashMap<u64, FilePlace>,
-    by_device: HashMap<DeviceNumbers, FilePlace>,
-    /// Mount points of this namespace that are not entered.
-    closed: HashSet<Vec<u8>>,
-}
 
 /// Where a file lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,25 +96,89 @@ enum FilePlace {
     Memory,
     /// It may never answer.
     Remote,
+    /// The kernel makes its contents: proc, sysfs, debugfs.
+    Kernel,
 }
 
-impl MountKinds {
-    /// Adds the mounts that a process sees.
-    fn add(&mut self, root: &Root, pid: &str) {
-        let text = root.read(&format!("/proc/{pid}/mountinfo"));
-        for mount in mounts::mountinfo(&text.unwrap_or_default()) {
-            let place = match mount.kind {
-                b"tmpfs" | b"devtmpfs" | b"hugetlbfs" => FilePlace::Memory,
-                kind if mounts::may_not_answer(kind) => FilePlace::Remote,
-                _ => FilePlace::Disk,
-            };
-            self.by_id.extend(mount.id.map(|id| (id, place)));
-            self.by_device
-                .extend(mount.device.map(|device| (device, place)));
-            if place != FilePlace::Disk && pid == "self" {
-                self.closed.insert(mount.point.into_owned());
-            }
+impl FilePlace {
+    fn of(mount: &Mount<'_>) -> Self {
+        /// Those without a device of their own that have pages in the cache.
+        const NODEV: [&[u8]; 7] = [
+            b"btrfs",
+            b"zfs",
+            b"overlay",
+            b"aufs",
+            b"bcachefs",
+            b"ubifs",
+            b"ramfs",
+        ];
+        match mount.kind {
+            b"tmpfs" | b"devtmpfs" | b"hugetlbfs" => Self::Memory,
+            kind if mounts::may_not_answer(kind) => Self::Remote,
+            kind if NODEV.contains(&kind) => Self::Disk,
+            _ if mount.device.is_some_and(|(major, _)| major != 0) => Self::Disk,
+            _ => Self::Kernel,
         }
+    }
+}
+
+/// Where the files of mounts and devices lie.
+#[derive(Debug, Default)]
+struct MountPlaces {
+    by_id: HashMap<u64, FilePlace>,
+    by_device: HashMap<DeviceNumbers, FilePlace>,
+    /// By mount point, of this process's namespace.
+    by_point: HashMap<PathBuf, FilePlace>,
+    /// Other mount namespaces that were added.
+    namespaces: HashSet<PathBuf>,
+}
+
+impl MountPlaces {
+    /// The mounts that this process sees.
+    fn own(root: &Root) -> Self {
+        let mut own = Self::default();
+        for mount in mounts::mountinfo(&root.read("/proc/self/mountinfo").unwrap_or_default()) {
+            let point = PathBuf::from(OsStr::from_bytes(&mount.point));
+            own.by_point.insert(point, FilePlace::of(&mount));
+            own.add(&mount);
+        }
+        own
+    }
+
+    fn add(&mut self, mount: &Mount<'_>) {
+        let place = FilePlace::of(mount);
+        self.by_id.extend(mount.id.map(|id| (id, place)));
+        self.by_device
+            .extend(mount.device.map(|device| (device, place)));
+    }
+
+    /// Adds the mounts that another process sees, once for each namespace.
+    fn add_those_of(&mut self, root: &Root, pid: u32) {
+        let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
+        if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
+            let text = root.read(&format!("/proc/{pid}/mountinfo"));
+            mounts::mountinfo(&text.unwrap_or_default()).for_each(|mount| self.add(&mount));
+        }
+    }
+
+    /// Where a directory lies, by its path.
+    fn of_path(&self, path: &Path) -> FilePlace {
+        let mut points = path
+            .ancestors()
+            .filter_map(|point| self.by_point.get(point));
+        points.next().copied().unwrap_or(FilePlace::Disk)
+    }
+}
+
+/// Why the files below a directory are not searched for, in words; `None` if they are. The path is absolute.
+pub fn refused(root: &Root, directory: &Path) -> Option<&'static str> {
+    match MountPlaces::own(root).of_path(directory) {
+        FilePlace::Disk => None,
+        FilePlace::Memory => {
+            Some("its files are shared memory, which `memtide where` shows as such")
+        }
+        FilePlace::Remote => Some("its file system may never answer (NFS, FUSE)"),
+        FilePlace::Kernel => Some("it has no files on a disk"),
     }
 }
 
@@ -117,13 +186,17 @@ struct CacheSearch<'a> {
     root: &'a Root,
     page: PageSize,
     time: SearchTime,
-    mounts: MountKinds,
+    mounts: MountPlaces,
     /// The index of each file in `used`, if it is there.
     seen: HashMap<FileNumbers, Option<usize>>,
+    /// Files that were left alone.
+    remote: HashSet<FileNumbers>,
     /// Files of processes, with the last one that was counted as a user.
     used: Vec<(CachedFile, u32)>,
-    /// The largest of the other files.
-    unused: Vec<CachedFile>,
+    /// What is in the directory that is searched, by name.
+    entries: HashMap<OsString, CachedEntry>,
+    /// The one of these in which the search is; empty in the directory itself.
+    entry: OsString,
     found: CachedFiles,
 }
 
@@ -142,20 +215,27 @@ impl CacheSearch<'_> {
                 self.file(found, file.target, Some(process));
             }
         });
-        if matches!(opened, Err(Errno::ACCESS | Errno::PERM)) {
-            self.found.processes_denied += 1;
-            return;
+        match opened {
+            Ok(is_whole) => self.found.is_cut |= !is_whole,
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.found.processes_denied += 1;
+                return;
+            }
+            Err(_) => return, // it ended
         }
         let mut mapped: HashMap<(DeviceNumbers, u64), Mapping> = HashMap::new();
+        let mut is_cut = false;
         // A process that ended has no mappings.
         let _ = maps::each_line(root, process.pid, "maps", &mut |_, line| {
             let mapping = maps::parse_line(line).filter(|mapping| mapping.path().is_some());
-            if let Some(mapping) = mapping.filter(|_| mapped.len() < open_files::FILES_MAX) {
-                mapped
-                    .entry((mapping.device, mapping.inode))
-                    .or_insert(mapping);
+            if mapped.len() >= open_files::FILES_MAX {
+                is_cut = true;
+            } else if let Some(mapping) = mapping {
+                let numbers = (mapping.device, mapping.inode);
+                mapped.entry(numbers).or_insert(mapping);
             }
         });
+        self.found.is_cut |= is_cut;
         for mapping in mapped.into_values() {
             if self.time.is_over() {
                 self.found.is_cut = true;
@@ -166,25 +246,15 @@ impl CacheSearch<'_> {
     }
 
     fn mapping(&mut self, process: &SearchedProcess, mapping: &Mapping) {
-        // What is not on a disk needs no look.
         match self.mounts.by_device.get(&mapping.device) {
-            Some(FilePlace::Memory) => return,
+            Some(FilePlace::Disk) | None => {}
+            Some(FilePlace::Memory | FilePlace::Kernel) => return,
             Some(FilePlace::Remote) => {
-                self.found.files_remote += 1;
+                self.remote.insert((mapping.device, mapping.inode));
                 return;
             }
-            Some(FilePlace::Disk) | None => {}
         }
-        let (pid, range) = (process.pid, &mapping.range);
-        let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        let found = lookup(CWD, self.root.path(&link).as_path()).or_else(|refused| {
-            // Without the privilege for that link the path leads there, if it is of the same inode.
-            let path = mapping.path().filter(|_| !mapping.is_deleted());
-            let path = self.root.path(&text::lossy(path.ok_or(refused)?));
-            let found = lookup(CWD, path.as_path())?;
-            let is_same = stat(&found).is_ok_and(|stat| stat.inode == mapping.inode);
-            is_same.then_some(found).ok_or(Errno::STALE)
-        });
+        let found = mapped_file::find(self.root, process.pid, mapping);
         self.file(found, &mapping.name, Some(process));
     }
 
@@ -206,7 +276,12 @@ impl CacheSearch<'_> {
         };
         let index = match self.seen.get(&looked_up.numbers) {
             Some(index) => *index,
-            None => self.measured(&looked_up, path, process),
+            None => {
+                let counted = self.measured(&looked_up, path);
+                let index = counted.and_then(|file| self.add(file, process));
+                self.seen.insert(looked_up.numbers, index);
+                index
+            }
         };
         let (Some(index), Some(process)) = (index, process) else {
             return;
@@ -233,11 +308,11 @@ impl CacheSearch<'_> {
         if place.is_none()
             && let Some(process) = process
         {
-            self.mounts.add(self.root, &process.pid.to_string());
+            self.mounts.add_those_of(self.root, process.pid);
             place = self.place(&stat);
         }
         if place == Some(FilePlace::Remote) {
-            self.found.files_remote += 1;
+            self.remote.insert((stat.device, stat.inode));
         }
         // The kernel's own file systems, such as that of memfd, are mounted nowhere.
         Ok((place == Some(FilePlace::Disk)).then_some(LookedUp {
@@ -252,13 +327,33 @@ impl CacheSearch<'_> {
         found.copied()
     }
 
-    /// Counts the pages of a file. Returns its index if it has any and is used.
-    fn measured(
-        &mut self,
-        looked_up: &LookedUp,
-        path: &[u8],
-        process: Option<&SearchedProcess>,
-    ) -> Option<usize> {
+    /// Adds a file. Returns its index if a process has it.
+    fn add(&mut self, file: CachedFile, process: Option<&SearchedProcess>) -> Option<usize> {
+        if process.is_some() {
+            if self.used.len() >= USED_MAX {
+                self.found.is_cut = true;
+                return None;
+            }
+            self.used.push((file, 0));
+            return Some(self.used.len() - 1);
+        }
+        let is_full = self.entries.len() >= ENTRIES_MAX;
+        let name = if is_full && !self.entries.contains_key(&self.entry) {
+            OsString::new()
+        } else {
+            self.entry.clone()
+        };
+        let entry = self.entries.entry(name).or_default();
+        entry.cached += file.cached;
+        entry.files += 1;
+        if file.cached > entry.largest.cached {
+            entry.largest = file;
+        }
+        None
+    }
+
+    /// Counts the pages of a file; `None` if it has none.
+    fn measured(&mut self, looked_up: &LookedUp, path: &[u8]) -> Option<CachedFile> {
         if self.seen.len() >= FILES_MAX {
             self.found.is_cut = true;
             return None;
@@ -268,59 +363,51 @@ impl CacheSearch<'_> {
                 self.found.files_denied += 1;
                 None
             }
-            Err(Errno::TIMEDOUT) => {
-                self.found.is_cut = true;
-                None
-            }
             counted => counted.ok().filter(|counted| counted.cached > Bytes::ZERO),
         };
-        let file = counted.map(|counted| CachedFile {
+        counted.map(|counted| CachedFile {
             path: text::lossy(path).into_owned(),
             cached: counted.cached,
             dirty: counted.dirty,
+            is_cut: counted.is_cut,
             ..CachedFile::default()
-        });
-        let mut index = None;
-        if process.is_some() {
-            index = file.as_ref().map(|_| self.used.len());
-            self.used.extend(file.map(|file| (file, 0)));
-        } else {
-            self.unused.extend(file);
-            if self.unused.len() > 2 * NAMED_MAX {
-                keep_largest(&mut self.unused, &mut self.found);
-            }
-        }
-        self.seen.insert(looked_up.numbers, index);
-        index
+        })
     }
 
     fn count(&self, looked_up: &LookedUp) -> Result<FileCacheUse, Errno> {
-        let again = format!("/proc/self/fd/{}", looked_up.file.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = rustix::fs::open(again, flags, Mode::empty())?;
-        file_cache::of(file.as_fd(), self.page, self.time)
+        let file = mapped_file::reopen(&looked_up.file)?;
+        let time = SearchTime::starts(FILE_TIME_MAX);
+        file_cache::of(file.as_fd(), self.page, time)
     }
 
     /// Measures the files below a directory, on all disks that are mounted there.
-    fn directory(&mut self, top: PathBuf) {
-        let mut waiting = vec![top];
+    fn directory(&mut self, top: &Path) {
+        let mut waiting = vec![top.to_owned()];
         while let Some(directory) = waiting.pop() {
             if self.time.is_over() {
                 self.found.is_cut = true;
-                return;
+                break;
             }
-            if self
-                .mounts
-                .closed
-                .contains(directory.as_os_str().as_bytes())
-            {
+            let mounted = self.mounts.by_point.get(&directory);
+            if mounted.is_some_and(|place| *place != FilePlace::Disk) {
                 continue;
             }
+            let below = directory.strip_prefix(top).ok();
+            self.entry = below
+                .and_then(|below| below.iter().next())
+                .unwrap_or_default()
+                .to_owned();
             // Another error: it was removed meanwhile.
             if let Err(Errno::ACCESS | Errno::PERM) = self.entries(&directory, &mut waiting) {
                 self.found.files_denied += 1;
             }
         }
+        let mut entries: Vec<CachedEntry> = self.entries.drain().map(named).collect();
+        entries.sort_by(|a, b| b.cached.cmp(&a.cached).then_with(|| a.name.cmp(&b.name)));
+        self.found.unused.push(CachedDirectory {
+            path: top.display().to_string(),
+            entries,
+        });
     }
 
     fn entries(&mut self, directory: &Path, waiting: &mut Vec<PathBuf>) -> Result<(), Errno> {
@@ -328,6 +415,7 @@ impl CacheSearch<'_> {
         let opened = rustix::fs::open(directory, flags, Mode::empty())?;
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut entries = RawDir::new(&opened, &mut buffer);
+        let is_top = self.entry.is_empty();
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -336,7 +424,16 @@ impl CacheSearch<'_> {
                 return Ok(());
             }
             let path = || directory.join(OsStr::from_bytes(name.to_bytes()));
-            match entry.file_type() {
+            let mut kind = entry.file_type();
+            let found = match kind {
+                FileType::RegularFile | FileType::Unknown => lookup_here(&opened, name),
+                _ => Err(Errno::INVAL),
+            };
+            // Some file systems do not say it in the directory.
+            if let (FileType::Unknown, Ok(found)) = (kind, &found) {
+                kind = stat(found).map_or(kind, |stat| stat.kind);
+            }
+            match kind {
                 FileType::Directory if !matches!(name.to_bytes(), b"." | b"..") => {
                     if waiting.len() < WAITING_MAX {
                         waiting.push(path());
@@ -344,8 +441,10 @@ impl CacheSearch<'_> {
                         self.found.is_cut = true;
                     }
                 }
-                FileType::RegularFile | FileType::Unknown => {
-                    let found = lookup_here(&opened, name);
+                FileType::RegularFile => {
+                    if is_top {
+                        self.entry = OsStr::from_bytes(name.to_bytes()).to_owned();
+                    }
                     self.file(found, path().as_os_str().as_bytes(), None);
                 }
                 _ => {}
@@ -353,25 +452,13 @@ impl CacheSearch<'_> {
         }
         Ok(())
     }
-
-    fn finish(mut self) -> CachedFiles {
-        let used = self.used.into_iter().map(|(file, _)| file);
-        self.unused.extend(used);
-        keep_largest(&mut self.unused, &mut self.found);
-        self.found.files = self.unused;
-        self.found
-    }
 }
 
-/// Sorts files by size. Only the largest are kept; the others are counted.
-fn keep_largest(files: &mut Vec<CachedFile>, found: &mut CachedFiles) {
-    files.sort_by(|a, b| {
-        let size = b.cached.cmp(&a.cached);
-        size.then_with(|| a.path.cmp(&b.path))
-    });
-    let others = files.split_off(files.len().min(NAMED_MAX));
-    found.others += others.len() as u64;
-    found.others_bytes += others.iter().map(|file| file.cached).sum();
+fn named((name, entry): (OsString, CachedEntry)) -> CachedEntry {
+    CachedEntry {
+        name: name.to_string_lossy().into_owned(),
+        ..entry
+    }
 }
 
 /// Finds a file without opening it: opening a pipe or a device may wait, or do something.
@@ -402,7 +489,10 @@ struct LookedUpStat {
 fn stat(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let fields = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
-    let stat = rustix::fs::statx(file, c"", flags, fields)?;
+    let stat = match rustix::fs::statx(file, c"", flags, fields) {
+        Err(Errno::NOSYS) => return stat_before_4_11(file),
+        found => found?,
+    };
     let has_mount = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
     Ok(LookedUpStat {
         device: (stat.stx_dev_major, stat.stx_dev_minor),
@@ -410,4 +500,98 @@ fn stat(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
         kind: FileType::from_raw_mode(stat.stx_mode.into()),
         mount: has_mount.then_some(stat.stx_mnt_id),
     })
+}
+
+fn stat_before_4_11(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok(LookedUpStat {
+        device: (
+            rustix::fs::major(stat.st_dev),
+            rustix::fs::minor(stat.st_dev),
+        ),
+        inode: stat.st_ino,
+        kind: FileType::from_raw_mode(stat.st_mode),
+        mount: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host with these mounts.
+    fn host(mountinfo: &str) -> (tempfile::TempDir, MountPlaces) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("proc/self")).unwrap();
+        std::fs::write(directory.path().join("proc/self/mountinfo"), mountinfo).unwrap();
+        let places = MountPlaces::own(&Root::at(directory.path()));
+        (directory, places)
+    }
+
+    #[test]
+    fn only_files_on_disks_are_opened() {
+        let (_host, places) = host(
+            "22 1 259:1 / / rw - ext4 /dev/root rw\n\
+             23 22 0:20 / /proc rw - proc proc rw\n\
+             24 22 0:6 / /sys/kernel/debug rw - debugfs debugfs rw\n\
+             25 22 0:21 / /run rw - tmpfs tmpfs rw\n\
+             26 25 0:30 / /run/nfs rw - nfs4 server:/ rw\n\
+             27 22 0:31 /@home /home rw - btrfs /dev/sdb rw\n\
+             28 22 0:32 / /merged rw - overlay overlay rw\n\
+             29 25 8:17 / /run/disk rw - xfs /dev/sdb1 rw\n",
+        );
+        for (path, place) in [
+            ("/", FilePlace::Disk),
+            ("/var/lib/mysql", FilePlace::Disk),
+            ("/proc/1", FilePlace::Kernel),
+            ("/sys/kernel/debug/tracing", FilePlace::Kernel),
+            ("/run/user/0", FilePlace::Memory),
+            ("/run/nfs/data", FilePlace::Remote),
+            ("/run/disk/data", FilePlace::Disk),
+            ("/home/ann", FilePlace::Disk),
+            ("/merged", FilePlace::Disk),
+        ] {
+            assert_eq!(places.of_path(Path::new(path)), place, "{path}");
+        }
+        assert_eq!(places.by_id.get(&26), Some(&FilePlace::Remote));
+        assert_eq!(places.by_device.get(&(0, 31)), Some(&FilePlace::Disk));
+    }
+
+    #[test]
+    fn a_file_of_two_names_and_two_users_is_one() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("data");
+        std::fs::write(&path, vec![7; 3 << 20]).unwrap();
+        std::fs::hard_link(&path, directory.path().join("same")).unwrap();
+        let read = |processes: &[SearchedProcess]| {
+            let directories = [directory.path().to_owned()];
+            read(&Root::default(), processes, &directories, PageSize::USUAL)
+        };
+        let found = read(&[]);
+        let [below] = found.unused.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(below.entries.len(), 1, "{below:?}");
+        assert_eq!(below.entries[0].cached, Bytes::from_mib(3));
+
+        let open = [std::fs::File::open(&path), std::fs::File::open(&path)];
+        let own = SearchedProcess {
+            pid: std::process::id(),
+            name: "test".to_owned(),
+            ..SearchedProcess::default()
+        };
+        let found = read(&[own.clone(), own]);
+        drop(open);
+        let files: Vec<_> = found
+            .used
+            .iter()
+            .filter(|file| file.path.ends_with("/data"))
+            .collect();
+        let [file] = files.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!((file.cached, file.users), (Bytes::from_mib(3), 1));
+        assert_eq!(found.unused[0].entries, []);
+        assert!(!found.is_cut && found.files_denied == 0);
+    }
 }

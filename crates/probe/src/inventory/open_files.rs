@@ -52,7 +52,7 @@ pub(super) fn field<'a>(fdinfo: &'a [u8], name: &str) -> Option<&'a str> {
     Some(value.trim())
 }
 
-/// Passes on the open files of a process.
+/// Passes on the open files of a process. Returns whether these were all.
 ///
 /// # Errors
 /// If this user may not list them, or not follow them.
@@ -61,7 +61,7 @@ pub(super) fn each(
     pid: u32,
     time: SearchTime,
     each: &mut dyn FnMut(&OpenFile<'_>),
-) -> Result<(), Errno> {
+) -> Result<bool, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = root.path(&format!("/proc/{pid}/fd"));
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
@@ -72,7 +72,7 @@ pub(super) fn each(
     while let Some(entry) = entries.next() {
         files += 1;
         if files > FILES_MAX || (files % 1024 == 0 && time.is_over()) {
-            break;
+            return Ok(false);
         }
         let entry = entry?;
         link = match rustix::fs::readlinkat(&directory, entry.file_name(), link) {
@@ -87,7 +87,7 @@ pub(super) fn each(
             target: &link,
         });
     }
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]

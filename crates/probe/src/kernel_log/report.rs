@@ -62,6 +62,7 @@ impl<L: ReportLine + ?Sized> ReportLine for &L {
 pub fn read<S: ReportLine>(lines: impl IntoIterator<Item = S>) -> Option<(usize, KernelReport)> {
     let mut lines = lines.into_iter();
     let first = lines.next()?;
+    debug_assert_eq!(first.extent(), extent(first.as_ref()));
     first.extent()?;
     let lines_min = lines_min(first.as_ref().trim());
     let mut seen = vec![first];

@@ -40,42 +40,21 @@ impl MappedFile {
     /// # Errors
     /// [`ReadError`] if no way to it is permitted, or if it is no regular file.
     pub fn open(root: &Root, pid: u32, mapping: &Mapping) -> Result<Self, ReadError> {
-        let range = &mapping.range;
-        let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        let fail = |errno: Errno| ReadError {
+        let found = find(root, pid, mapping).and_then(|found| Self::regular(&found));
+        found.map_err(|errno| ReadError {
             path: String::from_utf8_lossy(&mapping.name).into_owned(),
             source: errno.into(),
-        };
-        let by_link = Self::regular(lookup(&root.path(&link)), None);
-        let refused = match by_link {
-            Ok(file) => return Ok(file),
-            Err(errno) => errno,
-        };
-        let Some(path) = mapping.path().filter(|_| !mapping.is_deleted()) else {
-            return Err(fail(refused));
-        };
-        let inode = Some(mapping.inode);
-        let own = root.path(&String::from_utf8_lossy(path));
-        Self::regular(lookup(&own), inode)
-            .or_else(|_| Self::regular(lookup_in(root, pid, path), inode))
-            .map_err(fail)
+        })
     }
 
-    /// Opens a looked-up file for reading if it is a regular one with this inode.
-    fn regular(found: Result<OwnedFd, Errno>, inode: Option<u64>) -> Result<Self, Errno> {
-        let found = found?;
-        let stat = rustix::fs::fstat(&found)?;
+    /// Opens a looked-up file for reading if it is a regular one.
+    fn regular(found: &OwnedFd) -> Result<Self, Errno> {
+        let stat = rustix::fs::fstat(found)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        if inode.is_some_and(|inode| inode != stat.st_ino) {
-            return Err(Errno::STALE);
-        }
-        let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = rustix::fs::open(again, flags, Mode::empty())?;
         Ok(Self {
-            file: File::from(opened),
+            file: File::from(reopen(found)?),
             size: Bytes::new(u64::try_from(stat.st_size).unwrap_or(0)),
         })
     }
@@ -106,8 +85,35 @@ impl MappedFile {
     /// # Errors
     /// `EPERM` if the kernel does not permit it, `EOPNOTSUPP` for hugetlbfs, `ETIMEDOUT` if it takes too long.
     pub fn cached(&self, page: PageSize) -> Result<FileCacheUse, Errno> {
-        file_cache::of(self.file.as_fd(), page, SearchTime::starts(CACHE_TIME_MAX))
+        let found = file_cache::of(self.file.as_fd(), page, SearchTime::starts(CACHE_TIME_MAX))?;
+        (!found.is_cut).then_some(found).ok_or(Errno::TIMEDOUT)
     }
+}
+
+/// Finds the file behind a mapping of a process without opening it.
+pub(crate) fn find(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+    let range = &mapping.range;
+    let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
+    lookup(&root.path(&link)).or_else(|refused| {
+        let path = mapping.path().filter(|_| !mapping.is_deleted());
+        let path = path.ok_or(refused)?;
+        let is_same = |found: OwnedFd| {
+            let inode = rustix::fs::fstat(&found)?.st_ino;
+            (inode == mapping.inode)
+                .then_some(found)
+                .ok_or(Errno::STALE)
+        };
+        let own = root.path(&String::from_utf8_lossy(path));
+        let own = lookup(&own).and_then(is_same);
+        own.or_else(|_| lookup_in(root, pid, path).and_then(is_same))
+    })
+}
+
+/// Opens a file that was found for reading, without waiting.
+pub(crate) fn reopen(found: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    rustix::fs::open(again, flags, Mode::empty())
 }
 
 /// Finds a file without opening it: opening a pipe or a device may wait, or do something.

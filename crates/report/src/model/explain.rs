@@ -194,7 +194,7 @@ pub struct MappedFileEntry {
     pub rss_bytes: u64,
     /// The same, each page divided by its users.
     pub pss_bytes: u64,
-    /// Of the whole file, in the page cache; null if that is not known (it needs Linux 6.5).
+    /// Of the whole file, in the page cache; null if that is not known.
     pub cached_bytes: Option<u64>,
     /// Its length.
     pub length_bytes: Option<u64>,

@@ -113,3 +113,40 @@ impl RunPlaces {
         &mut self.places[self.next - 1]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option::of;
+    use proptest::prelude::*;
+    use units::{Bytes, Span};
+
+    use super::*;
+    use crate::signals::{CGROUP_CURRENT, MEM_FREE};
+
+    proptest! {
+        /// Walking from sample to sample finds what a search finds, also in a part and where a group has no reading.
+        #[test]
+        fn samples_in_a_row_are_those_that_are_searched(
+            readings in vec((0u64..3, of(0u64..3)), 40..90),
+            part in (0usize..20, 0usize..20),
+        ) {
+            let mut timeline = Timeline::default();
+            for (second, (free, group)) in readings.iter().enumerate() {
+                let mut sample = Sample::at(Span::from_secs(second as u64));
+                sample.host.set(MEM_FREE, Bytes::new(*free));
+                if let Some(current) = group {
+                    let row = sample.table_mut(Entity::Cgroup).entry("/db");
+                    row.row.set(CGROUP_CURRENT, Bytes::new(*current));
+                }
+                timeline.push(&sample).unwrap();
+            }
+            let text = |sample: &Sample| format!("{sample:?}");
+            for timeline in [&timeline, &timeline.part(part.0, readings.len() - part.1)] {
+                let walked: Vec<_> = timeline.samples().map(|sample| text(&sample)).collect();
+                let searched = (0..timeline.len()).map(|at| text(&timeline.sample(at).unwrap()));
+                prop_assert_eq!(walked, searched.collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,22 +1,57 @@
 //! The page cache by file, as a search of the host found them.
 
-use timeline::{CachedFile, CachedFiles};
+use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, Count};
 
 use super::shared_objects::process_in_words;
-use super::{MemoryNode, others};
+use super::{MemoryNode, largest, others};
 
 /// The number of files that are named; the others are one more line.
 const NAMED: usize = 12;
 
-/// Returns the files as nodes, largest first.
+/// Returns the files of processes as nodes, largest first, then the directories.
 pub(super) fn nodes(cached: &CachedFiles) -> Vec<MemoryNode> {
-    let (named, rest) = cached.files.split_at(cached.files.len().min(NAMED));
+    let (named, rest) = cached.used.split_at(cached.used.len().min(NAMED));
     let mut nodes: Vec<MemoryNode> = named.iter().map(node).collect();
-    let rest_bytes: Bytes = rest.iter().map(|file| file.cached).sum();
-    let count = rest.len() + usize::try_from(cached.others).unwrap_or(usize::MAX - rest.len());
-    nodes.extend(others(count, rest_bytes + cached.others_bytes));
+    nodes.extend(others(
+        rest.len(),
+        rest.iter().map(|file| file.cached).sum(),
+    ));
+    let directories = cached.unused.iter().map(directory);
+    nodes.extend(directories.filter(|node| node.bytes > Bytes::ZERO));
     nodes
+}
+
+/// Files below a directory that nobody has, by the entries of the directory.
+fn directory(directory: &CachedDirectory) -> MemoryNode {
+    let files = directory.entries.iter().map(|entry| entry.files).sum();
+    let files = Count::new(files).named("file", "files");
+    let sum = directory.entries.iter().map(|entry| entry.cached).sum();
+    let mut node = MemoryNode::new(directory.path.clone(), sum).noted(format!("{files}, not open"));
+    let (named, rest) = largest(&directory.entries);
+    let entries = named.iter().map(|entry| entry_node(entry, &directory.path));
+    node.children = entries.collect();
+    let rest_sum = rest.iter().map(|entry| entry.cached).sum();
+    node.children.extend(others(rest.len(), rest_sum));
+    node
+}
+
+fn entry_node(entry: &CachedEntry, directory: &str) -> MemoryNode {
+    let CachedFile { path, cached, .. } = &entry.largest;
+    let below = path.strip_prefix(directory).unwrap_or(path);
+    let below = below.trim_start_matches('/');
+    let note = match entry.files {
+        1 => String::new(),
+        files => format!(
+            "{} files, the largest {below} ({cached})",
+            Count::new(files)
+        ),
+    };
+    let name = match entry.name.as_str() {
+        "" => "further entries",
+        name => name,
+    };
+    MemoryNode::new(name, entry.cached).noted(note)
 }
 
 fn node(file: &CachedFile) -> MemoryNode {
@@ -27,10 +62,13 @@ fn node(file: &CachedFile) -> MemoryNode {
             process_in_words(first),
             Count::new(users - 1).named("other", "others")
         ),
-        (None, _) => "not open".to_owned(),
+        (None, _) => String::new(),
     };
     let dirty = file.dirty.filter(|dirty| *dirty > Bytes::ZERO);
     let mut node = MemoryNode::new(file.path.clone(), file.cached).noted(users);
+    if file.is_cut {
+        node.note_also("at least: it was not counted to its end");
+    }
     if let Some(dirty) = dirty {
         node.note_also(&format!("{dirty} dirty"));
     }
@@ -39,19 +77,21 @@ fn node(file: &CachedFile) -> MemoryNode {
 
 /// Returns what the search could not see, most telling first.
 pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
-    let mut unseen = vec![
+    let closed = if cached.unused.is_empty() {
         "files that no process has open now: `memtide where --files-in DIR` names those below a directory"
-            .to_owned(),
-    ];
+    } else {
+        "files elsewhere that no process has open now"
+    };
+    let mut unseen = vec![closed.to_owned()];
     if cached.processes_denied > 0 {
         let denied = Count::new(cached.processes_denied).named("process", "processes");
-        unseen.push(format!(
-            "files of {denied} that this user may not see: ask as root"
-        ));
+        unseen.push(format!("files of {denied} that this user may not see"));
     }
     if cached.files_denied > 0 {
         let denied = Count::new(cached.files_denied).named("file", "files");
-        unseen.push(format!("{denied} of others: ask as root"));
+        unseen.push(format!(
+            "{denied} or directories that this user may not look at"
+        ));
     }
     if cached.files_remote > 0 {
         let remote = Count::new(cached.files_remote).named("open file", "open files");
@@ -60,7 +100,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
         ));
     }
     if cached.is_cut {
-        unseen.push("what was left when the time was over".to_owned());
+        unseen.push("files left out, as the time was over or they were too many".to_owned());
     }
     unseen
 }
@@ -76,6 +116,7 @@ mod tests {
             path: path.to_owned(),
             cached: Bytes::from_mib(mib),
             dirty: Some(Bytes::from_mib(mib / 2)),
+            is_cut: false,
             users,
             first_user: (users > 0).then(|| UserProcess {
                 pid: 7,
@@ -85,31 +126,61 @@ mod tests {
         }
     }
 
+    fn entry(name: &str, mib: u64, files: u64) -> CachedEntry {
+        CachedEntry {
+            name: name.to_owned(),
+            cached: Bytes::from_mib(mib),
+            files,
+            largest: file(&format!("/var/{name}/big"), mib / 2, 0),
+        }
+    }
+
+    fn lines(nodes: &[MemoryNode]) -> Vec<String> {
+        let line = |node: &MemoryNode| format!("{} {} {}", node.label, node.bytes, node.note);
+        nodes.iter().map(line).collect()
+    }
+
     #[test]
     fn files_are_named_with_who_has_them_and_the_others_counted() {
         let mut cached = CachedFiles {
-            files: vec![file("/db/a", 9, 3), file("/db/b", 8, 1), file("/log", 2, 0)],
-            others: 4,
-            others_bytes: Bytes::from_mib(1),
+            used: vec![file("/db/a", 9, 3), file("/db/b", 8, 1)],
             ..CachedFiles::default()
         };
-        let lines = |cached: &CachedFiles| -> Vec<_> {
-            let nodes = nodes(cached).into_iter();
-            nodes
-                .map(|node| format!("{} {} {}", node.label, node.bytes, node.note))
-                .collect()
-        };
         assert_eq!(
-            lines(&cached),
+            lines(&nodes(&cached)),
             [
                 "/db/a 9 MiB mariadbd (7), 2 others; 4 MiB dirty",
                 "/db/b 8 MiB mariadbd (7); 4 MiB dirty",
-                "/log 2 MiB not open; 1 MiB dirty",
-                "4 others 1 MiB ",
             ]
         );
-        cached.files = vec![file("/x", 1, 0); 20];
-        assert_eq!(lines(&cached).last().unwrap(), "12 others 9 MiB ");
+        cached.used = vec![file("/x", 1, 1); 20];
+        assert_eq!(lines(&nodes(&cached))[NAMED], "8 others 8 MiB ");
+    }
+
+    #[test]
+    fn a_directory_has_its_largest_entries_and_adds_up() {
+        let mut entries = vec![entry("log", 12, 40), entry("one", 4, 1)];
+        entries.extend((0..9).map(|_| entry("", 1, 2)));
+        let cached = CachedFiles {
+            unused: vec![CachedDirectory {
+                path: "/var".to_owned(),
+                entries,
+            }],
+            ..CachedFiles::default()
+        };
+        let nodes = nodes(&cached);
+        assert_eq!(lines(&nodes), ["/var 25 MiB 59 files, not open"]);
+        let parts = &nodes[0].children;
+        assert_eq!(
+            lines(&parts[..2]),
+            [
+                "log 12 MiB 40 files, the largest log/big (6 MiB)",
+                "one 4 MiB "
+            ]
+        );
+        assert_eq!(lines(parts).last().unwrap(), "6 others 6 MiB ");
+        let sum: Bytes = parts.iter().map(|part| part.bytes).sum();
+        assert_eq!(sum, nodes[0].bytes);
     }
 
     #[test]
@@ -124,7 +195,7 @@ mod tests {
         let unseen = unseen(&cached).join("; ");
         for part in [
             "files of 1 process that",
-            "2 files of others",
+            "2 files or directories",
             "3 open files on",
             "time was over",
         ] {

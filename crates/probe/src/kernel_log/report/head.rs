@@ -344,7 +344,8 @@ pub(super) fn is_start(line: &str) -> bool {
         || failure(line).is_some()
 }
 
-/// Splits a line around the first of [`FAILURES`]: the name of the process, the reason, the request.
+/// Splits a line around the first of [`FAILURES`], which all begin with a colon: the name of the process, the reason, the
+/// request.
 fn failure(line: &str) -> Option<(&str, &'static str, &str)> {
     memchr::memchr_iter(b':', line.as_bytes()).find_map(|at| {
         let (name, rest) = line.split_at(at);
