@@ -2,11 +2,11 @@
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
-    CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, MEM_DIRTY,
-    MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+    CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, CGROUP_REFAULT_FILE,
+    MEM_DIRTY, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
 use timeline::{Entity, EntitySeries, Stretch, Track};
-use units::{Bytes, Count, PerSecond, Ratio};
+use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
 use super::cgroups;
 use crate::evidence::{Evidence, Missing};
@@ -83,14 +83,33 @@ impl CgroupWrites {
     }
 }
 
-/// A cgroup of v1 that meets its limit because it is full of unwritten data.
-pub(crate) fn filled_cgroup<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
-    let is_filled = |group: &&EntitySeries| {
-        let writes = CgroupWrites::during(cx, group, stretch);
-        writes.is_ok_and(|writes| writes.fill_it() && writes.hits >= Some(LIMIT_HITS))
-    };
+/// The cgroups of v1 that meet their limits because they are full of unwritten data.
+pub(crate) fn filled_cgroups<'a>(
+    cx: &Evidence<'a>,
+    stretch: &Stretch,
+) -> impl Iterator<Item = (&'a EntitySeries, CgroupWrites)> {
     let groups = cx.timeline.entities(Entity::Cgroup);
-    groups.filter(|group| may_fill(cx, group)).find(is_filled)
+    let limited = groups.filter(|group| may_fill(cx, group));
+    limited.filter_map(move |group| {
+        let writes = CgroupWrites::during(cx, group, stretch).ok()?;
+        let is_filled = writes.fill_it() && writes.hits >= Some(LIMIT_HITS);
+        is_filled.then_some((group, writes))
+    })
+}
+
+/// A cgroup that reads evicted files again as often as another one hits its limit: the host's waits may be those of its
+/// tasks. It may be that cgroup itself.
+pub(crate) fn refaulting_cgroup<'a>(
+    cx: &Evidence<'a>,
+    hits: PerSecond<Count>,
+    stretch: &Stretch,
+) -> Option<(&'a EntitySeries, PerSecond<Pages>)> {
+    let refaults = |group| {
+        let refaults = cx.timeline.rate_of(group, CGROUP_REFAULT_FILE)?;
+        let refaults = refaults.mean_in(stretch)?;
+        (refaults.get() >= hits.get()).then_some((group, refaults))
+    };
+    cx.timeline.entities(Entity::Cgroup).find_map(refaults)
 }
 
 /// The limit of dirty pages.
@@ -98,11 +117,15 @@ pub(crate) fn dirty_limit() -> Reading<Bytes> {
     gauge(NR_DIRTY_THRESHOLD).bytes()
 }
 
+/// The level from which the kernel writes dirty pages by itself.
+pub(crate) fn background_level() -> Reading<Bytes> {
+    gauge(NR_DIRTY_BACKGROUND_THRESHOLD).bytes()
+}
+
 /// The level at which the kernel starts to throttle writers: the middle of the two thresholds (mm/page-writeback.c,
 /// dirty_freerun_ceiling).
 pub(crate) fn free_run() -> Reading<Bytes> {
-    let background = gauge(NR_DIRTY_BACKGROUND_THRESHOLD).bytes();
-    dirty_limit().minus(dirty_limit().minus(background).times(0.5))
+    dirty_limit().minus(dirty_limit().minus(background_level()).times(0.5))
 }
 
 /// Holds where dirty pages are far below the level at which writers are throttled.
@@ -117,7 +140,6 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
     use timeline::signals::MEM_TOTAL;
-    use units::Pages;
 
     #[test]
     fn without_thresholds_a_share_of_ram_is_far() {

@@ -5,7 +5,7 @@ use timeline::signals::{
 };
 
 use crate::measures::readings::{SWAP_OUT_NOTABLE, memory_waits};
-use crate::measures::writeback::{filled_cgroup, is_far_from_limit, unwritten};
+use crate::measures::writeback::{filled_cgroups, is_far_from_limit, unwritten};
 use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
@@ -64,7 +64,8 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let is_far = || is_far_from_limit().longest_in(cx, stretch) >= stretch.duration();
-    if let Some(group) = filled_cgroup(cx, stretch).filter(|_| is_far()) {
+    let filled = filled_cgroups(cx, stretch).next();
+    if let Some((group, _)) = filled.filter(|_| is_far()) {
         return clear!(
             "reclaim meets the dirty pages of cgroup {}, which fill it up to its limit",
             group.label

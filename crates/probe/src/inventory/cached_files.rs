@@ -3,29 +3,30 @@
 //! A file is one, however many processes have it and by whatever name. It is looked up without opening it (`O_PATH`), and
 //! opened only if it is a regular file on a disk: a file system over a network or of a program may never answer, and opening
 //! a file of the kernel's own (`/proc`, debugfs) may do something. Opening ends a lease that another process has on a file.
-//! Files in a tmpfs are shared memory and do not count here; those of an overlay have their pages in the layer below,
-//! which a mapping leads to and an open file does not. Cost: 2 µs for each open file and mapping, 10 µs and what
+//! Files in a tmpfs are shared memory and do not count here; those of an overlay have their pages in the layers below, and
+//! are only counted as not seen. Cost: 2 µs for each open file and mapping, 10 µs and what
 //! [`file_cache`] says for each file. No further file is looked at when the time is over.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags};
 use rustix::io::Errno;
 use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, PageSize};
 
+pub use super::file_places::refused;
+use super::file_places::{FilePlace, MountPlaces};
 use super::file_systems::DeviceNumbers;
 use super::open_files;
 use super::searched::{SearchTime, SearchedProcess};
 use crate::file_cache::{self, FileCacheUse};
 use crate::kernel_file::Root;
-use crate::mounts::{self, Mount};
 use crate::process::mapped_file;
 use crate::process::maps::{self, Mapping};
 use crate::text;
@@ -38,12 +39,13 @@ const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 const FILE_TIME_MAX: Duration = Duration::from_millis(300);
 /// At most this many entries of a directory have a name; files below the others count for one without.
 const ENTRIES_MAX: usize = 10_000;
-/// At most this many files of processes are named.
+/// At most this many files of processes are named, and so many bytes of their paths are kept.
 const USED_MAX: usize = 100_000;
+const PATH_BYTES_MAX: usize = 16 << 20;
 /// At most this many files are looked at.
 const FILES_MAX: usize = 1_000_000;
-/// At most this many directories wait to be searched.
-const WAITING_MAX: usize = 100_000;
+/// At most so many bytes are in the paths of directories that wait to be searched.
+const WAITING_BYTES_MAX: usize = 32 << 20;
 
 /// Searches processes in their order, then the directories.
 pub fn read(
@@ -60,6 +62,7 @@ pub fn read(
         seen: HashMap::new(),
         remote: HashSet::new(),
         used: Vec::new(),
+        path_bytes: 0,
         entries: HashMap::new(),
         entry: OsString::new(),
         found: CachedFiles::default(),
@@ -88,100 +91,6 @@ pub fn read(
 /// A file, by the device that `stat` shows and its inode.
 type FileNumbers = (DeviceNumbers, u64);
 
-/// Where a file lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FilePlace {
-    Disk,
-    /// Its pages are shared memory, or huge pages.
-    Memory,
-    /// It may never answer.
-    Remote,
-    /// The kernel makes its contents: proc, sysfs, debugfs.
-    Kernel,
-}
-
-impl FilePlace {
-    fn of(mount: &Mount<'_>) -> Self {
-        /// Those without a device of their own that have pages in the cache.
-        const NODEV: [&[u8]; 7] = [
-            b"btrfs",
-            b"zfs",
-            b"overlay",
-            b"aufs",
-            b"bcachefs",
-            b"ubifs",
-            b"ramfs",
-        ];
-        match mount.kind {
-            b"tmpfs" | b"devtmpfs" | b"hugetlbfs" => Self::Memory,
-            kind if mounts::may_not_answer(kind) => Self::Remote,
-            kind if NODEV.contains(&kind) => Self::Disk,
-            _ if mount.device.is_some_and(|(major, _)| major != 0) => Self::Disk,
-            _ => Self::Kernel,
-        }
-    }
-}
-
-/// Where the files of mounts and devices lie.
-#[derive(Debug, Default)]
-struct MountPlaces {
-    by_id: HashMap<u64, FilePlace>,
-    by_device: HashMap<DeviceNumbers, FilePlace>,
-    /// By mount point, of this process's namespace.
-    by_point: HashMap<PathBuf, FilePlace>,
-    /// Other mount namespaces that were added.
-    namespaces: HashSet<PathBuf>,
-}
-
-impl MountPlaces {
-    /// The mounts that this process sees.
-    fn own(root: &Root) -> Self {
-        let mut own = Self::default();
-        for mount in mounts::mountinfo(&root.read("/proc/self/mountinfo").unwrap_or_default()) {
-            let point = PathBuf::from(OsStr::from_bytes(&mount.point));
-            own.by_point.insert(point, FilePlace::of(&mount));
-            own.add(&mount);
-        }
-        own
-    }
-
-    fn add(&mut self, mount: &Mount<'_>) {
-        let place = FilePlace::of(mount);
-        self.by_id.extend(mount.id.map(|id| (id, place)));
-        self.by_device
-            .extend(mount.device.map(|device| (device, place)));
-    }
-
-    /// Adds the mounts that another process sees, once for each namespace.
-    fn add_those_of(&mut self, root: &Root, pid: u32) {
-        let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
-        if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
-            let text = root.read(&format!("/proc/{pid}/mountinfo"));
-            mounts::mountinfo(&text.unwrap_or_default()).for_each(|mount| self.add(&mount));
-        }
-    }
-
-    /// Where a directory lies, by its path.
-    fn of_path(&self, path: &Path) -> FilePlace {
-        let mut points = path
-            .ancestors()
-            .filter_map(|point| self.by_point.get(point));
-        points.next().copied().unwrap_or(FilePlace::Disk)
-    }
-}
-
-/// Why the files below a directory are not searched for, in words; `None` if they are. The path is absolute.
-pub fn refused(root: &Root, directory: &Path) -> Option<&'static str> {
-    match MountPlaces::own(root).of_path(directory) {
-        FilePlace::Disk => None,
-        FilePlace::Memory => {
-            Some("its files are shared memory, which `memtide where` shows as such")
-        }
-        FilePlace::Remote => Some("its file system may never answer (NFS, FUSE)"),
-        FilePlace::Kernel => Some("it has no files on a disk"),
-    }
-}
-
 struct CacheSearch<'a> {
     root: &'a Root,
     page: PageSize,
@@ -193,6 +102,8 @@ struct CacheSearch<'a> {
     remote: HashSet<FileNumbers>,
     /// Files of processes, with the last one that was counted as a user.
     used: Vec<(CachedFile, u32)>,
+    /// In the paths of these.
+    path_bytes: usize,
     /// What is in the directory that is searched, by name.
     entries: HashMap<OsString, CachedEntry>,
     /// The one of these in which the search is; empty in the directory itself.
@@ -210,7 +121,7 @@ impl CacheSearch<'_> {
     fn process(&mut self, process: &SearchedProcess) {
         let (root, time) = (self.root, self.time);
         let opened = open_files::each(root, process.pid, time, &mut |file| {
-            if file.target.first() == Some(&b'/') {
+            if file.target.first() == Some(&b'/') && !self.is_over() {
                 let found = lookup(file.directory, file.name);
                 self.file(found, file.target, Some(process));
             }
@@ -223,26 +134,25 @@ impl CacheSearch<'_> {
             }
             Err(_) => return, // it ended
         }
-        let mut mapped: HashMap<(DeviceNumbers, u64), Mapping> = HashMap::new();
-        let mut is_cut = false;
+        let mut mapped = HashSet::new();
         // A process that ended has no mappings.
         let _ = maps::each_line(root, process.pid, "maps", &mut |_, line| {
-            let mapping = maps::parse_line(line).filter(|mapping| mapping.path().is_some());
-            if mapped.len() >= open_files::FILES_MAX {
-                is_cut = true;
-            } else if let Some(mapping) = mapping {
-                let numbers = (mapping.device, mapping.inode);
-                mapped.entry(numbers).or_insert(mapping);
-            }
-        });
-        self.found.is_cut |= is_cut;
-        for mapping in mapped.into_values() {
-            if self.time.is_over() {
-                self.found.is_cut = true;
+            if self.is_over() {
                 return;
             }
-            self.mapping(process, &mapping);
-        }
+            let mapping = maps::parse_line(line).filter(|mapping| mapping.path().is_some());
+            if let Some(mapping) = mapping
+                && mapped.insert((mapping.device, mapping.inode))
+            {
+                self.mapping(process, &mapping);
+            }
+        });
+    }
+
+    /// Whether the time is over: nothing more is looked at, and the answer says so.
+    fn is_over(&mut self) -> bool {
+        self.found.is_cut |= self.time.is_over();
+        self.time.is_over()
     }
 
     fn mapping(&mut self, process: &SearchedProcess, mapping: &Mapping) {
@@ -254,7 +164,15 @@ impl CacheSearch<'_> {
                 return;
             }
         }
-        let found = mapped_file::find(self.root, process.pid, mapping);
+        let by_link = mapped_file::find_by_link(self.root, process.pid, mapping);
+        let found = by_link.or_else(|refused| {
+            // The path may lead elsewhere in this mount namespace.
+            let path = mapping.path().map(OsStr::from_bytes).ok_or(refused)?;
+            match self.mounts.of_path(Path::new(path)) {
+                FilePlace::Disk => mapped_file::find_by_path(self.root, process.pid, mapping),
+                _ => Err(refused),
+            }
+        });
         self.file(found, &mapping.name, Some(process));
     }
 
@@ -268,7 +186,7 @@ impl CacheSearch<'_> {
         let looked_up = match found.and_then(|found| self.on_disk(found, process)) {
             Ok(Some(file)) => file,
             Ok(None) => return,
-            Err(Errno::ACCESS | Errno::PERM) => {
+            Err(Errno::ACCESS | Errno::PERM | Errno::STALE) => {
                 self.found.files_denied += 1;
                 return;
             }
@@ -330,7 +248,8 @@ impl CacheSearch<'_> {
     /// Adds a file. Returns its index if a process has it.
     fn add(&mut self, file: CachedFile, process: Option<&SearchedProcess>) -> Option<usize> {
         if process.is_some() {
-            if self.used.len() >= USED_MAX {
+            self.path_bytes += file.path.len();
+            if self.used.len() >= USED_MAX || self.path_bytes > PATH_BYTES_MAX {
                 self.found.is_cut = true;
                 return None;
             }
@@ -359,7 +278,8 @@ impl CacheSearch<'_> {
             return None;
         }
         let counted = match self.count(looked_up) {
-            Err(Errno::ACCESS | Errno::PERM) => {
+            // `EAGAIN`: another process has a lease on it.
+            Err(Errno::ACCESS | Errno::PERM | Errno::AGAIN) => {
                 self.found.files_denied += 1;
                 None
             }
@@ -382,26 +302,24 @@ impl CacheSearch<'_> {
 
     /// Measures the files below a directory, on all disks that are mounted there.
     fn directory(&mut self, top: &Path) {
-        let mut waiting = vec![top.to_owned()];
-        while let Some(directory) = waiting.pop() {
-            if self.time.is_over() {
-                self.found.is_cut = true;
+        let mut waiting = WaitingDirectories::default();
+        waiting.push(top.to_owned());
+        while let Some(directory) = waiting.next() {
+            if self.is_over() {
                 break;
-            }
-            let mounted = self.mounts.by_point.get(&directory);
-            if mounted.is_some_and(|place| *place != FilePlace::Disk) {
-                continue;
             }
             let below = directory.strip_prefix(top).ok();
             self.entry = below
                 .and_then(|below| below.iter().next())
                 .unwrap_or_default()
                 .to_owned();
-            // Another error: it was removed meanwhile.
-            if let Err(Errno::ACCESS | Errno::PERM) = self.entries(&directory, &mut waiting) {
-                self.found.files_denied += 1;
+            match self.entries(&directory, &mut waiting) {
+                Err(Errno::ACCESS | Errno::PERM) => self.found.files_denied += 1,
+                Err(Errno::NAMETOOLONG) => self.found.is_cut = true,
+                Ok(()) | Err(_) => {} // removed meanwhile
             }
         }
+        self.found.is_cut |= waiting.is_cut;
         let mut entries: Vec<CachedEntry> = self.entries.drain().map(named).collect();
         entries.sort_by(|a, b| b.cached.cmp(&a.cached).then_with(|| a.name.cmp(&b.name)));
         self.found.unused.push(CachedDirectory {
@@ -410,17 +328,26 @@ impl CacheSearch<'_> {
         });
     }
 
-    fn entries(&mut self, directory: &Path, waiting: &mut Vec<PathBuf>) -> Result<(), Errno> {
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+    /// Measures the files in a directory. One that is mounted meanwhile is not entered: it may never answer.
+    fn entries(&mut self, directory: &Path, waiting: &mut WaitingDirectories) -> Result<(), Errno> {
+        let found = lookup_here(CWD, directory)?;
+        match self.place(&stat(&found)?) {
+            // Disks may be mounted below.
+            Some(FilePlace::Disk | FilePlace::Memory) => {}
+            Some(FilePlace::Remote | FilePlace::Kernel) => return Ok(()),
+            None => {
+                self.found.is_cut = true;
+                return Ok(());
+            }
+        }
+        let opened = mapped_file::reopen(&found)?;
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut entries = RawDir::new(&opened, &mut buffer);
         let is_top = self.entry.is_empty();
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
-            if self.time.is_over() {
-                self.found.is_cut = true;
+            if self.is_over() {
                 return Ok(());
             }
             let path = || directory.join(OsStr::from_bytes(name.to_bytes()));
@@ -435,11 +362,7 @@ impl CacheSearch<'_> {
             }
             match kind {
                 FileType::Directory if !matches!(name.to_bytes(), b"." | b"..") => {
-                    if waiting.len() < WAITING_MAX {
-                        waiting.push(path());
-                    } else {
-                        self.found.is_cut = true;
-                    }
+                    waiting.push(path());
                 }
                 FileType::RegularFile => {
                     if is_top {
@@ -451,6 +374,33 @@ impl CacheSearch<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Directories that wait to be searched, the last found first.
+#[derive(Debug, Default)]
+struct WaitingDirectories {
+    paths: Vec<PathBuf>,
+    bytes: usize,
+    /// Whether some had no room.
+    is_cut: bool,
+}
+
+impl WaitingDirectories {
+    fn push(&mut self, path: PathBuf) {
+        let bytes = self.bytes + path.as_os_str().len();
+        if bytes > WAITING_BYTES_MAX {
+            self.is_cut = true;
+        } else {
+            self.bytes = bytes;
+            self.paths.push(path);
+        }
+    }
+
+    fn next(&mut self) -> Option<PathBuf> {
+        let path = self.paths.pop()?;
+        self.bytes -= path.as_os_str().len();
+        Some(path)
     }
 }
 
@@ -472,7 +422,7 @@ fn lookup(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd,
 }
 
 /// The same, of an entry that may be a link by now.
-fn lookup_here(directory: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
+fn lookup_here(directory: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, flags, Mode::empty())
 }
@@ -518,44 +468,6 @@ fn stat_before_4_11(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A host with these mounts.
-    fn host(mountinfo: &str) -> (tempfile::TempDir, MountPlaces) {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(directory.path().join("proc/self")).unwrap();
-        std::fs::write(directory.path().join("proc/self/mountinfo"), mountinfo).unwrap();
-        let places = MountPlaces::own(&Root::at(directory.path()));
-        (directory, places)
-    }
-
-    #[test]
-    fn only_files_on_disks_are_opened() {
-        let (_host, places) = host(
-            "22 1 259:1 / / rw - ext4 /dev/root rw\n\
-             23 22 0:20 / /proc rw - proc proc rw\n\
-             24 22 0:6 / /sys/kernel/debug rw - debugfs debugfs rw\n\
-             25 22 0:21 / /run rw - tmpfs tmpfs rw\n\
-             26 25 0:30 / /run/nfs rw - nfs4 server:/ rw\n\
-             27 22 0:31 /@home /home rw - btrfs /dev/sdb rw\n\
-             28 22 0:32 / /merged rw - overlay overlay rw\n\
-             29 25 8:17 / /run/disk rw - xfs /dev/sdb1 rw\n",
-        );
-        for (path, place) in [
-            ("/", FilePlace::Disk),
-            ("/var/lib/mysql", FilePlace::Disk),
-            ("/proc/1", FilePlace::Kernel),
-            ("/sys/kernel/debug/tracing", FilePlace::Kernel),
-            ("/run/user/0", FilePlace::Memory),
-            ("/run/nfs/data", FilePlace::Remote),
-            ("/run/disk/data", FilePlace::Disk),
-            ("/home/ann", FilePlace::Disk),
-            ("/merged", FilePlace::Disk),
-        ] {
-            assert_eq!(places.of_path(Path::new(path)), place, "{path}");
-        }
-        assert_eq!(places.by_id.get(&26), Some(&FilePlace::Remote));
-        assert_eq!(places.by_device.get(&(0, 31)), Some(&FilePlace::Disk));
-    }
 
     #[test]
     fn a_file_of_two_names_and_two_users_is_one() {

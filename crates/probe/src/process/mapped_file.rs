@@ -91,22 +91,44 @@ impl MappedFile {
 }
 
 /// Finds the file behind a mapping of a process without opening it.
-pub(crate) fn find(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+fn find(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+    find_by_link(root, pid, mapping).or_else(|refused| {
+        if mapping.is_deleted() {
+            Err(refused)
+        } else {
+            find_by_path(root, pid, mapping)
+        }
+    })
+}
+
+/// Finds it by its link in `map_files`.
+pub(crate) fn find_by_link(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
     let range = &mapping.range;
     let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-    lookup(&root.path(&link)).or_else(|refused| {
-        let path = mapping.path().filter(|_| !mapping.is_deleted());
-        let path = path.ok_or(refused)?;
-        let is_same = |found: OwnedFd| {
-            let inode = rustix::fs::fstat(&found)?.st_ino;
-            (inode == mapping.inode)
-                .then_some(found)
-                .ok_or(Errno::STALE)
-        };
-        let own = root.path(&String::from_utf8_lossy(path));
-        let own = lookup(&own).and_then(is_same);
-        own.or_else(|_| lookup_in(root, pid, path).and_then(is_same))
-    })
+    lookup(&root.path(&link))
+}
+
+/// Finds it by its path, as this process sees it and below the other's root.
+pub(crate) fn find_by_path(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+    let path = mapping.path().filter(|_| !mapping.is_deleted());
+    let path = path.ok_or(Errno::PERM)?;
+    let own = root
+        .path("/")
+        .join(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
+    let own = lookup(&own).and_then(|found| same(found, mapping));
+    own.or_else(|_| lookup_in(root, pid, path).and_then(|found| same(found, mapping)))
+}
+
+/// The file, if it is that of a mapping. Subvolumes of btrfs have devices that mappings do not show.
+fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+    let stat = rustix::fs::fstat(&found)?;
+    let device = (
+        rustix::fs::major(stat.st_dev),
+        rustix::fs::minor(stat.st_dev),
+    );
+    let is_device = device == mapping.device || (device.0 == 0 && mapping.device.0 == 0);
+    let is_same = is_device && stat.st_ino == mapping.inode;
+    is_same.then_some(found).ok_or(Errno::STALE)
 }
 
 /// Opens a file that was found for reading, without waiting.
@@ -143,6 +165,10 @@ mod tests {
         Mapping {
             range: 4096..8192,
             inode: std::fs::metadata(path).unwrap().ino(),
+            device: {
+                let device = std::fs::metadata(path).unwrap().dev();
+                (rustix::fs::major(device), rustix::fs::minor(device))
+            },
             name: path.as_os_str().as_bytes().to_vec(),
             ..Mapping::default()
         }

@@ -96,7 +96,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     if cached.files_remote > 0 {
         let remote = Count::new(cached.files_remote).named("open file", "open files");
         unseen.push(format!(
-            "{remote} on file systems that may not answer (NFS, FUSE)"
+            "{remote} on file systems that may not answer (NFS, FUSE) or have their pages elsewhere (overlay)"
         ));
     }
     if cached.is_cut {

@@ -1,0 +1,143 @@
+//! Where files lie, by the mount tables (`/proc/PID/mountinfo`): what may be opened without waiting for another machine or
+//! program, and has its pages in the page cache.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::file_systems::DeviceNumbers;
+use crate::kernel_file::Root;
+use crate::mounts::{self, Mount};
+
+/// Where a file lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilePlace {
+    Disk,
+    /// Its pages are shared memory, or huge pages.
+    Memory,
+    /// It may never answer, or its files have their pages elsewhere.
+    Remote,
+    /// The kernel makes its contents: proc, sysfs, debugfs.
+    Kernel,
+}
+
+impl FilePlace {
+    fn of(mount: &Mount<'_>) -> Self {
+        /// Those without a device of their own that have pages in the cache.
+        const NODEV: [&[u8]; 5] = [b"btrfs", b"zfs", b"bcachefs", b"ubifs", b"ramfs"];
+        match mount.kind {
+            b"tmpfs" | b"devtmpfs" | b"hugetlbfs" => Self::Memory,
+            b"overlay" | b"aufs" => Self::Remote,
+            kind if mounts::may_not_answer(kind) => Self::Remote,
+            kind if NODEV.contains(&kind) => Self::Disk,
+            _ if mount.device.is_some_and(|(major, _)| major != 0) => Self::Disk,
+            _ => Self::Kernel,
+        }
+    }
+}
+
+/// Where the files of mounts and devices lie.
+#[derive(Debug, Default)]
+pub(super) struct MountPlaces {
+    pub(super) by_id: HashMap<u64, FilePlace>,
+    pub(super) by_device: HashMap<DeviceNumbers, FilePlace>,
+    /// By mount point, of this process's namespace.
+    by_point: HashMap<PathBuf, FilePlace>,
+    /// Other mount namespaces that were added.
+    namespaces: HashSet<PathBuf>,
+}
+
+impl MountPlaces {
+    /// The mounts that this process sees.
+    pub(super) fn own(root: &Root) -> Self {
+        let mut own = Self::default();
+        for mount in mounts::mountinfo(&root.read("/proc/self/mountinfo").unwrap_or_default()) {
+            let point = PathBuf::from(OsStr::from_bytes(&mount.point));
+            own.by_point.insert(point, FilePlace::of(&mount));
+            own.add(&mount);
+        }
+        own
+    }
+
+    fn add(&mut self, mount: &Mount<'_>) {
+        let place = FilePlace::of(mount);
+        self.by_id.extend(mount.id.map(|id| (id, place)));
+        self.by_device
+            .extend(mount.device.map(|device| (device, place)));
+    }
+
+    /// Adds the mounts that another process sees, once for each namespace.
+    pub(super) fn add_those_of(&mut self, root: &Root, pid: u32) {
+        let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
+        if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
+            let text = root.read(&format!("/proc/{pid}/mountinfo"));
+            mounts::mountinfo(&text.unwrap_or_default()).for_each(|mount| self.add(&mount));
+        }
+    }
+
+    /// Where a directory lies, by its path.
+    pub(super) fn of_path(&self, path: &Path) -> FilePlace {
+        let mut points = path
+            .ancestors()
+            .filter_map(|point| self.by_point.get(point));
+        points.next().copied().unwrap_or(FilePlace::Disk)
+    }
+}
+
+/// Why the files below a directory are not searched for, in words; `None` if they are. The path is absolute.
+pub fn refused(root: &Root, directory: &Path) -> Option<&'static str> {
+    match MountPlaces::own(root).of_path(directory) {
+        FilePlace::Disk => None,
+        FilePlace::Memory => {
+            Some("its files are shared memory, which `memtide where` shows as such")
+        }
+        FilePlace::Remote => Some(
+            "its file system may never answer (NFS, FUSE), or has its pages elsewhere (overlay)",
+        ),
+        FilePlace::Kernel => Some("it has no files on a disk"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host with these mounts.
+    fn host(mountinfo: &str) -> (tempfile::TempDir, MountPlaces) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("proc/self")).unwrap();
+        std::fs::write(directory.path().join("proc/self/mountinfo"), mountinfo).unwrap();
+        let places = MountPlaces::own(&Root::at(directory.path()));
+        (directory, places)
+    }
+
+    #[test]
+    fn only_files_on_disks_are_opened() {
+        let (_host, places) = host(
+            "22 1 259:1 / / rw - ext4 /dev/root rw\n\
+             23 22 0:20 / /proc rw - proc proc rw\n\
+             24 22 0:6 / /sys/kernel/debug rw - debugfs debugfs rw\n\
+             25 22 0:21 / /run rw - tmpfs tmpfs rw\n\
+             26 25 0:30 / /run/nfs rw - nfs4 server:/ rw\n\
+             27 22 0:31 /@home /home rw - btrfs /dev/sdb rw\n\
+             28 22 0:32 / /merged rw - overlay overlay rw\n\
+             29 25 8:17 / /run/disk rw - xfs /dev/sdb1 rw\n",
+        );
+        for (path, place) in [
+            ("/", FilePlace::Disk),
+            ("/var/lib/mysql", FilePlace::Disk),
+            ("/proc/1", FilePlace::Kernel),
+            ("/sys/kernel/debug/tracing", FilePlace::Kernel),
+            ("/run/user/0", FilePlace::Memory),
+            ("/run/nfs/data", FilePlace::Remote),
+            ("/run/disk/data", FilePlace::Disk),
+            ("/home/ann", FilePlace::Disk),
+            ("/merged", FilePlace::Remote),
+        ] {
+            assert_eq!(places.of_path(Path::new(path)), place, "{path}");
+        }
+        assert_eq!(places.by_id.get(&26), Some(&FilePlace::Remote));
+        assert_eq!(places.by_device.get(&(0, 31)), Some(&FilePlace::Disk));
+    }
+}
