@@ -27,7 +27,7 @@ pub struct FileCacheUse {
     pub is_cut: bool,
 }
 
-/// The most of a file that one call counts: the time is looked at in between.
+/// The most of a file that one call counts: the time is checked in between.
 const CACHESTAT_WINDOW: u64 = 64 << 30;
 /// The same for `mincore`, which needs a byte for each page.
 const MINCORE_WINDOW: u64 = 1 << 30;

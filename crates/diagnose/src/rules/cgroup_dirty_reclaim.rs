@@ -30,7 +30,7 @@ declare_rule! {
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-dirty-throttle`: the same on v2, which throttles the writers of a cgroup before it is full.
     /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again, as often as this one hits its limit or more:
-    ///   that is waiting for memory too, and v1 does not count whose waits it has.
+    ///   that is waiting for memory too, and v1 does not count the waits of a cgroup.
     /// ## What to do
     /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of a quarter of the limit, of the smallest
     /// where several cgroups are full. Or raise the limit, let the

@@ -5,7 +5,7 @@
 //! a file of the kernel's own (`/proc`, debugfs) may do something. Opening ends a lease that another process has on a file.
 //! Files in a tmpfs are shared memory and do not count here; those of an overlay have their pages in the layers below, and
 //! are only counted as not seen. Cost: 2 µs for each open file and mapping, 10 µs and what
-//! [`file_cache`] says for each file. No further file is looked at when the time is over.
+//! [`file_cache`] says for each file. When the time is over no further file is opened.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -42,7 +42,7 @@ const ENTRIES_MAX: usize = 10_000;
 /// At most this many files of processes are named, and so many bytes of their paths are kept.
 const USED_MAX: usize = 100_000;
 const PATH_BYTES_MAX: usize = 16 << 20;
-/// At most this many files are looked at.
+/// At most this many files are counted.
 const FILES_MAX: usize = 1_000_000;
 /// At most so many bytes are in the paths of directories that wait to be searched.
 const WAITING_BYTES_MAX: usize = 32 << 20;
@@ -149,7 +149,7 @@ impl CacheSearch<'_> {
         });
     }
 
-    /// Whether the time is over: nothing more is looked at, and the answer says so.
+    /// Whether the time is over: nothing more is opened, and the answer says so.
     fn is_over(&mut self) -> bool {
         self.found.is_cut |= self.time.is_over();
         self.time.is_over()
@@ -166,6 +166,11 @@ impl CacheSearch<'_> {
         }
         let by_link = mapped_file::find_by_link(self.root, process.pid, mapping);
         let found = by_link.or_else(|refused| {
+            // A removed file has no path. That of the kernel's own tmpfs, which is mounted nowhere, does not count here.
+            if mapping.is_deleted() {
+                let is_mounted = self.mounts.by_device.contains_key(&mapping.device);
+                return Err(if is_mounted { refused } else { Errno::NOENT });
+            }
             // The path may lead elsewhere in this mount namespace.
             let path = mapping.path().map(OsStr::from_bytes).ok_or(refused)?;
             match self.mounts.of_path(Path::new(path)) {
@@ -197,7 +202,9 @@ impl CacheSearch<'_> {
             None => {
                 let counted = self.measured(&looked_up, path);
                 let index = counted.and_then(|file| self.add(file, process));
-                self.seen.insert(looked_up.numbers, index);
+                if self.seen.len() < FILES_MAX {
+                    self.seen.insert(looked_up.numbers, index);
+                }
                 index
             }
         };
