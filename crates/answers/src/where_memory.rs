@@ -85,13 +85,16 @@ pub fn find_cached_files(
         let failed = |why: &dyn fmt::Display| {
             format!("cannot search the directory {}: {why}", directory.display())
         };
-        let refused = |path: &Path| cached_files::refused(root, path).map(|why| failed(&why));
+        let allowed = |path: &Path| match cached_files::refused(root, path) {
+            Some(why) => Err(failed(&why)),
+            None => Ok(()),
+        };
         // Before a file system that never answers is asked.
         let path = std::path::absolute(directory).map_err(|why| failed(&why))?;
-        refused(&path).map_or(Ok(()), Err)?;
+        allowed(&path)?;
         // As the kernel lists mounts: without links.
         let path = std::fs::canonicalize(path).map_err(|why| failed(&why))?;
-        refused(&path).map_or(Ok(()), Err)?;
+        allowed(&path)?;
         std::fs::read_dir(&path).map_err(|why| failed(&why))?;
         Ok(path)
     });

@@ -7,6 +7,7 @@
 mod bpf_objects;
 pub mod cached_files;
 mod file_places;
+mod file_stat;
 mod file_systems;
 mod first_owners;
 mod holdings;

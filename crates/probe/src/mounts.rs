@@ -26,7 +26,7 @@ pub(crate) struct Mount<'a> {
     /// Its type: `tmpfs`, `cgroup2`.
     pub(crate) kind: &'a [u8],
     /// Major and minor number of its device, as files on it show them; `mounts` has none.
-    pub(crate) device: Option<(u32, u32)>,
+    pub(crate) device: Option<DeviceNumbers>,
     options: &'a [u8],
 }
 
@@ -97,8 +97,16 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
+/// Major and minor number of a device or file system.
+pub(crate) type DeviceNumbers = (u32, u32);
+
+/// Returns the numbers in `st_dev`.
+pub(crate) fn device_numbers(device: u64) -> DeviceNumbers {
+    (rustix::fs::major(device), rustix::fs::minor(device))
+}
+
 /// Returns a device's numbers in `MAJOR:MINOR`.
-fn device(word: &[u8]) -> Option<(u32, u32)> {
+fn device(word: &[u8]) -> Option<DeviceNumbers> {
     let colon = memchr::memchr(b':', word)?;
     let number = |digits| u32::try_from(text::number(digits)?).ok();
     Some((number(&word[..colon])?, number(&word[colon + 1..])?))

@@ -52,7 +52,7 @@ pub struct CachedFiles {
     pub unused: Vec<CachedDirectory>,
     /// How many processes this user may not search.
     pub processes_denied: u64,
-    /// How many files and directories this user may not look at.
+    /// How many files and directories this user may not open.
     pub files_denied: u64,
     /// How many files were left alone because their file system may wait for another machine or program.
     pub files_remote: u64,

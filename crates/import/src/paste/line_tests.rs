@@ -211,7 +211,7 @@ mod tests {
         let (last, before) = all.as_chunks::<6>().0.split_last().unwrap();
         assert!(before.iter().all(|found| *found == before[0]));
         assert_eq!(last[..], of_one);
-        // As a reader whose blocks take whole windows.
+        // As a reader of blocks that take whole windows.
         let some = [
             0,
             3,

@@ -15,24 +15,25 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, PageSize};
 
 pub use super::file_places::refused;
 use super::file_places::{FilePlace, MountPlaces};
-use super::file_systems::DeviceNumbers;
+use super::file_stat::{self, FileStat};
 use super::open_files;
 use super::searched::{SearchTime, SearchedProcess};
 use crate::file_cache::{self, FileCacheUse};
 use crate::kernel_file::Root;
+use crate::mounts::DeviceNumbers;
 use crate::process::mapped_file;
 use crate::process::maps::{self, Mapping};
 use crate::text;
 
 /// A person who asks for files waits this long.
-pub const FILES_TIME_MAX: Duration = Duration::from_secs(2);
+const FILES_TIME_MAX: Duration = Duration::from_secs(2);
 /// The same for each directory that is named.
 const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest time that one file is counted.
@@ -122,7 +123,7 @@ impl CacheSearch<'_> {
         let (root, time) = (self.root, self.time);
         let opened = open_files::each(root, process.pid, time, &mut |file| {
             if file.target.first() == Some(&b'/') && !self.is_over() {
-                let found = lookup(file.directory, file.name);
+                let found = mapped_file::lookup(file.directory, file.name);
                 self.file(found, file.target, Some(process));
             }
         });
@@ -246,7 +247,7 @@ impl CacheSearch<'_> {
         }))
     }
 
-    fn place(&self, stat: &LookedUpStat) -> Option<FilePlace> {
+    fn place(&self, stat: &FileStat) -> Option<FilePlace> {
         let of_mount = stat.mount.and_then(|id| self.mounts.by_id.get(&id));
         let found = of_mount.or_else(|| self.mounts.by_device.get(&stat.device));
         found.copied()
@@ -418,58 +419,15 @@ fn named((name, entry): (OsString, CachedEntry)) -> CachedEntry {
     }
 }
 
-/// Finds a file without opening it: opening a pipe or a device may wait, or do something.
-fn lookup(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(
-        directory,
-        path,
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-}
-
-/// The same, of an entry that may be a link by now.
+/// Finds an entry, which may be a link by now, without opening it.
 fn lookup_here(directory: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, flags, Mode::empty())
 }
 
-/// What the kernel knows of a file without asking its file system.
-struct LookedUpStat {
-    device: DeviceNumbers,
-    inode: u64,
-    kind: FileType,
-    /// Since 5.8.
-    mount: Option<u64>,
-}
-
-fn stat(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let fields = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
-    let stat = match rustix::fs::statx(file, c"", flags, fields) {
-        Err(Errno::NOSYS) => return stat_before_4_11(file),
-        found => found?,
-    };
-    let has_mount = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-    Ok(LookedUpStat {
-        device: (stat.stx_dev_major, stat.stx_dev_minor),
-        inode: stat.stx_ino,
-        kind: FileType::from_raw_mode(stat.stx_mode.into()),
-        mount: has_mount.then_some(stat.stx_mnt_id),
-    })
-}
-
-fn stat_before_4_11(file: &OwnedFd) -> Result<LookedUpStat, Errno> {
-    let stat = rustix::fs::fstat(file)?;
-    Ok(LookedUpStat {
-        device: (
-            rustix::fs::major(stat.st_dev),
-            rustix::fs::minor(stat.st_dev),
-        ),
-        inode: stat.st_ino,
-        kind: FileType::from_raw_mode(stat.st_mode),
-        mount: None,
-    })
+/// What the kernel knows of a file that was found.
+fn stat(found: &OwnedFd) -> Result<FileStat, Errno> {
+    file_stat::stat(found, c"", AtFlags::EMPTY_PATH)
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::file_systems::DeviceNumbers;
 use crate::kernel_file::Root;
-use crate::mounts::{self, Mount};
+use crate::mounts::{self, DeviceNumbers, Mount};
 
 /// Where a file lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,11 +15,8 @@ use units::Bytes;
 
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
-use crate::mounts::{self, Mount, may_not_answer};
+use crate::mounts::{self, DeviceNumbers, Mount, device_numbers, may_not_answer};
 use crate::text;
-
-/// Major and minor number of a file system.
-pub(super) type DeviceNumbers = (u32, u32);
 
 /// `TMPFS_MAGIC` of `include/uapi/linux/magic.h`, also of a devtmpfs and a rootfs that are a tmpfs. Files in a ramfs are no
 /// shared memory.
@@ -136,7 +133,7 @@ fn measure(place: &Path, device: DeviceNumbers) -> Option<(Bytes, Bytes)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::open(place, flags, Mode::empty()).ok()?;
     let number = rustix::fs::fstat(&found).ok()?.st_dev;
-    if (rustix::fs::major(number), rustix::fs::minor(number)) != device {
+    if device_numbers(number) != device {
         return None;
     }
     let stat = rustix::fs::fstatfs(&found).ok()?;

@@ -14,15 +14,16 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, MemfdFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, MemfdFlags};
 use rustix::io::Errno;
 use timeline::{SharedKind, SharedMeasure, SharedObject, SystemVSegment, UserProcess};
 use units::Bytes;
 
-use crate::inventory::file_systems::DeviceNumbers;
+use crate::inventory::file_stat::stat;
 use crate::inventory::open_files::{self, FILES_MAX, OpenFile};
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
+use crate::mounts::{DeviceNumbers, device_numbers};
 use crate::process::maps::{self, DELETED, Mapping};
 use crate::process::smaps::{SmapsField, each_smaps_block};
 use crate::text;
@@ -238,7 +239,7 @@ impl NamelessSearch<'_> {
     /// Returns an open file if it lies in the kernel's own tmpfs.
     fn open_file(&self, file: &OpenFile<'_>) -> Option<ProcessFile> {
         let kind = kind_of(file.target)?;
-        let stat = stat(file.directory, file.name).ok()?;
+        let stat = stat(file.directory, file.name, AtFlags::empty()).ok()?;
         (Some(stat.device) == self.kernel_tmpfs).then_some(ProcessFile {
             device: stat.device,
             identity: FileIdentity {
@@ -291,7 +292,8 @@ impl NamelessSearch<'_> {
     /// Returns the size of the file behind a mapping.
     fn size_behind(&self, pid: u32, range: &Range<u64>) -> Result<Bytes, Errno> {
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-        stat(CWD, self.root.path(&link).as_path()).map(|stat| stat.bytes)
+        let path = self.root.path(&link);
+        stat(CWD, path.as_path(), AtFlags::empty()).map(|stat| stat.bytes)
     }
 }
 
@@ -320,49 +322,11 @@ fn with_id(kind: SharedKind, inode: u64) -> SharedKind {
     }
 }
 
-/// Device, inode and size in RAM or swap.
-struct FileStat {
-    device: DeviceNumbers,
-    inode: u64,
-    bytes: Bytes,
-}
-
-/// Size of a block of `stat`, whatever the file system.
-const BLOCK_BYTES: u64 = 512;
-
-fn stat(
-    directory: impl std::os::fd::AsFd,
-    path: impl rustix::path::Arg + Copy,
-) -> Result<FileStat, Errno> {
-    let fields = StatxFlags::INO | StatxFlags::BLOCKS;
-    let size = |blocks: u64| Bytes::new(blocks.saturating_mul(BLOCK_BYTES));
-    match rustix::fs::statx(&directory, path, AtFlags::STATX_DONT_SYNC, fields) {
-        Ok(stat) => Ok(FileStat {
-            device: (stat.stx_dev_major, stat.stx_dev_minor),
-            inode: stat.stx_ino,
-            bytes: size(stat.stx_blocks),
-        }),
-        // Before 4.11.
-        Err(Errno::NOSYS) => {
-            let stat = rustix::fs::statat(&directory, path, AtFlags::empty())?;
-            Ok(FileStat {
-                device: (
-                    rustix::fs::major(stat.st_dev),
-                    rustix::fs::minor(stat.st_dev),
-                ),
-                inode: stat.st_ino,
-                bytes: size(u64::try_from(stat.st_blocks).unwrap_or_default()),
-            })
-        }
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Returns the device of the tmpfs that the kernel mounts for itself, from an empty file in it.
 fn kernel_tmpfs() -> Option<DeviceNumbers> {
     let file = rustix::fs::memfd_create("memtide", MemfdFlags::CLOEXEC).ok()?;
     let device = rustix::fs::fstat(&file).ok()?.st_dev;
-    Some((rustix::fs::major(device), rustix::fs::minor(device)))
+    Some(device_numbers(device))
 }
 
 #[cfg(test)]

@@ -4,17 +4,15 @@
 //! (5.9) or CAP_SYS_ADMIN. Without these the path is tried as this process sees it and below `/proc/PID/root`, and
 //! counts only if the inode is the mapping's. A container's links cannot lead out of it (`RESOLVE_IN_ROOT`, 5.6). Only
 //! regular files are opened: a device or a pipe is looked up without opening it (`O_PATH`).
-//!
 //! Cost: 20 µs.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, pread};
 use units::{Bytes, PageSize};
 
@@ -22,6 +20,7 @@ use crate::error::ReadError;
 use crate::file_cache::{self, FileCacheUse};
 use crate::inventory::SearchTime;
 use crate::kernel_file::{Root, retrying};
+use crate::mounts::device_numbers;
 use crate::process::maps::Mapping;
 
 /// The longest time that the page cache of one file is counted.
@@ -105,7 +104,7 @@ fn find(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
 pub(crate) fn find_by_link(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
     let range = &mapping.range;
     let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-    lookup(&root.path(&link))
+    lookup(CWD, root.path(&link))
 }
 
 /// Finds it by its path, as this process sees it and below the other's root.
@@ -115,17 +114,14 @@ pub(crate) fn find_by_path(root: &Root, pid: u32, mapping: &Mapping) -> Result<O
     let own = root
         .path("/")
         .join(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
-    let own = lookup(&own).and_then(|found| same(found, mapping));
+    let own = lookup(CWD, own).and_then(|found| same(found, mapping));
     own.or_else(|_| lookup_in(root, pid, path).and_then(|found| same(found, mapping)))
 }
 
 /// The file, if it is that of a mapping. Subvolumes of btrfs have devices that mappings do not show.
 fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
     let stat = rustix::fs::fstat(&found)?;
-    let device = (
-        rustix::fs::major(stat.st_dev),
-        rustix::fs::minor(stat.st_dev),
-    );
+    let device = device_numbers(stat.st_dev);
     let is_device = device == mapping.device || (device.0 == 0 && mapping.device.0 == 0);
     let is_same = is_device && stat.st_ino == mapping.inode;
     is_same.then_some(found).ok_or(Errno::STALE)
@@ -139,13 +135,14 @@ pub(crate) fn reopen(found: &OwnedFd) -> Result<OwnedFd, Errno> {
 }
 
 /// Finds a file without opening it: opening a pipe or a device may wait, or do something.
-fn lookup(path: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+pub(crate) fn lookup(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, path, flags, Mode::empty())
 }
 
 /// Finds a path below a process's root directory; links stay below it.
 fn lookup_in(root: &Root, pid: u32, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let top = lookup(&root.path(&format!("/proc/{pid}/root")))?;
+    let top = lookup(CWD, root.path(&format!("/proc/{pid}/root")))?;
     rustix::fs::openat2(
         top,
         OsStr::from_bytes(path),
@@ -160,15 +157,13 @@ mod tests {
     use super::*;
     use crate::process::maps::Mappings;
     use std::os::unix::fs::MetadataExt as _;
+    use std::path::Path;
 
     fn of_path(path: &Path) -> Mapping {
         Mapping {
             range: 4096..8192,
             inode: std::fs::metadata(path).unwrap().ino(),
-            device: {
-                let device = std::fs::metadata(path).unwrap().dev();
-                (rustix::fs::major(device), rustix::fs::minor(device))
-            },
+            device: device_numbers(std::fs::metadata(path).unwrap().dev()),
             name: path.as_os_str().as_bytes().to_vec(),
             ..Mapping::default()
         }

@@ -147,11 +147,11 @@ impl ReadingColumn {
     pub(super) fn get_near(&self, index: usize, reads: &ReadSet, place: &mut u32) -> Option<u64> {
         let begins = |run: &&Run| run.first() <= index;
         let from = *place as usize;
-        let after = self.0[from..].iter();
+        let after = &self.0[from..];
         let passed = if from == 0 {
-            self.0.partition_point(|run| begins(&run))
+            after.partition_point(|run| begins(&run))
         } else {
-            after.take_while(begins).count()
+            after.iter().take_while(begins).count()
         };
         let end = from + passed;
         *place = number(end);

@@ -90,7 +90,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     if cached.files_denied > 0 {
         let denied = Count::new(cached.files_denied).named("file", "files");
         unseen.push(format!(
-            "{denied} or directories that this user may not look at"
+            "{denied} or directories that this user may not open"
         ));
     }
     if cached.files_remote > 0 {
