@@ -103,16 +103,17 @@ impl PlannedRun<'_> {
     /// How a case of an arm is made.
     fn recipe(&self, arm: &Arm) -> Result<CaseRecipe, LabError> {
         let options = self.options();
+        let settings = run::settings(self.scenario, arm, &options)?;
         Ok(CaseRecipe {
             scenario: self.scenario.name.to_owned(),
             arm: arm.name.to_owned(),
             kernel: self.kernel_release.clone(),
             ram_mib: self.ram().get() >> 20,
-            is_cgroup_v1: options.is_cgroup_v1,
+            is_cgroup_v1: run::is_cgroup_v1(&settings, &options),
             mglru: options.mglru.or(self.scenario.mglru),
             unproven: Vec::new(),
             revision: self.scenario.revision,
-            settings: run::settings(self.scenario, arm, &options)?,
+            settings,
         })
     }
 

@@ -338,6 +338,23 @@ impl Guest {
         Ok(directory)
     }
 
+    /// Makes a cgroup below others, which are made where they are missing: `tenant/service/task`. As [`Self::cgroup`].
+    ///
+    /// # Errors
+    /// As [`Self::cgroup`].
+    pub fn nested_cgroup(&self, path: &str, settings: &[(&str, &str)]) -> Result<String, String> {
+        for (end, _) in path.match_indices('/') {
+            let parent = path.get(..end).unwrap_or_default();
+            let control = format!("/sys/fs/cgroup/{parent}/cgroup.subtree_control");
+            let is_new = !Path::new(&format!("/sys/fs/cgroup/{parent}")).exists();
+            self.cgroup(parent, &[])?;
+            if is_new && !self.is_cgroup_v1 {
+                self.write(&control, "+memory +io")?;
+            }
+        }
+        self.cgroup(path, settings)
+    }
+
     /// Reads a signal of the host, in its unit: bytes, pages, a count.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::host::vm::Vm;
 use crate::message::{GuestMessage, Job};
 use crate::outcome::{ArmOutcome, ArmOutcomes};
 use crate::progress::{RunProgress, RunStep};
-use crate::scenario::{Arm, Scenario, ScenarioSettings};
+use crate::scenario::{Arm, Scenario, ScenarioSetting, ScenarioSettings};
 
 /// How a scenario is played.
 #[derive(Debug, Clone)]
@@ -159,7 +159,7 @@ impl<'a> Player<'a> {
             scenario: Some(self.scenario.name.to_owned()),
             settings: settings.clone(),
             every_s: self.options.every.as_secs_f64(),
-            is_cgroup_v1: self.options.is_cgroup_v1,
+            is_cgroup_v1: is_cgroup_v1(settings, self.options),
             mglru: self.options.mglru.or(self.scenario.mglru),
             ..Job::default()
         }
@@ -177,6 +177,12 @@ impl<'a> Player<'a> {
         std::fs::copy(vm.capture_path(), &capture).at(&capture)?;
         Ok(capture)
     }
+}
+
+/// Whether the machine of an arm has the memory controller of cgroup v1.
+pub(crate) fn is_cgroup_v1(settings: &ScenarioSettings, options: &RunOptions) -> bool {
+    let of_arm = settings.get(ScenarioSetting::CGROUP_V1.name);
+    options.is_cgroup_v1 || of_arm.is_some_and(|is_v1| *is_v1 != 0.0)
 }
 
 /// The settings of an arm: the scenario's, then the arm's, then the user's.

@@ -90,6 +90,16 @@ pub struct ScenarioSetting {
     pub about: &'static str,
 }
 
+impl ScenarioSetting {
+    /// The memory controller of v1 in some arms of a scenario.
+    pub(crate) const CGROUP_V1: Self = Self {
+        name: "cgroup_v1",
+        default: 0.0,
+        range: (0.0, 1.0),
+        about: "whether the machine has the memory controller of cgroup v1; else that of v2",
+    };
+}
+
 /// One side of the comparison that a scenario makes.
 #[derive(Debug)]
 pub struct Arm {

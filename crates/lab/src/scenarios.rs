@@ -3,6 +3,7 @@
 mod backup_job;
 mod busy;
 mod cache_full;
+mod cgroup_dirty;
 mod cgroup_high;
 mod cgroup_oom;
 mod fork_cow;
@@ -12,6 +13,7 @@ mod hogs;
 mod hugepages_idle;
 mod idle;
 mod leak;
+mod many_cgroups;
 mod neighbours;
 mod node_reclaim;
 mod overcommit;
@@ -40,6 +42,7 @@ pub const ALL: &[&Scenario] = &[
     &thp_bloat::SCENARIO,
     &cgroup_high::SCENARIO,
     &cgroup_oom::SCENARIO,
+    &cgroup_dirty::SCENARIO,
     &global_oom::SCENARIO,
     &fork_cow::SCENARIO,
     &slab_dentries::SCENARIO,
@@ -55,6 +58,7 @@ pub const ALL: &[&Scenario] = &[
     &busy::SCENARIO,
     &neighbours::SCENARIO,
     &recorder::SCENARIO,
+    &many_cgroups::SCENARIO,
 ];
 
 /// The scenario of this name.

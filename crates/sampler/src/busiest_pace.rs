@@ -19,8 +19,9 @@ pub(crate) struct BusiestPace {
 }
 
 impl BusiestPace {
-    const BUSIEST_MIN: usize = 8;
-    const PROBES_MIN: usize = 16;
+    /// One that meets its limit, every few seconds, shows more of it than eight do in a minute.
+    const BUSIEST_MIN: usize = 1;
+    const PROBES_MIN: usize = 4;
     const PROBES_FIRST: usize = 128;
 
     pub(crate) fn new(busiest_max: usize) -> Self {
@@ -47,7 +48,7 @@ impl BusiestPace {
             return;
         }
         let least = Self::BUSIEST_MIN.min(self.busiest_max);
-        self.busiest = (self.busiest / 4 * 3).max(least);
+        self.busiest = (self.busiest * 3 / 4).max(least);
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
         let small = settled(0.05, 1_000);
         assert!((16..=30).contains(&small.busiest), "{}", small.busiest);
         let tiny = settled(0.001, 1_000);
-        assert_eq!((tiny.busiest, tiny.probes), (8, 16));
-        assert_eq!(tiny.every, Span::from_secs(16));
+        assert_eq!((tiny.busiest, tiny.probes), (1, 4));
+        assert_eq!(tiny.every, Span::from_millis(2_400));
     }
 }

@@ -164,6 +164,19 @@ impl<Q: Quantity> Track<Q> {
         means.max_by(f64::total_cmp).map(Q::from_f64)
     }
 
+    /// At each sample the mean of the time before it, up to this duration: what comes in bursts is level.
+    #[must_use]
+    pub fn mean_before(&self, duration: Span) -> Self {
+        let mut first = 0;
+        let means = (0..self.values.len()).map(|last| {
+            while first < last && self.clock.recorded_between(first, last) > duration {
+                first += 1;
+            }
+            self.mean_of(&self.clock.stretch(first, last))
+        });
+        Self::new(self.clock.clone(), means.collect())
+    }
+
     /// The value below which `share` of the measured samples lie (nearest rank).
     pub fn quantile(&self, share: Ratio) -> Option<Q> {
         let mut sorted: Vec<f64> = self.values.iter().flatten().copied().collect();

@@ -2,15 +2,17 @@
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
-    CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK, CGROUP_MAX, CGROUP_REFAULT_FILE,
-    MEM_DIRTY, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
+    CGROUP_FILE_WRITEBACK, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_REFAULT_FILE,
+    MEM_ACTIVE_FILE, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_WRITEBACK,
+    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
 use timeline::{Entity, EntitySeries, Stretch, Track};
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
+use units::{Bytes, Count, Pages, PerSecond, Quantity as _, Ratio};
 
 use super::cgroups;
 use crate::evidence::{Evidence, Missing};
-use crate::trigger::{Predicate, Reading, gauge, ram};
+use crate::trigger::{Numbers, Predicate, Reading, gauge, ram};
 
 /// Below this share of the level at which writers are throttled, dirty pages do not hold them up: an engineering choice.
 const FAR: Ratio = Ratio::from_percent(50.0);
@@ -94,6 +96,54 @@ pub(crate) fn filled_cgroups<'a>(
         let writes = CgroupWrites::during(cx, group, stretch).ok()?;
         let is_filled = writes.fill_it() && writes.hits >= Some(LIMIT_HITS);
         is_filled.then_some((group, writes))
+    })
+}
+
+/// Dirty pages swing around the level at which writers are throttled; an engineering choice.
+pub(crate) const NEAR_OWN_LEVEL: f64 = 0.9;
+/// Smaller amounts are written in a moment: an engineering choice.
+pub(crate) const UNWRITTEN_MIN: Bytes = Bytes::from_mib(2);
+
+/// File pages of the cgroup and what is left below its limit: the memory that its dirty limit is a share of
+/// (mm/memcontrol.c, mem_cgroup_wb_stats). Limits of ancestors can make it smaller.
+fn dirtyable(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Track<Bytes>, Missing> {
+    let most = [CGROUP_MAX, CGROUP_HIGH]
+        .into_iter()
+        .filter_map(|signal| cgroups::limit(cx, group, signal))
+        .min();
+    let most = most.ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
+    let files = gauge(CGROUP_INACTIVE_FILE).and(gauge(CGROUP_ACTIVE_FILE));
+    let left = Reading::constant(most).minus(gauge(CGROUP_CURRENT));
+    files.and(left).track_of(cx, group)
+}
+
+/// The level at which the writers of a cgroup of v2 with a limit are throttled. The host's share is that of its free and file pages
+/// (mm/page-writeback.c, global_dirtyable_memory, which also subtracts the reserve).
+pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missing> {
+    let host = gauge(MEM_FREE)
+        .and(gauge(MEM_ACTIVE_FILE))
+        .and(gauge(MEM_INACTIVE_FILE));
+    let share: Numbers = free_run().ratio_of(host).track(cx)?;
+    let dirtyable: Numbers = dirtyable(cx, group)?.cast();
+    Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
+}
+
+/// A cgroup with a limit whose writers wait at a level of its own: that of v2, or on v1 the limit itself.
+pub(crate) fn own_level_met<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
+    let mut groups = cx.timeline.entities(Entity::Cgroup);
+    if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
+        let writes = |group| CgroupWrites::during(cx, group, stretch);
+        return groups.find(|group| writes(group).is_ok_and(|writes| writes.fill_it()));
+    }
+    groups.find(|group| {
+        let own = own_unwritten().track_of(cx, group).ok();
+        let own = own.and_then(|own| own.mean_in(stretch));
+        let level: Option<Track<Bytes>> = own_level(cx, group).ok().map(Numbers::cast);
+        let level = level.and_then(|level| level.mean_in(stretch));
+        let (Some(own), Some(level)) = (own, level) else {
+            return false;
+        };
+        own >= UNWRITTEN_MIN && own.as_f64() >= level.as_f64() * NEAR_OWN_LEVEL
     })
 }
 

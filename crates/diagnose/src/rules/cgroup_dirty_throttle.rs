@@ -2,15 +2,15 @@
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
-    CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_DIRTY, CGROUP_HIGH, CGROUP_INACTIVE_FILE,
-    CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, DIRTY_AND_WRITEBACK, MEM_ACTIVE_FILE,
-    MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, NR_DIRTY_THRESHOLD, PSWPOUT,
+    CGROUP_FILE_DIRTY, CGROUP_HIGH, CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME,
+    DIRTY_AND_WRITEBACK, MEM_AVAILABLE, NR_DIRTY_THRESHOLD, PSWPOUT,
 };
 
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{
-    dirty_limit, free_run, is_far_from_limit, own_unwritten, unwritten,
+    NEAR_OWN_LEVEL, UNWRITTEN_MIN, dirty_limit, is_far_from_limit, own_level, own_unwritten,
+    unwritten,
 };
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
@@ -50,19 +50,14 @@ declare_rule! {
     }
 }
 
-/// Dirty pages swing around the level at which writers are throttled; an engineering choice.
-const NEAR_LIMIT: f64 = 0.9;
-/// Smaller amounts are written in a moment: an engineering choice.
-const UNWRITTEN_MIN: Bytes = Bytes::from_mib(2);
-
 fn trigger() -> Trigger {
-    let level: Reading<Bytes> = computed_of("level at which its writers are throttled", level_of);
+    let level: Reading<Bytes> = computed_of("level at which its writers are throttled", own_level);
     Trigger::on(
         Subjects::Each(Entity::Cgroup, has_limit),
         STALL,
         all![
             own_unwritten().at_least("dirty pages of the cgroup", UNWRITTEN_MIN),
-            own_unwritten().at_least("dirty pages of the cgroup", level.times(NEAR_LIMIT)),
+            own_unwritten().at_least("dirty pages of the cgroup", level.times(NEAR_OWN_LEVEL)),
             stall(CGROUP_PSI_IO_SOME).at_least("I/O stalls of the cgroup", NOTICED),
             is_far_from_limit(),
             // A cgroup's writeback contains swap-out.
@@ -81,38 +76,14 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
             .any(|signal| cgroups::limit(cx, group, signal).is_some())
 }
 
-/// File pages of the cgroup and what is left below its limit: the memory that its dirty limit is a share of
-/// (mm/memcontrol.c, mem_cgroup_wb_stats). Limits of ancestors can make it smaller.
-fn dirtyable(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Track<Bytes>, Missing> {
-    let most = [CGROUP_MAX, CGROUP_HIGH]
-        .into_iter()
-        .filter_map(|signal| cgroups::limit(cx, group, signal))
-        .min();
-    let most = most.ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
-    let files = gauge(CGROUP_INACTIVE_FILE).and(gauge(CGROUP_ACTIVE_FILE));
-    let left = Reading::constant(most).minus(gauge(CGROUP_CURRENT));
-    files.and(left).track_of(cx, group)
-}
-
-/// The level at which the cgroup's writers are throttled. The host's share is that of its free and file pages
-/// (mm/page-writeback.c, global_dirtyable_memory, which also subtracts the reserve).
-fn level_of(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missing> {
-    let host = gauge(MEM_FREE)
-        .and(gauge(MEM_ACTIVE_FILE))
-        .and(gauge(MEM_INACTIVE_FILE));
-    let share: Numbers = free_run().ratio_of(host).track(cx)?;
-    let dirtyable: Numbers = dirtyable(cx, group)?.cast();
-    Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
-}
-
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let label = &group.label;
     let own = own_unwritten().track_of(cx, group)?;
     let dirty = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &own)?;
-    let level: Track<Bytes> = level_of(cx, group)?.cast();
+    let level: Track<Bytes> = own_level(cx, group)?.cast();
     let level = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &level)?;
-    if dirty < Bytes::from_f64(level.as_f64() * NEAR_LIMIT) {
+    if dirty < Bytes::from_f64(level.as_f64() * NEAR_OWN_LEVEL) {
         return clear!(
             "{dirty} of cgroup {label} was unwritten; its writers are throttled from {level}"
         );
@@ -129,7 +100,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::Warning, title)
         .graph("dirty pages of the cgroup", &own)
-        .shows_from(CGROUP_FILE_DIRTY, dirty, Bytes::from_f64(level.as_f64() * NEAR_LIMIT), None, format!("{dirty} of the cgroup dirty or under writeback; its writers are throttled from about {level}"))
+        .shows_from(CGROUP_FILE_DIRTY, dirty, Bytes::from_f64(level.as_f64() * NEAR_OWN_LEVEL), None, format!("{dirty} of the cgroup dirty or under writeback; its writers are throttled from about {level}"))
         .counts_as("the cgroup's dirty pages")
         .shows(signal, max, None, format!("its memory limit is {max}"))
         .with(waited.some, |finding, some| {
@@ -168,7 +139,9 @@ mod tests {
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::Entity::Cgroup;
     use timeline::signals::{
-        CGROUP_FILE_WRITEBACK, MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD,
+        CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_FILE,
+        MEM_ACTIVE_FILE, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_TOTAL, MEM_WRITEBACK,
+        NR_DIRTY_BACKGROUND_THRESHOLD,
     };
     use units::Limit;
 

@@ -9,7 +9,7 @@ use crate::measures::disk_wait;
 use crate::measures::disks::{self, DiskLoad, SATURATED};
 use crate::measures::quiet::Quiet;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, refaults_file, swapped_in};
-use crate::measures::writeback::{free_run, unwritten};
+use crate::measures::writeback::{free_run, own_level_met, unwritten};
 use crate::prelude::*;
 
 declare_rule! {
@@ -31,6 +31,7 @@ declare_rule! {
     /// - `page-cache-thrash`, `exec-pages-evicted`, `cgroup-cache-starved`: the reads are of evicted pages.
     /// - `swap-thrash`: the disk is busy with swap.
     /// - `dirty-throttle`: writers fill memory with dirty pages up to the limit.
+    /// - `cgroup-dirty-throttle`, `cgroup-dirty-reclaim`: writers fill a cgroup with dirty pages up to its own limit.
     /// - `fsync-storm`: small writes wait for flushes.
     /// - An SSD with many requests in flight is busy all the time and has capacity left: then no task waits.
     /// ## What to do
@@ -103,6 +104,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("a disk is busy, but {why}"),
     };
+    if let Some(group) = own_level_met(cx, stretch) {
+        return clear!(
+            "a disk is busy, but writers in cgroup {} wait at its own limit",
+            group.label
+        );
+    }
     if cx.stall(PSI_IO_SOME).is_err() {
         return idle_cpus(cx, incident, &calm);
     }
@@ -177,11 +184,15 @@ fn idle_cpus<'a>(
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use timeline::facts::CgroupMode;
     use timeline::signals::{
-        CPU_IDLE, DISK_FLUSHES, DISK_READ_BYTES, DISK_READS, DISK_WRITE_BYTES, DISK_WRITES,
-        MEM_DIRTY, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
-        PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
+        CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
+        CGROUP_INACTIVE_FILE, CGROUP_MAX, CPU_IDLE, DISK_FLUSHES, DISK_READ_BYTES, DISK_READS,
+        DISK_WRITE_BYTES, DISK_WRITES, MEM_ACTIVE_FILE, MEM_DIRTY, MEM_INACTIVE_FILE, MEM_TOTAL,
+        MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN,
+        REFAULT_FILE,
     };
+    use units::Limit;
 
     /// A host of 1,000 MiB with 600 available, and a disk that is busy `busy` milliseconds of each second.
     fn reading(busy: u64, waits: u64) -> Case {
@@ -253,6 +264,35 @@ mod tests {
             RULE,
             &flushing.counter_of(Entity::Disk, "sda", DISK_FLUSHES, 60),
         );
+    }
+
+    #[test]
+    fn clear_where_writers_wait_at_the_limit_of_their_cgroup() {
+        let writing = |mode, dirty| {
+            let mib = Bytes::from_mib;
+            let key = "/docker/job";
+            let mut case = reading(990, 700_000)
+                .gauge(MEM_FREE, mib(400))
+                .gauge(MEM_ACTIVE_FILE, mib(100))
+                .gauge(MEM_INACTIVE_FILE, mib(100))
+                .gauge(MEM_DIRTY, mib(dirty))
+                .gauge(MEM_WRITEBACK, mib(2))
+                .gauge(NR_DIRTY_THRESHOLD, Pages::new(120 * 256))
+                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(60 * 256))
+                .gauge_of(Entity::Cgroup, key, CGROUP_MAX, Limit::Bytes(mib(64)))
+                .gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, mib(62))
+                .gauge_of(Entity::Cgroup, key, CGROUP_ACTIVE_FILE, mib(20))
+                .gauge_of(Entity::Cgroup, key, CGROUP_INACTIVE_FILE, mib(38))
+                .gauge_of(Entity::Cgroup, key, CGROUP_FILE_DIRTY, mib(dirty))
+                .gauge_of(Entity::Cgroup, key, CGROUP_FILE_WRITEBACK, mib(1));
+            case.facts.cgroup_mode = Some(mode);
+            case
+        };
+        // 15 % of 60 MiB on v2; the whole limit on v1.
+        clear(RULE, &writing(CgroupMode::V2, 9));
+        found(RULE, &writing(CgroupMode::V2, 4));
+        clear(RULE, &writing(CgroupMode::V1, 30));
+        found(RULE, &writing(CgroupMode::V1, 9));
     }
 
     #[test]

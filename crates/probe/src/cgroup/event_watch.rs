@@ -1,15 +1,13 @@
 //! Changes of `memory.events` on v2, as the kernel reports them to `poll` (`cgroup_file_notify` in
 //! `kernel/cgroup/cgroup.c`): which cgroups met a limit or had a kill, without reading those that did not.
 //!
-//! A reading of the file acknowledges the change (`kernfs_generic_poll`). On v1 no file reports limits, and a saved file
-//! reports nothing: nothing is watched then.
+//! A reading of the file acknowledges the change (`kernfs_generic_poll`). On v1 no file reports limits.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::Timespec;
-use timeline::facts::CgroupMode;
 
 /// The files that are watched; nothing until one is added.
 #[derive(Debug, Default)]
@@ -21,18 +19,15 @@ impl EventWatch {
     /// Changes that are taken at once; others follow.
     const EVENTS_MAX: usize = 128;
 
-    /// Watches the open `memory.events` of a cgroup, until it is closed. Where that is not possible it has no effect.
-    pub(super) fn add(&mut self, file: &OwnedFd, index: usize, mode: CgroupMode) {
-        if mode == CgroupMode::V1 {
-            return;
-        }
+    /// Watches the open `memory.events` of a cgroup, until it is closed. Returns whether that is possible: a saved file
+    /// cannot be watched.
+    pub(super) fn add(&mut self, file: &OwnedFd, index: usize) -> bool {
         if self.epoll.is_none() {
             self.epoll = epoll::create(CreateFlags::CLOEXEC).ok();
         }
-        if let Some(epoll) = &self.epoll {
-            let data = EventData::new_u64(index as u64);
-            let _ = epoll::add(epoll, file.as_fd(), data, EventFlags::PRI);
-        }
+        let data = EventData::new_u64(index as u64);
+        let epoll = self.epoll.as_ref();
+        epoll.is_some_and(|epoll| epoll::add(epoll, file.as_fd(), data, EventFlags::PRI).is_ok())
     }
 
     /// Passes on the index of each cgroup with a change since its last reading.
@@ -78,7 +73,7 @@ mod tests {
         let file = OwnedFd::from(File::open(group.join("cgroup.events")).unwrap());
         let mut buffer = [0; 256];
         let mut watch = EventWatch::default();
-        watch.add(&file, 7, CgroupMode::V2);
+        assert!(watch.add(&file, 7));
         let changes = |watch: &EventWatch| {
             let mut all = Vec::new();
             watch.each(|index| all.push(index));

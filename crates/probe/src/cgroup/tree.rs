@@ -50,6 +50,10 @@ pub(super) struct CgroupNode {
     pub(super) now: CgroupActivity,
     /// The figures at the last pass over all cgroups.
     pub(super) before: CgroupActivity,
+    /// When it was a row last, on the boot clock.
+    pub(super) row_at: Span,
+    /// Whether the kernel reports its limit hits and kills.
+    pub(super) is_watched: bool,
     /// Hits of limits at the last question for them.
     pub(super) probed: Option<u64>,
     /// Readings of the files that are read rarely.

@@ -141,17 +141,28 @@ impl Cgroups {
             busiest,
             reader,
             events,
+            order,
             ..
         } = self;
+        order.clear();
         events.each(|index| {
             if tree.has(index) {
-                busiest.add_hit(index);
+                order.push(index);
             }
         });
+        // The last one comes first. A limit of a cgroup is a change of those above it, too, and with few readings each
+        // cgroup has its turn.
+        order.sort_unstable_by_key(|index| {
+            let node = tree.node(*index);
+            (node.depth, Reverse(node.row_at))
+        });
+        for index in order.iter() {
+            busiest.add_hit(*index);
+        }
         let hits = FileTiers::of(pass.mode).hits;
         for index in busiest.in_turn(tree.end(), probes) {
-            if tree.has(index) && !busiest.has(index) && reader.met_limit(tree, index, hits, &pass)
-            {
+            let is_asked = tree.has(index) && !tree.node(index).is_watched && !busiest.has(index);
+            if is_asked && reader.met_limit(tree, index, hits, &pass) {
                 busiest.add_hit(index);
             }
         }
@@ -231,7 +242,12 @@ impl Cgroups {
 
     /// Reads the usage of each cgroup that this pass has not read. Returns whether one was found to be removed.
     fn read_usages(&mut self, pass: &mut CgroupPass<'_>) -> bool {
-        let Self { tree, reader, .. } = self;
+        let Self {
+            tree,
+            reader,
+            events,
+            ..
+        } = self;
         let mut has_removed = false;
         for index in 0..tree.end() {
             if !tree.has(index) || tree.node(index).pass == self.passes {
@@ -246,6 +262,7 @@ impl Cgroups {
                     let usage = text::number(text::trim(&reader.text)).unwrap_or(0);
                     tree.node_mut(index).usage = Some(usage);
                     tree.node_mut(index).now.usage = usage;
+                    reader.watch(tree, index, events, pass);
                 }
                 Err(Errno::NODEV) => {
                     tree.forget(index, &mut reader.kept);
@@ -307,25 +324,15 @@ impl Cgroups {
 
     /// Reads the files of a cgroup into a row; none if it was removed.
     fn row(&mut self, index: usize, sample: &mut Sample, pass: &mut CgroupPass<'_>) {
-        let Self {
-            tree,
-            reader,
-            events,
-            ..
-        } = self;
+        let Self { tree, reader, .. } = self;
         let table = sample.table_mut(Entity::Cgroup);
         let entity = table.add();
         entity.key.reserve(Self::KEY_ROOM);
         entity.key.push_str(&tree.node(index).key);
         let tiers = FileTiers::of(pass.mode);
         for (file, name) in tiers.often.iter().enumerate() {
-            let was_open = tree.node(index).files[file].is_some();
             let result = reader.read_often(tree, index, file, pass);
             reader.parse(name, &entity.key, result, &mut entity.row, pass);
-            let kept = tree.node(index).files[file].as_ref();
-            if let Some(kept) = kept.filter(|_| file == tiers.hits && !was_open) {
-                events.add(kept, index, pass.mode);
-            }
         }
         let is_due = tree.node(index).levels_due <= pass.at;
         if is_due || tree.len() <= Self::LEVELS_ALWAYS_MAX {
@@ -344,6 +351,7 @@ impl Cgroups {
         }
         pass.walk.read += 1;
         let node = tree.node_mut(index);
+        node.row_at = pass.at;
         node.probed = Some(limit_hits(&entity.row));
         node.now.hits = limit_hits(&entity.row).saturating_add(kills(&entity.row));
     }
@@ -431,6 +439,27 @@ impl CgroupReader {
         }
         pass.walk
             .note_parse(self.files.parse(pass.mode, name, &self.text, row));
+    }
+
+    /// Has the kernel report limit hits and kills of a cgroup, where it can: the file is opened before those that are only
+    /// read, as not all may stay open.
+    fn watch(
+        &mut self,
+        tree: &mut CgroupTree,
+        index: usize,
+        events: &mut EventWatch,
+        pass: &CgroupPass<'_>,
+    ) {
+        let node = tree.node(index);
+        if pass.mode == CgroupMode::V1 || node.is_watched || node.depth == 0 {
+            return;
+        }
+        let hits = FileTiers::of(pass.mode).hits;
+        let is_read = self.read_often(tree, index, hits, pass).is_ok();
+        let node = tree.node_mut(index);
+        if let Some(file) = node.files[hits].as_ref().filter(|_| is_read) {
+            node.is_watched = events.add(file, index);
+        }
     }
 
     /// Whether a cgroup met a limit since its last row.
