@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Evidence, OwnLimit, limit_below_ram};
+use probe::{Cgroups, Root};
 use timeline::cgroup::{GroupName, Named, ROOT};
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{Entity, Source};
+use timeline::{Entity, Sample, Source};
 use units::Bytes;
 
 /// The cgroup that an answer is asked about, as it was typed.
@@ -128,6 +129,27 @@ impl GroupSelector {
             Self::Pod(name) => ("pod", name),
         }
     }
+}
+
+/// Returns the path of the cgroup of this host that was typed, from a reading of its cgroups alone.
+///
+/// # Errors
+/// As [`find_group`]. A path that no cgroup has yet is no error.
+pub fn find_group_of_this_host(
+    root: &Root,
+    selector: &GroupSelector,
+) -> Result<String, GroupError> {
+    if let GroupSelector::Cgroup(path) = selector {
+        let path = below_the_mount(path).trim_start_matches('/');
+        return Ok(format!("{ROOT}{path}"));
+    }
+    let mut sample = Sample::at(probe::now().boot);
+    Cgroups::new(root).sample(&mut sample);
+    let mut source = Source::default();
+    // One sample is in order.
+    let _ = source.timeline.push(&sample);
+    crate::find_names(root, &mut source);
+    find_group(&source, selector)
 }
 
 /// Returns the cgroup of the container in which a source was read, if it has a limit: its files are those of the root, or of

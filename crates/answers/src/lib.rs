@@ -40,7 +40,7 @@ pub use events::events;
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
-pub use group::{GroupError, GroupSelector, find_group, own_container};
+pub use group::{GroupError, GroupSelector, find_group, find_group_of_this_host, own_container};
 pub use growth::growth;
 pub use headroom::headroom;
 pub use open::{open, open_screened};

@@ -31,7 +31,7 @@ pub(crate) use convert::ConvertArgs;
 pub(crate) use events::{EventsArgs, EventsFormat};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use export::{ExportArgs, ExportFormat, MetricNames};
-pub(crate) use group::GroupArgs;
+pub(crate) use group::{FollowedArgs, GroupArgs};
 pub(crate) use growth::GrowthArgs;
 pub(crate) use headroom::{AddKind, DemandArgs, HeadroomArgs};
 pub(crate) use install::{CompletionsArgs, ManArgs};

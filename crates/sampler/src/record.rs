@@ -110,6 +110,13 @@ impl Recorder {
         self
     }
 
+    /// Reads the cgroup with this key, those around it, and those in it with every sample.
+    #[must_use]
+    pub fn following(mut self, key: &str) -> Self {
+        self.sampler.follow(key);
+        self
+    }
+
     /// Samples until it is stopped, then ends the recording cleanly.
     ///
     /// # Errors

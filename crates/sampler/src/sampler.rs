@@ -106,6 +106,11 @@ impl Sampler {
         }
     }
 
+    /// Has each sample read the cgroup with this key, those around it, and those in it, whatever else there is time for.
+    pub fn follow(&mut self, key: &str) {
+        self.cgroups.follow(key);
+    }
+
     /// Returns when the next sample is due, measured from when the first one was due. Suspends do not count.
     pub fn due(&self) -> Span {
         self.pace.due_after_start()
@@ -182,6 +187,9 @@ impl Sampler {
     fn read_busiest(&mut self, before: Span) {
         let pace = &mut self.busiest;
         if self.rates.busiest == 0 || !self.pace.takes(&mut pace.done, pace.every) {
+            if self.cgroups.follows() {
+                self.cgroups.sample_busiest(&mut self.sample, 0, 0);
+            }
             return;
         }
         self.cgroups
@@ -238,4 +246,40 @@ fn awake() -> Span {
 /// Returns the interval at which work of this cost takes this share of one CPU.
 pub(crate) fn distance(cost: Span, share: Ratio) -> Span {
     Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_followed_cgroup_is_in_every_sample_although_nothing_happens_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mount = directory.path().join("sys/fs/cgroup");
+        fs::create_dir_all(mount.join("web")).unwrap();
+        fs::write(mount.join("cgroup.controllers"), "memory\n").unwrap();
+        fs::write(mount.join("web/memory.current"), "10\n").unwrap();
+        let rates = Rates {
+            cgroups: Some(Span::from_hours(1)),
+            // Too little for any of the busiest.
+            cgroups_share: Ratio::new(1e-9),
+            busiest: 64,
+            ..Rates::all(Span::from_millis(1))
+        };
+        let rows = |follows: bool| {
+            let mut sampler = Sampler::open(&Root::at(directory.path()), rates);
+            if follows {
+                sampler.follow("/web");
+            }
+            let mut rows = 0;
+            for _ in 0..10 {
+                sampler.take();
+                let table = sampler.sample().table(timeline::Entity::Cgroup);
+                rows += table.rows().iter().filter(|row| row.key == "/web").count();
+            }
+            rows
+        };
+        assert_eq!((rows(false), rows(true)), (1, 10));
+    }
 }

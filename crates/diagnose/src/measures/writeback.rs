@@ -128,7 +128,7 @@ pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbe
     Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
 }
 
-/// A cgroup with a limit whose writers wait at a level of its own: that of v2, or on v1 the limit itself.
+/// A cgroup with a limit at which its writers wait: at a level of its own: that of v2, or on v1 the limit itself.
 pub(crate) fn own_level_met<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
     let mut groups = cx.timeline.entities(Entity::Cgroup);
     if cx.facts.cgroup_mode == Some(CgroupMode::V1) {

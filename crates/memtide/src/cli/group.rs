@@ -27,10 +27,55 @@ pub(crate) struct GroupArgs {
 impl GroupArgs {
     /// Returns what was typed; `None` if nothing.
     pub(crate) fn selector(&self) -> Option<GroupSelector> {
-        let cgroup = self.cgroup.clone().map(GroupSelector::Cgroup);
-        let unit = self.unit.clone().map(GroupSelector::Unit);
-        let container = self.container.clone().map(GroupSelector::Container);
-        let pod = self.pod.clone().map(GroupSelector::Pod);
-        cgroup.or(unit).or(container).or(pod)
+        selector([&self.cgroup, &self.unit, &self.container, &self.pod])
     }
+}
+
+/// At most one cgroup, which a recorder reads with every sample.
+#[derive(Debug, Args)]
+#[group(id = "followed", multiple = false)]
+pub(crate) struct FollowedArgs {
+    /// Read this cgroup, those around it and those in it with every sample, however many others there are: its path
+    #[arg(long, value_name = "PATH", conflicts_with = "no_cgroups")]
+    cgroup: Option<String>,
+
+    /// The same for a unit of systemd that runs now
+    #[arg(long, value_name = "UNIT", conflicts_with = "no_cgroups")]
+    unit: Option<String>,
+
+    /// The same for a container that runs now
+    #[arg(long, value_name = "NAME", conflicts_with = "no_cgroups")]
+    container: Option<String>,
+
+    /// The same for a pod that runs now
+    #[arg(long, value_name = "NAME", conflicts_with = "no_cgroups")]
+    pod: Option<String>,
+}
+
+impl FollowedArgs {
+    /// Returns what was typed; `None` if nothing.
+    pub(crate) fn selector(&self) -> Option<GroupSelector> {
+        selector([&self.cgroup, &self.unit, &self.container, &self.pod])
+    }
+
+    /// Returns the option as it was typed: `--unit`, `web.service`.
+    pub(crate) fn option(&self) -> Option<(&'static str, &str)> {
+        let typed = [
+            ("--cgroup", &self.cgroup),
+            ("--unit", &self.unit),
+            ("--container", &self.container),
+            ("--pod", &self.pod),
+        ];
+        let mut typed = typed.into_iter();
+        typed.find_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+}
+
+/// Returns which of a path, a unit, a container and a pod was typed.
+fn selector(typed: [&Option<String>; 4]) -> Option<GroupSelector> {
+    let [cgroup, unit, container, pod] = typed.map(Clone::clone);
+    let of_pod = || pod.map(GroupSelector::Pod);
+    let of_container = || container.map(GroupSelector::Container).or_else(of_pod);
+    let of_unit = || unit.map(GroupSelector::Unit).or_else(of_container);
+    cgroup.map(GroupSelector::Cgroup).or_else(of_unit)
 }

@@ -6,8 +6,8 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use units::{Bytes, Span};
 
-use super::AnswerFormat;
 use super::typed::{every, explain_every, explained, keep, keep_size, sync};
+use super::{AnswerFormat, FollowedArgs};
 
 /// The default interval of processes, and the least of cgroups.
 const INTERVAL_SLOW: Span = Span::from_secs(10);
@@ -29,6 +29,7 @@ Examples:
   memtide record --status              is it running, what does it cost, what can it not read
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
   sudo memtide record --explain redis --explain web.service       and their malloc heaps, every ten minutes
+  sudo memtide record --unit web                 that service every second, among thousands of cgroups
   memtide record --from sick.jsonl.zst --to DIR
 
 TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
@@ -63,6 +64,9 @@ pub(crate) struct RecordArgs {
     /// Do not record cgroups
     #[arg(long)]
     pub(crate) no_cgroups: bool,
+
+    #[command(flatten)]
+    pub(crate) followed: FollowedArgs,
 
     /// Also read the malloc heaps of the largest processes of this service, cgroup or name; repeatable
     #[arg(long, value_name = "NAME", value_parser = explained, conflicts_with = "no_processes")]

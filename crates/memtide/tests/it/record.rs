@@ -625,6 +625,38 @@ fn what_could_not_be_sealed_is_told_by_the_exit_code() {
 }
 
 #[test]
+fn the_status_shows_which_cgroup_is_read_with_every_sample() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = "/sys/fs/cgroup/memory/web.slice/";
+    let running = Running::started(directory.path(), &["--cgroup", path]);
+    assert_eq!(
+        status(directory.path())["recorder"]["settings"]["follows"],
+        "/web.slice"
+    );
+    let place = directory.path().to_str().unwrap();
+    let shown = memtide(&["record", "--status", "--to", place]);
+    assert!(
+        stdout(&shown).contains("/web.slice: with every sample"),
+        "{}",
+        stdout(&shown)
+    );
+    assert_eq!(running.end().status.code(), Some(0));
+}
+
+#[test]
+fn a_unit_to_follow_that_does_not_run_is_no_reason_to_record_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = Running::started(directory.path(), &["--unit", "no-such-unit"]);
+    let ended = running.end();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(
+        stderr(&ended).contains("`no-such-unit`"),
+        "{}",
+        stderr(&ended)
+    );
+}
+
+#[test]
 fn a_kill_is_kept_with_the_kernels_report() {
     if !is_root() {
         return skip("making a cgroup needs root");

@@ -105,6 +105,17 @@ impl CgroupTree {
         self.by_path.len()
     }
 
+    /// The indexes of a cgroup, of those around it below the mount, and of those in it, at most `most` of these.
+    pub(super) fn around(&self, path: &[u8], most: usize) -> impl Iterator<Item = usize> {
+        let ends = (0..=path.len()).filter(|end| matches!(path.get(*end), None | Some(b'/')));
+        let outer = ends.filter_map(|end| self.by_path.get(&path[..end]).copied());
+        let is_inner = |index: &usize| {
+            let below = self.nodes[*index].path.strip_prefix(path);
+            below.is_some_and(|below| below.starts_with(b"/"))
+        };
+        outer.chain(self.indexes().filter(is_inner).take(most))
+    }
+
     /// One more than the largest index.
     pub(super) fn end(&self) -> usize {
         self.nodes.len()

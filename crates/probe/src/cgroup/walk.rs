@@ -46,6 +46,8 @@ pub struct Cgroups {
     /// On v1, where they can be counted.
     dying: Option<DyingCgroups>,
     /// Passes so far.
+    /// The path below the mount of the cgroup that is read with every sample.
+    followed: Option<Vec<u8>>,
     passes: u64,
     /// The cgroups that become rows, in order.
     order: Vec<usize>,
@@ -78,6 +80,8 @@ struct CgroupPass<'a> {
 impl Cgroups {
     /// Cgroups that become rows: a large Kubernetes node has 110 pods of a few containers each.
     const REQUESTED_MAX: usize = 2_048;
+    /// Cgroups in the followed one that become rows with it.
+    const FOLLOWED_MAX: usize = 32;
     /// Passes between two searches for a mount.
     const SEARCH_EVERY: u32 = 60;
     /// Capacity for a cgroup's path. Cgroups change places from pass to pass as their sizes do, and a longer path in a
@@ -96,6 +100,7 @@ impl Cgroups {
             busiest: BusiestCgroups::default(),
             events: EventWatch::default(),
             dying: None,
+            followed: None,
             passes: 0,
             order: Vec::new(),
             reader: CgroupReader {
@@ -124,8 +129,19 @@ impl Cgroups {
         self.tree.len()
     }
 
-    /// Reads the busiest cgroups into rows of `sample`, `busiest_max` of them, which becomes partial. Before, reads of
-    /// `probes` other ones whether they met a limit; then they are busy too.
+    /// Has [`sample_busiest`](Self::sample_busiest) always read the cgroup with this key, those around it, and those in
+    /// it. It need not exist yet.
+    pub fn follow(&mut self, key: &str) {
+        self.followed = Some(key.trim_matches('/').as_bytes().to_owned());
+    }
+
+    /// Whether a cgroup is followed.
+    pub fn follows(&self) -> bool {
+        self.followed.is_some()
+    }
+
+    /// Reads the followed and the busiest cgroups into rows of `sample`, `busiest_max` of these, which becomes partial.
+    /// Before, reads of `probes` other ones whether they met a limit; then they are busy too.
     pub fn sample_busiest(
         &mut self,
         sample: &mut Sample,
@@ -142,6 +158,7 @@ impl Cgroups {
             reader,
             events,
             order,
+            followed,
             ..
         } = self;
         order.clear();
@@ -166,9 +183,16 @@ impl Cgroups {
                 busiest.add_hit(index);
             }
         }
-        self.order.clear();
-        self.order
-            .extend(busiest.first(busiest_max).filter(|index| tree.has(*index)));
+        order.clear();
+        if let Some(path) = followed {
+            order.extend(tree.around(path, Self::FOLLOWED_MAX));
+        }
+        let followed = order.len();
+        for index in busiest.first(busiest_max).filter(|index| tree.has(*index)) {
+            if !order[..followed].contains(&index) {
+                order.push(index);
+            }
+        }
         for at in 0..self.order.len() {
             self.row(self.order[at], sample, &mut pass);
         }
@@ -554,6 +578,34 @@ mod tests {
         assert_eq!(rows[0].row.get(CGROUP_CURRENT), None);
         assert_eq!(rows[2].row.get(CGROUP_ANON), Some(Bytes::new(60)));
         assert_eq!(rows[2].row.get(CGROUP_MAX), Some(Limit::Unlimited));
+    }
+
+    #[test]
+    fn a_followed_cgroup_is_read_with_those_around_and_in_it() {
+        let (directory, mount) = machine();
+        for path in ["pod", "pod/web", "pod/web/worker", "pod/webby", "other"] {
+            group(&mount.join(path), 10);
+        }
+        let mut cgroups = Cgroups::new(&Root::at(directory.path()));
+        cgroups.follow("/pod/web/");
+        let mut sample = Sample::default();
+        let mut busiest = |cgroups: &mut Cgroups| {
+            sample.clear();
+            cgroups.sample_busiest(&mut sample, 0, 0);
+            keys(&sample)
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(busiest(&mut cgroups), [""; 0], "none is known yet");
+        cgroups.sample(&mut Sample::default());
+        assert_eq!(
+            busiest(&mut cgroups),
+            ["/pod", "/pod/web", "/pod/web/worker"]
+        );
+        fs::remove_dir_all(mount.join("pod/web")).unwrap();
+        cgroups.sample(&mut Sample::default());
+        assert_eq!(busiest(&mut cgroups), ["/pod"]);
     }
 
     #[test]

@@ -238,6 +238,9 @@ fn options(args: &RecordArgs) -> Vec<String> {
     if args.sync != Span::from_secs(5) {
         push("--sync", span(args.sync));
     }
+    if let Some((name, value)) = args.followed.option() {
+        push(name, super::unit::word(value));
+    }
     for name in &args.explain {
         push("--explain", super::unit::word(name));
     }

@@ -8,7 +8,7 @@ use super::{is_rule, reported_ids};
 use crate::cases;
 
 /// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
-const WITHOUT_A_CASE: [(&str, &str); 34] = [
+const WITHOUT_A_CASE: [(&str, &str); 32] = [
     (
         "zram-misuse",
         "in the captures with zram the pages compress well; it takes pages that do not",
@@ -92,14 +92,6 @@ const WITHOUT_A_CASE: [(&str, &str); 34] = [
         "the machines of the captures have no CMA areas",
     ),
     ("ksm-cost", "KSM is off in every capture"),
-    (
-        "cgroup-dirty-throttle",
-        "cgroups of the captures read files, or hold anonymous memory",
-    ),
-    (
-        "cgroup-dirty-reclaim",
-        "no capture is of a writer in a cgroup of v1; it was found and its fix measured on a live host",
-    ),
     (
         "cgroup-kmem-large",
         "anonymous memory or page cache fills the limits of the cgroups in the captures",
