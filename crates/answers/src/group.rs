@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Evidence, OwnLimit, limit_below_ram};
-use probe::{Cgroups, Root};
+use probe::Root;
 use timeline::cgroup::{GroupName, Named, ROOT};
 use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Sample, Source};
@@ -119,6 +119,14 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
     }
 }
 
+impl std::fmt::Display for GroupSelector {
+    /// `unit web.service`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (what, typed) = self.typed();
+        write!(f, "{what} {typed}")
+    }
+}
+
 impl GroupSelector {
     /// Returns the kind in words, and what was typed, as names are compared with it.
     fn typed(&self) -> (&'static str, &str) {
@@ -131,20 +139,20 @@ impl GroupSelector {
     }
 }
 
-/// Returns the path of the cgroup of this host that was typed, from a reading of its cgroups alone.
+/// Returns the path of the cgroup of this host that was typed, from listings of its cgroups alone.
 ///
 /// # Errors
-/// As [`find_group`]. A path that no cgroup has yet is no error.
+/// As [`find_group`].
 pub fn find_group_of_this_host(
     root: &Root,
     selector: &GroupSelector,
 ) -> Result<String, GroupError> {
-    if let GroupSelector::Cgroup(path) = selector {
-        let path = below_the_mount(path).trim_start_matches('/');
-        return Ok(format!("{ROOT}{path}"));
-    }
     let mut sample = Sample::at(probe::now().boot);
-    Cgroups::new(root).sample(&mut sample);
+    for key in probe::cgroup_keys(root) {
+        let row = sample.table_mut(Entity::Cgroup).entry(&key);
+        // A cgroup without a reading is none; sizes are not asked for.
+        row.row.set(CGROUP_CURRENT, Bytes::ZERO);
+    }
     let mut source = Source::default();
     // One sample is in order.
     let _ = source.timeline.push(&sample);
@@ -177,7 +185,10 @@ fn below_the_mount(path: &str) -> &str {
         "/sys/fs/cgroup/unified",
         "/sys/fs/cgroup",
     ];
-    let below = mounted.iter().find_map(|mount| path.strip_prefix(mount));
+    let is_path = |below: &&str| below.is_empty() || below.starts_with('/');
+    let below = mounted
+        .iter()
+        .find_map(|mount| path.strip_prefix(mount).filter(is_path));
     match below.unwrap_or(path).trim_end_matches('/') {
         "" => ROOT,
         path => path,

@@ -77,7 +77,8 @@ pub struct RecorderSettings {
     pub keep_size_bytes: u64,
     /// From sync to sync: what a power failure may cost.
     pub sync_s: f64,
-    /// The cgroup that is read with every sample, with those around it and in it; null if none was chosen.
+    /// The cgroup that is read with every sample while it is there, with those around it and in it, as it was typed: `unit web`;
+    /// null if none was chosen.
     pub follows: Option<String>,
     /// Names of the processes, services and cgroups with malloc heaps that are read.
     pub heaps_of: Vec<String>,

@@ -110,13 +110,6 @@ impl Recorder {
         self
     }
 
-    /// Reads the cgroup with this key, those around it, and those in it with every sample.
-    #[must_use]
-    pub fn following(mut self, key: &str) -> Self {
-        self.sampler.follow(key);
-        self
-    }
-
     /// Samples until it is stopped, then ends the recording cleanly.
     ///
     /// # Errors
@@ -241,6 +234,7 @@ impl Recorder {
             match message {
                 Message::Event(event) => self.writer.event(&event),
                 Message::Facts(stamp, facts) => self.writer.facts(stamp, &facts),
+                Message::Follow(key) => self.sampler.follow(&key),
                 Message::Absent(file, why) => self.writer.absent(file, &why),
             }
         }

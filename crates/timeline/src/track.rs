@@ -164,7 +164,7 @@ impl<Q: Quantity> Track<Q> {
         means.max_by(f64::total_cmp).map(Q::from_f64)
     }
 
-    /// At each sample the mean of the time before it, up to this duration: what comes in bursts is level.
+    /// At each sample with a value the mean of the time before it, up to this duration: what comes in bursts is level.
     #[must_use]
     pub fn mean_before(&self, duration: Span) -> Self {
         let mut first = 0;
@@ -172,7 +172,7 @@ impl<Q: Quantity> Track<Q> {
             while first < last && self.clock.recorded_between(first, last) > duration {
                 first += 1;
             }
-            self.mean_of(&self.clock.stretch(first, last))
+            self.values[last].and_then(|_| self.mean_of(&self.clock.stretch(first, last)))
         });
         Self::new(self.clock.clone(), means.collect())
     }
@@ -370,6 +370,32 @@ impl Track<PerSecond<Ticks>> {
 mod tests {
     use super::*;
     use units::{Bytes, BytesPerSecond};
+
+    #[test]
+    fn the_mean_before_a_sample_levels_bursts_and_is_not_longer_than_asked() {
+        let seconds = Span::from_secs(2);
+        let bursts: Track<Bytes> = track(&[
+            None,
+            Some(8.0),
+            Some(0.0),
+            Some(0.0),
+            Some(0.0),
+            None,
+            Some(6.0),
+        ]);
+        assert_eq!(
+            bursts.mean_before(seconds).values(),
+            [
+                None,
+                Some(8.0),
+                Some(4.0),
+                Some(0.0),
+                Some(0.0),
+                None,
+                Some(6.0)
+            ]
+        );
+    }
 
     fn clock(times: impl IntoIterator<Item = Span>, breaks: &[usize]) -> TimelineClock {
         TimelineClock::new(&times.into_iter().collect::<Vec<_>>(), breaks)

@@ -3,14 +3,15 @@
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
-    CGROUP_FILE_WRITEBACK, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_REFAULT_FILE,
-    MEM_ACTIVE_FILE, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_WRITEBACK,
+    CGROUP_FILE_WRITEBACK, CGROUP_HIGH, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_IO_SOME,
+    CGROUP_REFAULT_FILE, MEM_ACTIVE_FILE, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_WRITEBACK,
     NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
 use timeline::{Entity, EntitySeries, Stretch, Track};
-use units::{Bytes, Count, Pages, PerSecond, Quantity as _, Ratio};
+use units::{Bytes, BytesPerSecond, Count, PerSecond, Quantity as _, Ratio};
 
 use super::cgroups;
+use super::readings::{NOTICED, READ_AGAIN};
 use crate::evidence::{Evidence, Missing};
 use crate::trigger::{Numbers, Predicate, Reading, gauge, ram};
 
@@ -32,6 +33,8 @@ pub(crate) fn own_unwritten() -> Reading<Bytes> {
 /// Reclaim of single batches is not felt; an engineering choice. Measured, November 2026: a writer at 600 MiB/s hits a limit
 /// of 64 MiB 500 times a second.
 pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
+/// The share of the host's unwritten data: an engineering choice.
+const MOST_MIN: Ratio = Ratio::from_percent(50.0);
 /// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
 /// where the writer waits, 0 % where files are read.
 const FILLED: Ratio = Ratio::from_percent(25.0);
@@ -61,7 +64,8 @@ impl CgroupWrites {
         group: &EntitySeries,
         stretch: &Stretch,
     ) -> Result<Self, Missing> {
-        let limit = cgroups::limit(cx, group, CGROUP_MAX);
+        let limit = cx.timeline.gauge_of(group, CGROUP_MAX);
+        let limit = limit.and_then(|limit| limit.max_in(stretch)?.0.limited());
         let limit = limit.ok_or_else(|| cx.lacks_signal(CGROUP_MAX.id()))?;
         let unwritten = own_unwritten().track_of(cx, group)?;
         let mean = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &unwritten)?;
@@ -128,36 +132,40 @@ pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbe
     Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
 }
 
-/// A cgroup with a limit at which its writers wait: at a level of its own: that of v2, or on v1 the limit itself.
-pub(crate) fn own_level_met<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<&'a EntitySeries> {
-    let mut groups = cx.timeline.entities(Entity::Cgroup);
+/// A cgroup in which writers wait at its limit, or on v2 at a level below it, with most of what the host has unwritten.
+pub(crate) fn writers_at_limit<'a>(
+    cx: &Evidence<'a>,
+    stretch: &Stretch,
+) -> Option<&'a EntitySeries> {
+    let host = unwritten().track(cx).ok()?.mean_in(stretch)?;
+    let has_most = |own: Bytes| own >= UNWRITTEN_MIN && own >= host.share(MOST_MIN);
     if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
-        let writes = |group| CgroupWrites::during(cx, group, stretch);
-        return groups.find(|group| writes(group).is_ok_and(|writes| writes.fill_it()));
+        let mut filled = filled_cgroups(cx, stretch);
+        return filled.find_map(|(group, writes)| has_most(writes.mean).then_some(group));
     }
-    groups.find(|group| {
+    cx.timeline.entities(Entity::Cgroup).find(|group| {
         let own = own_unwritten().track_of(cx, group).ok();
         let own = own.and_then(|own| own.mean_in(stretch));
         let level: Option<Track<Bytes>> = own_level(cx, group).ok().map(Numbers::cast);
         let level = level.and_then(|level| level.mean_in(stretch));
+        let waits = cgroups::stalled(cx, group, CGROUP_PSI_IO_SOME, stretch);
         let (Some(own), Some(level)) = (own, level) else {
             return false;
         };
-        own >= UNWRITTEN_MIN && own.as_f64() >= level.as_f64() * NEAR_OWN_LEVEL
+        has_most(own) && own.as_f64() >= level.as_f64() * NEAR_OWN_LEVEL && waits >= Some(NOTICED)
     })
 }
 
-/// A cgroup that reads evicted files again as often as another one hits its limit: the host's waits may be those of its
-/// tasks. It may be that cgroup itself.
+/// A cgroup that reads evicted files again: the host's waits may be those of its tasks.
 pub(crate) fn refaulting_cgroup<'a>(
     cx: &Evidence<'a>,
-    hits: PerSecond<Count>,
     stretch: &Stretch,
-) -> Option<(&'a EntitySeries, PerSecond<Pages>)> {
+) -> Option<(&'a EntitySeries, BytesPerSecond)> {
+    let page = cx.page_size().ok()?;
     let refaults = |group| {
         let refaults = cx.timeline.rate_of(group, CGROUP_REFAULT_FILE)?;
-        let refaults = refaults.mean_in(stretch)?;
-        (refaults.get() >= hits.get()).then_some((group, refaults))
+        let refaults = refaults.to_bytes(page).mean_in(stretch)?;
+        (refaults >= READ_AGAIN).then_some((group, refaults))
     };
     cx.timeline.entities(Entity::Cgroup).find_map(refaults)
 }
@@ -190,6 +198,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
     use timeline::signals::MEM_TOTAL;
+    use units::Pages;
 
     #[test]
     fn without_thresholds_a_share_of_ram_is_far() {

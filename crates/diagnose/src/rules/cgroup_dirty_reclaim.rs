@@ -1,10 +1,11 @@
 //! Writers in a cgroup of v1 meet its limit with their own dirty pages, and wait in reclaim until the disk has written them.
 
 use timeline::signals::{
-    CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, MEM_AVAILABLE, PSWPOUT,
+    ALLOCSTALL, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY, MEM_AVAILABLE, PGPGOUT,
+    PSI_MEMORY_SOME, PSWPOUT,
 };
 
-use crate::measures::readings::{SWAP_OUT_NOTABLE, memory_waits};
+use crate::measures::readings::{SWAP_OUT_NOTABLE, swapped_in};
 use crate::measures::writeback::{
     CgroupWrites, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit, may_fill,
     refaulting_cgroup,
@@ -12,7 +13,7 @@ use crate::measures::writeback::{
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
 use crate::rule::DIRTY_LIMITS;
-use crate::trigger::computed_of;
+use crate::trigger::{computed_of, total};
 
 declare_rule! {
     /// Writers in a cgroup of v1 wait for the disk: their own dirty pages fill the cgroup up to its limit.
@@ -31,8 +32,9 @@ declare_rule! {
     /// - A cgroup that reads files through its limit: its pages are clean, and reclaim drops them at once.
     /// - `dirty-throttle`: the host's own limit is reached; every writer waits.
     /// - `cgroup-dirty-throttle`: the same on v2, which throttles the writers of a cgroup before it is full.
-    /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again, as often as this one hits its limit or more:
-    ///   that is waiting for memory too, and v1 does not count the waits of a cgroup.
+    /// - `cgroup-cache-starved`: this cgroup or another reads evicted files again: that is waiting for memory too, and v1 does
+    ///   not count the waits of a cgroup.
+    /// - The host itself swaps in, reclaims for allocations, or has little available.
     /// ## What to do
     /// Let the kernel write earlier, unless it does: `vm.dirty_background_bytes` of a quarter of the limit, of the smallest
     /// where several cgroups are full. Or raise the limit, let the
@@ -56,14 +58,30 @@ declare_rule! {
 /// of 40 MiB: 4 s at most.
 const BETWEEN_BURSTS: Span = Span::from_secs(6);
 
+/// With less available, the host may be short itself: an engineering choice.
+const PLENTY: Ratio = Ratio::from_percent(15.0);
+/// Writers that wait for a disk keep it busy: an engineering choice.
+const WRITTEN: BytesPerSecond = BytesPerSecond::new(1_048_576.0);
+
 fn trigger() -> Trigger {
     let hits: Reading<PerSecond<Count>> = computed_of("limit hits of the cgroup", recent_hits);
     Trigger::on(
         Subjects::Each(Entity::Cgroup, may_fill),
         STALL,
         all![
+            total(CGROUP_EVENTS_MAX).at_least("limit hits of the cgroup so far", Count::new(1)),
             hits.at_least("limit hits of the cgroup", LIMIT_HITS),
-            memory_waits(),
+            // The kernel counts no allocation stall where a cgroup is reclaimed (mm/vmscan.c, do_try_to_free_pages).
+            stall(PSI_MEMORY_SOME).at_least("memory stalls", PressureWindow::MEMORY),
+            rate(ALLOCSTALL)
+                .at_most("allocation stalls", PressureWindow::ALLOCATION_STALLS)
+                .if_measured(),
+            swapped_in()
+                .at_most("swapped in", SWAP_OUT_NOTABLE)
+                .if_measured(),
+            gauge(MEM_AVAILABLE)
+                .at_least("available", ram().share(PLENTY))
+                .if_measured(),
             is_far_from_limit(),
             // Writeback of a cgroup contains swap-out.
             rate(PSWPOUT)
@@ -94,8 +112,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if hits < LIMIT_HITS {
         return clear!("cgroup {label} hit its limit {hits}");
     }
-    let refaulting = refaulting_cgroup(cx, hits, stretch);
-    if let Some((other, refaults)) = refaulting {
+    let written = cx.mean_rate(PGPGOUT, stretch);
+    if let Some(written) = written.filter(|written| *written < WRITTEN) {
+        return clear!("only {written} was written to disks");
+    }
+    if let Some((other, refaults)) = refaulting_cgroup(cx, stretch) {
         return clear!(
             "cgroup {} reads evicted files again ({refaults}), which is waiting for memory too",
             other.label
@@ -161,7 +182,7 @@ mod tests {
     use timeline::facts::CgroupMode;
     use timeline::signals::{
         CGROUP_FILE_WRITEBACK, CGROUP_MAX, CGROUP_REFAULT_FILE, MEM_DIRTY, MEM_TOTAL,
-        MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME,
+        MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN,
     };
     use units::Limit;
 
@@ -294,6 +315,30 @@ mod tests {
     fn a_writer_that_waits_for_a_slow_disk_hits_no_limit_meanwhile() {
         found(RULE, &on_a_slow_disk(4_000));
         clear(RULE, &on_a_slow_disk(20));
+    }
+
+    #[test]
+    fn clear_where_the_host_itself_is_short_or_reclaims_or_nothing_is_written() {
+        let writing_out = || writing().counter(PGPGOUT, 30 << 20);
+        found(RULE, &writing_out());
+        clear(RULE, &writing_out().gauge(MEM_AVAILABLE, MIB(300)));
+        clear(RULE, &writing_out().counter(ALLOCSTALL, 40));
+        clear(
+            RULE,
+            &writing_out().counter(PSWPIN, 3_000).counter(PSWPOUT, 0),
+        );
+        clear(RULE, &writing().counter(PGPGOUT, 10_000));
+    }
+
+    #[test]
+    fn the_limit_of_the_time_counts_and_not_an_earlier_one() {
+        let limits: Vec<Limit> = (0..31)
+            .map(|second| Limit::Bytes(MIB(if second == 0 { 10 } else { 400 })))
+            .collect();
+        clear(
+            RULE,
+            &writing().gauge_steps_of(Cgroup, JOB, CGROUP_MAX, &limits),
+        );
     }
 
     #[test]

@@ -3,12 +3,10 @@
 mod report;
 
 use timeline::signals::{
-    ALLOCSTALL, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE,
-    SWAP_TOTAL,
+    ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{EventKind, KillNotice, NoticeKind, cgroup};
+use timeline::{EventKind, KillNotice, NoticeKind};
 
-use crate::measures::cgroups;
 use crate::oom;
 use crate::oom::{kills, notices};
 use crate::prelude::*;
@@ -325,9 +323,6 @@ impl KillInterval {
 
 /// The answer where nothing was killed since the first sample.
 fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
-    if counted_in_cgroups(cx) >= since_boot {
-        return clear!("all of the {since_boot} kills since boot were in cgroups at their limits");
-    }
     let in_groups = logged_in_cgroups(cx);
     if in_groups >= since_boot {
         return clear!(
@@ -382,30 +377,13 @@ fn logged_in_cgroups(cx: &Evidence<'_>) -> Count {
     Count::new(kills.count() as u64)
 }
 
-/// Kills of this boot in cgroups that met their limits and found nothing to reclaim (memory.events of v2, `oom` and
-/// `oom_kill`; since 5.2 both contain those of descendants).
-fn counted_in_cgroups(cx: &Evidence<'_>) -> Count {
-    let kills = |group: &EntitySeries| {
-        let oom = cx.timeline.last_of(group, CGROUP_EVENTS_OOM)?;
-        Some(oom.min(cx.timeline.last_of(group, CGROUP_EVENTS_OOM_KILL)?))
-    };
-    let groups = cx.timeline.entities(Entity::Cgroup);
-    let of_top = groups.filter_map(|group| {
-        let mut above = cgroups::upwards(cx, group).filter(|above| above.key != group.key);
-        let is_counted_above =
-            cgroup::counts_below(cx.facts) && above.any(|above| kills(above).is_some());
-        if is_counted_above { None } else { kills(group) }
-    });
-    of_top.fold(Count::ZERO, |all, kills| all + kills)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, in_second, incidents, not_evaluated, times};
     use timeline::Entity::{Cgroup, Process};
-    use timeline::signals::{MEM_TOTAL, PROC_RSS_ANON};
+    use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
 
     #[test]
     fn the_kubelets_word_of_a_kill_on_the_node_is_found() {
@@ -574,29 +552,6 @@ mod tests {
             panic!("one of the three was the host's");
         };
         assert!(some.title.contains("3 in all, 2 of them"), "{}", some.title);
-    }
-
-    #[test]
-    fn kills_that_cgroups_count_at_their_limits_are_not_the_hosts() {
-        // Counters of cases begin at 1,000.
-        let counted = |kills| {
-            Case::once()
-                .counter_at(OOM_KILLS, kills)
-                .counter_of(Cgroup, "/pods", CGROUP_EVENTS_OOM_KILL, 0)
-                .counter_of(Cgroup, "/pods", CGROUP_EVENTS_OOM, 0)
-                .counter_of(Cgroup, "/pods/web", CGROUP_EVENTS_OOM_KILL, 0)
-                .counter_of(Cgroup, "/pods/web", CGROUP_EVENTS_OOM, 0)
-        };
-        clear(RULE, &counted(1_000));
-        // The parent's kills contain those of its child.
-        found(RULE, &counted(1_001));
-        let by_the_host = Case::once().counter_at(OOM_KILLS, 1_000).counter_of(
-            Cgroup,
-            "/pods",
-            CGROUP_EVENTS_OOM_KILL,
-            0,
-        );
-        found(RULE, &by_the_host);
     }
 
     #[test]

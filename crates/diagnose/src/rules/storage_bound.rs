@@ -9,7 +9,7 @@ use crate::measures::disk_wait;
 use crate::measures::disks::{self, DiskLoad, SATURATED};
 use crate::measures::quiet::Quiet;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, refaults_file, swapped_in};
-use crate::measures::writeback::{free_run, own_level_met, unwritten};
+use crate::measures::writeback::{free_run, unwritten, writers_at_limit};
 use crate::prelude::*;
 
 declare_rule! {
@@ -104,17 +104,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("a disk is busy, but {why}"),
     };
-    if let Some(group) = own_level_met(cx, stretch) {
-        return clear!(
-            "a disk is busy, but writers in cgroup {} wait at its own limit",
-            group.label
-        );
-    }
     if cx.stall(PSI_IO_SOME).is_err() {
         return idle_cpus(cx, incident, &calm);
     }
     let disk = DiskLoad::of_busiest(cx, stretch);
     let disk = disk.ok_or_else(|| Missing::same_time(DISK_IO_TIME.def()))?;
+    if disk.written >= disk.read
+        && let Some(group) = writers_at_limit(cx, stretch)
+    {
+        return clear!(
+            "a disk is busy, but writers in cgroup {} wait at its own limit",
+            group.label
+        );
+    }
     let stalled = cx.stall(PSI_IO_SOME)?;
     let waited = cx.mean_in(stretch, PSI_IO_SOME, &stalled)?;
     let refaulted = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
@@ -186,11 +188,11 @@ mod tests {
     use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::facts::CgroupMode;
     use timeline::signals::{
-        CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
-        CGROUP_INACTIVE_FILE, CGROUP_MAX, CPU_IDLE, DISK_FLUSHES, DISK_READ_BYTES, DISK_READS,
-        DISK_WRITE_BYTES, DISK_WRITES, MEM_ACTIVE_FILE, MEM_DIRTY, MEM_INACTIVE_FILE, MEM_TOTAL,
-        MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN,
-        REFAULT_FILE,
+        CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_FILE_DIRTY,
+        CGROUP_FILE_WRITEBACK, CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_IO_SOME, CPU_IDLE,
+        DISK_FLUSHES, DISK_READ_BYTES, DISK_READS, DISK_WRITE_BYTES, DISK_WRITES, MEM_ACTIVE_FILE,
+        MEM_DIRTY, MEM_INACTIVE_FILE, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD,
+        NR_DIRTY_THRESHOLD, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
     };
     use units::Limit;
 
@@ -268,31 +270,46 @@ mod tests {
 
     #[test]
     fn clear_where_writers_wait_at_the_limit_of_their_cgroup() {
-        let writing = |mode, dirty| {
-            let mib = Bytes::from_mib;
-            let key = "/docker/job";
+        let mib = Bytes::from_mib;
+        let key = "/docker/job";
+        let host = |mode, dirty| {
             let mut case = reading(990, 700_000)
+                .counter_of(Entity::Disk, "sda", DISK_READ_BYTES, 1 << 20)
+                .counter_of(Entity::Disk, "sda", DISK_WRITE_BYTES, 30 << 20)
                 .gauge(MEM_FREE, mib(400))
                 .gauge(MEM_ACTIVE_FILE, mib(100))
                 .gauge(MEM_INACTIVE_FILE, mib(100))
                 .gauge(MEM_DIRTY, mib(dirty))
                 .gauge(MEM_WRITEBACK, mib(2))
                 .gauge(NR_DIRTY_THRESHOLD, Pages::new(120 * 256))
-                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(60 * 256))
-                .gauge_of(Entity::Cgroup, key, CGROUP_MAX, Limit::Bytes(mib(64)))
+                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(60 * 256));
+            case.facts.cgroup_mode = Some(mode);
+            case
+        };
+        let group = |case: Case, dirty, hits, waits| {
+            case.gauge_of(Entity::Cgroup, key, CGROUP_MAX, Limit::Bytes(mib(64)))
                 .gauge_of(Entity::Cgroup, key, CGROUP_CURRENT, mib(62))
                 .gauge_of(Entity::Cgroup, key, CGROUP_ACTIVE_FILE, mib(20))
                 .gauge_of(Entity::Cgroup, key, CGROUP_INACTIVE_FILE, mib(38))
                 .gauge_of(Entity::Cgroup, key, CGROUP_FILE_DIRTY, mib(dirty))
-                .gauge_of(Entity::Cgroup, key, CGROUP_FILE_WRITEBACK, mib(1));
-            case.facts.cgroup_mode = Some(mode);
-            case
+                .gauge_of(Entity::Cgroup, key, CGROUP_FILE_WRITEBACK, mib(1))
+                .counter_of(Entity::Cgroup, key, CGROUP_EVENTS_MAX, hits)
+                .counter_of(Entity::Cgroup, key, CGROUP_PSI_IO_SOME, waits)
         };
-        // 15 % of 60 MiB on v2; the whole limit on v1.
-        clear(RULE, &writing(CgroupMode::V2, 9));
-        found(RULE, &writing(CgroupMode::V2, 4));
-        clear(RULE, &writing(CgroupMode::V1, 30));
-        found(RULE, &writing(CgroupMode::V1, 9));
+        // 15 % of 60 MiB on v2.
+        let v2 = |dirty, waits| group(host(CgroupMode::V2, 9), dirty, 0, waits);
+        clear(RULE, &v2(9, 700_000));
+        found(RULE, &v2(4, 700_000));
+        found(RULE, &v2(9, 10_000));
+        // The whole limit on v1.
+        let v1 = |dirty, hits| group(host(CgroupMode::V1, 40), dirty, hits, 0);
+        clear(RULE, &v1(30, 500));
+        found(RULE, &v1(9, 500));
+        found(RULE, &v1(30, 0));
+        // Another one has most of it, or the disk is busy with reads.
+        found(RULE, &group(host(CgroupMode::V1, 70), 30, 500, 0));
+        let reads = v1(30, 500).counter_of(Entity::Disk, "sda", DISK_READ_BYTES, 60 << 20);
+        found(RULE, &reads);
     }
 
     #[test]

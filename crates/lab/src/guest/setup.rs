@@ -38,7 +38,10 @@ fn mount_at(kind: &str, place: &str, options: Option<&str>) -> Result<(), String
 pub(super) fn mount_cgroups(is_v1: bool) -> Result<(), String> {
     const PLACE: &str = "/sys/fs/cgroup";
     if is_v1 {
-        return mount_at("cgroup", PLACE, Some("memory"));
+        let mounted = mount_at("cgroup", PLACE, Some("memory"));
+        return mounted.map_err(|error| {
+            format!("{error}: this kernel may have no memory controller of cgroup v1, as newer ones have not (CONFIG_MEMCG_V1)")
+        });
     }
     mount_at("cgroup2", PLACE, None)?;
     // Controllers of version 2 are enabled for children.

@@ -14,8 +14,8 @@ use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "many-cgroups",
     shows: "memtide record finds a stall of 20 s, and a kill, each in one of 2,000 cgroups, with their times.",
-    machine: || Machine::with_mib(1536).disk(VirtualDisk::ext4(256).slow(30)),
-    time: Span::from_mins(3),
+    machine: || Machine::with_mib(1536).disk(VirtualDisk::ext4(512).slow(60)),
+    time: Span::from_secs(100),
     settings: &[
         ScenarioSetting::CGROUP_V1,
         ScenarioSetting {
@@ -59,7 +59,7 @@ const RECORDING: &str = "/tmp/recording";
 /// How long the one cgroup stalls.
 const STALL: Duration = Duration::from_secs(20);
 /// What of the file that it reads fits into its limit.
-const STALL_LIMIT: &str = "24M";
+const STALL_LIMIT: &str = "96M";
 /// The cgroup in which a program is killed has this limit.
 const KILL_LIMIT: &str = "16M";
 
@@ -83,13 +83,14 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.nested_cgroup(&stalls, &[("memory.max", STALL_LIMIT)])?;
     guest.nested_cgroup(&kills, &[("memory.max", KILL_LIMIT)])?;
     guest.mount("/dev/vda", "/disk")?;
-    guest.run(&["write", "/disk", "64M"])?;
+    guest.run(&["write", "/disk", "160M"])?;
     // Nothing of it stays in the page cache: it would be that of the root.
     guest.remount("/dev/vda", "/disk")?;
 
-    let tasks = match guest.is_set("is_bpf")? {
-        true => "bpf",
-        false => "proc",
+    let tasks = if guest.is_set("is_bpf")? {
+        "bpf"
+    } else {
+        "proc"
     };
     guest.phase(format!("memtide record starts, with processes by {tasks}"));
     let record = ["record", "--to", RECORDING, "--tasks", tasks];
@@ -133,7 +134,8 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     };
     read_answers(guest, &truth)?;
     guest.record();
-    guest.sleep(3.0);
+    // Shorter is too short for any verdict.
+    guest.sleep(12.0);
     Ok(())
 }
 
@@ -299,9 +301,9 @@ fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
             },
             claim("the stall is found live, in its cgroup", "live", yes).at_least(1.0),
             claim("and in the recording", "found_stall", yes).at_least(1.0),
-            claim("its length, in seconds", "stall_s", plain).between(16.0, 24.0),
+            claim("its length, in seconds", "stall_s", plain).between(14.0, 24.0),
             claim("the kill is found in the recording", "found_kill", yes).at_least(1.0),
-            claim("time from stall to kill, wrong by s", "apart_by_s", plain).at_most(5.0),
+            claim("time from stall to kill, wrong by s", "apart_by_s", plain).at_most(6.0),
             claim("check --cgroup finds the stall", "group_check", yes).at_least(1.0),
             claim("headroom --cgroup answers", "group_headroom", yes).at_least(1.0),
             claim("where adds up, live", "sums_live", yes).at_least(1.0),

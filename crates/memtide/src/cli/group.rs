@@ -2,6 +2,7 @@
 
 use answers::GroupSelector;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 /// At most one cgroup, by what people call it.
 #[derive(Debug, Args)]
@@ -33,23 +34,36 @@ impl GroupArgs {
 
 /// At most one cgroup, which a recorder reads with every sample.
 #[derive(Debug, Args)]
-#[group(id = "followed", multiple = false)]
+#[group(id = "followed", multiple = false, conflicts_with_all = ["no_cgroups", "from"])]
 pub(crate) struct FollowedArgs {
-    /// Read this cgroup, those around it and those in it with every sample, however many others there are: its path
-    #[arg(long, value_name = "PATH", conflicts_with = "no_cgroups")]
+    /// Read this cgroup, those around it and 32 of those in it with every sample, however many others there are: its path,
+    /// as in /proc/PID/cgroup or below /sys/fs/cgroup. While it is not there it is waited for
+    #[arg(long, value_name = "PATH", value_parser = cgroup_below_the_root)]
     cgroup: Option<String>,
 
-    /// The same for a unit of systemd that runs now
-    #[arg(long, value_name = "UNIT", conflicts_with = "no_cgroups")]
+    /// The same for a unit of systemd
+    #[arg(long, value_name = "UNIT", value_parser = NonEmptyStringValueParser::new())]
     unit: Option<String>,
 
-    /// The same for a container that runs now
-    #[arg(long, value_name = "NAME", conflicts_with = "no_cgroups")]
+    /// The same for a container: its name, or the first digits of its id
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     container: Option<String>,
 
-    /// The same for a pod that runs now
-    #[arg(long, value_name = "NAME", conflicts_with = "no_cgroups")]
+    /// The same for a pod: NAMESPACE/NAME, its name, or the first digits of its UID
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pod: Option<String>,
+}
+
+/// Checks the path of a cgroup: the root is read with the host.
+fn cgroup_below_the_root(path: &str) -> Result<String, String> {
+    let is_odd = |part: &str| matches!(part, "" | "." | "..");
+    let below = path.trim_matches('/');
+    if below.split('/').any(is_odd) {
+        return Err(
+            "expected the path of a cgroup below the root, as /system.slice/web.service".to_owned(),
+        );
+    }
+    Ok(path.to_owned())
 }
 
 impl FollowedArgs {

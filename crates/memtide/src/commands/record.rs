@@ -1,5 +1,6 @@
 //! `memtide record`: the flight recorder, its status, and its service.
 
+mod followed;
 mod foreground;
 mod heaps;
 mod seal;

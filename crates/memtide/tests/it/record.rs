@@ -631,12 +631,12 @@ fn the_status_shows_which_cgroup_is_read_with_every_sample() {
     let running = Running::started(directory.path(), &["--cgroup", path]);
     assert_eq!(
         status(directory.path())["recorder"]["settings"]["follows"],
-        "/web.slice"
+        "cgroup /web.slice"
     );
     let place = directory.path().to_str().unwrap();
     let shown = memtide(&["record", "--status", "--to", place]);
     assert!(
-        stdout(&shown).contains("/web.slice: with every sample"),
+        stdout(&shown).contains("cgroup /web.slice: with every sample while it is there"),
         "{}",
         stdout(&shown)
     );

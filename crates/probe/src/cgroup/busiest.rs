@@ -51,14 +51,19 @@ impl BusiestCgroups {
 
     /// Adds one that met a limit, first of all, in place of the least busy if there are too many.
     pub(super) fn add_hit(&mut self, index: usize) {
-        self.ranked.retain(|(_, busy)| *busy != index);
+        self.remove(index);
         self.ranked.truncate(Self::BUSIEST_MAX - 1);
         self.ranked.insert(0, (Self::HIT, index));
     }
 
-    /// The first so many.
-    pub(super) fn first(&self, count: usize) -> impl Iterator<Item = usize> + '_ {
-        self.ranked.iter().take(count).map(|(_, index)| *index)
+    /// Removes one that is gone.
+    pub(super) fn remove(&mut self, index: usize) {
+        self.ranked.retain(|(_, busy)| *busy != index);
+    }
+
+    /// All, the busiest first.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranked.iter().map(|(_, index)| *index)
     }
 
     /// Returns the indexes of the next `count` of `end` to be asked, from the one after the last.

@@ -112,6 +112,11 @@ impl KeptFiles {
         }
     }
 
+    /// Whether another file may stay open.
+    pub(super) fn has_room(&self) -> bool {
+        self.left > 0
+    }
+
     /// Reads a file of the cgroup at `group` into `text`, through `kept` if it is open. Otherwise it is opened, and
     /// kept if `keeps` and there is room.
     ///

@@ -5,7 +5,7 @@
 //! number as it was. File systems that do not count, as of saved files, are listed each time.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::os::fd::OwnedFd;
 
 use timeline::SignalId;
@@ -50,8 +50,10 @@ pub(super) struct CgroupNode {
     pub(super) now: CgroupActivity,
     /// The figures at the last pass over all cgroups.
     pub(super) before: CgroupActivity,
-    /// When it was a row last, on the boot clock.
-    pub(super) row_at: Span,
+    /// When it was read last, on the boot clock.
+    pub(super) read_at: Span,
+    /// The round of questions in which a cgroup in it met a limit.
+    pub(super) hit_below: u64,
     /// Whether the kernel reports its limit hits and kills.
     pub(super) is_watched: bool,
     /// Hits of limits at the last question for them.
@@ -105,15 +107,37 @@ impl CgroupTree {
         self.by_path.len()
     }
 
-    /// The indexes of a cgroup, of those around it below the mount, and of those in it, at most `most` of these.
-    pub(super) fn around(&self, path: &[u8], most: usize) -> impl Iterator<Item = usize> {
+    /// The indexes of those around a cgroup below the mount, from the outermost, and its own.
+    pub(super) fn outwards(&self, path: &[u8]) -> impl Iterator<Item = usize> {
         let ends = (0..=path.len()).filter(|end| matches!(path.get(*end), None | Some(b'/')));
-        let outer = ends.filter_map(|end| self.by_path.get(&path[..end]).copied());
-        let is_inner = |index: &usize| {
-            let below = self.nodes[*index].path.strip_prefix(path);
-            below.is_some_and(|below| below.starts_with(b"/"))
-        };
-        outer.chain(self.indexes().filter(is_inner).take(most))
+        ends.filter_map(|end| self.by_path.get(&path[..end]).copied())
+    }
+
+    /// The indexes of those in a cgroup, by their paths.
+    pub(super) fn inwards(&self, path: &[u8]) -> impl Iterator<Item = usize> {
+        let after = (Bound::Excluded(path), Bound::Unbounded);
+        let alike = self.by_path.range::<[u8], _>(after);
+        alike
+            .take_while(|(other, _)| other.starts_with(path))
+            .filter(|(other, _)| other.get(path.len()) == Some(&b'/'))
+            .map(|(_, index)| *index)
+    }
+
+    /// Has a cgroup that was removed, or removed and made again, opened anew.
+    pub(super) fn reopen(&mut self, index: usize, kept: &mut KeptFiles) {
+        let node = &mut self.nodes[index];
+        kept.close(&mut node.files);
+        node.is_watched = false;
+        node.levels_due = Span::ZERO;
+    }
+
+    /// Notes that a cgroup met a limit, which those around it report, too.
+    pub(super) fn note_hit(&mut self, index: usize, round: u64) {
+        let mut above = self.nodes[index].parent;
+        while let Some(index) = above {
+            self.nodes[index].hit_below = round;
+            above = self.nodes[index].parent;
+        }
     }
 
     /// One more than the largest index.

@@ -45,9 +45,11 @@ pub struct Cgroups {
     events: EventWatch,
     /// On v1, where they can be counted.
     dying: Option<DyingCgroups>,
-    /// Passes so far.
     /// The path below the mount of the cgroup that is read with every sample.
     followed: Option<Vec<u8>>,
+    /// Questions which cgroups met a limit, so far.
+    rounds: u64,
+    /// Passes so far.
     passes: u64,
     /// The cgroups that become rows, in order.
     order: Vec<usize>,
@@ -65,6 +67,19 @@ struct CgroupReader {
     shown: String,
     /// Readings that are not, or not yet, part of a sample.
     row: Row,
+}
+
+/// Returns the keys of this host's cgroups, from listings alone.
+pub fn cgroup_keys(root: &Root) -> Vec<String> {
+    let mount =
+        Hierarchy::find(root).and_then(|found| Directory::open(&root.path(&found.point)).ok());
+    let Some(mount) = mount else {
+        return Vec::new();
+    };
+    let mut tree = CgroupTree::default();
+    tree.refresh(&mount, &mut KeptFiles::new(root), &mut Walk::default());
+    let keys = tree.indexes().map(|index| tree.node(index).key.clone());
+    keys.collect()
 }
 
 /// What a pass is about.
@@ -101,6 +116,7 @@ impl Cgroups {
             events: EventWatch::default(),
             dying: None,
             followed: None,
+            rounds: 0,
             passes: 0,
             order: Vec::new(),
             reader: CgroupReader {
@@ -129,8 +145,8 @@ impl Cgroups {
         self.tree.len()
     }
 
-    /// Has [`sample_busiest`](Self::sample_busiest) always read the cgroup with this key, those around it, and those in
-    /// it. It need not exist yet.
+    /// Has [`sample_busiest`](Self::sample_busiest) always read the cgroup with this key, those around it, and 32 of those
+    /// in it. It need not exist yet.
     pub fn follow(&mut self, key: &str) {
         self.followed = Some(key.trim_matches('/').as_bytes().to_owned());
     }
@@ -152,26 +168,56 @@ impl Cgroups {
             Ok(pass) => pass,
             Err(errno) => return Walk::absent(errno),
         };
+        self.note_hits(probes, &pass);
+        self.order.clear();
+        let outwards = self.order_followed();
+        let followed = self.order.len();
+        for index in self.busiest.all().filter(|index| self.tree.has(*index)) {
+            if self.order.len() < followed + busiest_max && !self.order[..followed].contains(&index)
+            {
+                self.order.push(index);
+            }
+        }
+        for at in 0..self.order.len() {
+            let index = self.order[at];
+            if at < followed {
+                self.reopen_if_gone(index, &pass);
+            }
+            if !self.row(index, at < outwards, sample, &mut pass) {
+                self.busiest.remove(index);
+            }
+        }
+        sample.table_mut(Entity::Cgroup).set_partial();
+        pass.walk
+    }
+
+    /// Ranks cgroups that met a limit before all others: those that the kernel reports, then those of `probes` that are
+    /// asked. A limit hit is one of those around the cgroup, too, which are read after it; and with few readings each has
+    /// its turn.
+    fn note_hits(&mut self, probes: usize, pass: &CgroupPass<'_>) {
         let Self {
             tree,
             busiest,
             reader,
             events,
             order,
-            followed,
             ..
         } = self;
+        self.rounds += 1;
+        let round = self.rounds;
         order.clear();
         events.each(|index| {
             if tree.has(index) {
                 order.push(index);
             }
         });
-        // The last one comes first. A limit of a cgroup is a change of those above it, too, and with few readings each
-        // cgroup has its turn.
+        for index in order.iter() {
+            tree.note_hit(*index, round);
+        }
+        // The last one comes first.
         order.sort_unstable_by_key(|index| {
             let node = tree.node(*index);
-            (node.depth, Reverse(node.row_at))
+            (node.hit_below != round, Reverse(node.read_at))
         });
         for index in order.iter() {
             busiest.add_hit(*index);
@@ -179,25 +225,30 @@ impl Cgroups {
         let hits = FileTiers::of(pass.mode).hits;
         for index in busiest.in_turn(tree.end(), probes) {
             let is_asked = tree.has(index) && !tree.node(index).is_watched && !busiest.has(index);
-            if is_asked && reader.met_limit(tree, index, hits, &pass) {
+            if is_asked && reader.met_limit(tree, index, hits, pass) {
                 busiest.add_hit(index);
             }
         }
-        order.clear();
-        if let Some(path) = followed {
-            order.extend(tree.around(path, Self::FOLLOWED_MAX));
+    }
+
+    /// Adds the followed cgroup and those around it to the order, then those in it. Returns how many are the former.
+    fn order_followed(&mut self) -> usize {
+        let Some(path) = &self.followed else {
+            return 0;
+        };
+        self.order.extend(self.tree.outwards(path));
+        let outwards = self.order.len();
+        let inwards = self.tree.inwards(path).take(Self::FOLLOWED_MAX);
+        self.order.extend(inwards);
+        outwards
+    }
+
+    /// Opens the files of a cgroup anew that was removed: it may have been made again since.
+    fn reopen_if_gone(&mut self, index: usize, pass: &CgroupPass<'_>) {
+        let Self { tree, reader, .. } = self;
+        if reader.read_often(tree, index, 0, pass) == Err(Errno::NODEV) {
+            tree.reopen(index, &mut reader.kept);
         }
-        let followed = order.len();
-        for index in busiest.first(busiest_max).filter(|index| tree.has(*index)) {
-            if !order[..followed].contains(&index) {
-                order.push(index);
-            }
-        }
-        for at in 0..self.order.len() {
-            self.row(self.order[at], sample, &mut pass);
-        }
-        sample.table_mut(Entity::Cgroup).set_partial();
-        pass.walk
     }
 
     fn pass(&mut self, sample: &mut Sample, sink: Option<Sink<'_>>) -> Walk {
@@ -221,7 +272,7 @@ impl Cgroups {
         }
         self.choose_rows(&mut pass.walk);
         for at in 0..self.order.len() {
-            self.row(self.order[at], sample, &mut pass);
+            self.row(self.order[at], false, sample, &mut pass);
         }
         let is_first = self.passes == 1;
         self.busiest.rank(&mut self.tree, is_first);
@@ -312,8 +363,14 @@ impl Cgroups {
             tree,
             busiest,
             order,
+            followed,
             ..
         } = self;
+        let is_followed = |index: &usize| {
+            let path = &tree.node(*index).path[..];
+            let followed = followed.as_deref();
+            followed.is_some_and(|followed| is_within(path, followed) || is_within(followed, path))
+        };
         order.clear();
         order.extend(tree.indexes().filter(|index| {
             let node = tree.node(*index);
@@ -338,7 +395,8 @@ impl Cgroups {
             .filter(|n| *n > 0)
         {
             order.select_nth_unstable_by_key(Self::REQUESTED_MAX, |index| {
-                (Reverse(busiest.has(*index)), size(index))
+                let comes_first = busiest.has(*index) || is_followed(index);
+                (Reverse(comes_first), size(index))
             });
             order.truncate(Self::REQUESTED_MAX);
             walk.left_out += beyond;
@@ -346,9 +404,17 @@ impl Cgroups {
         order.sort_unstable_by_key(size);
     }
 
-    /// Reads the files of a cgroup into a row; none if it was removed.
-    fn row(&mut self, index: usize, sample: &mut Sample, pass: &mut CgroupPass<'_>) {
+    /// Reads the files of a cgroup into a row, `with_levels` those that change rarely, too. Returns whether there is one:
+    /// none if the cgroup was removed.
+    fn row(
+        &mut self,
+        index: usize,
+        with_levels: bool,
+        sample: &mut Sample,
+        pass: &mut CgroupPass<'_>,
+    ) -> bool {
         let Self { tree, reader, .. } = self;
+        tree.node_mut(index).read_at = pass.at;
         let table = sample.table_mut(Entity::Cgroup);
         let entity = table.add();
         entity.key.reserve(Self::KEY_ROOM);
@@ -358,27 +424,33 @@ impl Cgroups {
             let result = reader.read_often(tree, index, file, pass);
             reader.parse(name, &entity.key, result, &mut entity.row, pass);
         }
-        let is_due = tree.node(index).levels_due <= pass.at;
+        let is_due = with_levels || tree.node(index).levels_due <= pass.at;
         if is_due || tree.len() <= Self::LEVELS_ALWAYS_MAX {
             reader.read_levels(tree, index, tiers, &entity.key, pass);
         }
         if entity.row.is_empty() && tree.node(index).usage.is_some() {
             table.drop_last();
-            return;
+            return false;
         }
         for (signal, raw) in &tree.node(index).levels {
             entity.row.set_raw(*signal, *raw);
         }
         if entity.row.is_empty() {
             table.drop_last();
-            return;
+            return false;
         }
         pass.walk.read += 1;
         let node = tree.node_mut(index);
-        node.row_at = pass.at;
         node.probed = Some(limit_hits(&entity.row));
         node.now.hits = limit_hits(&entity.row).saturating_add(kills(&entity.row));
+        true
     }
+}
+
+/// Whether a cgroup is another one or lies in it.
+fn is_within(path: &[u8], outer: &[u8]) -> bool {
+    let below = path.strip_prefix(outer);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(b"/"))
 }
 
 /// Returns how often a cgroup met a limit, on v2 with its descendants.
@@ -475,7 +547,11 @@ impl CgroupReader {
         pass: &CgroupPass<'_>,
     ) {
         let node = tree.node(index);
-        if pass.mode == CgroupMode::V1 || node.is_watched || node.depth == 0 {
+        if pass.mode == CgroupMode::V1
+            || node.is_watched
+            || node.depth == 0
+            || !self.kept.has_room()
+        {
             return;
         }
         let hits = FileTiers::of(pass.mode).hits;

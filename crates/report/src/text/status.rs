@@ -45,7 +45,10 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         rows.add_all("processes", &processes(status));
         rows.add("cgroups", &cgroups(&status.seen));
         if let Some(followed) = &status.settings.follows {
-            rows.add("", &format!("{followed}: with every sample"));
+            rows.add(
+                "",
+                &format!("{followed}: with every sample while it is there"),
+            );
         }
         rows.add_all("heaps", &heaps(&status.settings, status.heaps.as_ref()));
     }

@@ -32,6 +32,8 @@ pub enum Message {
     Event(Event),
     /// The facts of the host at a time.
     Facts(Stamp, Box<Facts>),
+    /// The key of the cgroup to read with every sample.
+    Follow(String),
     /// A kernel file cannot be read.
     Absent(&'static str, Absence),
 }

@@ -21,6 +21,7 @@ use store::{Cut, HostIdentity, Writer, WriterOptions};
 use timeline::Facts;
 use units::{Quantity, Span};
 
+use super::followed;
 use super::status_line::StatusLine;
 use crate::cli::{RecordArgs, TasksBy};
 use crate::exit::Exit;
@@ -49,20 +50,19 @@ pub(super) fn run(
             directory.display()
         ));
     }
-    let followed = followed(args, &root, output);
     let recording = RecordingState {
-        settings: RecorderSettings {
-            follows: followed.clone(),
-            ..recorder_settings(args, processes)?
-        },
+        settings: recorder_settings(args, processes)?,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         monitor: writer.monitor(),
     };
     let (outbox, inbox) = sync_channel(INBOX);
     let settings = settings(args, processes);
     let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
-    if let Some(key) = &followed {
-        recorder = recorder.following(key);
+    if let Some(selector) = args.followed.selector() {
+        if let Err(error) = answers::find_group_of_this_host(&root, &selector) {
+            output.warn(&format!("{error}; it is read once it is there"));
+        }
+        followed::start(&root, selector, outbox.clone()).context("cannot start a thread")?;
     }
     if let Some(plan) = heap_plan(args, processes)? {
         let heaps = HeapWatch::start(plan, Arc::clone(&health));
@@ -79,20 +79,6 @@ pub(super) fn run(
     status_line.stop(ended.is_ok());
     ended?;
     Ok(Exit::Ok)
-}
-
-/// Returns the cgroup that is read with every sample. One that does not run now is no reason to record nothing.
-fn followed(args: &RecordArgs, root: &Root, output: &Output) -> Option<String> {
-    let selector = args.followed.selector()?;
-    match answers::find_group_of_this_host(root, &selector) {
-        Ok(path) => Some(path),
-        Err(error) => {
-            output.warn(&format!(
-                "{error}; it is not read with every sample until the recorder is started again"
-            ));
-            None
-        }
-    }
 }
 
 /// Returns a warning that the last recorder was cut short; the recording also has an event of it.
@@ -191,7 +177,10 @@ fn recorder_settings(
         keep_size_bytes: args.keep_size.get(),
         sync_s: args.sync.as_f64(),
         heaps_of: args.explain.clone(),
-        follows: None,
+        follows: args
+            .followed
+            .selector()
+            .map(|selector| selector.to_string()),
         heaps_s: (!args.explain.is_empty()).then(|| heaps_every.as_secs_f64()),
     })
 }
