@@ -34,7 +34,7 @@ pub(crate) fn own_unwritten() -> Reading<Bytes> {
 /// of 64 MiB 500 times a second.
 pub(crate) const LIMIT_HITS: PerSecond<Count> = PerSecond::new(10.0);
 /// The share of the host's unwritten data: an engineering choice.
-const MOST_MIN: Ratio = Ratio::from_percent(50.0);
+const OF_HOST_MIN: Ratio = Ratio::from_percent(50.0);
 /// The share of a cgroup's limit that is unwritten, in the mean: an engineering choice. Measured, November 2026: 45 % to 96 %
 /// where the writer waits, 0 % where files are read.
 const FILLED: Ratio = Ratio::from_percent(25.0);
@@ -138,7 +138,7 @@ pub(crate) fn writers_at_limit<'a>(
     stretch: &Stretch,
 ) -> Option<&'a EntitySeries> {
     let host = unwritten().track(cx).ok()?.mean_in(stretch)?;
-    let has_most = |own: Bytes| own >= UNWRITTEN_MIN && own >= host.share(MOST_MIN);
+    let has_most = |own: Bytes| own >= UNWRITTEN_MIN && own >= host.share(OF_HOST_MIN);
     if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
         let mut filled = filled_cgroups(cx, stretch);
         return filled.find_map(|(group, writes)| has_most(writes.mean).then_some(group));

@@ -10,7 +10,7 @@ use units::Quantity;
 use crate::cases;
 
 /// Signals that findings rest on and that no chart shows, and why.
-const NOT_DRAWN: [(&str, &str); 16] = [
+const NOT_DRAWN: [(&str, &str); 17] = [
     (
         "cgroup.events_high",
         "events; the group and its limit are drawn",
@@ -20,6 +20,10 @@ const NOT_DRAWN: [(&str, &str); 16] = [
         "events; the group and its limit are drawn",
     ),
     ("cgroup.events_oom_kill", "an event, and listed as such"),
+    (
+        "cgroup.file_dirty",
+        "of one group; unwritten data of the host is drawn, and its own with the finding",
+    ),
     (
         "cgroup.psi.io.some",
         "of one group; its memory and limit are drawn",
