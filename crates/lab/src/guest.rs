@@ -220,6 +220,11 @@ impl Guest {
         });
     }
 
+    /// Reports whether something is so, as 1 or 0.
+    pub fn measured_whether(&mut self, name: &str, is_so: bool) {
+        self.measured(name, f64::from(u8::from(is_so)));
+    }
+
     /// Reports a point of a curve.
     pub fn point(&mut self, curve: &str, x: f64, y: f64) {
         self.send(&GuestMessage::Point {

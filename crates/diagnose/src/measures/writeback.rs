@@ -8,7 +8,7 @@ use timeline::signals::{
     NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
 };
 use timeline::{Entity, EntitySeries, Stretch, Track};
-use units::{Bytes, BytesPerSecond, Count, PerSecond, Quantity as _, Ratio};
+use units::{Bytes, BytesPerSecond, Count, PerSecond, Ratio};
 
 use super::cgroups;
 use super::readings::{NOTICED, READ_AGAIN};
@@ -104,7 +104,7 @@ pub(crate) fn filled_cgroups<'a>(
 }
 
 /// Dirty pages swing around the level at which writers are throttled; an engineering choice.
-pub(crate) const NEAR_OWN_LEVEL: f64 = 0.9;
+pub(crate) const NEAR_OWN_LEVEL: Ratio = Ratio::from_percent(90.0);
 /// Smaller amounts are written in a moment: an engineering choice.
 pub(crate) const UNWRITTEN_MIN: Bytes = Bytes::from_mib(2);
 
@@ -132,6 +132,21 @@ pub(crate) fn own_level(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbe
     Ok(dirtyable.zip(&share, |bytes, share| bytes * share))
 }
 
+/// The means of a cgroup's unwritten data and of the level at which its writers are throttled.
+///
+/// # Errors
+/// [`Missing`] where either was not measured.
+pub(crate) fn mean_and_own_level(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    stretch: &Stretch,
+) -> Result<(Bytes, Bytes), Missing> {
+    let own = own_unwritten().track_of(cx, group)?;
+    let level: Track<Bytes> = own_level(cx, group)?.cast();
+    let mean = |track| cx.mean_in(stretch, CGROUP_FILE_DIRTY, track);
+    Ok((mean(&own)?, mean(&level)?))
+}
+
 /// A cgroup in which writers wait at its limit, or on v2 at a level below it, with most of what the host has unwritten.
 pub(crate) fn writers_at_limit<'a>(
     cx: &Evidence<'a>,
@@ -144,15 +159,11 @@ pub(crate) fn writers_at_limit<'a>(
         return filled.find_map(|(group, writes)| has_most(writes.mean).then_some(group));
     }
     cx.timeline.entities(Entity::Cgroup).find(|group| {
-        let own = own_unwritten().track_of(cx, group).ok();
-        let own = own.and_then(|own| own.mean_in(stretch));
-        let level: Option<Track<Bytes>> = own_level(cx, group).ok().map(Numbers::cast);
-        let level = level.and_then(|level| level.mean_in(stretch));
-        let waits = cgroups::stalled(cx, group, CGROUP_PSI_IO_SOME, stretch);
-        let (Some(own), Some(level)) = (own, level) else {
-            return false;
-        };
-        has_most(own) && own.as_f64() >= level.as_f64() * NEAR_OWN_LEVEL && waits >= Some(NOTICED)
+        let means = mean_and_own_level(cx, group, stretch);
+        let is_at_level =
+            |(own, level): (Bytes, Bytes)| has_most(own) && own >= level.share(NEAR_OWN_LEVEL);
+        means.is_ok_and(is_at_level)
+            && cgroups::stalled(cx, group, CGROUP_PSI_IO_SOME, stretch) >= Some(NOTICED)
     })
 }
 

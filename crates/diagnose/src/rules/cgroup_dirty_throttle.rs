@@ -9,8 +9,8 @@ use timeline::signals::{
 use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, SWAP_OUT_NOTABLE};
 use crate::measures::writeback::{
-    NEAR_OWN_LEVEL, UNWRITTEN_MIN, dirty_limit, is_far_from_limit, own_level, own_unwritten,
-    unwritten,
+    NEAR_OWN_LEVEL, UNWRITTEN_MIN, dirty_limit, is_far_from_limit, mean_and_own_level, own_level,
+    own_unwritten, unwritten,
 };
 use crate::prelude::*;
 use crate::remedy::{self, Knob};
@@ -57,7 +57,10 @@ fn trigger() -> Trigger {
         STALL,
         all![
             own_unwritten().at_least("dirty pages of the cgroup", UNWRITTEN_MIN),
-            own_unwritten().at_least("dirty pages of the cgroup", level.times(NEAR_OWN_LEVEL)),
+            own_unwritten().at_least(
+                "dirty pages of the cgroup",
+                level.times(NEAR_OWN_LEVEL.get())
+            ),
             stall(CGROUP_PSI_IO_SOME).at_least("I/O stalls of the cgroup", NOTICED),
             is_far_from_limit(),
             // A cgroup's writeback contains swap-out.
@@ -79,11 +82,9 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let label = &group.label;
-    let own = own_unwritten().track_of(cx, group)?;
-    let dirty = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &own)?;
-    let level: Track<Bytes> = own_level(cx, group)?.cast();
-    let level = cx.mean_in(stretch, CGROUP_FILE_DIRTY, &level)?;
-    if dirty < Bytes::from_f64(level.as_f64() * NEAR_OWN_LEVEL) {
+    let (dirty, level) = mean_and_own_level(cx, group, stretch)?;
+    let near_level = level.share(NEAR_OWN_LEVEL);
+    if dirty < near_level {
         return clear!(
             "{dirty} of cgroup {label} was unwritten; its writers are throttled from {level}"
         );
@@ -99,8 +100,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     Ok(RULE
         .found(Severity::Warning, title)
-        .graph("dirty pages of the cgroup", &own)
-        .shows_from(CGROUP_FILE_DIRTY, dirty, Bytes::from_f64(level.as_f64() * NEAR_OWN_LEVEL), None, format!("{dirty} of the cgroup dirty or under writeback; its writers are throttled from about {level}"))
+        .graph("dirty pages of the cgroup", &own_unwritten().track_of(cx, group)?)
+        .shows_from(CGROUP_FILE_DIRTY, dirty, near_level, None, format!("{dirty} of the cgroup dirty or under writeback; its writers are throttled from about {level}"))
         .counts_as("the cgroup's dirty pages")
         .shows(signal, max, None, format!("its memory limit is {max}"))
         .with(waited.some, |finding, some| {

@@ -11,6 +11,8 @@ use crate::host::machine::{Machine, VirtualDisk};
 use crate::outcome::{ArmOutcomes, Claim, percent, plain, yes};
 use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
+use super::recorder::{IS_BPF, RECORDING, measure_status, tasks};
+
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "many-cgroups",
     shows: "memtide record finds a stall of 20 s, and a kill, each in one of 2,000 cgroups, with their times.",
@@ -18,12 +20,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     time: Span::from_secs(100),
     settings: &[
         ScenarioSetting::CGROUP_V1,
-        ScenarioSetting {
-            name: "is_bpf",
-            default: 1.0,
-            range: (0.0, 1.0),
-            about: "whether processes are read by a BPF iterator; else below /proc",
-        },
+        IS_BPF,
         ScenarioSetting {
             name: "cgroups",
             default: 2000.0,
@@ -55,7 +52,6 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ..Scenario::DEFAULT
 };
 
-const RECORDING: &str = "/tmp/recording";
 /// How long the one cgroup stalls.
 const STALL: Duration = Duration::from_secs(20);
 /// What of the file that it reads fits into its limit.
@@ -80,18 +76,14 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     }
     let stalls = leaf(count / 2 + 7);
     let kills = leaf(count / 3 + 3);
-    guest.nested_cgroup(&stalls, &[("memory.max", STALL_LIMIT)])?;
-    guest.nested_cgroup(&kills, &[("memory.max", KILL_LIMIT)])?;
+    let stalls_at = guest.nested_cgroup(&stalls, &[("memory.max", STALL_LIMIT)])?;
+    let kills_at = guest.nested_cgroup(&kills, &[("memory.max", KILL_LIMIT)])?;
     guest.mount("/dev/vda", "/disk")?;
     guest.run(&["write", "/disk", "160M"])?;
     // Nothing of it stays in the page cache: it would be that of the root.
     guest.remount("/dev/vda", "/disk")?;
 
-    let tasks = if guest.is_set("is_bpf")? {
-        "bpf"
-    } else {
-        "proc"
-    };
+    let tasks = tasks(guest)?;
     guest.phase(format!("memtide record starts, with processes by {tasks}"));
     let record = ["record", "--to", RECORDING, "--tasks", tasks];
     let recorder = guest.memtide(&record)?;
@@ -101,8 +93,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         "/{stalls} reads more than its limit holds, for 20 s"
     ));
     let stall_begun = Instant::now();
-    let join = directory(&stalls);
-    let read = ["read", "/disk", "--for", "20s", "--join", &join];
+    let read = ["read", "/disk", "--for", "20s", "--join", &stalls_at];
     let reader = guest.launch(&read)?;
     let selector = format!("/{stalls}");
     let live = [
@@ -112,21 +103,29 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     come_and_go(guest, STALL)?;
     reader.wait()?;
     let live = live.json()?;
-    guest.measured("live", finds(&live, "cgroup-cache-starved", &selector));
+    guest.measured_whether("live", finds(&live, "cgroup-cache-starved", &selector));
 
     come_and_go(guest, Duration::from_secs(10))?;
     guest.phase(format!("a program in /{kills} outgrows its limit"));
     let kill_at = stall_begun.elapsed();
-    let join = directory(&kills);
     guest
-        .launch(&["hog", "64M", "--for", "20s", "--join", &join])?
+        .launch(&["hog", "64M", "--for", "20s", "--join", &kills_at])?
         .wait()?;
     come_and_go(guest, Duration::from_secs(10))?;
 
     guest.phase("memtide record ends, and is read");
     let is_well = recorder.interrupt();
-    guest.measured("ended_well", f64::from(u8::from(is_well)));
-    read_status(guest)?;
+    guest.measured_whether("ended_well", is_well);
+    measure_status(
+        guest,
+        &[
+            ("taken", "/recorder/samples/taken"),
+            ("lost", "/recorder/samples/lost"),
+            ("cpu_share", "/recorder/cost/cpu_share"),
+            ("every_s", "/recorder/seen/cgroups_every_s"),
+            ("cgroups_read", "/recorder/seen/cgroups"),
+        ],
+    )?;
     let truth = Truth {
         stalls: selector,
         kills: format!("/{kills}"),
@@ -144,10 +143,6 @@ struct Truth {
     stalls: String,
     kills: String,
     from_stall_to_kill: Duration,
-}
-
-fn directory(cgroup: &str) -> String {
-    format!("/sys/fs/cgroup/{cgroup}")
 }
 
 /// Cgroups that live for a second or two, as containers of cron jobs do.
@@ -172,38 +167,14 @@ fn come_and_go(guest: &mut Guest, time: Duration) -> Result<(), String> {
     Ok(())
 }
 
-fn read_status(guest: &mut Guest) -> Result<(), String> {
-    let status = ["record", "--status", "--to", RECORDING, "--json"];
-    let status = guest.memtide(&status)?.json()?;
-    for (name, path) in [
-        ("taken", "/recorder/samples/taken"),
-        ("missed", "/recorder/samples/missed"),
-        ("lost", "/recorder/samples/lost"),
-        ("cpu_share", "/recorder/cost/cpu_share"),
-        ("every_s", "/recorder/seen/cgroups_every_s"),
-        ("cgroups_read", "/recorder/seen/cgroups"),
-    ] {
-        let value = status.pointer(path).and_then(Value::as_f64);
-        guest.measured(
-            name,
-            value.ok_or_else(|| format!("the status has no {path}"))?,
-        );
-    }
-    let source = status.pointer("/recorder/tasks_source");
-    let source = source.and_then(Value::as_str);
-    let is_bpf = source.is_some_and(|source| source.starts_with("BPF"));
-    guest.measured("is_bpf", f64::from(u8::from(is_bpf)));
-    Ok(())
-}
-
 /// Asks the recording, as a whole and for each of the two cgroups.
 fn read_answers(guest: &mut Guest, truth: &Truth) -> Result<(), String> {
     let report = guest
         .memtide(&["check", RECORDING, "--format", "json"])?
         .json()?;
     let stall = finding(&report, "cgroup-cache-starved", &truth.stalls);
-    guest.measured("found_stall", f64::from(u8::from(stall.is_some())));
-    guest.measured("found_kill", finds(&report, "oom-cgroup", &truth.kills));
+    guest.measured_whether("found_stall", stall.is_some());
+    guest.measured_whether("found_kill", finds(&report, "oom-cgroup", &truth.kills));
     let seconds = |finding: &Value, name| finding.get(name).and_then(Value::as_f64);
     let stall = stall.and_then(|stall| Some((seconds(stall, "from_s")?, seconds(stall, "to_s")?)));
     let events = guest.memtide(&["events", RECORDING, "--json"])?.json()?;
@@ -224,20 +195,19 @@ fn read_answers(guest: &mut Guest, truth: &Truth) -> Result<(), String> {
         guest.memtide(&command).and_then(MemtideCommand::json)
     };
     let check = of_group(guest, "check", &truth.stalls)?;
-    guest.measured(
+    guest.measured_whether(
         "group_check",
         finds(&check, "cgroup-cache-starved", &truth.stalls),
     );
     let headroom = of_group(guest, "headroom", &truth.stalls)?;
-    guest.measured(
+    guest.measured_whether(
         "group_headroom",
-        f64::from(u8::from(headroom.to_string().contains(&truth.stalls))),
+        headroom.to_string().contains(&truth.stalls),
     );
     for (name, source) in [("sums_live", None), ("sums_recorded", Some(RECORDING))] {
         let command: Vec<&str> = ["where", "--json"].into_iter().chain(source).collect();
         let answer = guest.memtide(&command)?.json()?;
-        let adds_up = answer.get("tree").is_some_and(adds_up);
-        guest.measured(name, f64::from(u8::from(adds_up)));
+        guest.measured_whether(name, answer.get("tree").is_some_and(adds_up));
     }
     let rows = ["where", RECORDING, "--by", "cgroup", "--json"];
     let rows = guest.memtide(&rows)?.json()?;
@@ -265,8 +235,8 @@ fn finding<'a>(report: &'a Value, id: &str, cgroup: &str) -> Option<&'a Value> {
     of_rule.find(|finding| finding.pointer("/scope/key") == Some(&Value::from(cgroup)))
 }
 
-fn finds(report: &Value, id: &str, cgroup: &str) -> f64 {
-    f64::from(u8::from(finding(report, id, cgroup).is_some()))
+fn finds(report: &Value, id: &str, cgroup: &str) -> bool {
+    finding(report, id, cgroup).is_some()
 }
 
 /// A kill that the kernel's log dates names the process; its report has the cgroup.

@@ -23,12 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     shows: "memtide record goes on through an OOM kill and through thrash, and says which samples came late.",
     machine: || Machine::with_mib(640).disk(VirtualDisk::empty(512).slow(60)),
     time: Span::from_secs(60),
-    settings: &[ScenarioSetting {
-        name: "is_bpf",
-        default: 1.0,
-        range: (0.0, 1.0),
-        about: "whether processes are read by a BPF iterator; else below /proc",
-    }],
+    settings: &[IS_BPF],
     arms: &[
         Arm {
             name: "bpf",
@@ -53,14 +48,44 @@ pub(super) const SCENARIO: Scenario = Scenario {
     ..Scenario::DEFAULT
 };
 
-const RECORDING: &str = "/tmp/recording";
+/// How the recorder reads processes.
+pub(super) const IS_BPF: ScenarioSetting = ScenarioSetting {
+    name: "is_bpf",
+    default: 1.0,
+    range: (0.0, 1.0),
+    about: "whether processes are read by a BPF iterator; else below /proc",
+};
+/// Where it records.
+pub(super) const RECORDING: &str = "/tmp/recording";
+
+/// What `--tasks` is with these settings.
+pub(super) fn tasks(guest: &Guest) -> Result<&'static str, String> {
+    let is_bpf = guest.is_set(IS_BPF.name)?;
+    Ok(if is_bpf { "bpf" } else { "proc" })
+}
+
+/// Reports numbers of the recorder's status, each by its path, and whether it read processes by BPF.
+pub(super) fn measure_status(guest: &mut Guest, numbers: &[(&str, &str)]) -> Result<(), String> {
+    let status = ["record", "--status", "--to", RECORDING, "--json"];
+    let status = guest.memtide(&status)?.json()?;
+    for (name, path) in numbers {
+        let value = status.pointer(path).and_then(serde_json::Value::as_f64);
+        guest.measured(
+            name,
+            value.ok_or_else(|| format!("the status has no {path}"))?,
+        );
+    }
+    let source = status.pointer("/recorder/tasks_source");
+    let source = source.and_then(serde_json::Value::as_str);
+    guest.measured_whether(
+        "is_bpf",
+        source.is_some_and(|source| source.starts_with("BPF")),
+    );
+    Ok(())
+}
 
 fn play(guest: &mut Guest) -> Result<(), String> {
-    let tasks = if guest.is_set("is_bpf")? {
-        "bpf"
-    } else {
-        "proc"
-    };
+    let tasks = tasks(guest)?;
     guest.record();
     guest.phase(format!("memtide record starts, with processes by {tasks}"));
     guest.cgroup("app", &[("memory.max", "max")])?;
@@ -98,29 +123,19 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     guest.sleep(4.0);
     guest.phase("memtide record ends, and is read");
     let is_well = recorder.interrupt();
-    let status = guest
-        .memtide(&["record", "--status", "--to", RECORDING, "--json"])?
-        .json()?;
-    let of = |path: &str| status.pointer(path);
-    for (name, path) in [
-        ("taken", "/recorder/samples/taken"),
-        ("missed", "/recorder/samples/missed"),
-        ("late", "/recorder/samples/late"),
-        ("lost", "/recorder/samples/lost"),
-        ("worst_late_s", "/recorder/samples/worst_late_s"),
-        ("cpu_share", "/recorder/cost/cpu_share"),
-        ("written", "/recorder/disk/samples_written"),
-    ] {
-        let value = of(path).and_then(serde_json::Value::as_f64);
-        guest.measured(
-            name,
-            value.ok_or_else(|| format!("the status has no {path}"))?,
-        );
-    }
-    let source = of("/recorder/tasks_source").and_then(serde_json::Value::as_str);
-    let is_bpf = source.is_some_and(|source| source.starts_with("BPF"));
-    guest.measured("is_bpf", f64::from(u8::from(is_bpf)));
-    guest.measured("ended_well", f64::from(u8::from(is_well)));
+    measure_status(
+        guest,
+        &[
+            ("taken", "/recorder/samples/taken"),
+            ("missed", "/recorder/samples/missed"),
+            ("late", "/recorder/samples/late"),
+            ("lost", "/recorder/samples/lost"),
+            ("worst_late_s", "/recorder/samples/worst_late_s"),
+            ("cpu_share", "/recorder/cost/cpu_share"),
+            ("written", "/recorder/disk/samples_written"),
+        ],
+    )?;
+    guest.measured_whether("ended_well", is_well);
     let report = guest
         .memtide(&["check", RECORDING, "--format", "json"])?
         .json()?;
@@ -131,7 +146,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         .filter_map(|finding| finding.get("id")?.as_str())
         .collect();
     for (name, id) in [("found_oom", "oom-global"), ("found_thrash", "swap-thrash")] {
-        guest.measured(name, f64::from(u8::from(found.contains(&id))));
+        guest.measured_whether(name, found.contains(&id));
     }
     let events = guest.memtide(&["events", RECORDING, "--json"])?.json()?;
     let listed = events

@@ -87,9 +87,12 @@ impl FollowedArgs {
 
 /// Returns which of a path, a unit, a container and a pod was typed.
 fn selector(typed: [&Option<String>; 4]) -> Option<GroupSelector> {
-    let [cgroup, unit, container, pod] = typed.map(Clone::clone);
-    let of_pod = || pod.map(GroupSelector::Pod);
-    let of_container = || container.map(GroupSelector::Container).or_else(of_pod);
-    let of_unit = || unit.map(GroupSelector::Unit).or_else(of_container);
-    cgroup.map(GroupSelector::Cgroup).or_else(of_unit)
+    let kinds: [fn(String) -> GroupSelector; 4] = [
+        GroupSelector::Cgroup,
+        GroupSelector::Unit,
+        GroupSelector::Container,
+        GroupSelector::Pod,
+    ];
+    let mut typed = kinds.into_iter().zip(typed);
+    typed.find_map(|(kind, typed)| Some(kind(typed.clone()?)))
 }

@@ -180,9 +180,6 @@ impl Cgroups {
         }
         for at in 0..self.order.len() {
             let index = self.order[at];
-            if at < followed {
-                self.reopen_if_gone(index, &pass);
-            }
             if !self.row(index, at < outwards, sample, &mut pass) {
                 self.busiest.remove(index);
             }
@@ -241,14 +238,6 @@ impl Cgroups {
         let inwards = self.tree.inwards(path).take(Self::FOLLOWED_MAX);
         self.order.extend(inwards);
         outwards
-    }
-
-    /// Opens the files of a cgroup anew that was removed: it may have been made again since.
-    fn reopen_if_gone(&mut self, index: usize, pass: &CgroupPass<'_>) {
-        let Self { tree, reader, .. } = self;
-        if reader.read_often(tree, index, 0, pass) == Err(Errno::NODEV) {
-            tree.reopen(index, &mut reader.kept);
-        }
     }
 
     fn pass(&mut self, sample: &mut Sample, sink: Option<Sink<'_>>) -> Walk {
@@ -421,7 +410,12 @@ impl Cgroups {
         entity.key.push_str(&tree.node(index).key);
         let tiers = FileTiers::of(pass.mode);
         for (file, name) in tiers.often.iter().enumerate() {
-            let result = reader.read_often(tree, index, file, pass);
+            let mut result = reader.read_often(tree, index, file, pass);
+            if result == Err(Errno::NODEV) {
+                // It was removed, and may have been made again since.
+                tree.reopen(index, &mut reader.kept);
+                result = reader.read_often(tree, index, file, pass);
+            }
             reader.parse(name, &entity.key, result, &mut entity.row, pass);
         }
         let is_due = with_levels || tree.node(index).levels_due <= pass.at;

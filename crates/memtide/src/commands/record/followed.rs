@@ -14,27 +14,33 @@ const EVERY: Duration = Duration::from_secs(30);
 /// Bytes of stack; the deepest call parses a container's state file.
 const STACK: usize = 512 << 10;
 
-/// Looks for the cgroup now and while it is not there, and passes it to the recorder, until this program ends.
+/// Passes the cgroup that was `found` to the recorder, and looks for it while it is not there, until this program ends.
 pub(super) fn start(
     root: &Root,
     selector: GroupSelector,
+    mut found: Option<String>,
     outbox: SyncSender<Message>,
 ) -> std::io::Result<()> {
     let root = root.clone();
     let thread = std::thread::Builder::new().stack_size(STACK);
     let work = move || {
-        let mut known: Option<PathBuf> = None;
+        let mut directory: Option<PathBuf> = None;
         loop {
-            if !known.as_ref().is_some_and(|known| known.is_dir())
-                && let Ok(key) = answers::find_group_of_this_host(&root, &selector)
+            if let Some(key) = found.take()
                 && let Some((_, mount)) = probe::memory_cgroup_mount(&root)
             {
-                known = Some(mount.join(key.trim_start_matches('/')));
+                directory = Some(mount.join(key.trim_start_matches('/')));
                 if outbox.send(Message::Follow(key)).is_err() {
                     return;
                 }
             }
             std::thread::sleep(EVERY);
+            if !directory
+                .as_ref()
+                .is_some_and(|directory| directory.is_dir())
+            {
+                found = answers::find_group_of_this_host(&root, &selector).ok();
+            }
         }
     };
     thread.name("memtide-follow".to_owned()).spawn(work)?;

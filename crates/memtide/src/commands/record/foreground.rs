@@ -59,10 +59,11 @@ pub(super) fn run(
     let settings = settings(args, processes);
     let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
     if let Some(selector) = args.followed.selector() {
-        if let Err(error) = answers::find_group_of_this_host(&root, &selector) {
-            output.warn(&format!("{error}; it is read once it is there"));
-        }
-        followed::start(&root, selector, outbox.clone()).context("cannot start a thread")?;
+        let found = answers::find_group_of_this_host(&root, &selector);
+        let found = found
+            .inspect_err(|error| output.warn(&format!("{error}; it is read once it is there")));
+        followed::start(&root, selector, found.ok(), outbox.clone())
+            .context("cannot start a thread")?;
     }
     if let Some(plan) = heap_plan(args, processes)? {
         let heaps = HeapWatch::start(plan, Arc::clone(&health));
