@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::{Evidence, OwnLimit, limit_below_ram};
+use diagnose::{Evidence, is_limited};
 use probe::Root;
-use timeline::cgroup::{GroupName, Named, ROOT};
+use timeline::cgroup::{GroupName, Named, ROOT, ancestors};
 use timeline::signals::CGROUP_CURRENT;
 use timeline::{Entity, Sample, Source};
 use units::Bytes;
@@ -168,14 +168,16 @@ pub fn own_container(source: &Source) -> Option<String> {
         return Some(ROOT.to_owned());
     }
     let cx = Evidence::new(&source.timeline, &source.facts);
-    OwnLimit::from_cgroups(&cx)?;
-    source.facts.own_cgroup.clone()
+    let own = source.facts.own_cgroup.as_deref()?;
+    ancestors(own)
+        .any(|path| is_limited(&cx, path))
+        .then(|| own.to_owned())
 }
 
 /// Whether the root is that of a container: the root of a host has no limit.
 fn has_container_at_root(source: &Source) -> bool {
     let cx = Evidence::new(&source.timeline, &source.facts);
-    limit_below_ram(&cx, ROOT).is_some()
+    is_limited(&cx, ROOT)
 }
 
 /// Returns a path without where the hierarchy is mounted and without a slash at its end.

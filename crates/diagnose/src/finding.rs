@@ -4,6 +4,7 @@ mod evidence_line;
 mod fix;
 mod graph;
 mod occasion;
+mod sentence;
 mod severity;
 
 use timeline::{Stretch, Track};
@@ -14,6 +15,7 @@ pub use evidence_line::{EvidenceLine, Measured, Threshold, ThresholdSide};
 pub use fix::Fix;
 pub use graph::Graph;
 pub use occasion::{Bursts, Harm, Occasion, Scope};
+pub(crate) use sentence::capital;
 pub use severity::{Confidence, Severity};
 
 /// A look-alike that the evidence excludes.

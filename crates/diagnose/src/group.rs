@@ -4,7 +4,7 @@
 mod findings;
 mod raising;
 
-use timeline::cgroup::{ROOT, ancestors};
+use timeline::cgroup::ancestors;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX,
     CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
@@ -22,15 +22,6 @@ use crate::measures::cgroups::{own_events, stalled, undroppable};
 use crate::remedy::Knob;
 
 pub use findings::GroupDiagnosis;
-
-/// Returns what a cgroup is called in a sentence. The kernel's own root is the host; one that is asked about is of a
-/// container, which sees its cgroup as the root.
-pub fn subject(path: &str) -> &str {
-    match path {
-        ROOT => "this container",
-        path => path,
-    }
-}
 
 /// A cgroup at the moment that matters: where it had most memory during its worst finding, else at the last sample.
 #[derive(Debug, Clone, Default, PartialEq)]

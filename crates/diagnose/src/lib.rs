@@ -39,7 +39,7 @@ pub use judge::next_steps::{NextStep, worth_full_detail};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_now};
 pub use measures::floor::Floor;
-pub use measures::own_limit::{OwnLimit, limit_below_ram};
+pub use measures::own_limit::{OwnLimit, is_limited};
 pub use measures::{baselines, slab};
 pub use rule::{Class, Rule};
 pub use screening::{could_hold, could_hold_by_rule, screened_signals};

@@ -18,7 +18,7 @@ use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::measures::cgroups;
 
-pub(crate) use cgroup_limit::{Knob, more, set_limit, set_limit_of};
+pub(crate) use cgroup_limit::{Knob, more, set_by, set_limit, set_limit_of};
 
 impl Fix {
     /// Sets a tunable; undo restores its present value.
@@ -31,10 +31,20 @@ impl Fix {
         let old = cx
             .number(fact)
             .map(|old| format!("sysctl -w {}={old}", fact.name));
-        Self::say(what)
+        Self::of_host(cx, what)
             .now(format!("sysctl -w {}={value}", fact.name))
             .keep(kept_tunable(fact.name, value))
             .undo(old.unwrap_or_default())
+    }
+
+    /// Describes what is set for the whole host, which a container may not.
+    fn of_host(cx: &Evidence<'_>, what: impl Into<String>) -> Self {
+        let where_ = cx
+            .facts
+            .container
+            .as_ref()
+            .map_or("", |_| " This is set on the host, not in a container.");
+        Self::say(what.into() + where_)
     }
 
     /// Writes a word to a file of the kernel; undo restores its present content. That content is untrusted text: only a
@@ -89,7 +99,7 @@ impl Fix {
                 .map(|(bytes, _, value)| line(bytes.name, *value));
             lines.collect::<Vec<_>>().join("\n")
         };
-        Self::say(what)
+        Self::of_host(cx, what)
             .now(each(|name, value| format!("sysctl -w {name}={value}")))
             .keep(each(kept_tunable))
             .undo(undo.map_or_else(String::new, |lines| lines.join("\n")))

@@ -1,5 +1,6 @@
 //! Inside the virtual machine: this program is init. It mounts, loads modules, records, and plays a scenario.
 
+mod container;
 mod part;
 mod program;
 mod setup;
@@ -9,7 +10,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -21,6 +22,7 @@ use timeline::Sample;
 use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
 
+pub use container::Container;
 pub use part::Part;
 pub use program::MemtideCommand;
 
@@ -32,9 +34,9 @@ use crate::scenarios;
 /// Longer than any scenario.
 const DURATION_MAX: Span = Span::from_hours(2);
 
-/// Whether this process is the init of a lab.
+/// Whether this process is the init of a lab. The first process of a container in its machine is not.
 pub fn is_here() -> bool {
-    std::process::id() == 1 && Path::new(JOB).exists()
+    std::process::id() == 1 && Path::new(JOB).exists() && !Container::is_around()
 }
 
 /// Whether this process runs in a lab's machine.
@@ -265,7 +267,7 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part, Stdio::piped())
+        Part::start(part, Stdio::piped(), Command::spawn)
     }
 
     /// Starts a part that works beside others: nobody reads what it prints.
@@ -273,7 +275,7 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn launch(&self, part: &[&str]) -> Result<Part, String> {
-        Part::start(part, Stdio::null())
+        Part::start(part, Stdio::null(), Command::spawn)
     }
 
     /// Plays a part to its end.
@@ -292,7 +294,20 @@ impl Guest {
     /// # Errors
     /// Where it cannot be started.
     pub fn memtide(&self, arguments: &[&str]) -> Result<MemtideCommand, String> {
-        MemtideCommand::start(arguments)
+        MemtideCommand::start(arguments, Command::spawn)
+    }
+
+    /// Makes a container of this cgroup's directory.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn container(&self, cgroup: &str) -> Result<Container, String> {
+        Container::start(cgroup, self.is_cgroup_v1)
+    }
+
+    /// Whether the machine has the memory controller of cgroup v1.
+    pub fn is_cgroup_v1(&self) -> bool {
+        self.is_cgroup_v1
     }
 
     /// Mounts an ext4 disk.

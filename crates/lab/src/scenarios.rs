@@ -6,6 +6,7 @@ mod cache_full;
 mod cgroup_dirty;
 mod cgroup_high;
 mod cgroup_oom;
+mod containers;
 mod fork_cow;
 mod fragmentation;
 mod global_oom;
@@ -43,6 +44,7 @@ pub const ALL: &[&Scenario] = &[
     &cgroup_high::SCENARIO,
     &cgroup_oom::SCENARIO,
     &cgroup_dirty::SCENARIO,
+    &containers::SCENARIO,
     &global_oom::SCENARIO,
     &fork_cow::SCENARIO,
     &slab_dentries::SCENARIO,

@@ -1,12 +1,16 @@
 //! System calls that no library wraps safely.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::thread::UnshareFlags;
 
 /// Uses a swap area.
 ///
@@ -30,6 +34,49 @@ pub(crate) fn with_terminal(command: &mut Command, terminal: &File) -> std::io::
         command.pre_exec(move || {
             rustix::process::setsid()?;
             rustix::process::ioctl_tiocsctty(&terminal)?;
+            Ok(())
+        });
+    }
+    Ok(())
+}
+
+/// Lets what this thread starts have a PID namespace of its own, of which the first process is the init.
+///
+/// # Errors
+/// The operating system's.
+pub(crate) fn unshare_processes() -> rustix::io::Result<()> {
+    // SAFETY: file descriptors stay shared; only PIDs of later children change.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }
+}
+
+/// Lets a command join a cgroup, by its open `cgroup.procs`, and see that cgroup as the root of all, and the processes of
+/// its PID namespace only.
+///
+/// # Errors
+/// The operating system's.
+pub(crate) fn in_container(
+    command: &mut Command,
+    tasks: &File,
+    is_cgroup_v1: bool,
+) -> std::io::Result<()> {
+    const CGROUPS: &CStr = c"/sys/fs/cgroup";
+    let tasks = tasks.try_clone()?;
+    let (kind, options) = if is_cgroup_v1 {
+        (c"cgroup", Some(c"memory"))
+    } else {
+        (c"cgroup2", None)
+    };
+    // SAFETY: the closure runs in the child between fork and exec and makes system calls with constant texts, which are
+    // async-signal-safe: it allocates nothing and takes no lock. File descriptors stay shared with nobody.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::io::write(&tasks, b"0")?;
+            rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP)?;
+            let is_private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            mount_change(c"/", is_private)?;
+            mount(c"proc", c"/proc", c"proc", MountFlags::empty(), None)?;
+            unmount(CGROUPS, UnmountFlags::DETACH)?;
+            mount(kind, CGROUPS, kind, MountFlags::empty(), options)?;
             Ok(())
         });
     }

@@ -1,5 +1,7 @@
 //! Paths of cgroups, what they name, and what their event counters include. Uses no readings.
 
+use std::borrow::Cow;
+
 mod known_names;
 mod path_name;
 
@@ -18,6 +20,23 @@ pub const ROOT: &str = "/";
 
 /// The most levels of a path that count: container runtimes nest a handful of cgroups; a hostile path may have millions.
 const LEVELS_MAX: usize = 64;
+
+/// A cgroup's path in a sentence. The kernel's own root is the host: one that has a limit or is asked about is of a
+/// container, which sees its cgroup as the root.
+pub fn place(path: &str) -> &str {
+    match path {
+        ROOT => "this container",
+        path => path,
+    }
+}
+
+/// What a sentence calls the cgroup of this path: `cgroup /web`, `this container`.
+pub fn called(path: &str) -> Cow<'_, str> {
+    match path {
+        ROOT => Cow::Borrowed(place(path)),
+        path => Cow::Owned(format!("cgroup {path}")),
+    }
+}
 
 /// The path of the parent; `None` for the root.
 pub fn parent(key: &str) -> Option<&str> {

@@ -15,6 +15,7 @@ use super::settings::FactChange;
 use super::spread::Significance;
 use super::{Direction, figure};
 use crate::evidence::Evidence;
+use crate::finding::capital;
 use crate::judge::Diagnosis;
 use crate::judge::verdict::Level;
 
@@ -207,12 +208,6 @@ fn apart(sentence: &str) -> String {
         None => sentence.to_owned(),
     };
     format!("Independent of that: {rest}")
-}
-
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 fn differs(it: &Differences<'_>) -> bool {

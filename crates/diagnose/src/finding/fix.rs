@@ -24,10 +24,10 @@ impl Fix {
         }
     }
 
-    /// Returns the same commands with this description.
+    /// Returns the same commands with this description before what is known of them.
     #[must_use]
-    pub(crate) fn described(mut self, what: impl Into<String>) -> Self {
-        self.what = what.into();
+    pub(crate) fn described(mut self, what: impl AsRef<str>) -> Self {
+        self.what.insert_str(0, what.as_ref());
         self
     }
 

@@ -1,10 +1,10 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
 use timeline::Entity;
-use timeline::cgroup::{ROOT, is_related};
+use timeline::cgroup::{ROOT, is_related, place};
 use units::Ratio;
 
-use super::{GroupState, subject};
+use super::GroupState;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::judge::Diagnosis;
@@ -72,6 +72,8 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
     };
     match scope.entity {
         Entity::Cgroup => is_related(&scope.key),
+        // A container sees its own processes only.
+        Entity::Process if path == ROOT => true,
         Entity::Process => {
             let process = cx.timeline.entity(Entity::Process, &scope.key);
             let service = process
@@ -138,7 +140,8 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
             let share = limit.share().unwrap_or_default();
             format!(
                 "the nearest limit, {} of {}, is used to {share}",
-                limit.file, limit.path
+                limit.file,
+                place(&limit.path)
             )
         },
     );
@@ -148,8 +151,8 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
         .map_or_else(String::new, |bytes| {
             format!(" {bytes} of it can be dropped.")
         });
-    let subject = subject(path);
-    let has = format!("{subject} has {current}; {limit}.{droppable}");
+    let place = place(path);
+    let has = format!("{place} has {current}; {limit}.{droppable}");
     let recorded = cx.recorded();
     if cx.is_single_sample() {
         return format!("One sample cannot show whether memory is enough: {has}");

@@ -1,5 +1,6 @@
 //! What raising a limit would change: how much further the cgroup gets until another limit binds.
 
+use timeline::cgroup::place;
 use units::Bytes;
 
 use super::{GroupLimitState, GroupState};
@@ -23,10 +24,10 @@ pub(super) fn sentences(state: &GroupState, is_harmed: bool) -> Vec<String> {
         let nearest = near.min_by_key(|(room, _)| *room);
         return vec![match nearest {
             Some((room, limit)) => format!(
-                "No limit was hit, and none is nearly full of memory that cannot be dropped: raising one changes nothing. The nearest is {}, with {room} left.",
+                "No limit was hit, and none is nearly full of memory that cannot be dropped: raising one changes nothing so far. The nearest is {}, with {room} left.",
                 name(limit)
             ),
-            None => "No limit was hit: raising one changes nothing.".to_owned(),
+            None => "No limit was hit: raising one changes nothing so far.".to_owned(),
         }];
     };
     let mut sentences = vec![further(state, at, binding)];
@@ -97,5 +98,5 @@ fn other_on_same(state: &GroupState, binding: &GroupLimitState) -> &'static str 
 }
 
 fn name(limit: &GroupLimitState) -> String {
-    format!("{} of {} ({})", limit.file, limit.path, limit.limit)
+    format!("{} of {} ({})", limit.file, place(&limit.path), limit.limit)
 }

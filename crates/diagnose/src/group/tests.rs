@@ -109,7 +109,7 @@ fn raising_says_what_binds_next() {
     let text = raising(&calm, "/a");
     assert!(
         text.contains(
-            "changes nothing. The nearest is memory.max of /a (1,000 MiB), with 700 MiB left"
+            "changes nothing so far. The nearest is memory.max of /a (1,000 MiB), with 700 MiB left"
         ),
         "{text}"
     );

@@ -1,11 +1,11 @@
 //! The memory limit of memtide's own cgroup: in a container, that limit matters first.
 
 use timeline::{
-    Entity,
+    Entity, Gauge, Signal,
     cgroup::{ROOT, ancestors},
-    signals::{CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM},
+    signals::{CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM},
 };
-use units::{Bytes, Ratio};
+use units::{Bytes, Limit, Ratio};
 
 use crate::evidence::Evidence;
 
@@ -32,7 +32,7 @@ impl OwnLimit {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
                 Some(Self {
                     cgroup: key.to_owned(),
-                    max: limit_below_ram(cx, key)?,
+                    max: limit_below_ram(cx, key, CGROUP_MAX)?,
                     current: cx.timeline.last_of(group, CGROUP_CURRENT)?,
                     cache: cx.timeline.last_of(group, CGROUP_FILE).map(|file| {
                         let shared = cx.timeline.last_of(group, CGROUP_SHMEM);
@@ -63,11 +63,18 @@ impl OwnLimit {
 }
 
 /// Returns the last memory limit of a cgroup; `None` without one, or with one above RAM, which limits nothing.
-pub fn limit_below_ram(cx: &Evidence<'_>, key: &str) -> Option<Bytes> {
+fn limit_below_ram(cx: &Evidence<'_>, key: &str, limit: Signal<Gauge<Limit>>) -> Option<Bytes> {
     let group = cx.timeline.entity(Entity::Cgroup, key)?;
-    let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
+    let max = cx.timeline.last_of(group, limit)?.limited()?;
     let ram = cx.ram().ok();
     ram.is_none_or(|ram| max < ram).then_some(max)
+}
+
+/// Whether the kernel kills or throttles in a cgroup before the host's RAM is used up.
+pub fn is_limited(cx: &Evidence<'_>, key: &str) -> bool {
+    [CGROUP_MAX, CGROUP_HIGH]
+        .into_iter()
+        .any(|limit| limit_below_ram(cx, key, limit).is_some())
 }
 
 /// `500 MiB of its limit of 524 MiB (95 %)`, `900 MiB, more than its limit of 512 MiB`. The kernel charges in batches, so

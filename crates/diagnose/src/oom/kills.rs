@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use timeline::cgroup::ROOT;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
     OOM_KILLS,
@@ -32,6 +33,8 @@ pub(crate) struct GroupKills {
     /// The key of the cgroup at its limit: this one or an ancestor. `None` where no limit was hit, so the host itself
     /// ran out of memory.
     pub(crate) at_limit_of: Option<String>,
+    /// Whether the limit lies around the container in which the source was read: `at_limit_of` is the root that it sees.
+    pub(crate) is_around_container: bool,
 }
 
 impl GroupKills {
@@ -129,7 +132,9 @@ impl<'c, 'a> LimitHits<'c, 'a> {
     fn kills(&mut self, group: &'a EntitySeries, rise: CounterRise) -> GroupKills {
         let cx = self.cx;
         // The innermost one, from the cgroup upwards.
-        let at_limit_of = cgroups::upwards(cx, group).find(|above| self.of(above).is_hit(rise.to));
+        let own = cgroups::upwards(cx, group).find(|above| self.of(above).is_hit(rise.to));
+        let around = || cgroups::upwards(cx, group).find(|above| is_around(cx, above, &rise));
+        let at_limit_of = own.or_else(around);
         let gone = at_limit_of
             .filter(|_| !self.of(group).has_limit)
             .and_then(|_| gone_below(cx, group, rise.to));
@@ -139,8 +144,21 @@ impl<'c, 'a> LimitHits<'c, 'a> {
             at: rise.to,
             count: rise.by,
             at_limit_of: gone.or(at_limit_of).map(|group| group.key.clone()),
+            is_around_container: own.is_none() && at_limit_of.is_some(),
         }
     }
+}
+
+/// Whether a kill that no visible limit explains was at a limit around the container with this root: it sees no cgroup
+/// beyond. A kernel report of the host's shortage explains it.
+fn is_around(cx: &Evidence<'_>, root: &EntitySeries, rise: &CounterRise) -> bool {
+    let is_of_host = |one: &oom::Explained<'_>| {
+        !matches!(one.cause, OomCause::GroupLimit(_)) && (rise.from..=rise.to).contains(&one.index)
+    };
+    root.key == ROOT
+        && cx.facts.container.is_some()
+        && cx.facts.own_cgroup.as_deref() == Some(ROOT)
+        && !oom::reports(cx).iter().any(is_of_host)
 }
 
 /// The descendant of a cgroup that was nearest to its limit and is gone by sample `at`, as a failed unit's cgroup is at

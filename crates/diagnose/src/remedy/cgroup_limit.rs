@@ -1,5 +1,6 @@
 //! Commands that change a cgroup's limit, through systemd where it owns the cgroup.
 
+use timeline::cgroup::{ContainerRuntime, GroupName, ROOT};
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
 use timeline::{EntitySeries, Gauge, Signal, facts::CgroupMode};
 use units::{Bytes, Limit};
@@ -81,22 +82,25 @@ pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob, to:
 /// The same for a cgroup known by its path; there is no undo if `from` is unknown. A cgroup's name is untrusted text:
 /// one that a shell or systemctl could take for something else gets into no command.
 pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit>) -> Fix {
+    let place = set_by(path).filter(|_| knob != Knob::High);
+    let place = Fix::say(place.map_or_else(String::new, |place| format!(" It is set in {place}.")));
     if let Some((unit, property)) = unit_of(path).zip(knob.property()) {
-        return set_property(unit, property, to, from);
+        return set_property(place, unit, property, to, from);
     }
-    let Some(path) = plain_path(path) else {
-        return Fix::default();
+    // The root is that of a container: it may not write its own limit.
+    let Some(path) = plain_path(path).filter(|path| !path.is_empty()) else {
+        return place;
     };
     let file = knob.file(path);
     let undo = from.map(|from| format!("echo {} > {file}", knob.written(from)));
-    Fix::default()
+    place
         .now(format!("echo {}M > {file}", whole_mib(to)))
         .undo(undo.unwrap_or_default())
 }
 
 /// Returns commands that set a unit's limit. A scope does not outlive the processes in it, so its limit is not made
 /// permanent.
-fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
+fn set_property(fix: Fix, unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
     let is_scope = unit.ends_with(".scope");
     // A name that systemd escaped has backslashes; it never has a quote.
     let unit = if unit.contains('\\') {
@@ -116,12 +120,32 @@ fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> F
     });
     let undo =
         from.map(|from| format!("systemctl set-property --runtime {unit} {property}={from}"));
-    Fix::default()
-        .now(format!(
-            "systemctl set-property --runtime {unit} {property}={mib}M"
-        ))
-        .keep(keep)
-        .undo(undo.unwrap_or_default())
+    fix.now(format!(
+        "systemctl set-property --runtime {unit} {property}={mib}M"
+    ))
+    .keep(keep)
+    .undo(undo.unwrap_or_default())
+}
+
+/// Where the memory limit of a container is set, by the name of its cgroup.
+pub(crate) fn set_by(path: &str) -> Option<&'static str> {
+    if path == ROOT {
+        return Some(
+            "what starts this container: docker run --memory, the pod's resources.limits.memory",
+        );
+    }
+    let name = GroupName::of(path);
+    if name.pod.is_some_and(|pod| pod.what.qos.is_some()) {
+        return Some("the pod's resources.limits.memory");
+    }
+    Some(match name.container?.what.runtime? {
+        ContainerRuntime::Docker => "docker update --memory and --memory-swap, or its compose file",
+        ContainerRuntime::Podman => "podman update --memory, or its unit or compose file",
+        ContainerRuntime::Lxc => {
+            "the container's memory (pct set --memory, lxc config set limits.memory)"
+        }
+        ContainerRuntime::Containerd | ContainerRuntime::CriO => return None,
+    })
 }
 
 /// Returns a limit a quarter larger than one that was too small: a starting point, not a measurement.
@@ -225,7 +249,10 @@ mod tests {
             }
         }
         assert_eq!(set("/../../../home/x"), Fix::default());
-        assert_eq!(set("/"), Fix::default());
+        // The root is that of a container, which may not write its own limit.
+        let root = set("/");
+        assert_eq!((root.now.as_str(), root.undo.as_str()), ("", ""));
+        assert!(root.what.contains("docker run --memory"), "{}", root.what);
         assert_eq!(set(""), Fix::default());
     }
 

@@ -65,9 +65,9 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let starved = Starved::during(cx, group, stretch)?;
-    let label = &group.label;
+    let name = cgroups::called(group);
     if let Some(why) = starved.another_reason(cx, group, stretch) {
-        return clear!("{label}: {why}");
+        return clear!("{name}: {why}");
     }
     let (limit, refaulted) = (starved.limit, starved.refaulted);
     let waits = CgroupWaits::during(cx, group, stretch);
@@ -95,7 +95,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(
             waits.severity(),
-            format!("Cgroup {label} re-reads its files (refaults: {refaulted}): its limit of {limit}{remainder}.{host}"),
+            format!("{} re-reads its files (refaults: {refaulted}): its limit of {limit}{remainder}.{host}", capital(&name)),
         )
         .graph("file refaults", &starved.refaults)
         .counts_as("the cgroup at its limit")
@@ -110,7 +110,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("oom-cgroup", "nothing was killed; there was page cache to evict")
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
         .fix(raised.described(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
-        .affects([Affected::new("cgroup", label, format!("{refaulted} refaulted, limit {limit}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{refaulted} refaulted, limit {limit}"))])
         .sure_by_kinds(cx, open)
         .into())
 }

@@ -5,6 +5,7 @@ use timeline::signals::{
     PSI_MEMORY_SOME, PSWPOUT,
 };
 
+use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, swapped_in};
 use crate::measures::writeback::{
     CgroupWrites, LIMIT_HITS, background_level, filled_cgroups, is_far_from_limit, may_fill,
@@ -100,17 +101,17 @@ fn recent_hits(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missi
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let label = &group.label;
+    let name = cgroups::called(group);
     let writes = CgroupWrites::during(cx, group, stretch)?;
     let CgroupWrites { limit, mean, .. } = writes;
     if !writes.fill_it() {
-        return clear!("{mean} of cgroup {label} was unwritten, of a limit of {limit}");
+        return clear!("{mean} of {name} was unwritten, of a limit of {limit}");
     }
     let hits = writes
         .hits
         .ok_or_else(|| Missing::same_time(CGROUP_EVENTS_MAX.def()))?;
     if hits < LIMIT_HITS {
-        return clear!("cgroup {label} hit its limit {hits}");
+        return clear!("{name} hit its limit {hits}");
     }
     let written = cx.mean_rate(PGPGOUT, stretch);
     if let Some(written) = written.filter(|written| *written < WRITTEN) {
@@ -118,14 +119,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     if let Some((other, refaults)) = refaulting_cgroup(cx, stretch) {
         return clear!(
-            "cgroup {} reads evicted files again ({refaults}), which is waiting for memory too",
-            other.label
+            "{} reads evicted files again ({refaults}), which is waiting for memory too",
+            cgroups::called(other)
         );
     }
     let stalls = PressureWindow::during(cx, stretch);
     let share = mean.ratio_of(limit).unwrap_or_default();
     let title = format!(
-        "Writers in cgroup {label} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
+        "Writers in {name} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
         stalls.sentence()
     );
     let usage = cx.timeline.gauge_of(group, CGROUP_CURRENT);
@@ -152,7 +153,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(earlier_writes(cx, stretch, limit), Finding::fix)
         .fix(remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit)).described("Or raise the limit, if the host has the memory: a larger one is full later, and no limit makes the disk faster."))
         .fix(Fix::say("Or let the program write around the page cache (O_DIRECT) or call sync_file_range. Cgroup v2 throttles writers of a cgroup before it is full."))
-        .affects([Affected::new("cgroup", label, format!("{mean} unwritten, limit {limit}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{mean} unwritten, limit {limit}"))])
         .sure_by_kinds(cx, "cgroup v1 does not count who waited: the stack of a writer (/proc/PID/stack) has reclaim_throttle or folio_wait_writeback")
         .sure_at_most(0.75)
         .into())

@@ -35,8 +35,8 @@ declare_rule! {
     /// - `cgroup-high-throttle`: its tasks wait for memory.
     /// - `cgroup-dirty-reclaim`: on cgroup v1, which has no dirty limits of its own, writers fill the cgroup instead.
     /// ## What to do
-    /// Raise the cgroup's memory limit: its dirty limit grows with it. Otherwise write less, or let the program call
-    /// sync_file_range or use O_DIRECT. Smaller limits of the host would make it worse. Verify: the tasks of the cgroup
+    /// Write less, or to a faster disk: what writes faster than the disk waits with any limit. For bursts raise the cgroup's
+    /// memory limit: its dirty limit grows with it. Smaller limits of the host would make it worse. Verify: the tasks of the cgroup
     /// wait for disks less than 10 % of the time during the same writes.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, Writeback
@@ -81,13 +81,11 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let label = &group.label;
+    let name = cgroups::called(group);
     let (dirty, level) = mean_and_own_level(cx, group, stretch)?;
     let near_level = level.share(NEAR_OWN_LEVEL);
     if dirty < near_level {
-        return clear!(
-            "{dirty} of cgroup {label} was unwritten; its writers are throttled from {level}"
-        );
+        return clear!("{dirty} of {name} was unwritten; its writers are throttled from {level}");
     }
     let host = cx.mean_in(stretch, DIRTY_AND_WRITEBACK, &unwritten().track(cx)?)?;
     let limit = dirty_limit().track(cx)?.mean_in(stretch);
@@ -96,7 +94,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let waits = waited.time().unwrap_or_default();
     let (knob, signal, max) = binding(cx, group)?;
     let title = format!(
-        "Writers in cgroup {label} wait for the disk {waits}: its {max} leave room for only {level} of unwritten data. The host is far from its own limit."
+        "Writers in {name} wait for the disk {waits}: its {max} leave room for only {level} of unwritten data. The host is far from its own limit."
     );
     Ok(RULE
         .found(Severity::Warning, title)
@@ -114,9 +112,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available on the host"))
         .not("dirty-throttle", format!("the host has {host} of unwritten data, far below its limit"))
-        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!("Raise the cgroup's memory limit (it was {max}): its dirty limit grows with it. Start with a quarter more.")))
-        .fix(Fix::say("Or write less: no limit makes the disk faster. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier."))
-        .affects([Affected::new("cgroup", label, format!("{dirty} unwritten, of {level}"))])
+        .fix(Fix::say("Write less, or to a faster disk: what writes faster than the disk waits with any limit. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier."))
+        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!("Or, if it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty limit grows with it, and a longer burst fits. Start with a quarter more.")))
+        .affects([Affected::new("cgroup", &group.key, format!("{dirty} unwritten, of {level}"))])
         .sure_by_kinds(cx, "")
         .into())
 }
@@ -188,7 +186,7 @@ mod tests {
             finding.title
         );
         assert_eq!(
-            finding.fixes[0].now,
+            finding.fixes[1].now,
             "systemctl set-property --runtime job.service MemoryMax=320M"
         );
     }

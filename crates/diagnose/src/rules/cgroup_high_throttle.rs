@@ -81,7 +81,7 @@ fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let Some(throttled) = Throttled::during(cx, group, stretch) else {
-        return clear!("cgroup {} did not exceed its memory.high", group.label);
+        return clear!("{} did not exceed its memory.high", cgroups::called(group));
     };
     let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
@@ -98,9 +98,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         None => "the cgroup's memory.pressure would settle it",
     };
     let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(used)));
-    let label = &group.label;
+    let name = cgroups::called(group);
     let title = format!(
-        "Cgroup {label} is throttled: it needs more than its memory.high of {high}{waits}.{host}"
+        "{} is throttled: it needs more than its memory.high of {high}{waits}.{host}",
+        capital(&name)
     );
     let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
     let is_short = |available: Bytes| {
@@ -125,7 +126,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .not("oom-cgroup", "memory.high throttles; it does not kill")
         .fix(raised.described(format!("Raise memory.high (it was {high}) above what the cgroup needs, or make the program smaller. Start with a quarter more.")))
-        .affects([Affected::new("cgroup", label, format!("{used} of memory.high {high}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{used} of memory.high {high}"))])
         .sure_by_kinds(cx, open)
         .into())
 }

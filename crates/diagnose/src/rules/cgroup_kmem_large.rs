@@ -72,12 +72,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let track = kernel().track_of(cx, group)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
-    let label = &group.label;
+    let name = cgroups::called(group);
     let Some(((most, index), limit)) = track
         .max_in(stretch)
         .and_then(|most| Some((most, limits.at(most.1)?)))
     else {
-        return clear!("kernel memory of cgroup {label} was not measured");
+        return clear!("kernel memory of {name} was not measured");
     };
     let kinds = kinds(cx, group, index);
     let mostly = kinds.first().map_or_else(String::new, |(_, what, size)| {
@@ -88,7 +88,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let title = format!(
-        "Cgroup {label} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of {limit}) is kernel memory{mostly}.{host}"
+        "{} is nearly full of memory that cannot be dropped, and {most} ({share} of its limit of {limit}) is kernel memory{mostly}.{host}",
+        capital(&name)
     );
     let anon = cx.timeline.at_of(group, CGROUP_ANON, index);
     let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
@@ -112,7 +113,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("cgroup-cache-starved", "page cache and reclaimable objects are not counted here")
         .fix(raised.described(format!("Raise its limit (it was {limit}); the kernel needs this memory for what the service does. Start with a quarter more.")))
         .fix(Fix::say("Reduce the largest kind: page tables by huge pages or fewer processes, stacks by smaller thread pools, socket buffers by reading and closing connections, objects by closing files and watches."))
-        .affects([Affected::new("cgroup", label, format!("{most} of kernel memory, limit {limit}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{most} of kernel memory, limit {limit}"))])
         .sure_by_kinds(cx, "")
         .into())
 }

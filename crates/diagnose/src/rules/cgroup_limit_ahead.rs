@@ -114,17 +114,18 @@ fn ahead(cx: &Evidence<'_>, group: &EntitySeries) -> Option<(SteadyGrowth, Growi
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let group = incident.entity()?;
-    let label = &group.label;
+    let name = cgroups::called(group);
     let limit = cgroups::limit(cx, group, CGROUP_MAX);
     let (Some((growth, part)), Some(limit)) = (ahead(cx, group), limit) else {
-        return clear!("cgroup {label} does not grow towards its limit in a line");
+        return clear!("{name} does not grow towards its limit in a line");
     };
     let Some(left) = growth.limit_in() else {
-        return clear!("cgroup {label} does not meet its limit soon");
+        return clear!("{name} does not meet its limit soon");
     };
     let words = part.words();
     let title = format!(
-        "Cgroup {label} meets its limit of {limit} in {left} if it goes on like this: its {words} rose in a line from {} to {} in {}, {}.",
+        "{} meets its limit of {limit} in {left} if it goes on like this: its {words} rose in a line from {} to {} in {}, {}.",
+        capital(&name),
         growth.from,
         growth.to,
         growth.growth.judged,
@@ -149,7 +150,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         ))
         .affects([Affected::new(
             "cgroup",
-            label,
+            &group.key,
             format!("{} {words}, limit {limit}", growth.to),
         )])
         .sure(growth.confidence(words))

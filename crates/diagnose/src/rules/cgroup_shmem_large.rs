@@ -60,12 +60,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let shmem = cx.gauge_of(group, CGROUP_SHMEM)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
-    let label = &group.label;
+    let name = cgroups::called(group);
     let Some(((most, index), limit)) = shmem
         .max_in(stretch)
         .and_then(|most| Some((most, limits.at(most.1)?)))
     else {
-        return clear!("shared memory of cgroup {label} was not measured");
+        return clear!("shared memory of {name} was not measured");
     };
     let share = most.ratio_of(limit).unwrap_or_default();
     let harm = LimitHarm::during(cx, group, stretch);
@@ -80,7 +80,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let title = format!(
-        "Cgroup {label} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared memory: {only}.{host}"
+        "{} is nearly full, and {most} ({share} of its limit of {limit}) is tmpfs files or shared memory: {only}.{host}",
+        capital(&name)
     );
     let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
     Ok(RULE
@@ -94,7 +95,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("cgroup-cache-starved", "page cache is not counted here; this cannot be dropped")
         .fix(Fix::say("Find the files (in the mount namespace of the service) and the segments, and remove what is not needed.").inspect("df -h -t tmpfs\nipcs -m"))
         .fix(raised.described(format!("Raise its limit (it was {limit}) if the files are needed. Start with a quarter more. A size limit on the volume (size=, sizeLimit) fails a write instead of killing the service.")))
-        .affects([Affected::new("cgroup", label, format!("{most} of shared memory, limit {limit}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{most} of shared memory, limit {limit}"))])
         .sure_by_kinds(cx, "")
         .into())
 }

@@ -61,18 +61,18 @@ fn may_swap(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let label = &group.label;
+    let name = cgroups::called(group);
     let swap = cx.gauge_of(group, CGROUP_SWAP_CURRENT)?;
     let most = cgroups::limit(cx, group, CGROUP_SWAP_MAX);
     let Some(((used, index), most)) = swap.max_in(stretch).zip(most) else {
-        return clear!("swap of cgroup {label} was not measured");
+        return clear!("swap of {name} was not measured");
     };
     let free = cx.lowest_in(SWAP_FREE, stretch).map(|(free, _)| free);
     let all = cx.timeline.last(SWAP_TOTAL);
     if let Some((free, all)) = free.zip(all)
         && free < all.share(HOST_IS_FULL)
     {
-        return clear!("cgroup {label} used its swap, but the host has only {free} of swap left");
+        return clear!("{name} used its swap, but the host has only {free} of swap left");
     }
     let limit = cgroups::tightest().track_of(cx, group)?.at(index);
     let of_limit = limit.map_or_else(String::new, |limit| {
@@ -83,7 +83,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(" The host has {free} of free swap.")
     });
     let title = format!(
-        "Cgroup {label} has used up its swap limit of {most} and has no room{of_limit}.{left}"
+        "{} has used up its swap limit of {most} and has no room{of_limit}.{left}",
+        capital(&name)
     );
     let at = |signal| cx.timeline.at_of(group, signal, index);
     let raised = limit.map(|limit| remedy::set_limit(cx, group, Knob::Max, remedy::more(limit)));
@@ -98,7 +99,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(free, |finding, free| finding.not("swap-full", format!("the host had {free} of free swap")))
         .with(raised, |finding, raised| finding.fix(raised.described("Raise its memory limit, if the host has the memory. Start with a quarter more.")))
         .fix(Fix::say("Or let it swap more: MemorySwapMax= in its unit, memory.swap.max of the cgroup. It then waits instead of being killed."))
-        .affects([Affected::new("cgroup", label, format!("{used} of swap, limit {most}"))])
+        .affects([Affected::new("cgroup", &group.key, format!("{used} of swap, limit {most}"))])
         .sure_by_kinds(cx, "")
         .into())
 }

@@ -6,14 +6,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use timeline::Entity::Cgroup;
-use timeline::cgroup::ROOT;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
     CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
 
-use crate::group::subject;
 use crate::measures::cgroups;
 use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, LimitHit};
@@ -112,11 +110,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let limit = cgroups::limit(cx, limited, CGROUP_MAX);
     let count = kills.in_group(victims);
+    if worst.is_around_container {
+        return Ok(around_container(cx, &kills, limit, count, worst).into());
+    }
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
     let title = title(limited, limit, victims, count, available);
-    let text = format!("{count} killed in {}", victims.label);
+    let text = format!("{count} killed in {}", cgroups::called(victims));
     Ok(RULE
         .found(Severity::Critical, title)
         .killed(kills.in_all())
@@ -138,6 +139,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
+/// The finding about kills at a limit that lies around the container in which the source was read.
+fn around_container(
+    cx: &Evidence<'_>,
+    kills: &LimitKills<'_>,
+    limit: Option<Bytes>,
+    count: Count,
+    worst: &GroupKills,
+) -> Finding {
+    let below = limit.map_or_else(
+        || "which has no limit of its own".to_owned(),
+        |limit| format!("which did not hit its limit of {limit}"),
+    );
+    let processes = processes_words(count);
+    let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
+    RULE.found(
+        Severity::Critical,
+        format!("The kernel killed {processes} of this container, {below}: a limit around it, such as that of its pod, was hit, or the host was out of memory."),
+    )
+    .killed(kills.in_all())
+    .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), format!("{count} killed in this container"))
+    .counts_as("the container's kill counter")
+    .cause("What shares the limit around this container took what this container needed, or this container took it.")
+    .fix(Fix::say("See on the host which limit was hit, and what else counts towards it. A higher limit of this container changes nothing.").inspect("memtide check --since 10m\ndmesg | grep -A1 oom-kill:"))
+    .verify(report::verify(is_v1, LimitHit::Memory))
+    .affects(kills.affected(cx))
+    .sure_by_kinds(cx, "the kernel log of the host shows which limit")
+}
+
+fn processes_words(count: Count) -> String {
+    match count.get() {
+        1 => "a process".to_owned(),
+        _ => format!("{count} processes"),
+    }
+}
+
 /// `Cgroup X hit its limit of 96 MiB, and the kernel killed a process of X/y. The host had …`
 fn title(
     limited: &EntitySeries,
@@ -146,19 +182,16 @@ fn title(
     count: Count,
     available: Option<Bytes>,
 ) -> String {
-    let group = &limited.label;
+    let name = cgroups::called(limited);
     let hit = match limit {
-        Some(limit) => format!("Cgroup {group} hit its limit of {limit}"),
-        None => format!("A cgroup below {group} hit its limit"),
+        Some(limit) => format!("{} hit its limit of {limit}", capital(&name)),
+        None => format!("A cgroup below {name} hit its limit"),
     };
-    let processes = match count.get() {
-        1 => "a process".to_owned(),
-        _ => format!("{count} processes"),
-    };
+    let processes = processes_words(count);
     let inside = if limited.key == victims.key {
         String::new()
     } else {
-        format!(" of {}", victims.label)
+        format!(" of {}", cgroups::called(victims))
     };
     let host = cgroups::while_the_host_had(available);
     format!("{hit}, and the kernel killed {processes}{inside}.{host}")
@@ -226,9 +259,9 @@ impl<'a> LimitKills<'a> {
         let mut affected: Vec<Affected> = Vec::new();
         let groups = self.all.iter().map(|(group, _)| *group);
         for group in worst.iter().map(|(_, group, _)| *group).chain(groups) {
-            if affected.len() < 5 && affected.iter().all(|known| known.name != group.label) {
+            if affected.len() < 5 && affected.iter().all(|known| known.name != group.key) {
                 let what = format!("{} killed", self.in_group(group));
-                affected.push(Affected::new("cgroup", &group.label, what));
+                affected.push(Affected::new("cgroup", &group.key, what));
             }
         }
         let victim = worst.and_then(|(_, _, worst)| processes::gone(cx, worst.at));
@@ -330,20 +363,15 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         1 => "a process was",
         _ => "processes were",
     };
-    let label = &group.label;
     let of_limit = match limit {
         Some(limit) => format!("limit {limit}"),
         None => "its limit, memory.max, is not shown".to_owned(),
     };
-    // The kernel's own root has neither limit nor counter: a container sees its cgroup as the root.
-    let place = match label.as_str() {
-        ROOT => format!("{} (its cgroup is {ROOT})", subject(ROOT)),
-        label => format!("cgroup {label}"),
-    };
+    let place = cgroups::called(group);
     let title = format!(
         "In {place} {processes} OOM-killed before the first sample ({total} in all, {of_limit})."
     );
-    let text = format!("{total} killed in {label} since its start, none since the first sample");
+    let text = format!("{total} killed in {place} since its start, none since the first sample");
     Ok(RULE
         .found(Severity::Info, title)
         .shows(CGROUP_EVENTS_OOM_KILL, total, None, text)
@@ -524,7 +552,46 @@ mod tests {
             "{}",
             finding.title
         );
-        assert!(finding.title.contains("a process of /pods/web"));
+        assert!(finding.title.contains("a process of cgroup /pods/web"));
+    }
+
+    /// A container with a limit of 112 MiB in which the kernel kills, as the container sees it.
+    fn within_a_container(hits: u64) -> Case {
+        let mut kills = vec![0; 10];
+        kills[5] = 1;
+        let mut case = group(host(), "/", 0)
+            .gauge_of(Cgroup, "/", CGROUP_MAX, Limit::Bytes(Bytes::from_mib(112)))
+            .counter_steps_of(Cgroup, "/", CGROUP_EVENTS_OOM_KILL, &kills)
+            .counter_of(Cgroup, "/", CGROUP_EVENTS_OOM, hits);
+        case.facts.container = Some(timeline::facts::Container::default());
+        case.facts.own_cgroup = Some("/".to_owned());
+        case
+    }
+
+    #[test]
+    fn within_a_container_a_kill_below_its_limit_points_to_a_limit_around_it() {
+        let finding = found(RULE, &within_a_container(0));
+        assert!(
+            finding
+                .title
+                .contains("did not hit its limit of 112 MiB: a limit around it"),
+            "{}",
+            finding.title
+        );
+        assert_eq!(finding.scope.key, "/");
+        let is_raised = |fix: &Fix| fix.now.contains("echo");
+        assert!(!finding.fixes.iter().any(is_raised));
+        let own = found(RULE, &within_a_container(1));
+        assert!(
+            own.title
+                .contains("This container hit its limit of 112 MiB"),
+            "{}",
+            own.title
+        );
+        // On a host the root has no limit: the host was out of memory.
+        let mut host = within_a_container(0);
+        host.facts.container = None;
+        clear(RULE, &host);
     }
 
     #[test]

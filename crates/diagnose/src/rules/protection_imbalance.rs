@@ -8,6 +8,7 @@ use timeline::signals::{
 };
 use units::Limit;
 
+use crate::measures::cgroups;
 use crate::measures::readings::memory_waits;
 use crate::prelude::*;
 
@@ -110,7 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .collect();
     groups.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
     let first = groups.first().map_or_else(String::new, |(group, held)| {
-        format!(", {held} of it in {}", group.label)
+        format!(", {held} of it in {}", cgroups::called(group))
     });
     let title = format!(
         "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, and tasks wait for it.{}",
@@ -141,7 +142,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("cgroup-high-throttle", "the host itself reclaims, so no cgroup's own limit explains the waits")
         .fix(Fix::say("See who is protected, and how much of it is in use all the time.").inspect("grep -H . /sys/fs/cgroup/*/memory.low /sys/fs/cgroup/*/memory.min | grep -v ':0$'"))
         .fix(Fix::say("Lower MemoryLow= and MemoryMin= of these cgroups to what they need all the time; the sum should leave the others room to work."))
-        .affects(groups.iter().take(3).map(|(group, held)| Affected::new("cgroup", &group.label, format!("{held} protected"))))
+        .affects(groups.iter().take(3).map(|(group, held)| Affected::new("cgroup", &group.key, format!("{held} protected"))))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
@@ -177,7 +178,11 @@ mod tests {
         let finding = found(RULE, &host(9000, 30, 20_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(finding.title.contains("in /db.slice"), "{}", finding.title);
+        assert!(
+            finding.title.contains("in cgroup /db.slice"),
+            "{}",
+            finding.title
+        );
         let finding = found(RULE, &host(9000, 90, 20_000));
         assert_eq!(finding.severity, Severity::Critical);
     }

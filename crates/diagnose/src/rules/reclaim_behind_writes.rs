@@ -4,6 +4,7 @@ use timeline::signals::{
     DIRTY_AND_WRITEBACK, NR_THROTTLED_WRITTEN, NR_VMSCAN_IMMEDIATE, NR_WRITTEN, PSWPOUT,
 };
 
+use crate::measures::cgroups;
 use crate::measures::readings::{SWAP_OUT_NOTABLE, memory_waits};
 use crate::measures::writeback::{filled_cgroups, is_far_from_limit, unwritten};
 use crate::prelude::*;
@@ -67,8 +68,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let filled = filled_cgroups(cx, stretch).next();
     if let Some((group, _)) = filled.filter(|_| is_far()) {
         return clear!(
-            "reclaim meets the dirty pages of cgroup {}, which fill it up to its limit",
-            group.label
+            "reclaim meets the dirty pages of {}, which fill it up to its limit",
+            cgroups::called(group)
         );
     }
     let met = cx.rate(NR_VMSCAN_IMMEDIATE)?;

@@ -5,6 +5,7 @@ use timeline::signals::{
     MEM_CACHED, MEM_FREE, PGPGIN, PGPGOUT, PSI_IO_SOME, PSWPOUT, REFAULT_FILE, TASKS_BLOCKED,
 };
 
+use crate::measures::cgroups;
 use crate::measures::disk_wait;
 use crate::measures::disks::{self, DiskLoad, SATURATED};
 use crate::measures::quiet::Quiet;
@@ -113,8 +114,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         && let Some(group) = writers_at_limit(cx, stretch)
     {
         return clear!(
-            "a disk is busy, but writers in cgroup {} wait at its own limit",
-            group.label
+            "a disk is busy, but writers in {} wait at its own limit",
+            cgroups::called(group)
         );
     }
     let stalled = cx.stall(PSI_IO_SOME)?;

@@ -1,5 +1,7 @@
 //! Swap thrash: pages are swapped out and needed again at once.
 
+use std::borrow::Cow;
+
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{
     CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON, TASKS_BLOCKED,
@@ -97,7 +99,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     if let Some(cgroup) = in_a_cgroup(cx, incident) {
-        return clear!("{rate_in} swapped in, into cgroup {cgroup} at its own limit");
+        return clear!("{rate_in} swapped in, into {cgroup} at its own limit");
     }
     let stalls = PressureWindow::during(cx, stretch);
     let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
@@ -130,7 +132,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 }
 
 /// The cgroup at its own limit that has most of the refaults: then its limit is too small, not the host.
-fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
+fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<Cow<'a, str>> {
     let host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
     let groups = cgroups::with(cx, CGROUP_REFAULT_ANON).ok()?;
     let explains = groups.into_iter().find(|group| {
@@ -139,7 +141,7 @@ fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str
         mean.is_some_and(|mean| mean.get() >= host.get() * IN_A_CGROUP.get())
             && cgroups::is_at_limit(cx, group, &incident.stretch)
     });
-    explains.map(|group| group.label.as_str())
+    explains.map(cgroups::called)
 }
 
 /// Adds anonymous refaults, or swap-out on kernels that do not count them.

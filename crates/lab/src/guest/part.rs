@@ -13,18 +13,27 @@ pub struct Part {
 }
 
 impl Part {
-    /// Starts a part; `output` is piped where somebody reads it.
-    pub(super) fn start(part: &[&str], output: Stdio) -> Result<Self, String> {
+    /// Starts a part by `spawn`; `output` is piped where somebody reads it.
+    pub(super) fn start(
+        part: &[&str],
+        output: Stdio,
+        spawn: impl FnOnce(&mut Command) -> std::io::Result<Child>,
+    ) -> Result<Self, String> {
         let name = part.join(" ");
-        let child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        command
             .arg("lab")
             .args(part)
             .arg("--in-scenario")
             .stdin(Stdio::null())
-            .stdout(output)
-            .spawn()
-            .map_err(|error| format!("cannot start {name}: {error}"))?;
+            .stdout(output);
+        let child = spawn(&mut command).map_err(|error| format!("cannot start {name}: {error}"))?;
         Ok(Self { child, name })
+    }
+
+    /// Its PID.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for its end; whether it ended by itself, and was not killed.

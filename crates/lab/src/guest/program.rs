@@ -9,12 +9,17 @@ use rustix::process::{Pid, Signal, kill_process};
 pub struct MemtideCommand(Child);
 
 impl MemtideCommand {
-    pub(super) fn start(arguments: &[&str]) -> Result<Self, String> {
-        let child = Command::new("/proc/self/exe")
+    /// Starts this program with other arguments by `spawn`.
+    pub(super) fn start(
+        arguments: &[&str],
+        spawn: impl FnOnce(&mut Command) -> std::io::Result<Child>,
+    ) -> Result<Self, String> {
+        let mut command = Command::new("/proc/self/exe");
+        command
             .args(arguments)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
+            .stdout(Stdio::piped());
+        let child = spawn(&mut command)
             .map_err(|error| format!("cannot start {}: {error}", arguments.join(" ")))?;
         Ok(Self(child))
     }

@@ -1,7 +1,6 @@
 //! A kernel report of a kill at a cgroup limit.
 
 use timeline::Entity::Cgroup;
-use timeline::cgroup::{ContainerRuntime, GroupName};
 use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::CGROUP_CURRENT;
@@ -298,40 +297,25 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit
         .limit
-        .filter(|_| at_limit.which == LimitHit::Memory && container(path).is_none());
+        .filter(|_| at_limit.which == LimitHit::Memory && remedy::set_by(path).is_none());
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
         let from = units::Limit::Bytes(limit.limit);
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
-    let place = container(path).map_or_else(String::new, |place| format!(" It is set in {place}."));
+    let place =
+        remedy::set_by(path).map_or_else(String::new, |place| format!(" It is set in {place}."));
     let finding = finding.cause(cause).fix(commands.unwrap_or_default().described(format!(
         "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
     )));
-    if is_v1 || container(path).is_some() {
+    if is_v1 || remedy::set_by(path).is_some() {
         return finding;
     }
     // A report does not print memory.high, so there is no command to undo it.
     let high =
         raised.map(|raised| remedy::set_limit_of(path, Knob::High, high_below(raised), None));
     finding.fix(high.unwrap_or_default().described(THROTTLE_FIRST))
-}
-
-/// Where the limit of a container is set, by the name of its cgroup.
-fn container(path: &str) -> Option<&'static str> {
-    let name = GroupName::of(path);
-    if name.pod.is_some_and(|pod| pod.what.qos.is_some()) {
-        return Some("the pod's resources.limits.memory");
-    }
-    Some(match name.container?.what.runtime? {
-        ContainerRuntime::Docker => "docker update --memory and --memory-swap, or its compose file",
-        ContainerRuntime::Podman => "podman update --memory, or its unit or compose file",
-        ContainerRuntime::Lxc => {
-            "the container's memory (pct set --memory, lxc config set limits.memory)"
-        }
-        ContainerRuntime::Containerd | ContainerRuntime::CriO => return None,
-    })
 }
 
 #[cfg(test)]
