@@ -13,11 +13,13 @@ use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
 use timeline::{Entity, EntitySeries, Inventory, Source, Timeline};
 use units::{Bytes, PageSize};
 
-/// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
-pub fn where_memory(source: &Source) -> Option<WhereReport> {
+/// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal. Each part names its `top`
+/// largest owners, caches and files.
+pub fn where_memory(source: &Source, top: Option<usize>) -> Option<WhereReport> {
     let evidence = Evidence::new(&source.timeline, &source.facts);
     let last = source.timeline.len().checked_sub(1)?;
-    let accounting = account(&evidence, last).ok()?;
+    let mut accounting = account(&evidence, last).ok()?;
+    accounting.top = top;
     Some(WhereReport::new(source, &accounting))
 }
 

@@ -36,6 +36,7 @@ Examples:
   memtide where --files                which open and mapped files fill the page cache (others': as root)
   memtide where --files-in /var/lib/mysql
                                        these, and the files below it that nobody has open
+  memtide where --files --top 40       the 40 largest files, processes and caches
 
 docs/where-by.schema.json describes the JSON of --by.")]
 pub(crate) struct WhereArgs {
@@ -63,11 +64,20 @@ pub(crate) struct WhereArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "at", "by"])]
     pub(crate) files_in: Vec<PathBuf>,
 
+    /// Name the N largest of each kind: files, processes, caches, rows of a table; without it, a few
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    top: Option<u16>,
+
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
 }
 
 impl WhereArgs {
+    /// How many of each kind are named; `None`: a few, as many as fit.
+    pub(crate) fn top(&self) -> Option<usize> {
+        self.top.map(usize::from)
+    }
+
     /// The directories of which the files in the page cache are named; `None` if none is.
     pub(crate) fn cached_files(&self) -> Option<&[PathBuf]> {
         (self.files || !self.files_in.is_empty()).then_some(&self.files_in)

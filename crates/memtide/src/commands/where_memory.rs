@@ -6,6 +6,7 @@ mod table;
 use answers::recording_directory;
 use anyhow::Context;
 use probe::Root;
+use report::Screen;
 use sampler::WatchOptions;
 use timeline::{Source, SourceKind};
 
@@ -35,6 +36,13 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// The screen with as many rows of a kind as were asked for.
+fn screen(args: &WhereArgs, output: &Output) -> Screen {
+    let mut screen = output.screen();
+    screen.top = args.top();
+    screen
+}
+
 /// Returns the tree, printed.
 fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Result<String> {
     if source.origin.kind == SourceKind::Live {
@@ -48,10 +56,10 @@ fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Resul
             output.note(&note);
         }
     }
-    let report =
-        answers::where_memory(source).context("the source has no /proc/meminfo with a MemTotal")?;
+    let report = answers::where_memory(source, args.top())
+        .context("the source has no /proc/meminfo with a MemTotal")?;
     Ok(match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::where_tree(&report, &output.screen()),
+        Format::Text => report::text::where_tree(&report, &screen(args, output)),
     })
 }
