@@ -50,5 +50,6 @@ pub use runtime_stats::{
 };
 pub use status::{StatusError, status};
 pub use where_memory::{
-    find_cached_files, find_names, find_owners, find_users, pss_not_read, where_by, where_memory,
+    find_cached_files, find_names, find_owners, find_users, much_without_pss, where_by,
+    where_memory,
 };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::UnknownArgumentValueParser;
 use clap::{Args, ValueEnum};
 use diagnose::accounting::GroupBy;
 use timeline::TimePoint;
@@ -57,11 +58,11 @@ pub(crate) struct WhereArgs {
     pub(crate) deep: bool,
 
     /// Name the files in the page cache that processes have open or mapped; takes up to 2 s
-    #[arg(long, conflicts_with_all = ["file", "at", "by"])]
+    #[arg(long, conflicts_with = "by")]
     pub(crate) files: bool,
 
     /// The same, and those below a directory that nobody has open; takes up to 10 s more for each
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "at", "by"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "by")]
     pub(crate) files_in: Vec<PathBuf>,
 
     /// Name the N largest of each kind: files, processes, caches, rows of a table; without it, a few
@@ -70,6 +71,29 @@ pub(crate) struct WhereArgs {
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
+
+    #[command(flatten)]
+    _options_of_check: OptionsOfCheck,
+}
+
+/// Options of `check` that people try here too: each is refused with what to type.
+#[derive(Debug, Args)]
+struct OptionsOfCheck {
+    #[arg(long, hide = true, value_parser = answered_by("check --cgroup PATH", "cgroup"))]
+    cgroup: Option<String>,
+    #[arg(long, hide = true, value_parser = answered_by("check --unit UNIT", "unit"))]
+    unit: Option<String>,
+    #[arg(long, hide = true, value_parser = answered_by("check --container NAME", "container"))]
+    container: Option<String>,
+    #[arg(long, hide = true, value_parser = answered_by("check --pod NAME", "pod"))]
+    pod: Option<String>,
+}
+
+/// Refuses an option with the command that shows one of a kind, and how all of them are listed.
+fn answered_by(one: &str, kind: &str) -> UnknownArgumentValueParser {
+    UnknownArgumentValueParser::suggest(format!(
+        "`memtide {one}` shows the memory of one {kind}, `memtide where --by {kind}` that of all"
+    ))
 }
 
 impl WhereArgs {

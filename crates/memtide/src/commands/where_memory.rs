@@ -3,6 +3,8 @@
 mod part;
 mod table;
 
+use std::path::Path;
+
 use answers::recording_directory;
 use anyhow::Context;
 use probe::Root;
@@ -18,6 +20,9 @@ use part::part;
 use table::table;
 
 pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
+    if args.cached_files().is_some() && (args.file.is_some() || args.at.is_some()) {
+        return Err(files_are_of_now(args.file.as_deref()));
+    }
     let recording = match (&args.file, args.at) {
         (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),
@@ -33,7 +38,30 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         Some(by) => table(&mut source, by.into(), args, output)?,
         None => tree(&mut source, args, output)?,
     })?;
+    if source.origin.kind == SourceKind::Live && args.by.is_none() {
+        let unread = answers::much_without_pss(&source);
+        if let Some(note) = report::text::pss_not_read(unread, args.deep) {
+            output.note(&note);
+        }
+    }
     Ok(Exit::Ok)
+}
+
+/// Files in the page cache were asked of a source that cannot know them.
+fn files_are_of_now(file: Option<&Path>) -> anyhow::Error {
+    let directory = file.filter(|file| file.is_dir() && !import::is_recording(file));
+    let instead = match (directory, file) {
+        (Some(directory), _) => format!(
+            "to search that directory: `memtide where --files-in {}`",
+            directory.display()
+        ),
+        (None, Some(file)) => format!("without it: `memtide where {}`", file.display()),
+        (None, None) => "of then: `memtide where --at WHEN` alone".to_owned(),
+    };
+    anyhow::anyhow!(
+        "which files are in the page cache is only known of this host as it is now, no capture or recording has it\n\
+         now: `memtide where --files`\n{instead}"
+    )
 }
 
 /// The screen with as many rows of a kind as were asked for.
@@ -50,10 +78,6 @@ fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Resul
         if let Some(directories) = args.cached_files() {
             answers::find_cached_files(&Root::default(), source, directories)
                 .map_err(anyhow::Error::msg)?;
-        }
-        let unread = answers::pss_not_read(&source.timeline);
-        if let Some(note) = report::text::pss_not_read(unread, args.deep) {
-            output.note(&note);
         }
     }
     let report = answers::where_memory(source, args.top())

@@ -107,7 +107,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
     if cached.files_hidden > 0 {
         let hidden = Count::new(cached.files_hidden).named("file", "files");
         unseen.push(format!(
-            "{hidden} of others: the kernel shows what of a file is in RAM only to its owner and to who may write it"
+            "{hidden} that are not this user's: the kernel hides which of their pages are in RAM"
         ));
     }
     if cached.files_remote > 0 {
@@ -242,7 +242,7 @@ mod tests {
         for part in [
             "files of 1 process that",
             "2 files or directories",
-            "4 files of others: the kernel shows",
+            "4 files that are not this user's",
             "3 open files on",
             "time was over",
         ] {
