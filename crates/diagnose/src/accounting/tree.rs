@@ -118,8 +118,9 @@ impl Accounting {
             node.note_also(&format!("{dirty} dirty or under writeback"));
         }
         if let Some(cached) = &inventory.cached_files {
-            let buffers = self.leaf(TermKind::Buffers);
-            let buffers = buffers.map(|leaf| leaf.noted("directories, inodes, journals"));
+            let buffers = self
+                .leaf(TermKind::Buffers)
+                .map(|leaf| leaf.noted("directories, inodes, journals"));
             node.children = self.cached_files(cached, buffers);
             let unseen = cached_files::unseen(cached).join("; ");
             node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(unseen));

@@ -118,6 +118,58 @@ fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
         let error = String::from_utf8_lossy(&answer.stderr);
         assert!(error.contains(directory) && error.contains(why), "{error}");
     }
-    let answer = memtide(&["where", "--files", "some.jsonl"]);
-    assert_eq!(answer.status.code(), Some(3));
+    let directory = on_disk();
+    let path = directory.path().to_str().unwrap();
+    for (typed, instead) in [
+        (&["--files", "some.jsonl"][..], "`memtide where some.jsonl`"),
+        (&["--files", path], "`memtide where --files-in "),
+        (&["--files", "--at", "-5m"], "`memtide where --at WHEN`"),
+    ] {
+        let answer = memtide(&[&["where"], typed].concat());
+        assert_eq!(answer.status.code(), Some(3));
+        let error = String::from_utf8_lossy(&answer.stderr);
+        assert!(
+            error.contains("only known of this host") && error.contains(instead),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn as_many_files_are_named_as_were_asked_for() {
+    let directory = on_disk();
+    let opened: Vec<_> = (0..4)
+        .map(|i| written(directory.path(), &format!("file-{i}"), 1))
+        .collect();
+    let paths = |files: &[Value]| {
+        let labels = files.iter().filter_map(|file| file["label"].as_str());
+        labels.filter(|label| label.starts_with('/')).count()
+    };
+    assert_eq!(paths(&files(&["--files", "--top", "2"])), 2);
+    let all = files(&["--files", "--top", "60000"]);
+    for (path, _) in &opened {
+        assert!(named(&all, path).is_some(), "{path:?}: {all:#?}");
+    }
+    // Files of one node are in the order of their sizes, and the remainder is the last.
+    let sizes: Vec<u64> = all
+        .iter()
+        .take_while(|file| file["kind"] != "remainder")
+        .map(|file| file["bytes"].as_u64().unwrap())
+        .collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{all:#?}");
+}
+
+#[test]
+fn what_check_answers_for_one_cgroup_is_pointed_to() {
+    for kind in ["cgroup", "unit", "container", "pod"] {
+        let answer = memtide(&["where", &format!("--{kind}"), "web"]);
+        assert_eq!(answer.status.code(), Some(3));
+        let error = String::from_utf8_lossy(&answer.stderr);
+        for command in [
+            format!("`memtide check --{kind} "),
+            format!("`memtide where --by {kind}`"),
+        ] {
+            assert!(error.contains(&command), "{error}");
+        }
+    }
 }

@@ -134,3 +134,34 @@ impl TreeRow<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_screen_has_room_for_longer_labels() {
+        let name = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
+        let node = TreeNode {
+            label: name.to_owned(),
+            size: "2 MiB".to_owned(),
+            ..TreeNode::default()
+        };
+        let drawn = |columns| {
+            let screen = Screen::of_width(columns);
+            let mut page = TextPage::new(&screen);
+            draw(&mut page, std::slice::from_ref(&node), &screen);
+            page.finish()
+        };
+        assert!(drawn(120).contains(name), "{}", drawn(120));
+        assert!(
+            drawn(80).contains("├ …") || drawn(80).contains("└ …"),
+            "{}",
+            drawn(80)
+        );
+        for columns in [40, 80, 100, 120] {
+            let text = drawn(columns);
+            assert!(text.lines().all(|line| width(line) <= columns), "{text}");
+        }
+    }
+}

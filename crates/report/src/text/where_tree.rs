@@ -110,3 +110,38 @@ pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
     };
     Some(format!("PSS of {processes} was not read: {why}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(label: &str, bytes: u64, kind: BranchKind) -> Branch {
+        Branch {
+            label: label.to_owned(),
+            bytes,
+            kind,
+            share: None,
+            note: String::new(),
+            children: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_remainder_is_shown_however_many_parts_are_not() {
+        let mut node = branch("page cache", 1_000, BranchKind::Measured);
+        let files = (0..40).map(|i| branch(&format!("/f{i}"), 10, BranchKind::Measured));
+        node.children = files.collect();
+        let rest = branch("not attributed", 600, BranchKind::Remainder);
+        node.children.push(rest);
+        let labels = |screen: &Screen| -> Vec<String> {
+            let parts = nodes(&node, 1, screen).into_iter();
+            parts.map(|part| part.label).collect()
+        };
+        let brief = labels(&Screen::default());
+        assert_eq!(brief.len(), CHILDREN_MAX + 2);
+        assert_eq!(brief[CHILDREN_MAX..], ["16 more", "not attributed"]);
+        let mut chosen = Screen::default();
+        chosen.top = Some(40);
+        assert_eq!(labels(&chosen).len(), 41);
+    }
+}

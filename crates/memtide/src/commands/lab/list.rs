@@ -1,6 +1,6 @@
 //! `memtide lab list`: the scenarios, or what one of them has.
 
-use lab::{Scenario, scenarios};
+use lab::{Scenario, ScenarioSetting, scenarios};
 use report::Screen;
 
 use crate::cli::LabListArgs;
@@ -51,15 +51,13 @@ fn one(scenario: &Scenario, screen: &Screen) -> String {
     if !scenario.settings.is_empty() {
         text.push_str("\nsettings: --set NAME=VALUE\n");
     }
-    let settings = scenario.settings.iter().map(|setting| {
+    let setting = |setting: &ScenarioSetting| {
         let (min, max) = setting.range;
         let bounds = format!("{} ({min} to {max})", setting.default);
-        (
-            format!("  {:<24}{bounds:<20}", setting.name),
-            setting.about.to_owned(),
-        )
-    });
-    let settings: Vec<(String, String)> = settings.collect();
+        let columns = format!("  {:<24}{bounds:<20}", setting.name);
+        (columns, setting.about.to_owned())
+    };
+    let settings: Vec<(String, String)> = scenario.settings.iter().map(setting).collect();
     text.push_str(&report::text::columns(&settings, screen));
     if !scenario.variants.is_empty() {
         text.push_str("\nvariants of lab corpus\n");
