@@ -140,8 +140,10 @@ mod tests {
         let brief = labels(&Screen::default());
         assert_eq!(brief.len(), CHILDREN_MAX + 2);
         assert_eq!(brief[CHILDREN_MAX..], ["16 more", "not attributed"]);
-        let mut chosen = Screen::default();
-        chosen.top = Some(40);
+        let chosen = Screen {
+            top: Some(40),
+            ..Screen::default()
+        };
         assert_eq!(labels(&chosen).len(), 41);
     }
 }
