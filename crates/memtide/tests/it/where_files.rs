@@ -2,10 +2,14 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::record::{is_root, lacks, skip};
 use crate::support::{asked_until, json, memtide};
 
 const MIB: u64 = 1 << 20;
@@ -157,6 +161,34 @@ fn as_many_files_are_named_as_were_asked_for() {
         .map(|file| file["bytes"].as_u64().unwrap())
         .collect();
     assert!(sizes.is_sorted_by(|a, b| a >= b), "{all:#?}");
+}
+
+#[test]
+fn files_with_pages_that_the_kernel_hides_are_not_called_closed() {
+    const NOBODY: u32 = 65_534;
+    if !is_root() {
+        return skip("another user's files need root: run the tests as root");
+    }
+    let directory = on_disk();
+    let (_, file) = written(directory.path(), "of-root", 1);
+    let readable = |mode| std::fs::Permissions::from_mode(mode);
+    file.set_permissions(readable(0o644)).unwrap();
+    std::fs::set_permissions(directory.path(), readable(0o755)).unwrap();
+    let asked = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(["where", "--format", "json", "--files-in"])
+        .arg(directory.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output();
+    let Some(answer) = asked.ok().filter(|answer| answer.status.success()) else {
+        return lacks("another user cannot run the program where it was built");
+    };
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let text = report["tree"].to_string();
+    assert!(
+        text.contains("that are not this user's: the kernel hides"),
+        "{text}"
+    );
 }
 
 #[test]
