@@ -80,13 +80,13 @@ pub(crate) struct WhereArgs {
 /// Options of `check` that people try here too: each is refused with what to type.
 #[derive(Debug, Args)]
 struct OptionsOfCheck {
-    #[arg(long, hide = true, value_parser = answered_by("check --cgroup PATH", "cgroup"))]
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --cgroup PATH", "cgroup"))]
     cgroup: Option<String>,
-    #[arg(long, hide = true, value_parser = answered_by("check --unit UNIT", "unit"))]
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --unit UNIT", "unit"))]
     unit: Option<String>,
-    #[arg(long, hide = true, value_parser = answered_by("check --container NAME", "container"))]
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --container NAME", "container"))]
     container: Option<String>,
-    #[arg(long, hide = true, value_parser = answered_by("check --pod NAME", "pod"))]
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --pod NAME", "pod"))]
     pod: Option<String>,
 }
 
