@@ -38,6 +38,18 @@ pub enum GroupError {
         /// Names that resemble it most.
         nearest: Vec<String>,
     },
+    /// The source has cgroups, but none of this kind.
+    #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}", listed("; its largest cgroups (--cgroup) are", .cgroups))]
+    NoneOfKind {
+        /// The kind.
+        what: &'static str,
+        /// What was typed.
+        typed: String,
+        /// The source.
+        source_name: String,
+        /// The cgroups with most memory.
+        cgroups: Vec<String>,
+    },
     /// Several are.
     #[error("`{typed}` is {count} {what}s{}", listed(":", .some))]
     Ambiguous {
@@ -81,12 +93,8 @@ struct GroupCandidate {
 pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, GroupError> {
     let (what, typed) = selector.typed();
     let all = candidates(source, selector);
-    if all.is_empty() && groups(source).is_empty() {
-        let name = match source.origin.name.as_str() {
-            "" => "this host",
-            name => name,
-        };
-        return Err(GroupError::NoGroups(name.to_owned(), what));
+    if all.is_empty() {
+        return Err(none_of_kind(source, what, typed));
     }
     let is_exact = |one: &&GroupCandidate| {
         one.names.iter().any(|name| name == typed) || one.id.as_deref() == Some(typed)
@@ -116,6 +124,26 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
                 .map(|one| one.path.clone())
                 .collect(),
         }),
+    }
+}
+
+fn none_of_kind(source: &Source, what: &'static str, typed: &str) -> GroupError {
+    let source_name = match source.origin.name.as_str() {
+        "" => "this host",
+        name => name,
+    };
+    let mut groups: Vec<(&str, Bytes)> = groups(source).into_iter().collect();
+    if groups.is_empty() {
+        return GroupError::NoGroups(source_name.to_owned(), what);
+    }
+    groups.retain(|(path, _)| *path != ROOT);
+    groups.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    let cgroups = groups.into_iter().map(|(path, _)| path.to_owned());
+    GroupError::NoneOfKind {
+        what,
+        typed: typed.to_owned(),
+        source_name: source_name.to_owned(),
+        cgroups: cgroups.take(LISTED_MAX).collect(),
     }
 }
 
@@ -414,6 +442,18 @@ mod tests {
         assert!(several.starts_with("`a59e` is 2 containers: "), "{several}");
         let short = error(GroupSelector::Container("a5".to_owned()));
         assert!(short.starts_with("no container is called"), "{short}");
+        let mut plain = Sample::at(Span::ZERO);
+        for (path, mib) in [("/", 99), ("/batch", 2), ("/web", 5)] {
+            let row = plain.table_mut(Entity::Cgroup).entry(path);
+            row.row.set(CGROUP_CURRENT, Bytes::from_mib(mib));
+        }
+        let mut without_units = Source::default();
+        without_units.timeline.push(&plain).unwrap();
+        let unit = GroupSelector::Unit("web".to_owned());
+        assert_eq!(
+            find_group(&without_units, &unit).unwrap_err().to_string(),
+            "no unit is called `web`: this host has no units; its largest cgroups (--cgroup) are /web, /batch"
+        );
         let none = find_group(&Source::default(), &GroupSelector::Pod("x".to_owned())).unwrap_err();
         assert_eq!(
             none.to_string(),

@@ -36,7 +36,7 @@ mod where_memory;
 pub use add_to_recording::{add_to_recording, host_of};
 pub use check::{check, check_group, check_group_now, check_now};
 pub use compare::{compare, compare_pages};
-pub use events::events;
+pub use events::{events, open_for_events};
 pub use explain::{
     ExplainError, ExplainOptions, ExplainTarget, WATCH_MIN, explain, explain_watched,
 };
@@ -50,5 +50,6 @@ pub use runtime_stats::{
 };
 pub use status::{StatusError, status};
 pub use where_memory::{
-    find_cached_files, find_names, find_owners, find_users, pss_not_read, where_by, where_memory,
+    find_cached_files, find_names, find_owners, find_users, much_without_pss, where_by,
+    where_memory,
 };

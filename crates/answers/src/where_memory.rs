@@ -9,15 +9,17 @@ use probe::inventory::{SearchedProcess, cached_files};
 use probe::{Root, StatusFacts};
 use report::model::{WhereByReport, WhereReport};
 use timeline::cgroup::GroupNames;
-use timeline::signals::{PROC_HUGETLB, PROC_PSS, PROC_RSS_SHMEM, PROC_SIZE};
+use timeline::signals::{MEM_TOTAL, PROC_HUGETLB, PROC_PSS, PROC_RSS, PROC_RSS_SHMEM, PROC_SIZE};
 use timeline::{Entity, EntitySeries, Inventory, Source, Timeline};
-use units::{Bytes, PageSize};
+use units::{Bytes, PageSize, Ratio};
 
-/// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal.
-pub fn where_memory(source: &Source) -> Option<WhereReport> {
+/// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal. Each part names its `top`
+/// largest owners, caches and files.
+pub fn where_memory(source: &Source, top: Option<usize>) -> Option<WhereReport> {
     let evidence = Evidence::new(&source.timeline, &source.facts);
     let last = source.timeline.len().checked_sub(1)?;
-    let accounting = account(&evidence, last).ok()?;
+    let mut accounting = account(&evidence, last).ok()?;
+    accounting.top = top;
     Some(WhereReport::new(source, &accounting))
 }
 
@@ -127,12 +129,62 @@ fn searched(timeline: &Timeline, names: &GroupNames) -> Vec<SearchedProcess> {
     processes.filter_map(searched).collect()
 }
 
-/// Returns how many processes have memory but no proportional share (PSS), because it was not read.
-pub fn pss_not_read(timeline: &Timeline) -> u64 {
-    let unread = timeline.entities(Entity::Process).filter(|process| {
+/// Less of the RSS of all processes than this share, or of RAM, would change no figure that a reader acts on: an engineering
+/// choice.
+const UNREAD_OF_RSS_MIN: Ratio = Ratio::from_percent(10.0);
+const UNREAD_OF_RAM_MIN: Ratio = Ratio::from_percent(1.0);
+
+/// Returns how many processes have memory but no proportional share (PSS), because it was not read; 0 if they have little.
+pub fn much_without_pss(source: &Source) -> u64 {
+    let timeline = &source.timeline;
+    let page = source.facts.page_size.unwrap_or(PageSize::USUAL);
+    let resident = |process: &EntitySeries| {
+        let rss = timeline.last_of(process, PROC_RSS).unwrap_or_default();
+        rss.to_bytes(page)
+    };
+    let all = || {
         // Kernel threads have no memory of their own.
-        timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO)
-            && timeline.last_of(process, PROC_PSS).is_none()
-    });
-    unread.count() as u64
+        timeline
+            .entities(Entity::Process)
+            .filter(|process| timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO))
+    };
+    let unread = || all().filter(|process| timeline.last_of(process, PROC_PSS).is_none());
+    let sum: Bytes = unread().map(resident).sum();
+    let rss: Bytes = all().map(resident).sum();
+    let ram = timeline.last(MEM_TOTAL).unwrap_or_default();
+    let is_much = sum >= rss.share(UNREAD_OF_RSS_MIN) && sum >= ram.share(UNREAD_OF_RAM_MIN);
+    if is_much { unread().count() as u64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::Sample;
+    use units::{Pages, Span};
+
+    use super::*;
+
+    /// A host of 1 GiB with a process of which the PSS was read, and one of this RSS without.
+    fn host(unread_mib: u64) -> Source {
+        let mut sample = Sample::at(Span::ZERO);
+        sample.host.set(MEM_TOTAL, Bytes::from_gib(1));
+        for (key, mib) in [("1@1", 40), ("2@2", unread_mib)] {
+            let row = &mut sample.table_mut(Entity::Process).entry(key).row;
+            row.set(PROC_SIZE, Bytes::from_gib(1));
+            row.set(PROC_RSS, Pages::new(mib * 256));
+            if key == "1@1" {
+                row.set(PROC_PSS, Bytes::from_mib(mib));
+            }
+        }
+        let mut source = Source::default();
+        source.timeline.push(&sample).unwrap();
+        source
+    }
+
+    #[test]
+    fn a_missing_pss_counts_where_much_memory_is_without_one() {
+        for (unread_mib, processes) in [(0, 0), (4, 0), (9, 0), (11, 1), (400, 1)] {
+            let much = much_without_pss(&host(unread_mib));
+            assert_eq!(much, processes, "{unread_mib} MiB");
+        }
+    }
 }

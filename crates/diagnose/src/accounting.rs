@@ -72,6 +72,8 @@ pub struct Accounting {
     pub unaccounted_bytes: i64,
     /// Signals that the source lacks although they usually count memory: their pages are in `unaccounted_bytes`.
     pub missing: Vec<&'static str>,
+    /// How many owners, caches and files each part of the tree names; `None`: a few, as many as fit on a screen.
+    pub top: Option<usize>,
 }
 
 /// No machine addresses more than 2^52 bytes; a damaged counter may say 2^64. Sixteen times as much is counted of each, so
@@ -125,6 +127,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
         unaccounted_bytes: remainder(total, &terms),
         terms,
         missing,
+        top: None,
     })
 }
 

@@ -5,6 +5,7 @@ mod findings;
 mod raising;
 
 use timeline::cgroup::ancestors;
+use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX,
     CGROUP_EVENTS_OOM_KILL, CGROUP_FILE, CGROUP_FILE_DIRTY, CGROUP_FILE_WRITEBACK,
@@ -178,7 +179,13 @@ impl GroupState {
     /// Lists what would have made the answer better.
     fn lacks(&mut self, cx: &Evidence<'_>) {
         let mut lacks = Vec::new();
-        if self.felt.some.is_none() {
+        let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
+        if self.felt.some.is_none() && is_v1 {
+            self.unknown.push(
+                "How long its tasks waited: cgroup v1 has no pressure (PSI) of its own, only the host has."
+                    .to_owned(),
+            );
+        } else if self.felt.some.is_none() {
             lacks.push("its pressure (cgroup v2, kernel 4.20 or later)");
         }
         if self.parts.is_empty() {

@@ -116,7 +116,7 @@ impl OpenError {
             Self::Read { .. } => Some("name a file or directory that exists and can be read"),
             Self::Recording { .. } => Some("memtide record --status --to DIR shows its state"),
             Self::EmptyRecording { .. } => {
-                Some("memtide record --status shows whether the recorder runs")
+                Some("memtide record --status --to DIR shows whether the recorder runs")
             }
             Self::Sar { help, .. } => Some(help),
             Self::Empty(_) | Self::NoSample { .. } => {

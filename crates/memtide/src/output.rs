@@ -111,7 +111,7 @@ impl Output {
             say(&format!("help: {help}"));
         }
         if let Some(help) = error.downcast_ref::<StoreError>().map(StoreError::help) {
-            say(&format!("help: {help}"));
+            say(&format!("help: {}", escape(&help)));
         }
     }
 

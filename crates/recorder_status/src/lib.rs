@@ -71,6 +71,10 @@ pub struct RecorderSettings {
     pub every_s: f64,
     /// From scan to scan of processes; null if they are not scanned.
     pub processes_s: Option<f64>,
+    /// From scan to scan of cgroups, where scans are cheap enough; null if they are not scanned, and from an earlier memtide.
+    pub cgroups_s: Option<f64>,
+    /// The share of one CPU that scans of cgroups may take; null if they are not scanned, and from an earlier memtide.
+    pub cgroups_cpu_share: Option<f64>,
     /// Maximum age of what is stored.
     pub keep_s: f64,
     /// Maximum size of what is stored.

@@ -34,6 +34,8 @@ pub struct Screen {
     pub zone: TimeZone,
     /// Whether lines of lists are not wrapped: in a file or a pipe each line is one record.
     pub unbroken: bool,
+    /// How many rows of one kind to show; `None`: a few, as many as fit.
+    pub top: Option<usize>,
 }
 
 impl Screen {
@@ -50,6 +52,7 @@ impl Screen {
             detail: Detail::default(),
             zone: TimeZone::UTC,
             unbroken: false,
+            top: None,
         }
     }
 

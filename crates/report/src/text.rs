@@ -139,6 +139,11 @@ pub fn lab_score(report: &ScoreReport, screen: &Screen) -> String {
     lab::score(report, screen)
 }
 
+/// Returns rows of columns, each with a text beside it that is wrapped on a terminal.
+pub fn columns(rows: &[(String, String)], screen: &Screen) -> String {
+    list::columns(rows, screen)
+}
+
 /// All rules, one or two lines each.
 pub fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
     list::rules(rules, screen)

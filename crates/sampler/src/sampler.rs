@@ -64,6 +64,14 @@ pub struct SampleTaken {
 }
 
 impl Rates {
+    /// The part of the cgroups' share that scans of all may take; the rest is for the busiest.
+    const OF_SCANS: f64 = 2.0 / 3.0;
+
+    /// Returns the share of one CPU that scans of all cgroups may take.
+    pub(crate) fn share_of_scans(&self) -> Ratio {
+        Ratio::new(self.cgroups_share.get() * Self::OF_SCANS)
+    }
+
     /// Reads everything with every sample except the slab caches, which take 100 µs and change slowly.
     pub fn all(every: Span) -> Self {
         Self {
@@ -86,8 +94,6 @@ impl Rates {
 impl Sampler {
     /// The longest wait between two calls of [`Progress`]: a person perceives it as immediate.
     const NAP_MAX: Span = Span::from_millis(100);
-    /// The part of the cgroups' share that scans of all may take; the rest is for the busiest.
-    const OF_SCANS: f64 = 2.0 / 3.0;
 
     /// Opens the files of the host below `root`. The first sample is due now.
     pub fn open(root: &Root, rates: Rates) -> Self {
@@ -178,8 +184,7 @@ impl Sampler {
         // The first opens the files: its cost is not that of the next.
         if !is_first {
             let cost = thread_cpu().saturating_sub(before);
-            let share = self.rates.cgroups_share.get() * Self::OF_SCANS;
-            self.cgroups_every = distance(cost, Ratio::new(share));
+            self.cgroups_every = distance(cost, self.rates.share_of_scans());
         }
         Some(walk)
     }
@@ -195,7 +200,7 @@ impl Sampler {
         self.cgroups
             .sample_busiest(&mut self.sample, pace.busiest, pace.probes);
         let cost = thread_cpu().saturating_sub(before);
-        let share = self.rates.cgroups_share.get() * (1.0 - Self::OF_SCANS);
+        let share = self.rates.cgroups_share.get() * (1.0 - Rates::OF_SCANS);
         let known = self.cgroups.known();
         pace.note(cost, Ratio::new(share), self.rates.every, known);
     }

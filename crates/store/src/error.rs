@@ -1,5 +1,6 @@
 //! Errors that concern a recording as a whole.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// Why a recording cannot be read or written.
@@ -95,16 +96,19 @@ pub enum StoreError {
 
 impl StoreError {
     /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
+    pub fn help(&self) -> Cow<'static, str> {
+        let help = match self {
             Self::Io { .. } => {
                 "check that the directory is yours, writable, and on a disk with free space"
             }
             Self::NotWritten { .. } => {
                 "check the disk's free space and health; what was synced before is kept"
             }
-            Self::Locked { .. } => {
-                "`memtide record --status` shows it; record elsewhere with `--to DIR`"
+            Self::Locked { path, .. } => {
+                let path = path.display();
+                return Cow::Owned(format!(
+                    "`memtide record --status --to {path}` shows it; record elsewhere with `--to DIR`"
+                ));
             }
             Self::NotARecording { .. } => "name a new or empty directory with `--to DIR`",
             Self::OtherUser { .. } => "record as that user, or elsewhere with `--to DIR`",
@@ -116,7 +120,8 @@ impl StoreError {
                 "name another directory with `--to DIR`"
             }
             Self::OtherFormat { .. } => "use that memtide, or another directory",
-        }
+        };
+        Cow::Borrowed(help)
     }
 
     /// Returns the path that it names.
@@ -204,6 +209,9 @@ mod tests {
             assert!(has_no_place || text.contains("/srv/rec"), "{text}");
             assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
             assert!(!help.ends_with('.') && help.len() > 10, "{help}");
+            // The status of another directory would be that of another recorder.
+            let is_complete = !help.contains("--status") || help.contains("--status --to /srv/rec");
+            assert!(is_complete, "{help}");
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct CachedFiles {
     pub processes_denied: u64,
     /// How many files and directories this user may not open.
     pub files_denied: u64,
+    /// How many files have pages that the kernel does not count for this user, who neither owns them nor may write them.
+    pub files_hidden: u64,
     /// How many files were left alone because their file system may wait for another machine or program.
     pub files_remote: u64,
     /// Whether files were left out because the time was over or they were too many.

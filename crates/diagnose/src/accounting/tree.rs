@@ -75,6 +75,12 @@ impl Accounting {
         root
     }
 
+    /// Splits a list that is sorted by size into what a node names, `usual` of them unless another number was chosen, and
+    /// the others.
+    fn largest<'a, T>(&self, all: &'a [T], usual: usize) -> (&'a [T], &'a [T]) {
+        all.split_at(all.len().min(self.top.unwrap_or(usual)))
+    }
+
     /// Returns a term as a node; `None` if it is unknown or empty.
     fn leaf(&self, kind: TermKind) -> Option<MemoryNode> {
         let term = self.terms.iter().find(|term| term.kind == kind)?;
@@ -112,10 +118,10 @@ impl Accounting {
             node.note_also(&format!("{dirty} dirty or under writeback"));
         }
         if let Some(cached) = &inventory.cached_files {
-            node.children = cached_files::nodes(cached);
-            let buffers = self.leaf(TermKind::Buffers);
-            node.children
-                .extend(buffers.map(|leaf| leaf.noted("directories, inodes, journals")));
+            let buffers = self
+                .leaf(TermKind::Buffers)
+                .map(|leaf| leaf.noted("directories, inodes, journals"));
+            node.children = self.cached_files(cached, buffers);
             let unseen = cached_files::unseen(cached).join("; ");
             node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(unseen));
         }
@@ -157,7 +163,7 @@ impl Accounting {
                 .noted(processes)
                 .estimated(owners.is_estimate)
         };
-        let (named, rest) = largest(&owners.owners);
+        let (named, rest) = self.largest(&owners.owners, Self::NAMED);
         node.children.extend(named.iter().map(node_of));
         node.children.extend(
             others(rest.len(), rest.iter().map(|o| o.bytes).sum())
@@ -280,11 +286,6 @@ impl Accounting {
 /// Whether a counter is above zero, that is, has risen since boot.
 fn rose(cx: &Evidence<'_>, counter: Signal<Counter<Count>>) -> bool {
     cx.timeline.last(counter).is_some_and(|n| n > Count::ZERO)
-}
-
-/// Splits a list that is sorted by size into what a node names and the others.
-fn largest<T>(all: &[T]) -> (&[T], &[T]) {
-    all.split_at(all.len().min(Accounting::NAMED))
 }
 
 /// Returns the others in one line.

@@ -98,6 +98,9 @@ fn limits_are_listed_from_the_inside_with_the_names_of_the_kernel() {
         "{v1:?}"
     );
     assert_eq!(v1[1].1, "memory.limit_in_bytes");
+    let unknown = state(&case, "/p/a").unknown.join(" ");
+    assert!(unknown.contains("cgroup v1 has no pressure"), "{unknown}");
+    assert!(!unknown.contains("does not have its pressure"), "{unknown}");
 }
 
 #[test]

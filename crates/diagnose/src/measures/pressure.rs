@@ -280,12 +280,21 @@ impl PressureWindow {
 
     /// Returns a second sentence for a title: ` Tasks stalled 61 % of the time.`; empty if too little to mention.
     pub(crate) fn sentence(&self) -> String {
-        match self.longest() {
-            Some(full) if full >= Self::MEMORY => {
-                format!(" Tasks stalled {}.", self.over.time(full))
-            }
-            _ => String::new(),
-        }
+        self.worth_a_sentence()
+            .map_or_else(String::new, |time| format!(" Tasks stalled {time}."))
+    }
+
+    /// The same for a title about a cgroup that has no stalls of its own to show.
+    pub(crate) fn sentence_beside_a_cgroup(&self) -> String {
+        let time = self.worth_a_sentence();
+        time.map_or_else(String::new, |time| {
+            format!(" On the whole host tasks stalled {time}; cgroup v1 does not count those of one cgroup.")
+        })
+    }
+
+    fn worth_a_sentence(&self) -> Option<String> {
+        let full = self.longest().filter(|full| *full >= Self::MEMORY);
+        full.map(|full| self.over.time(full))
     }
 
     /// Returns what would settle the matter, if pressure is not measured.
@@ -365,6 +374,11 @@ mod tests {
         let stalls = stalls(&averaged(Case::once()));
         assert!(stalls.for_memory() && stalls.standstill());
         assert_eq!(stalls.sentence(), " Tasks stalled 58 % of the last minute.");
+        let beside = stalls.sentence_beside_a_cgroup();
+        assert!(
+            beside.starts_with(" On the whole host tasks stalled 58 % of"),
+            "{beside}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A cgroup at its limit evicts its page cache and reads the files again.
 
+use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
     CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
@@ -111,6 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
         .fix(raised.described(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
         .affects([Affected::new("cgroup", &group.key, format!("{refaulted} refaulted, limit {limit}"))])
+        .when(cx.facts.cgroup_mode == Some(CgroupMode::V1), |finding| finding.verify(starved.verify_on_v1()))
         .sure_by_kinds(cx, open)
         .into())
 }
@@ -161,6 +163,15 @@ impl Starved {
             Some("files refaulted, but the host itself was short of memory")
         } else {
             None
+        }
+    }
+
+    /// The counters of cgroup v1 that must not rise.
+    fn verify_on_v1(&self) -> &'static str {
+        if self.counted {
+            "under the same load, neither workingset_refault_file in the cgroup's memory.stat nor its memory.failcnt rises"
+        } else {
+            "under the same load, the cgroup's memory.failcnt does not rise"
         }
     }
 
@@ -277,7 +288,6 @@ mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, incidents, not_evaluated, times};
     use timeline::Entity::Cgroup;
-    use timeline::facts::CgroupMode;
     use timeline::signals::{MEM_FREE, MEM_TOTAL, REFAULT_FILE};
     use units::Limit;
 
@@ -330,7 +340,20 @@ mod tests {
     fn on_v1_the_hosts_refaults_are_used() {
         let mut case = web(79, 12_000, 200);
         case.facts.cgroup_mode = Some(CgroupMode::V1);
-        assert_eq!(found(RULE, &case).confidence.word(), "probable");
+        let finding = found(RULE, &case);
+        assert_eq!(finding.confidence.word(), "probable");
+        assert!(
+            finding.verify.contains("memory.failcnt does not rise"),
+            "{}",
+            finding.verify
+        );
+        let mut own = counted(web(79, 12_000, 200), 12_000);
+        own.facts.cgroup_mode = Some(CgroupMode::V1);
+        let verify = found(RULE, &own).verify;
+        assert!(
+            verify.contains("workingset_refault_file") && !verify.contains("memory.events"),
+            "{verify}"
+        );
         // On a host that is short of memory they prove nothing.
         clear(RULE, &case.gauge(MEM_FREE, Bytes::from_mib(20)));
     }

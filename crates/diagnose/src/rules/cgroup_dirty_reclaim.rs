@@ -127,7 +127,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let share = mean.ratio_of(limit).unwrap_or_default();
     let title = format!(
         "Writers in {name} wait for the disk: {share} of its limit of {limit} is unwritten data, and a cgroup of v1 that meets its limit waits until the disk has written some.{}",
-        stalls.sentence()
+        stalls.sentence_beside_a_cgroup()
     );
     let usage = cx.timeline.gauge_of(group, CGROUP_CURRENT);
     let used = usage.and_then(|usage| usage.max_in(stretch));

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::UnknownArgumentValueParser;
 use clap::{Args, ValueEnum};
 use diagnose::accounting::GroupBy;
 use timeline::TimePoint;
@@ -16,7 +17,8 @@ use answers::time_expr::parse;
 /// searched for at most 0.5 s; those of other users only as root, as slab caches and callers of vmalloc.
 ///
 /// --files names the largest files in the page cache, with who has them open and what of them is not yet written. Each file
-/// is opened and not read, and none on a file system that may never answer (NFS, FUSE).
+/// is opened and not read, and none on a file system that may never answer (NFS, FUSE). Walking a directory fills the kernel's
+/// caches of inodes and names, 1.6 KiB for each file that was not used before.
 ///
 /// --by shows a table instead, the largest first, which adds up to MemTotal too: memory, share of RAM, share of the limit
 /// where there is one, and growth since the first sample of a recording or capture. Containers and pods are called by their
@@ -36,6 +38,7 @@ Examples:
   memtide where --files                which open and mapped files fill the page cache (others': as root)
   memtide where --files-in /var/lib/mysql
                                        these, and the files below it that nobody has open
+  memtide where --files --top 40       the 40 largest files, processes and caches
 
 docs/where-by.schema.json describes the JSON of --by.")]
 pub(crate) struct WhereArgs {
@@ -56,18 +59,50 @@ pub(crate) struct WhereArgs {
     pub(crate) deep: bool,
 
     /// Name the files in the page cache that processes have open or mapped; takes up to 2 s
-    #[arg(long, conflicts_with_all = ["file", "at", "by"])]
+    #[arg(long, conflicts_with = "by")]
     pub(crate) files: bool,
 
     /// The same, and those below a directory that nobody has open; takes up to 10 s more for each
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "at", "by"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "by")]
     pub(crate) files_in: Vec<PathBuf>,
+
+    /// Name the N largest of each kind: files, processes, caches, rows of a table; without it, a few
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    top: Option<u16>,
 
     #[command(flatten)]
     pub(crate) answer: AnswerFormat,
+
+    #[command(flatten)]
+    _options_of_check: OptionsOfCheck,
+}
+
+/// Options of `check` that people try here too: each is refused with what to type.
+#[derive(Debug, Args)]
+struct OptionsOfCheck {
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --cgroup PATH", "cgroup"))]
+    cgroup: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --unit UNIT", "unit"))]
+    unit: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --container NAME", "container"))]
+    container: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "", value_parser = answered_by("check --pod NAME", "pod"))]
+    pod: Option<String>,
+}
+
+/// Refuses an option with the command that shows one of a kind, and how all of them are listed.
+fn answered_by(one: &str, kind: &str) -> UnknownArgumentValueParser {
+    UnknownArgumentValueParser::suggest(format!(
+        "`memtide {one}` shows the memory of one {kind}, `memtide where --by {kind}` that of all"
+    ))
 }
 
 impl WhereArgs {
+    /// How many of each kind are named; `None`: a few, as many as fit.
+    pub(crate) fn top(&self) -> Option<usize> {
+        self.top.map(usize::from)
+    }
+
     /// The directories of which the files in the page cache are named; `None` if none is.
     pub(crate) fn cached_files(&self) -> Option<&[PathBuf]> {
         (self.files || !self.files_in.is_empty()).then_some(&self.files_in)

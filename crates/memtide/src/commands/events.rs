@@ -2,7 +2,6 @@
 
 use ::export::quoted;
 use answers::recording_directory;
-use import::OpenOptions;
 use report::model::EventsReport;
 
 use crate::cli::{EventsArgs, EventsFormat};
@@ -12,11 +11,8 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &EventsArgs, output: &Output) -> anyhow::Result<Exit> {
     let path = recording_directory::unless_named(args.source.as_deref())?;
-    let options = OpenOptions {
-        range: source::range(&args.around)?,
-        ..OpenOptions::default()
-    };
-    let mut source = source::open_part(&path, options, output)?;
+    let range = source::range(&args.around)?;
+    let mut source = source::open_for_events(&path, range, output)?;
     let group = source::group(&args.group, &mut source)?;
     if args.format() != EventsFormat::Json {
         source::warn(&source, output);

@@ -51,6 +51,17 @@ pub(crate) fn open_screened(
     })
 }
 
+/// Reads a range of a source in the detail that events need. Warnings are left to the answer, or to [`warn`].
+pub(crate) fn open_for_events(
+    path: &Path,
+    range: TimeRange,
+    output: &Output,
+) -> anyhow::Result<Source> {
+    read(range, output, |progress| {
+        answers::open_for_events(path, range, progress)
+    })
+}
+
 fn read(
     range: TimeRange,
     output: &Output,

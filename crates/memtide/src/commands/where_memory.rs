@@ -1,13 +1,14 @@
 //! `memtide where`: a tree that adds up to MemTotal, or with `--by` a table.
 
+mod cached_files;
 mod part;
 mod table;
+mod tree;
 
 use answers::recording_directory;
-use anyhow::Context;
-use probe::Root;
+use report::Screen;
 use sampler::WatchOptions;
-use timeline::{Source, SourceKind};
+use timeline::SourceKind;
 
 use crate::cli::{Format, WhereArgs};
 use crate::commands::source;
@@ -15,8 +16,10 @@ use crate::exit::Exit;
 use crate::output::Output;
 use part::part;
 use table::table;
+use tree::tree;
 
 pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
+    cached_files::only_of_now(args)?;
     let recording = match (&args.file, args.at) {
         (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),
@@ -32,26 +35,17 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         Some(by) => table(&mut source, by.into(), args, output)?,
         None => tree(&mut source, args, output)?,
     })?;
+    if source.origin.kind == SourceKind::Live && args.by.is_none() {
+        let unread = answers::much_without_pss(&source);
+        let note = report::text::pss_not_read(unread, args.deep);
+        note.into_iter().for_each(|note| output.note(&note));
+    }
     Ok(Exit::Ok)
 }
 
-/// Returns the tree, printed.
-fn tree(source: &mut Source, args: &WhereArgs, output: &Output) -> anyhow::Result<String> {
-    if source.origin.kind == SourceKind::Live {
-        answers::find_owners(&Root::default(), source);
-        if let Some(directories) = args.cached_files() {
-            answers::find_cached_files(&Root::default(), source, directories)
-                .map_err(anyhow::Error::msg)?;
-        }
-        let unread = answers::pss_not_read(&source.timeline);
-        if let Some(note) = report::text::pss_not_read(unread, args.deep) {
-            output.note(&note);
-        }
-    }
-    let report =
-        answers::where_memory(source).context("the source has no /proc/meminfo with a MemTotal")?;
-    Ok(match args.answer.get() {
-        Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::where_tree(&report, &output.screen()),
-    })
+/// The screen with as many rows of a kind as were asked for.
+fn screen(args: &WhereArgs, output: &Output) -> Screen {
+    let mut screen = output.screen();
+    screen.top = args.top();
+    screen
 }

@@ -189,7 +189,10 @@ fn a_kill_in_a_v1_group_is_found_live_with_the_words_of_v1() {
     // Of a host with thousands of cgroups not all are read, and a rule names the file that it lacks.
     let said = text.split("Not evaluated").next().unwrap();
     assert!(!said.contains("memory.max"), "{text}");
-    assert!(text.contains("Its host"), "{text}");
+    assert!(
+        text.contains("The whole host, with all its cgroups"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -231,7 +234,10 @@ fn within_a_container_the_answer_is_about_the_container() {
         text.contains("memory.limit_in_bytes of /: 64 MiB"),
         "{text}"
     );
-    assert!(text.contains("Its host (memtide check --host)"), "{text}");
+    assert!(
+        text.contains("The whole host (memtide check --host)"),
+        "{text}"
+    );
     let named = folded(&check(&["--cgroup", "/"]));
     assert!(named.contains("/, this container: "), "{named}");
     let host = folded(&check(&["--host"]));

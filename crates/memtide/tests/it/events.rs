@@ -95,6 +95,37 @@ fn events_are_those_of_the_minutes_around_a_moment() {
     assert_eq!(kills(&["--at", "+10m"]).matches("oom-kill").count(), 0);
 }
 
+/// Seven hours, which are read by the minute. A cgroup meets its limit twice for 10 s, 95 s apart, and 20 min later once.
+#[test]
+fn bursts_of_limit_hits_in_neighbouring_minutes_of_a_long_recording_are_two_events() {
+    const BEGIN: u64 = 1_794_900_000;
+    let directory = tempfile::tempdir().unwrap();
+    let mut text = String::from("{\"interval_s\": 5.0, \"page_size\": 4096}\n");
+    let mut hits = 0;
+    for second in (0..7 * 3_600).step_by(5) {
+        let is_hit = matches!(second, 3_605..=3_615 | 3_710..=3_720 | 4_900..=4_910);
+        hits += u32::from(is_hit) * 100;
+        let sample = serde_json::json!({
+            "t": second,
+            "wall_ns": (BEGIN + second) * 1_000_000_000,
+            "files": {
+                "/proc/meminfo": "MemTotal: 1000000 kB\nMemFree: 500000 kB\n",
+                "/sys/fs/cgroup/web/memory.current": "4096000\n",
+                "/sys/fs/cgroup/web/memory.events":
+                    format!("low 0\nhigh 0\nmax {hits}\noom 0\noom_kill 0\n"),
+            },
+        });
+        text.push_str(&format!("{sample}\n"));
+    }
+    let source = file(&directory, "long.jsonl", text);
+    let kept = directory.path().join("kept").to_str().unwrap().to_owned();
+    let output = memtide(&["record", "--from", &source, "--to", &kept]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let hits = |source: &str| events(source, &["--kind", "cgroup-limit"]);
+    assert_eq!(hits(&kept), hits(&source));
+    assert_eq!(hits(&kept).matches("300 times in 10 s").count(), 3);
+}
+
 #[test]
 fn a_hostile_group_is_shown_harmless_to_people_and_whole_to_programs() {
     let name = "/evil\u{1b}[2J,\"x";

@@ -246,7 +246,8 @@ fn a_scenario_lists_what_can_be_set() {
     assert_eq!(code, Some(0));
     for expected in [
         "  swap-off                swap=0\n",
-        "  swappiness              60 (0 to 200)  vm.swappiness\n",
+        "article: S3 (docs/lab.md)\n",
+        "  swappiness              60 (0 to 200)        vm.swappiness\n",
         "  data_share=0.96\n",
     ] {
         assert!(out.contains(expected), "{out}");

@@ -2,10 +2,14 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::record::{is_root, lacks, skip};
 use crate::support::{asked_until, json, memtide};
 
 const MIB: u64 = 1 << 20;
@@ -118,6 +122,86 @@ fn a_directory_that_is_none_is_an_error_and_a_recording_has_no_files() {
         let error = String::from_utf8_lossy(&answer.stderr);
         assert!(error.contains(directory) && error.contains(why), "{error}");
     }
-    let answer = memtide(&["where", "--files", "some.jsonl"]);
-    assert_eq!(answer.status.code(), Some(3));
+    let directory = on_disk();
+    let path = directory.path().to_str().unwrap();
+    for (typed, instead) in [
+        (&["--files", "some.jsonl"][..], "`memtide where some.jsonl`"),
+        (&["--files", path], "`memtide where --files-in "),
+        (&["--files", "--at", "-5m"], "`memtide where --at WHEN`"),
+    ] {
+        let answer = memtide(&[&["where"], typed].concat());
+        assert_eq!(answer.status.code(), Some(3));
+        let error = String::from_utf8_lossy(&answer.stderr);
+        assert!(
+            error.contains("only known of this host") && error.contains(instead),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn as_many_files_are_named_as_were_asked_for() {
+    let directory = on_disk();
+    let opened: Vec<_> = (0..4)
+        .map(|i| written(directory.path(), &format!("file-{i}"), 1))
+        .collect();
+    let paths = |files: &[Value]| {
+        let labels = files.iter().filter_map(|file| file["label"].as_str());
+        labels.filter(|label| label.starts_with('/')).count()
+    };
+    assert_eq!(paths(&files(&["--files", "--top", "2"])), 2);
+    let all = files(&["--files", "--top", "60000"]);
+    for (path, _) in &opened {
+        assert!(named(&all, path).is_some(), "{path:?}: {all:#?}");
+    }
+    // Files of one node are in the order of their sizes, and the remainder is the last.
+    let sizes: Vec<u64> = all
+        .iter()
+        .take_while(|file| file["kind"] != "remainder")
+        .map(|file| file["bytes"].as_u64().unwrap())
+        .collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{all:#?}");
+}
+
+#[test]
+fn files_with_pages_that_the_kernel_hides_are_not_called_closed() {
+    const NOBODY: u32 = 65_534;
+    if !is_root() {
+        return skip("another user's files need root: run the tests as root");
+    }
+    let directory = on_disk();
+    let (_, file) = written(directory.path(), "of-root", 1);
+    let readable = |mode| std::fs::Permissions::from_mode(mode);
+    file.set_permissions(readable(0o644)).unwrap();
+    std::fs::set_permissions(directory.path(), readable(0o755)).unwrap();
+    let asked = Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(["where", "--format", "json", "--files-in"])
+        .arg(directory.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output();
+    let Some(answer) = asked.ok().filter(|answer| answer.status.success()) else {
+        return lacks("another user cannot run the program where it was built");
+    };
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let text = report["tree"].to_string();
+    assert!(
+        text.contains("that are not this user's: the kernel hides"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_check_answers_for_one_cgroup_is_pointed_to() {
+    for kind in ["cgroup", "unit", "container", "pod"] {
+        let answer = memtide(&["where", &format!("--{kind}"), "web"]);
+        assert_eq!(answer.status.code(), Some(3));
+        let error = String::from_utf8_lossy(&answer.stderr);
+        for command in [
+            format!("`memtide check --{kind} "),
+            format!("`memtide where --by {kind}`"),
+        ] {
+            assert!(error.contains(&command), "{error}");
+        }
+    }
 }

@@ -25,7 +25,7 @@ use super::file_places::{FilePlace, MountPlaces};
 use super::file_stat::{self, FileStat};
 use super::open_files;
 use super::searched::{SearchTime, SearchedProcess};
-use crate::file_cache::{self, FileCacheUse};
+use crate::file_cache;
 use crate::kernel_file::Root;
 use crate::mounts::DeviceNumbers;
 use crate::process::mapped_file;
@@ -285,10 +285,19 @@ impl CacheSearch<'_> {
             self.found.is_cut = true;
             return None;
         }
-        let counted = match self.count(looked_up) {
+        let file = match mapped_file::reopen(&looked_up.file) {
+            Ok(file) => file,
             // `EAGAIN`: another process has a lease on it.
             Err(Errno::ACCESS | Errno::PERM | Errno::AGAIN) => {
                 self.found.files_denied += 1;
+                return None;
+            }
+            Err(_) => return None, // removed meanwhile
+        };
+        let time = SearchTime::starts(FILE_TIME_MAX);
+        let counted = match file_cache::of(file.as_fd(), self.page, time) {
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.found.files_hidden += 1;
                 None
             }
             counted => counted.ok().filter(|counted| counted.cached > Bytes::ZERO),
@@ -300,12 +309,6 @@ impl CacheSearch<'_> {
             is_cut: counted.is_cut,
             ..CachedFile::default()
         })
-    }
-
-    fn count(&self, looked_up: &LookedUp) -> Result<FileCacheUse, Errno> {
-        let file = mapped_file::reopen(&looked_up.file)?;
-        let time = SearchTime::starts(FILE_TIME_MAX);
-        file_cache::of(file.as_fd(), self.page, time)
     }
 
     /// Measures the files below a directory, on all disks that are mounted there.

@@ -37,7 +37,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                 html.tagged(Tag::of("p", "remark"), &text);
             }
             let host = group_phrases::host(&group.around, &report.headline);
-            let host = format!("host: {}. {host}", word(group.around.verdict));
+            let host = format!("the whole host: {}. {host}", word(group.around.verdict));
             html.tagged(Tag::of("p", "remark"), &host);
         }
         if let Some(todo) = todo(report) {

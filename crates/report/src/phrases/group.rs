@@ -186,10 +186,10 @@ fn felt(felt: &Felt, swap: Option<u64>) -> Option<String> {
 /// How the host stands beside a cgroup with this headline.
 pub(crate) fn host(around: &Around, headline: &str) -> String {
     let available = around.available_bytes.map_or_else(String::new, |bytes| {
-        format!(" {} was available.", Bytes::new(bytes))
+        format!(", which had {} available", Bytes::new(bytes))
     });
     if around.headline == headline {
-        format!("The host's verdict is the same.{available}")
+        format!("What is above is also the worst on this host{available}.")
     } else {
         around.headline.clone()
     }

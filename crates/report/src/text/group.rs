@@ -32,8 +32,8 @@ pub(super) fn draw_host(page: &mut TextPage, group: &GroupSection, headline: &st
     let host = &group.around;
     page.heading(match group.path.as_str() {
         // The root of a container.
-        ROOT => "Its host (memtide check --host):",
-        _ => "Its host (memtide check):",
+        ROOT => "The whole host (memtide check --host):",
+        _ => "The whole host, with all its cgroups (memtide check):",
     });
     let head = [
         piece(Style::Plain, "   "),

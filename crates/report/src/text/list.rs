@@ -1,8 +1,30 @@
 //! The screens of `rules` and `signals`: lists, and one entry explained.
 
 use super::page::{NARROW, Style, TextPage, piece};
-use super::{Screen, check, markdown};
+use super::{Screen, check, markdown, wrap};
 use crate::model::{RuleEntry, SignalEntry};
+
+/// Cells of a row's text: in fewer, it has lines of its own below the columns.
+const TEXT_CELLS_MIN: usize = 24;
+
+/// Returns rows of columns with a text beside them, which is wrapped; in a file or a pipe each row is one line.
+pub(super) fn columns(rows: &[(String, String)], screen: &Screen) -> String {
+    let mut page = TextPage::new(screen);
+    let cells = rows.iter().map(|(columns, _)| wrap::width(columns)).max();
+    let indent = cells.map_or(0, |cells| if cells == 0 { 0 } else { cells + 1 });
+    for (columns, text) in rows {
+        let head = piece(Style::Plain, wrap::pad(columns, indent));
+        if screen.unbroken {
+            page.line(&[head, piece(Style::Plain, text.clone())]);
+        } else if screen.width() < indent + TEXT_CELLS_MIN {
+            page.line(&[head]);
+            page.hanging(&[], 4, Style::Plain, text);
+        } else {
+            page.hanging(&[head], indent, Style::Plain, text);
+        }
+    }
+    page.finish()
+}
 
 pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -115,4 +137,32 @@ pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
         }
     }
     page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_wrapped_beside_its_columns_but_not_in_a_pipe() {
+        let text = "Free memory stops at the watermarks, not at zero; the rest goes to swap.";
+        let rows = [("hogs    768 MiB".to_owned(), text.to_owned())];
+        let wide = columns(&rows, &Screen::of_width(80));
+        assert_eq!(
+            wide,
+            "hogs    768 MiB Free memory stops at the watermarks, not at zero; the rest goes\n\
+             \u{20}               to swap.\n"
+        );
+        let narrow = columns(&[("x".repeat(30), text.to_owned())], &Screen::of_width(40));
+        assert!(narrow.lines().all(|line| line.len() <= 40), "{narrow}");
+        assert!(narrow.contains("\n    Free memory"), "{narrow}");
+        let piped = columns(
+            &rows,
+            &Screen {
+                unbroken: true,
+                ..Screen::default()
+            },
+        );
+        assert_eq!(piped, format!("hogs    768 MiB {text}\n"));
+    }
 }

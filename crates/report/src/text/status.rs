@@ -24,14 +24,11 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         .hanging(&[], 0, Style::Strong, &headline(report, screen, now));
     if let Some(status) = &report.recorder {
         let age = age_s(status, now).filter(|age| *age > STALE_S);
-        if let Some(age) = age.filter(|_| report.state == RecorderState::Running) {
-            let age = span(age);
-            rows.add(
-                "stale",
-                &format!(
-                    "the status below is {age} old: the recorder cannot write it, or is blocked"
-                ),
-            );
+        if report.state == RecorderState::Running {
+            match age {
+                Some(age) => rows.add("stale", &stale(age)),
+                None => rows.add("as of", &as_of(status, now)),
+            }
         }
         if let Some(behind) = behind_s(report, now) {
             let behind = span(behind);
@@ -43,7 +40,7 @@ pub(super) fn draw(report: &StatusReport, screen: &Screen, now: Timestamp) -> St
         samples(status, &mut rows);
         rows.add("cost", &cost(status));
         rows.add_all("processes", &processes(status));
-        rows.add("cgroups", &cgroups(&status.seen));
+        rows.add_all("cgroups", &cgroups(&status.seen, &status.settings));
         if let Some(followed) = &status.settings.follows {
             rows.add(
                 "",
@@ -148,6 +145,20 @@ fn age_s(status: &RecorderStatus, now: Timestamp) -> Option<f64> {
     Some(now.duration_since(written).as_secs_f64())
 }
 
+fn stale(age_s: f64) -> String {
+    let age = span(age_s);
+    format!("the status below is {age} old: the recorder cannot write it, or is blocked")
+}
+
+/// When a recent status was written: its counts are of then. Empty if that is not known.
+fn as_of(status: &RecorderStatus, now: Timestamp) -> String {
+    let Some(age) = age_s(status, now) else {
+        return String::new();
+    };
+    let age = span(age.max(0.0).round());
+    format!("{age} ago: the recorder writes its status every 30 s")
+}
+
 fn samples(status: &RecorderStatus, rows: &mut Rows<'_>) {
     let samples = &status.samples;
     let counts = [
@@ -216,6 +227,9 @@ fn processes(status: &RecorderStatus) -> Vec<String> {
     let processes = Count::new(seen.processes);
     let left_out = left_out(seen.processes_left_out);
     let mut lines = vec![format!("{processes}{left_out}{every}; source: {way}")];
+    if seen.processes_left_out > 0 {
+        lines.push("left out: those beyond what one scan may read".to_owned());
+    }
     lines.extend(
         why_not_bpf.map(|why| format!("not by BPF, which costs less and shows more: {why}")),
     );
@@ -232,18 +246,35 @@ fn processes(status: &RecorderStatus) -> Vec<String> {
     lines
 }
 
-fn cgroups(seen: &RecorderScans) -> String {
+fn cgroups(seen: &RecorderScans, settings: &RecorderSettings) -> Vec<String> {
     let services = Count::new(seen.services).named("service", "services");
-    match seen.cgroups_every_s {
-        Some(every) => format!(
-            "{}{} every {}; {services}",
-            Count::new(seen.cgroups),
-            left_out(seen.cgroups_left_out),
-            span(every)
-        ),
-        None if seen.services == 0 => "not recorded".to_owned(),
-        None => format!("not recorded; {services}"),
+    let Some(every) = seen.cgroups_every_s else {
+        return vec![match seen.services {
+            0 => "not recorded".to_owned(),
+            _ => format!("not recorded; {services}"),
+        }];
+    };
+    let mut lines = vec![format!(
+        "{}{} every {}; {services}",
+        Count::new(seen.cgroups),
+        left_out(seen.cgroups_left_out),
+        span(every)
+    )];
+    let planned = settings.cgroups_s.zip(settings.cgroups_cpu_share);
+    if let Some((planned, share)) = planned.filter(|(planned, _)| every > *planned) {
+        let share = Ratio::new(share);
+        let planned = span(planned);
+        lines.push(format!(
+            "not every {planned}, as scans of all may take {share} of a CPU; the busiest are read in between"
+        ));
     }
+    if seen.cgroups_left_out > 0 {
+        lines.push(
+            "left out: the smallest, beyond what one scan may read, and those nested too deep"
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 /// Returns the malloc heaps that are read, what that costs, and which are not read.
@@ -544,12 +575,42 @@ mod tests {
     }
 
     #[test]
+    fn cgroups_that_are_read_more_rarely_or_not_at_all_have_a_reason() {
+        let mut seen = RecorderScans {
+            cgroups: 2_048,
+            cgroups_every_s: Some(10.0),
+            services: 3,
+            ..RecorderScans::default()
+        };
+        let settings = RecorderSettings {
+            cgroups_s: Some(10.0),
+            cgroups_cpu_share: Some(0.002),
+            ..RecorderSettings::default()
+        };
+        assert_eq!(cgroups(&seen, &settings), ["2,048 every 10 s; 3 services"]);
+        seen.cgroups_every_s = Some(81.0);
+        seen.cgroups_left_out = 7;
+        assert_eq!(
+            cgroups(&seen, &settings),
+            [
+                "2,048 (7 left out) every 81 s; 3 services",
+                "not every 10 s, as scans of all may take 0.2 % of a CPU; the busiest are read in between",
+                "left out: the smallest, beyond what one scan may read, and those nested too deep",
+            ]
+        );
+        // An earlier memtide did not write what was planned.
+        let unknown = RecorderSettings::default();
+        assert_eq!(cgroups(&seen, &unknown).len(), 2);
+    }
+
+    #[test]
     fn every_subject_has_its_row_and_no_row_is_wider_than_the_screen() {
         let text = drawn(&report());
         let words = words(&report());
         for part in [
             "healthy: recording into /var/lib/memtide since 2026-11-21",
             "(2 h), pid 812",
+            "as of 5 s ago: the recorder writes its status every 30 s",
             "7,195, one every 1 s; 3 late, none missed, none lost",
             "the last one 200 µs late; the worst 340 ms late at",
             "300 µs of CPU per sample, 0.03 % of one CPU; 4.1 MiB of RAM (PSS 3 MiB); startup took 150 ms",

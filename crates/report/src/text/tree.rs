@@ -7,8 +7,9 @@ use super::wrap::{cut_name, width, wrap};
 /// Cells of the right-aligned sizes and shares.
 pub(super) const SIZE_CELLS: usize = 10;
 pub(super) const SHARE_CELLS: usize = 8;
-/// At most 34 cells for branches and labels.
+/// At most 34 cells for branches and labels on a screen of 80; half of what a wider one has more.
 const LABEL_CELLS: usize = 34;
+const LABEL_CELLS_AT: usize = 80;
 /// At most 6 levels: a hostile tree must exhaust neither the stack nor the screen's width.
 pub(super) const DEEPEST: usize = 6;
 
@@ -54,7 +55,8 @@ fn rows_of<'a>(
     if depth == DEEPEST {
         return;
     }
-    let label_cells = LABEL_CELLS.min(screen.width() - SIZE_CELLS - SHARE_CELLS);
+    let wider = screen.width().saturating_sub(LABEL_CELLS_AT);
+    let label_cells = (LABEL_CELLS + wider / 2).min(screen.width() - SIZE_CELLS - SHARE_CELLS);
     for (i, node) in parts.iter().enumerate() {
         let is_last = i + 1 == parts.len();
         let (turn, on) = if is_last {
@@ -129,6 +131,37 @@ impl TreeRow<'_> {
                 piece(Style::Faint, note),
             ];
             page.line(&line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_screen_has_room_for_longer_labels() {
+        let name = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
+        let node = TreeNode {
+            label: name.to_owned(),
+            size: "2 MiB".to_owned(),
+            ..TreeNode::default()
+        };
+        let drawn = |columns| {
+            let screen = Screen::of_width(columns);
+            let mut page = TextPage::new(&screen);
+            draw(&mut page, std::slice::from_ref(&node), &screen);
+            page.finish()
+        };
+        assert!(drawn(120).contains(name), "{}", drawn(120));
+        assert!(
+            drawn(80).contains("├ …") || drawn(80).contains("└ …"),
+            "{}",
+            drawn(80)
+        );
+        for columns in [40, 80, 100, 120] {
+            let text = drawn(columns);
+            assert!(text.lines().all(|line| width(line) <= columns), "{text}");
         }
     }
 }

@@ -131,9 +131,10 @@ impl OwnerColumns {
 /// Returns the rows: the largest owners, the others in one, then what no owner has.
 fn rows(report: &WhereByReport, screen: &Screen) -> Vec<OwnerLine> {
     let total = Bytes::new(report.total_bytes);
+    let shown = screen.top.unwrap_or(ROWS_MAX);
     let most = match screen.detail {
         // Saying \"1 other\" takes as much room as the row itself.
-        Detail::Brief if report.rows.len() > ROWS_MAX + 1 => ROWS_MAX,
+        Detail::Brief if report.rows.len() > shown + 1 => shown,
         _ => report.rows.len(),
     };
     let (shown, others) = report.rows.split_at(most);

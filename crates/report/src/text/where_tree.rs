@@ -10,8 +10,8 @@ use super::{Detail, Screen};
 use crate::clock::ReportClock;
 use crate::model::{Branch, BranchKind, WhereReport};
 
-/// At most 16 parts of one node are shown; the rest is counted.
-const CHILDREN_MAX: usize = 16;
+/// At most 24 parts of one node are shown, and its remainder; the others are counted.
+const CHILDREN_MAX: usize = 24;
 
 pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     let mut page = TextPage::new(screen);
@@ -42,25 +42,28 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
 
 /// Returns the parts of a node as they are shown. The first level adds up to MemTotal, so it is shown in full.
 fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
-    let most = match screen.detail {
-        Detail::Brief if depth > 0 => CHILDREN_MAX,
+    let most = match (screen.detail, screen.top) {
+        (Detail::Brief, None) if depth > 0 => CHILDREN_MAX,
         _ => usize::MAX,
     };
-    let shown = node.children.iter().take(most);
-    let mut parts: Vec<TreeNode> = shown
-        .map(|child| TreeNode {
-            label: child.label.clone(),
-            size: size(Bytes::new(child.bytes), child.kind),
-            share: child.share.map_or_else(String::new, share),
-            note: child.note.clone(),
-            parts: if depth < DEEPEST {
-                nodes(child, depth + 1, screen)
-            } else {
-                Vec::new()
-            },
-        })
-        .collect();
-    let hidden = node.children.get(most..).unwrap_or_default();
+    let draw = |child: &Branch| TreeNode {
+        label: child.label.clone(),
+        size: size(Bytes::new(child.bytes), child.kind),
+        share: child.share.map_or_else(String::new, share),
+        note: child.note.clone(),
+        parts: if depth < DEEPEST {
+            nodes(child, depth + 1, screen)
+        } else {
+            Vec::new()
+        },
+    };
+    // The remainder is no part like the others: it is often the largest, and its note says what it may be.
+    let (rest, known) = match node.children.split_last() {
+        Some((last, known)) if last.kind == BranchKind::Remainder => (Some(last), known),
+        _ => (None, node.children.as_slice()),
+    };
+    let mut parts: Vec<TreeNode> = known.iter().take(most).map(draw).collect();
+    let hidden = known.get(most..).unwrap_or_default();
     let kind = hidden.iter().map(|child| child.kind);
     if let Some(kind) = kind.reduce(|a, b| if a == BranchKind::Estimate { a } else { b }) {
         let sum = hidden.iter().map(|child| Bytes::new(child.bytes)).sum();
@@ -70,6 +73,7 @@ fn nodes(node: &Branch, depth: usize, screen: &Screen) -> Vec<TreeNode> {
             ..TreeNode::default()
         });
     }
+    parts.extend(rest.map(draw));
     parts
 }
 
@@ -105,4 +109,41 @@ pub(super) fn pss_not_read(processes: u64, deep: bool) -> Option<String> {
         "`memtide where --deep` reads it of every process, as root also of other users'"
     };
     Some(format!("PSS of {processes} was not read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(label: &str, bytes: u64, kind: BranchKind) -> Branch {
+        Branch {
+            label: label.to_owned(),
+            bytes,
+            kind,
+            share: None,
+            note: String::new(),
+            children: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_remainder_is_shown_however_many_parts_are_not() {
+        let mut node = branch("page cache", 1_000, BranchKind::Measured);
+        let files = (0..40).map(|i| branch(&format!("/f{i}"), 10, BranchKind::Measured));
+        node.children = files.collect();
+        let rest = branch("not attributed", 600, BranchKind::Remainder);
+        node.children.push(rest);
+        let labels = |screen: &Screen| -> Vec<String> {
+            let parts = nodes(&node, 1, screen).into_iter();
+            parts.map(|part| part.label).collect()
+        };
+        let brief = labels(&Screen::default());
+        assert_eq!(brief.len(), CHILDREN_MAX + 2);
+        assert_eq!(brief[CHILDREN_MAX..], ["16 more", "not attributed"]);
+        let chosen = Screen {
+            top: Some(40),
+            ..Screen::default()
+        };
+        assert_eq!(labels(&chosen).len(), 41);
+    }
 }

@@ -56,6 +56,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Returns the share of one CPU that scans of all cgroups may take.
+    pub fn share_of_group_scans(&self) -> Ratio {
+        self.rates().share_of_scans()
+    }
+
     /// Returns the sampler's intervals.
     pub(crate) fn rates(&self) -> Rates {
         Rates {

@@ -4,41 +4,52 @@ use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, Count};
 
 use super::shared_objects::process_in_words;
-use super::{MemoryNode, largest, others};
+use super::{MemoryNode, others};
+use crate::accounting::Accounting;
 
 /// The number of files that are named; the others are one more line.
 const NAMED: usize = 12;
 
-/// Returns the files of processes as nodes, largest first, then the directories.
-pub(super) fn nodes(cached: &CachedFiles) -> Vec<MemoryNode> {
-    let (named, rest) = cached.used.split_at(cached.used.len().min(NAMED));
-    let mut nodes: Vec<MemoryNode> = named.iter().map(node).collect();
-    nodes.extend(others(
-        rest.len(),
-        rest.iter().map(|file| file.cached).sum(),
-    ));
-    let directories = cached.unused.iter().map(directory);
-    nodes.extend(directories.filter(|node| node.bytes > Bytes::ZERO));
-    nodes
-}
+impl Accounting {
+    /// Returns files of processes, directories and `buffers` as nodes, largest first, and the other files.
+    pub(super) fn cached_files(
+        &self,
+        cached: &CachedFiles,
+        buffers: Option<MemoryNode>,
+    ) -> Vec<MemoryNode> {
+        let (named, rest) = self.largest(&cached.used, NAMED);
+        let files = named.iter().map(node);
+        let directories = cached.unused.iter().map(|unused| self.directory(unused));
+        let mut nodes: Vec<MemoryNode> = files.chain(directories).chain(buffers).collect();
+        nodes.retain(|node| node.bytes > Bytes::ZERO);
+        nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
+        let rest_sum = rest.iter().map(|file| file.cached).sum();
+        nodes.extend(others(rest.len(), rest_sum));
+        nodes
+    }
 
-/// Files below a directory that nobody has, by the entries of the directory.
-fn directory(directory: &CachedDirectory) -> MemoryNode {
-    let files = directory.entries.iter().map(|entry| entry.files).sum();
-    let files = Count::new(files).named("file", "files");
-    let sum = directory.entries.iter().map(|entry| entry.cached).sum();
-    let mut node = MemoryNode::new(directory.path.clone(), sum).noted(format!("{files}, not open"));
-    let (named, rest) = largest(&directory.entries);
-    let entries = named.iter().map(|entry| entry_node(entry, &directory.path));
-    node.children = entries.collect();
-    let rest_sum = rest.iter().map(|entry| entry.cached).sum();
-    node.children.extend(others(rest.len(), rest_sum));
-    node
+    /// Files below a directory that nobody has, by the entries of the directory.
+    fn directory(&self, directory: &CachedDirectory) -> MemoryNode {
+        let files = directory.entries.iter().map(|entry| entry.files).sum();
+        let files = Count::new(files).named("file", "files");
+        let sum = directory.entries.iter().map(|entry| entry.cached).sum();
+        let mut node =
+            MemoryNode::new(directory.path.clone(), sum).noted(format!("{files}, not open"));
+        let (named, rest) = self.largest(&directory.entries, Self::NAMED);
+        let entries = named.iter().map(|entry| entry_node(entry, &directory.path));
+        node.children = entries.collect();
+        let rest_sum = rest.iter().map(|entry| entry.cached).sum();
+        node.children.extend(others(rest.len(), rest_sum));
+        node
+    }
 }
 
 fn entry_node(entry: &CachedEntry, directory: &str) -> MemoryNode {
     let CachedFile { path, cached, .. } = &entry.largest;
     let below = path.strip_prefix(directory).unwrap_or(path);
+    let below = below.trim_start_matches('/');
+    // The entry's name stands before it.
+    let below = below.strip_prefix(entry.name.as_str()).unwrap_or(below);
     let below = below.trim_start_matches('/');
     let note = match entry.files {
         1 => String::new(),
@@ -93,6 +104,12 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
             "{denied} or directories that this user may not open"
         ));
     }
+    if cached.files_hidden > 0 {
+        let hidden = Count::new(cached.files_hidden).named("file", "files");
+        unseen.push(format!(
+            "{hidden} that are not this user's: the kernel hides which of their pages are in RAM"
+        ));
+    }
     if cached.files_remote > 0 {
         let remote = Count::new(cached.files_remote).named("open file", "open files");
         unseen.push(format!(
@@ -108,6 +125,7 @@ pub(super) fn unseen(cached: &CachedFiles) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use timeline::UserProcess;
+    use units::Span;
 
     use super::*;
 
@@ -135,6 +153,20 @@ mod tests {
         }
     }
 
+    fn nodes(cached: &CachedFiles, top: Option<usize>) -> Vec<MemoryNode> {
+        let accounting = Accounting {
+            at: Span::ZERO,
+            index: 0,
+            total: Bytes::ZERO,
+            terms: Vec::new(),
+            unaccounted_bytes: 0,
+            missing: Vec::new(),
+            top,
+        };
+        let buffers = MemoryNode::new("buffers", Bytes::from_mib(2));
+        accounting.cached_files(cached, Some(buffers))
+    }
+
     fn lines(nodes: &[MemoryNode]) -> Vec<String> {
         let line = |node: &MemoryNode| format!("{} {} {}", node.label, node.bytes, node.note);
         nodes.iter().map(line).collect()
@@ -147,14 +179,21 @@ mod tests {
             ..CachedFiles::default()
         };
         assert_eq!(
-            lines(&nodes(&cached)),
+            lines(&nodes(&cached, None)),
             [
                 "/db/a 9 MiB mariadbd (7), 2 others; 4 MiB dirty",
                 "/db/b 8 MiB mariadbd (7); 4 MiB dirty",
+                "buffers 2 MiB ",
             ]
         );
         cached.used = vec![file("/x", 1, 1); 20];
-        assert_eq!(lines(&nodes(&cached))[NAMED], "8 others 8 MiB ");
+        let usual = lines(&nodes(&cached, None));
+        assert_eq!(usual.last().unwrap(), "8 others 8 MiB ");
+        let chosen = nodes(&cached, Some(18));
+        assert_eq!(lines(&chosen).last().unwrap(), "2 others 2 MiB ");
+        let buffers = 1;
+        assert_eq!(chosen.len(), 18 + buffers + 1);
+        assert_eq!(nodes(&cached, Some(100)).len(), 20 + buffers);
     }
 
     #[test]
@@ -162,21 +201,27 @@ mod tests {
         let mut entries = vec![entry("log", 12, 40), entry("one", 4, 1)];
         entries.extend((0..9).map(|_| entry("", 1, 2)));
         let cached = CachedFiles {
+            used: vec![file("/db/a", 30, 1)],
             unused: vec![CachedDirectory {
                 path: "/var".to_owned(),
                 entries,
             }],
             ..CachedFiles::default()
         };
-        let nodes = nodes(&cached);
-        assert_eq!(lines(&nodes), ["/var 25 MiB 59 files, not open"]);
+        let nodes = nodes(&cached, None);
+        assert_eq!(
+            lines(&nodes),
+            [
+                "/db/a 30 MiB mariadbd (7); 15 MiB dirty",
+                "/var 25 MiB 59 files, not open",
+                "buffers 2 MiB ",
+            ]
+        );
+        let nodes = &nodes[1..];
         let parts = &nodes[0].children;
         assert_eq!(
             lines(&parts[..2]),
-            [
-                "log 12 MiB 40 files, the largest log/big (6 MiB)",
-                "one 4 MiB "
-            ]
+            ["log 12 MiB 40 files, the largest big (6 MiB)", "one 4 MiB "]
         );
         assert_eq!(lines(parts).last().unwrap(), "6 others 6 MiB ");
         let sum: Bytes = parts.iter().map(|part| part.bytes).sum();
@@ -188,6 +233,7 @@ mod tests {
         let cached = CachedFiles {
             processes_denied: 1,
             files_denied: 2,
+            files_hidden: 4,
             files_remote: 3,
             is_cut: true,
             ..CachedFiles::default()
@@ -196,6 +242,7 @@ mod tests {
         for part in [
             "files of 1 process that",
             "2 files or directories",
+            "4 files that are not this user's",
             "3 open files on",
             "time was over",
         ] {

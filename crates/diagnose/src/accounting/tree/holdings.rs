@@ -5,7 +5,7 @@ use timeline::ProcessHoldings;
 use units::{Bytes, Count, PageSize};
 
 use super::shared_objects::process_in_words;
-use super::{Accounting, Inventory, MemoryNode, REST, TermKind, largest, others};
+use super::{Accounting, Inventory, MemoryNode, REST, TermKind, others};
 use crate::evidence::Evidence;
 use crate::measures::sockets;
 
@@ -108,7 +108,9 @@ impl Accounting {
     /// Returns page tables by process.
     pub(super) fn page_tables(&self, holdings: &[ProcessHoldings]) -> Option<MemoryNode> {
         let node = self.leaf(TermKind::PageTables)?;
-        Some(by_process(node, holdings, |process| process.page_tables))
+        Some(by_process(self, node, holdings, |process| {
+            process.page_tables
+        }))
     }
 
     /// Returns the kernel's stacks by process.
@@ -119,7 +121,7 @@ impl Accounting {
     ) -> Option<MemoryNode> {
         let stack = page.unwrap_or(PageSize::USUAL).bytes().max(STACK_MIN);
         let node = self.leaf(TermKind::KernelStack)?;
-        Some(by_process(node, holdings, |process| {
+        Some(by_process(self, node, holdings, |process| {
             Bytes::new(stack.get().saturating_mul(process.threads.get()))
         }))
     }
@@ -144,6 +146,7 @@ pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode>
 
 /// Divides a node among the processes that have most of it, if it is worth lines.
 fn by_process(
+    accounting: &Accounting,
     mut node: MemoryNode,
     holdings: &[ProcessHoldings],
     size: impl Fn(&ProcessHoldings) -> Bytes,
@@ -152,7 +155,7 @@ fn by_process(
         return node;
     }
     let parts = descending(holdings, size);
-    let (named, rest) = largest(&parts);
+    let (named, rest) = accounting.largest(&parts, Accounting::NAMED);
     let named = named
         .iter()
         .map(|(process, bytes)| MemoryNode::new(process_in_words(&process.process), *bytes));

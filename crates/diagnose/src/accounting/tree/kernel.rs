@@ -3,7 +3,7 @@
 use timeline::{Inventory, VmallocCaller};
 use units::Bytes;
 
-use super::{MemoryNode, REST, largest, others};
+use super::{MemoryNode, REST, others};
 use crate::accounting::{Accounting, TermKind};
 use crate::evidence::Evidence;
 use crate::measures::slab;
@@ -43,7 +43,7 @@ impl Accounting {
             node.note = format!("{reclaimable} reclaimable");
         }
         let caches = slab::caches(cx, self.index);
-        let (named, rest) = largest(&caches);
+        let (named, rest) = self.largest(&caches, Self::NAMED);
         let named = named
             .iter()
             .map(|c| MemoryNode::new(c.name.clone(), c.bytes));
@@ -63,7 +63,7 @@ impl Accounting {
         let Some(page) = cx.facts.page_size else {
             return Some(node);
         };
-        let (named, rest) = largest(callers);
+        let (named, rest) = self.largest(callers, Self::NAMED);
         let named = named.iter().map(|caller| {
             let areas = caller.areas.named("area", "areas");
             MemoryNode::new(caller.name.clone(), caller.pages.to_bytes(page)).noted(areas)

@@ -18,7 +18,7 @@ impl Accounting {
         let mut node = MemoryNode::new("shared memory", self.term(TermKind::Shmem)?);
         let mounts = mounts_in_words(&cx.facts.memory_mounts);
         if let Some(shared) = &inventory.shared {
-            node.children = shared_objects::nodes(shared, self.is_swap_used(cx));
+            node.children = shared_objects::nodes(shared, self.is_swap_used(cx), self.top);
         }
         if let Some(shared) = inventory
             .shared

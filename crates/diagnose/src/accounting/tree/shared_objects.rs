@@ -25,8 +25,12 @@ struct ObjectLine<'a> {
     is_estimate: bool,
 }
 
-/// Returns the objects as nodes, largest first.
-pub(super) fn nodes(shared: &SharedMemory, is_swap_used: bool) -> Vec<MemoryNode> {
+/// Returns the objects as nodes, the `top` largest first.
+pub(super) fn nodes(
+    shared: &SharedMemory,
+    is_swap_used: bool,
+    top: Option<usize>,
+) -> Vec<MemoryNode> {
     let mut lines: BTreeMap<(String, &str), ObjectLine<'_>> = BTreeMap::new();
     let mut objects: Vec<&SharedObject> = shared.objects.iter().collect();
     objects.sort_by_key(|object| std::cmp::Reverse(object.bytes));
@@ -58,7 +62,7 @@ pub(super) fn nodes(shared: &SharedMemory, is_swap_used: bool) -> Vec<MemoryNode
         let size = b.bytes.cmp(&a.bytes);
         size.then_with(|| a.label.cmp(&b.label))
     });
-    let (named, rest) = lines.split_at(lines.len().min(NAMED));
+    let (named, rest) = lines.split_at(lines.len().min(top.unwrap_or(NAMED)));
     let mut nodes: Vec<MemoryNode> = named.iter().map(node).collect();
     nodes.extend(
         others(rest.len(), rest.iter().map(|line| line.bytes).sum())
@@ -238,7 +242,7 @@ mod tests {
             objects,
             ..SharedMemory::default()
         };
-        let nodes = nodes(&shared, false).into_iter();
+        let nodes = nodes(&shared, false, None).into_iter();
         nodes
             .map(|node| (node.label, node.bytes.get() >> 20, node.note))
             .collect()
@@ -326,7 +330,7 @@ mod tests {
             ..SharedMemory::default()
         };
         for is_swap_used in [true, false] {
-            let nodes = nodes(&shared, is_swap_used);
+            let nodes = nodes(&shared, is_swap_used, None);
             assert_eq!(nodes.len(), NAMED + 1);
             let expected = MemoryNode::new("2 others", Bytes::from_mib(3)).estimated(is_swap_used);
             assert_eq!(nodes[NAMED], expected);

@@ -17,7 +17,7 @@ pub(super) fn container(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<Stri
         ));
         if let (Ok(ram), Some(available)) = (cx.ram(), cx.timeline.last(MEM_AVAILABLE)) {
             remarks.push(format!(
-                "Its host: {available} of {ram} available; the charts show the host."
+                "The whole host: {available} of {ram} available; the charts show the host."
             ));
         }
     }

@@ -1,37 +1,42 @@
 //! `memtide lab list`: the scenarios, or what one of them has.
 
-use lab::{Scenario, scenarios};
+use lab::{Scenario, ScenarioSetting, scenarios};
+use report::Screen;
 
 use crate::cli::LabListArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(super) fn list(args: &LabListArgs, output: &Output) -> anyhow::Result<Exit> {
+    let screen = output.screen();
     if let Some(name) = &args.name {
-        output.print(&one(scenarios::named(name)?))?;
+        output.print(&one(scenarios::named(name)?, &screen))?;
         return Ok(Exit::Ok);
     }
-    let mut text = format!(
-        "{:<16}{:<9}{:<8}{:<14}shows\n",
-        "scenario", "RAM", "time", "article"
-    );
-    for scenario in scenarios::ALL {
-        let ram = (scenario.machine)().ram;
+    let columns = |name: &str, ram: &str, time: &str| format!("{name:<16}{ram:<9}{time:<8}");
+    let mut rows = vec![(columns("scenario", "RAM", "time"), "shows".to_owned())];
+    rows.extend(scenarios::ALL.iter().map(|scenario| {
+        let ram = (scenario.machine)().ram.to_string();
         let arms = u32::try_from(scenario.arms.len()).unwrap_or(1);
-        let time = scenario.time.times(f64::from(arms));
-        let (ram, time) = (ram.to_string(), time.to_string());
-        text.push_str(&format!(
-            "{:<16}{ram:<9}{time:<8}{:<14}{}\n",
-            scenario.name, scenario.article, scenario.shows
-        ));
-    }
-    output.print(&text)?;
+        let time = scenario.time.times(f64::from(arms)).to_string();
+        (
+            columns(scenario.name, &ram, &time),
+            scenario.shows.to_owned(),
+        )
+    }));
+    output.print(&report::text::columns(&rows, &screen))?;
     Ok(Exit::Ok)
 }
 
-/// A scenario with its arms, its settings, and its variants.
-fn one(scenario: &Scenario) -> String {
-    let mut text = format!("{}\n{}\n\narms\n", scenario.name, scenario.shows);
+/// A scenario with the article that it repeats, its arms, its settings, and its variants.
+fn one(scenario: &Scenario, screen: &Screen) -> String {
+    let mut text = format!("{}\n", scenario.name);
+    let shows = (String::new(), scenario.shows.to_owned());
+    text.push_str(&report::text::columns(&[shows], screen));
+    if !scenario.article.is_empty() {
+        text.push_str(&format!("article: {} (docs/lab.md)\n", scenario.article));
+    }
+    text.push_str("\narms\n");
     let values = |settings: &[(&str, f64)]| {
         let all = settings
             .iter()
@@ -46,13 +51,14 @@ fn one(scenario: &Scenario) -> String {
     if !scenario.settings.is_empty() {
         text.push_str("\nsettings: --set NAME=VALUE\n");
     }
-    for setting in scenario.settings {
+    let setting = |setting: &ScenarioSetting| {
         let (min, max) = setting.range;
-        text.push_str(&format!(
-            "  {:<24}{} ({min} to {max})  {}\n",
-            setting.name, setting.default, setting.about
-        ));
-    }
+        let bounds = format!("{} ({min} to {max})", setting.default);
+        let columns = format!("  {:<24}{bounds:<20}", setting.name);
+        (columns, setting.about.to_owned())
+    };
+    let settings: Vec<(String, String)> = scenario.settings.iter().map(setting).collect();
+    text.push_str(&report::text::columns(&settings, screen));
     if !scenario.variants.is_empty() {
         text.push_str("\nvariants of lab corpus\n");
     }

@@ -171,9 +171,12 @@ fn recorder_settings(
     processes: Option<Span>,
 ) -> anyhow::Result<RecorderSettings> {
     let heaps_every = args.heaps_every(processes)?;
+    let sampled = settings(args, processes);
     Ok(RecorderSettings {
         every_s: args.every.as_f64(),
         processes_s: processes.map(Span::as_secs_f64),
+        cgroups_s: sampled.groups.map(Span::as_secs_f64),
+        cgroups_cpu_share: sampled.groups.map(|_| sampled.share_of_group_scans().get()),
         keep_s: args.keep.as_f64(),
         keep_size_bytes: args.keep_size.get(),
         sync_s: args.sync.as_f64(),

@@ -27,6 +27,6 @@ pub(super) fn table(
     let report = answers::where_by(source, by).map_err(anyhow::Error::msg)?;
     Ok(match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::where_by(&report, &output.screen()),
+        Format::Text => report::text::where_by(&report, &super::screen(args, output)),
     })
 }

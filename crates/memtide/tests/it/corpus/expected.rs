@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
     }
 
     fn where_memory(&self) -> String {
-        let Some(report) = answers::where_memory(&self.judged.source) else {
+        let Some(report) = answers::where_memory(&self.judged.source, None) else {
             return "nothing: the source has no MemTotal\n".to_owned();
         };
         assert_valid(&report, "where", self.case);
