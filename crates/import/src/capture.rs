@@ -5,8 +5,9 @@ use std::io::BufRead;
 
 use probe::saved::Parsers;
 use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
+use timeline::cgroup::GroupNames;
 use timeline::{
-    Entity, Facts, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
+    Entity, Facts, Inventory, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
     start_of,
 };
 use units::{PageSize, Quantity, Span, WallClock};
@@ -106,6 +107,7 @@ struct Reader {
     timeline: Timeline,
     facts: Facts,
     problems: Problems,
+    names: GroupNames,
     sample: Sample,
     out_of_order: usize,
     first_disorder: usize,
@@ -151,6 +153,9 @@ impl Reader {
                 line.t
             ));
             return;
+        }
+        for name in &line.names {
+            name.clone().add_to(&mut self.names);
         }
         self.sample.clear();
         self.sample.stamp.boot = Span::from_secs_f64(line.t);
@@ -217,6 +222,10 @@ impl Reader {
                 kind: SourceKind::Capture,
                 is_cut_short: self.is_cut_short,
                 ..Origin::default()
+            },
+            inventory: Inventory {
+                names: self.names,
+                ..Inventory::default()
             },
             problems: self.problems.into_texts(),
             ..Source::default()

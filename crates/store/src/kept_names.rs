@@ -4,7 +4,7 @@
 //! file of its own: an id means the same at any time, and a memtide that does not know the file passes over it. The
 //! newest [`NAMES_MAX`] names count.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -101,6 +101,14 @@ impl KeptName {
         let users = users.map(|(uid, name)| plain(NamedKind::User, &uid.to_string(), name));
         let all = containers.chain(pods).chain(users);
         all.take(NAMES_MAX).collect()
+    }
+
+    /// As [`all`](Self::all), without users: a capture is given to others, who need no login names.
+    pub fn of_a_capture(names: &GroupNames) -> Vec<Self> {
+        Self::all(&GroupNames {
+            users: BTreeMap::new(),
+            ..names.clone()
+        })
     }
 
     /// Adds the name to others; the later of two of one id counts. What is beyond [`NAMES_MAX`] names is left out.
