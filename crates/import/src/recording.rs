@@ -6,7 +6,8 @@ use std::path::Path;
 
 use store::{Loaded, Recording, Resolution, Selection, StoreError};
 use timeline::{
-    Event, Inventory, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange, Timeline,
+    Event, Inventory, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange,
+    Timeline,
 };
 use units::{Span, WallClock};
 
@@ -147,7 +148,6 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
             ..Inventory::default()
         },
         problems: problems.into_texts(),
-        ..Source::default()
     }
 }
 

@@ -128,7 +128,8 @@ impl KeptName {
                 one.pods.insert(id, PodNames { namespace, name });
             }
             NamedKind::User => {
-                one.users.extend(id.parse().ok().map(|uid: u32| (uid, name)));
+                one.users
+                    .extend(id.parse().ok().map(|uid: u32| (uid, name)));
             }
             NamedKind::Other => {}
         }
@@ -235,7 +236,9 @@ pub(crate) fn read(directory: &Path, problems: &mut Vec<String>) -> GroupNames {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return GroupNames::default(),
         Err(error) => {
-            problems.push(format!("{FILE}: {error}; containers are called by their ids"));
+            problems.push(format!(
+                "{FILE}: {error}; containers are called by their ids"
+            ));
             return GroupNames::default();
         }
     };

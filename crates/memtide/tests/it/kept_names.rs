@@ -62,7 +62,13 @@ fn capture(var_lib: &Path, to: &Path) {
     let taken = Command::new("unshare")
         .args(["--mount", "sh", "-c", script])
         .arg(var_lib)
-        .args([env!("CARGO_BIN_EXE_memtide"), "capture", "--for", "1s", "-o"])
+        .args([
+            env!("CARGO_BIN_EXE_memtide"),
+            "capture",
+            "--for",
+            "1s",
+            "-o",
+        ])
         .arg(to)
         .stdin(Stdio::null())
         .output()
@@ -134,14 +140,24 @@ fn a_container_that_is_gone_is_found_by_its_name() {
     }
     for source in [&recording, &captured, &converted, &again] {
         let check = folded(&memtide(&["check", source, "--container", "web"]));
-        assert!(check.contains("web (docker aaaaaaaaaaaa)"), "{source}: {check}");
+        assert!(
+            check.contains("web (docker aaaaaaaaaaaa)"),
+            "{source}: {check}"
+        );
         let table = memtide(&["where", source, "--by", "container"]);
         let text = folded(&table);
         let why = stderr(&table);
-        assert!(text.contains("web (docker aaaaaaaaaaaa)"), "{source}: {text}{why}");
+        assert!(
+            text.contains("web (docker aaaaaaaaaaaa)"),
+            "{source}: {text}{why}"
+        );
     }
     let unknown = memtide(&["check", &recording, "--container", "wbe"]);
-    assert!(stderr(&unknown).contains("the nearest are"), "{}", stderr(&unknown));
+    assert!(
+        stderr(&unknown).contains("the nearest are"),
+        "{}",
+        stderr(&unknown)
+    );
     if has_log {
         let killed = folded(&memtide(&["check", &recording, "--container", "batch"]));
         assert!(killed.contains("batch (docker bbbbbbbbbbbb)"), "{killed}");

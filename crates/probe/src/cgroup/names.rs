@@ -70,7 +70,9 @@ pub fn read<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupName
 pub fn read_of<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupNames {
     let wanted = WantedNames::of(groups);
     let mut names = read_wanted(root, &wanted);
-    names.containers.retain(|id, _| wanted.containers.contains(id));
+    names
+        .containers
+        .retain(|id, _| wanted.containers.contains(id));
     names.pods.retain(|uid, _| wanted.pods.contains(uid));
     names.users.retain(|uid, _| wanted.users.contains(uid));
     names
@@ -252,7 +254,10 @@ mod tests {
         assert_eq!(all.count(), 6);
         let kept = read_of(&root, groups.into_iter());
         assert_eq!(kept.count(), 3);
-        assert!(groups.iter().all(|group| kept.has_all_of(group)), "{kept:?}");
+        assert!(
+            groups.iter().all(|group| kept.has_all_of(group)),
+            "{kept:?}"
+        );
     }
 
     #[test]

@@ -109,7 +109,10 @@ fn no_flipped_bit_makes_another_name() {
         let (names, _) = found(path);
         let kept = KeptName::all(&names);
         let all = KeptName::all(&rich());
-        assert!(kept.iter().all(|name| all.contains(name)), "byte {at}: {names:?}");
+        assert!(
+            kept.iter().all(|name| all.contains(name)),
+            "byte {at}: {names:?}"
+        );
         assert!(kept.len() + 2 >= all.len(), "byte {at}: {names:?}");
     }
 }
@@ -135,7 +138,11 @@ fn names_without_end_take_bounded_room_and_the_newest_stay() {
     assert_eq!(problems, [""; 0]);
     let newest = &names.containers[&id(rounds * 100 - 1)];
     assert_eq!(newest.name.len(), NAME_LEN_MAX);
-    assert!((1_000..=NAMES_MAX).contains(&names.count()), "{}", names.count());
+    assert!(
+        (1_000..=NAMES_MAX).contains(&names.count()),
+        "{}",
+        names.count()
+    );
 }
 
 #[test]
