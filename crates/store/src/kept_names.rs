@@ -97,9 +97,8 @@ impl KeptName {
             namespace: Some(short(&pod.namespace)),
             ..plain(NamedKind::Pod, uid, &pod.name)
         });
-        let users = names.users.iter();
-        let users = users.map(|(uid, name)| plain(NamedKind::User, &uid.to_string(), name));
-        let all = containers.chain(pods).chain(users);
+        let user = |(uid, name): (&u32, &String)| plain(NamedKind::User, &uid.to_string(), name);
+        let all = containers.chain(pods).chain(names.users.iter().map(user));
         all.take(NAMES_MAX).collect()
     }
 
@@ -119,8 +118,8 @@ impl KeptName {
         let namespace = self.namespace.map(short);
         match self.kind {
             NamedKind::Container => {
-                let pod = namespace.zip(self.pod.map(short));
-                let pod = pod.map(|(namespace, name)| PodNames { namespace, name });
+                let named = |(namespace, name)| PodNames { namespace, name };
+                let pod = namespace.zip(self.pod.map(short)).map(named);
                 one.containers.insert(id, ContainerNames { name, pod });
             }
             NamedKind::Pod => {

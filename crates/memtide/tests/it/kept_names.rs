@@ -124,7 +124,8 @@ fn a_container_that_is_gone_is_found_by_its_name() {
         lacks("the kernel log may not be read here");
     }
     // Cgroups are read every ten seconds, and only two readings say how often.
-    std::thread::sleep(Duration::from_secs(12).saturating_sub(began.elapsed()));
+    std::thread::sleep(Duration::from_secs(14).saturating_sub(began.elapsed()));
+    let while_it_ran = jiff::Timestamp::now().to_string();
     drop(sleeper);
     drop(web);
     assert_eq!(running.end().status.code(), Some(0));
@@ -144,7 +145,7 @@ fn a_container_that_is_gone_is_found_by_its_name() {
             check.contains("web (docker aaaaaaaaaaaa)"),
             "{source}: {check}"
         );
-        let table = memtide(&["where", source, "--by", "container"]);
+        let table = memtide(&["where", source, "--by", "container", "--at", &while_it_ran]);
         let text = folded(&table);
         let why = stderr(&table);
         assert!(

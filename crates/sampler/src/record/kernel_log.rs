@@ -55,10 +55,13 @@ impl Watch {
     /// Returns the reports that are complete, and the cgroups that they name; at the end, also of those that are not.
     pub(crate) fn settled(&mut self, now: Stamp, is_end: bool) -> (Vec<Event>, Vec<String>) {
         let reports = self.0.settled(now, is_end);
-        let groups = reports.iter().filter_map(|it| it.report.group.as_ref());
-        let groups = groups.map(|group| group.path.clone()).collect();
-        let reports = reports.into_iter();
-        let note = reports.map(|it| Event::of_report(it.stamp, &it.report, it.lines));
+        let groups = reports
+            .iter()
+            .filter_map(|it| Some(it.report.group.as_ref()?.path.clone()))
+            .collect();
+        let note = reports
+            .into_iter()
+            .map(|it| Event::of_report(it.stamp, &it.report, it.lines));
         (note.collect(), groups)
     }
 

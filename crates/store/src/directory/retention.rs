@@ -196,7 +196,10 @@ fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
         lock::FILE,
         "status.json",
     ];
-    let others = others.map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX));
+    let others: u64 = others
+        .iter()
+        .map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX))
+        .sum();
     let heads = head::files(directory).unwrap_or_default();
     let written = heads.last().map_or(0, |head| files::disk_bytes(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();
@@ -206,7 +209,7 @@ fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
         directory.join(SEGMENTS),
     ];
     let own: u64 = own.iter().map(|path| files::disk_bytes(path)).sum();
-    parts + written + own + others.into_iter().sum::<u64>()
+    parts + written + own + others
 }
 
 #[cfg(test)]
