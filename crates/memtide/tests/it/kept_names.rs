@@ -89,6 +89,16 @@ fn can_make_containers() -> bool {
     true
 }
 
+/// Asks a source for the container in both ways.
+fn assert_names_web(source: &str, at: &str) {
+    const NAME: &str = "web (docker aaaaaaaaaaaa)";
+    let check = folded(&memtide(&["check", source, "--container", "web"]));
+    assert!(check.contains(NAME), "{source}: {check}");
+    let table = memtide(&["where", source, "--by", "container", "--at", at]);
+    let (text, why) = (folded(&table), stderr(&table));
+    assert!(text.contains(NAME), "{source}: {text}{why}");
+}
+
 #[test]
 fn a_container_that_is_gone_is_found_by_its_name() {
     if !can_make_containers() {
@@ -140,18 +150,7 @@ fn a_container_that_is_gone_is_found_by_its_name() {
         assert!(made.status.success(), "{}", stderr(&made));
     }
     for source in [&recording, &captured, &converted, &again] {
-        let check = folded(&memtide(&["check", source, "--container", "web"]));
-        assert!(
-            check.contains("web (docker aaaaaaaaaaaa)"),
-            "{source}: {check}"
-        );
-        let table = memtide(&["where", source, "--by", "container", "--at", &while_it_ran]);
-        let text = folded(&table);
-        let why = stderr(&table);
-        assert!(
-            text.contains("web (docker aaaaaaaaaaaa)"),
-            "{source}: {text}{why}"
-        );
+        assert_names_web(source, &while_it_ran);
     }
     let unknown = memtide(&["check", &recording, "--container", "wbe"]);
     assert!(
