@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use store::{AddedTimeline, HostIdentity, Recording, StoreError};
+use store::{AddedTimeline, HostIdentity, NameBook, PinnedDirectory, Recording, StoreError};
 use timeline::{Source, SourceKind};
 use units::Span;
 
@@ -34,6 +34,9 @@ pub fn add_to_recording(
         every,
         progress,
     )?;
+    let place = PinnedDirectory::make(directory)?;
+    let wall = source.timeline.stamp(0).and_then(|stamp| stamp.wall);
+    NameBook::open(&place).keep(&place, wall, source.inventory.names.clone())?;
     Ok((host, added))
 }
 

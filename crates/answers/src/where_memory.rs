@@ -10,7 +10,7 @@ use probe::{Root, StatusFacts};
 use report::model::{WhereByReport, WhereReport};
 use timeline::cgroup::GroupNames;
 use timeline::signals::{MEM_TOTAL, PROC_HUGETLB, PROC_PSS, PROC_RSS, PROC_RSS_SHMEM, PROC_SIZE};
-use timeline::{Entity, EntitySeries, Inventory, Source, Timeline};
+use timeline::{Entity, EntitySeries, Inventory, Source, SourceKind, Timeline};
 use units::{Bytes, PageSize, Ratio};
 
 /// Returns the answer of `where` about the last sample; `None` if the source has no MemTotal. Each part names its `top`
@@ -23,15 +23,21 @@ pub fn where_memory(source: &Source, top: Option<usize>) -> Option<WhereReport> 
     Some(WhereReport::new(source, &accounting))
 }
 
-/// Reads what people call the containers, pods and users of a source, from state files of this host. An id of a container
-/// is unique, so a source of another host gets no wrong names.
+/// Adds what people call the containers, pods and users of a source, from state files of this host. An id of a container
+/// is unique, so a source of another host gets no wrong names. Names that a recording has itself stay; of the live host
+/// those of now count.
 pub fn find_names(root: &Root, source: &mut Source) {
     let timeline = &source.timeline;
     let paths = timeline.entities(Entity::Cgroup).map(|group| &group.key);
     let processes = timeline.entities(Entity::Process);
     let services = processes.map(|process| &process.group);
     let all = paths.chain(services).map(String::as_str);
-    source.inventory.names = probe::group_names::read(root, all);
+    let mut names = probe::group_names::read(root, all);
+    let known = &mut source.inventory.names;
+    if source.origin.kind == SourceKind::Live {
+        std::mem::swap(known, &mut names);
+    }
+    known.fill_from(names);
 }
 
 /// Reads the users of the processes at the last sample of this host.

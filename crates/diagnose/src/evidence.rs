@@ -293,15 +293,35 @@ impl Evidence<'_> {
 impl Evidence<'_> {
     /// Rows older than this many usual intervals between readings do not speak for a sample any more.
     const ROWS_HOLD: f64 = 2.0;
+    /// From one reading of all cgroups to the next, as a recorder has it.
+    const ALL_ROWS_EVERY: Span = Span::from_secs(10);
 
     /// Returns the sample with the rows of these entities for sample `index`: `index` itself, or the last one before
     /// it if these entities are read more rarely than the host. `None` if that reading is too old.
     pub(crate) fn rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
         let at = self.timeline.read_before(entity, index)?;
-        let times = self.timeline.times();
-        let age = times.get(index)?.saturating_sub(times[at]);
         let usual = self.timeline.interval_of(entity).unwrap_or_default();
-        (age <= usual.times(Self::ROWS_HOLD)).then_some(at)
+        (self.age_at(at, index)? <= usual.times(Self::ROWS_HOLD)).then_some(at)
+    }
+
+    /// As [`rows_at`](Self::rows_at), where a sum over all of these entities is asked for: of cgroups most samples of a
+    /// recorder have the busiest only.
+    pub(crate) fn all_rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
+        let holds = |at: &usize| {
+            // One reading does not say how often there are some.
+            let usual = self.timeline.interval_of(entity);
+            let usual = usual.unwrap_or(Self::ALL_ROWS_EVERY);
+            let age = self.age_at(*at, index);
+            age.is_some_and(|age| age <= usual.times(Self::ROWS_HOLD))
+        };
+        let whole = self.timeline.all_read_before(entity, index);
+        whole.filter(holds).or_else(|| self.rows_at(entity, index))
+    }
+
+    /// Returns how long before sample `index` sample `at` is.
+    fn age_at(&self, at: usize, index: usize) -> Option<Span> {
+        let times = self.timeline.times();
+        Some(times.get(index)?.saturating_sub(*times.get(at)?))
     }
 
     /// Returns the first sample from `index` on in which these entities were read.

@@ -19,6 +19,7 @@ use units::Span;
 use crate::{Exported, Exporter, Picks};
 
 use probe::kernel_report;
+use store::KeptName;
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
 use timeline::Source;
 
@@ -92,6 +93,9 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
         files.extend(facts_at(&source.facts, timeline, index));
         let mut line = CaptureSample::new(origin, sample.stamp, files);
         line.unrelated = unrelated.contains(&index);
+        if converted.samples == 0 {
+            line.names = KeptName::of_a_capture(&source.inventory.names);
+        }
         writer.sample(&line)?;
         converted.samples += 1;
     }

@@ -5,9 +5,10 @@ use std::io::BufRead;
 
 use probe::saved::Parsers;
 use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
+use timeline::cgroup::GroupNames;
 use timeline::{
-    Entity, Facts, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline, signals,
-    start_of,
+    Entity, Facts, Inventory, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline,
+    signals, start_of,
 };
 use units::{PageSize, Quantity, Span, WallClock};
 
@@ -106,6 +107,7 @@ struct Reader {
     timeline: Timeline,
     facts: Facts,
     problems: Problems,
+    names: GroupNames,
     sample: Sample,
     out_of_order: usize,
     first_disorder: usize,
@@ -151,6 +153,9 @@ impl Reader {
                 line.t
             ));
             return;
+        }
+        for name in &line.names {
+            name.clone().add_to(&mut self.names);
         }
         self.sample.clear();
         self.sample.stamp.boot = Span::from_secs_f64(line.t);
@@ -218,8 +223,11 @@ impl Reader {
                 is_cut_short: self.is_cut_short,
                 ..Origin::default()
             },
+            inventory: Inventory {
+                names: self.names,
+                ..Inventory::default()
+            },
             problems: self.problems.into_texts(),
-            ..Source::default()
         }
     }
 }
@@ -384,6 +392,39 @@ mod tests {
         torn.host
             .set(signals::NR_FREE_PAGES, units::Pages::new(1000));
         assert_eq!(page_size(&torn), None);
+    }
+
+    #[test]
+    fn names_hold_for_all_samples_and_what_is_unknown_is_passed_over() {
+        let named = |t: u32, names: &str| {
+            sample(f64::from(t), 4).replace("}}", &format!("}}, \"names\": [{names}]}}"))
+        };
+        let web = r#"{"kind":"container","id":"a","name":"web"}"#;
+        let pod = r#"{"kind":"pod","id":"b","namespace":"shop","name":"cart-0","later":1}"#;
+        let other = r#"{"kind":"image","id":"c","name":"x"}"#;
+        let text = [
+            named(0, web),
+            named(1, &format!("{other},{pod}")),
+            sample(2.0, 4),
+        ];
+        let opened = capture(&text.concat());
+        assert_eq!(opened.problems, Vec::<String>::new());
+        assert_eq!(opened.timeline.len(), 3);
+        let part = TimeRange {
+            until: Some(TimePoint::AfterStart(Span::from_secs(1))),
+            ..TimeRange::default()
+        };
+        for source in [capture(&text.concat()), opened.within(part).unwrap()] {
+            let names = &source.inventory.names;
+            assert_eq!(names.containers["a"].name, "web");
+            assert_eq!(names.pods["b"].to_string(), "shop/cart-0");
+            assert_eq!(names.count(), 2);
+        }
+        let many: Vec<String> = (0..store::NAMES_MAX + 9)
+            .map(|id| format!(r#"{{"kind":"user","id":"{id}","name":"x"}}"#))
+            .collect();
+        let opened = capture(&named(0, &many.join(",")));
+        assert_eq!(opened.inventory.names.count(), store::NAMES_MAX);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use store::{Loaded, Recording, Resolution, Selection, StoreError};
 use timeline::{
-    Event, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange, Timeline,
+    Event, Inventory, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange,
+    Timeline,
 };
 use units::{Span, WallClock};
 
@@ -142,8 +143,11 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
             thinned_to: loaded.thinned_to,
             ..Origin::default()
         },
+        inventory: Inventory {
+            names: loaded.names,
+            ..Inventory::default()
+        },
         problems: problems.into_texts(),
-        ..Source::default()
     }
 }
 
@@ -174,6 +178,7 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timeline::cgroup::GroupNames;
     use timeline::signals::MEM_FREE;
     use timeline::{EventKind, Facts, Sample, Stamp};
     use units::Bytes;
@@ -208,6 +213,7 @@ mod tests {
         opened(Loaded {
             timeline,
             facts: Facts::default(),
+            names: GroupNames::default(),
             problems: vec!["a segment is damaged".to_owned()],
             thinned_to: None,
             screened: None,

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use probe::{ProcessDetail, ProcessFiles, Root, TaskSource, Tasks, host_facts, text};
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter};
+use store::{KeptName, NAMES_MAX};
 use timeline::signals::{PROC_RSS, PROC_SWAP};
 use timeline::{Entity, EntityRow, Facts, Stamp, facts};
 use units::{Bytes, PageSize, Span};
 
 use crate::heaps::{HeapReading, HeapRound, read_heaps};
+use crate::new_groups::{NameSearch, NewGroups, SEARCH_EVERY};
 use crate::sampler::{Progress, Rates, Sampler};
 
 /// What a capture may contain beyond the kernel's own numbers and names of programs.
@@ -69,9 +71,11 @@ pub fn capture(
     loop {
         let begun = Instant::now();
         let (stamp, files) = collector.sample();
+        let names = collector.names(stamp);
         let cost = begun.elapsed();
         writer.sample(&CaptureSample {
             cost_ms: Some(cost.as_secs_f64() * 1e3),
+            names,
             ..CaptureSample::new(*first.get_or_insert(stamp), stamp, files)
         })?;
         let sampler = &collector.sampler;
@@ -93,6 +97,10 @@ struct Collector {
     sampler: Sampler,
     tasks: Tasks,
     taken: u64,
+    new_groups: NewGroups,
+    names: NameSearch,
+    /// When names are searched for next, on the boot clock.
+    names_due: Span,
     heaps: Option<CaptureHeaps>,
     /// Heaps that arrived and are not in a sample yet.
     heaps_read: Vec<HeapReading>,
@@ -158,6 +166,9 @@ impl Collector {
             heaps,
             heaps_read: first.readings,
             problems: first.problems,
+            new_groups: NewGroups::default(),
+            names: NameSearch::new(root),
+            names_due: Span::ZERO,
             root: root.clone(),
             secrets: options.secrets,
             page_size: facts.page_size,
@@ -187,6 +198,18 @@ impl Collector {
         self.keep_large_processes(&mut files);
         self.taken += 1;
         (taken.stamp, files)
+    }
+
+    /// Returns the names of the cgroups that are new since the last search, if one is due after the sample of `stamp`.
+    fn names(&mut self, stamp: Stamp) -> Vec<KeptName> {
+        if stamp.boot < self.names_due {
+            return Vec::new();
+        }
+        self.names_due = stamp.boot.plus(SEARCH_EVERY);
+        let mut new = Vec::new();
+        self.new_groups.find(self.sampler.sample(), &mut new);
+        self.names.add(new);
+        KeptName::of_a_capture(&self.names.run(NAMES_MAX))
     }
 
     /// Adds the heaps that have arrived; of a process that has ended meanwhile nothing.

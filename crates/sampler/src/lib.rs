@@ -18,6 +18,7 @@
 mod busiest_pace;
 mod capture;
 mod heaps;
+mod new_groups;
 mod pace;
 mod record;
 mod sampler;

@@ -12,6 +12,7 @@ mod health;
 mod heap_watch;
 mod housekeeper;
 mod kernel_log;
+mod names_watch;
 mod own_cost;
 mod own_pages;
 pub mod privilege;
@@ -31,6 +32,7 @@ use timeline::signals::{RECORDER_LATE, RECORDER_LOST};
 use timeline::{Absence, Event, Stamp};
 use units::{Count, Micros, Span};
 
+use crate::new_groups::NewGroups;
 use crate::pace::{Beat, LastDone};
 use crate::record::own_cost::OwnCost;
 use crate::record::processes::Processes;
@@ -52,6 +54,7 @@ pub struct Recorder {
     processes: Option<Processes>,
     own: OwnCost,
     done: Done,
+    new_groups: NewGroups,
     last: Option<Stamp>,
     /// Events to store when the sample is complete.
     events: Vec<Event>,
@@ -63,12 +66,16 @@ struct Done {
     own: LastDone,
     processes: LastDone,
     refresh: LastDone,
+    names: LastDone,
 }
 
 impl Recorder {
     /// From one refresh to the next: it opens devices and mounts that appeared and files that could not be opened. It
     /// allocates.
     const REFRESH: Span = Span::from_mins(5);
+    /// From one search for the names of all cgroups to the next: in between only new ones are searched for. It
+    /// allocates.
+    const NAMES: Span = Span::from_hours(1);
 
     /// Opens a recorder of the host below `root` that writes to `writer`. Its first sample is due now. Trying BPF takes
     /// about 30 ms.
@@ -95,6 +102,7 @@ impl Recorder {
             processes,
             own: OwnCost::open(),
             done: Done::default(),
+            new_groups: NewGroups::default(),
             last: None,
             events: Vec::new(),
             absent: Vec::new(),
@@ -138,6 +146,11 @@ impl Recorder {
         if let Some(walk) = &taken.cgroups {
             let every = self.sampler.cgroups_every();
             self.health.groups(walk.read, walk.left_out, every);
+            if self.sampler.takes(&mut self.done.names, Self::NAMES) {
+                self.new_groups.forget();
+            }
+            let scan = self.sampler.sample();
+            self.health.note_groups(&mut self.new_groups, scan);
         }
         self.writer.begin(stamp);
         self.scan_processes(stamp);

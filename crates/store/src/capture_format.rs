@@ -1,18 +1,21 @@
 //! A capture's lines: raw text of kernel files over time, one JSON object a line.
 //!
 //! The first line may be a header (`kernel`, `interval_s`, `page_size`, …); every other line is a sample: `t`, seconds
-//! on the boot clock since the first sample, and `files`, kernel path → text. A path that is absent did not exist; an
+//! on the boot clock since the first sample, and `files`, kernel path → text. `names` has what people call containers and
+//! pods that are new in it. A path that is absent did not exist; an
 //! empty text was an empty file. Intervals are as they were: a recorder on an overloaded host is itself late.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use timeline::facts::{self, Container};
 use timeline::{Facts, Stamp};
 use units::{PageSize, Span, WallClock};
+
+use crate::kept_names::{KeptName, NAMES_MAX};
 
 /// The header; every field is optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -110,6 +113,13 @@ pub struct CaptureSample {
     /// Kernel path → text. [`KERNEL_LOG`] has a kernel report of the sample's moment.
     #[serde(deserialize_with = "bounded")]
     pub files: BTreeMap<String, String>,
+    /// What people call the containers and pods of cgroups that are new in this sample; they hold for all samples.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "first_names"
+    )]
+    pub names: Vec<KeptName>,
 }
 
 /// At most this many files of a sample: 40,000 processes have five each.
@@ -144,6 +154,33 @@ fn bounded<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, Strin
     input.deserialize_map(Files)
 }
 
+/// Reads the first [`NAMES_MAX`] names: no host has more, and each takes several times its text.
+fn first_names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<KeptName>, D::Error> {
+    struct Names;
+
+    impl<'de> Visitor<'de> for Names {
+        type Value = Vec<KeptName>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of names")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut names = Vec::new();
+            while names.len() < NAMES_MAX {
+                match list.next_element()? {
+                    Some(name) => names.push(name),
+                    None => return Ok(names),
+                }
+            }
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(names)
+        }
+    }
+
+    input.deserialize_seq(Names)
+}
+
 /// The kernel's log.
 pub const KERNEL_LOG: &str = "/dev/kmsg";
 
@@ -158,6 +195,7 @@ impl CaptureSample {
             cost_ms: None,
             unrelated: false,
             files,
+            names: Vec::new(),
         }
     }
 }

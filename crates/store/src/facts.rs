@@ -8,17 +8,15 @@
 mod values;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use timeline::{BootId, Facts, Stamp, Timeline, facts};
-use units::{Bytes, Span, WallClock};
+use units::{Span, WallClock};
 
-use crate::format::{checked_json, is_unchanged};
-use crate::{StoreError, files};
+use crate::StoreError;
+use crate::json_lines::{self, ChecksummedLine};
 use values::{fact_of, set, structured};
 
 /// The file in a recording.
@@ -217,43 +215,18 @@ fn write(directory: &Path, lines: &[FactLine]) -> Result<(), StoreError> {
         return Ok(());
     }
     let path = directory.join(FILE);
-    let mut text = String::new();
-    for line in lines {
-        text.push_str(&checked_json(line));
-        text.push('\n');
-    }
     let write = || {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true);
-        let mut file = match files::open_own(&mut options, &path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                files::create_new(&mut options, &path)?
-            }
-            opened => opened?,
-        };
-        // A line cut short by a kill must not merge with the next one.
-        if !ends_with_newline(&mut file)? {
-            text.insert(0, '\n');
-        }
-        let before = file.metadata()?.len();
-        if let Err(error) = file.write_all(text.as_bytes()) {
-            // A full disk has room for a part of them.
-            let _ = file.set_len(before);
-            return Err(error);
-        }
-        file.sync_data()?;
-        if file.metadata()?.len() > COMPACTED_FROM {
+        if json_lines::append(&path, lines)? > COMPACTED_FROM {
             compact(directory, &path)?;
         }
         Ok(())
     };
-    let mut write = write;
     write().map_err(|error| StoreError::io("write", &path, &error))
 }
 
 /// Rewrites the file with the newest changes of each name.
 fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
-    let bytes = tail(path, &mut Vec::new())?;
+    let bytes = json_lines::tail(path, FILE_BYTES_MAX, &mut Vec::new())?;
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let mut of_each: HashMap<String, usize> = HashMap::new();
     let mut of_all = 0;
@@ -270,29 +243,12 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
             left.push(line);
         }
     }
-    let draft = directory.join(format!(".{FILE}"));
-    let mut file = files::create_draft(&draft)?;
-    for line in left.into_iter().rev() {
-        file.write_all(line)?;
-    }
-    file.sync_all()?;
-    std::fs::rename(&draft, path)?;
-    files::sync(directory)
+    json_lines::replace(directory, FILE, left.into_iter().rev())
 }
 
 fn is_known(name: &str) -> bool {
     facts::ALL.iter().any(|fact| fact.name == name)
         || structured(&Facts::default()).any(|(known, _)| known == name)
-}
-
-fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(true);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
 }
 
 /// Reads the facts that hold during a timeline, and their changes; also returns problems in words.
@@ -426,72 +382,23 @@ fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
         .collect()
 }
 
-/// Reads the bytes of a file; of one that is too long, the last complete lines.
-fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
-    let mut file = files::open_regular(path)?;
-    let cut = file.metadata()?.len().saturating_sub(FILE_BYTES_MAX);
-    file.seek(SeekFrom::Start(cut))?;
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    if cut > 0 {
-        let line = bytes.iter().position(|byte| *byte == b'\n');
-        bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
-        problems.push(format!(
-            "{FILE}: too long; its first {} are not read",
-            Bytes::new(cut)
-        ));
-    }
-    Ok(bytes)
-}
-
 fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<FactLine> {
-    let bytes = match tail(&directory.join(FILE), problems) {
-        Ok(bytes) => bytes,
+    match json_lines::tail(&directory.join(FILE), FILE_BYTES_MAX, problems) {
+        Ok(bytes) => json_lines::sound(FILE, &bytes, problems),
         Err(error) => {
             problems.push(format!(
                 "{FILE}: {error}; kernel version, tunables and topology are unknown"
             ));
-            return Vec::new();
-        }
-    };
-    let is_torn = !bytes.is_empty() && !bytes.ends_with(b"\n");
-    let mut parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    let torn = parts.pop().unwrap_or_default();
-    if is_torn {
-        problems.push(format!(
-            "{FILE}: its last line is incomplete ({} bytes) and is ignored",
-            torn.len()
-        ));
-    }
-    let mut good = Vec::new();
-    let mut bad = 0;
-    for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
-        match fact_line(part) {
-            Ok(line) => good.push(line),
-            Err(error) if bad < REPORTED_MAX => {
-                problems.push(format!("{FILE}, line {number}: {error}; left out"));
-                bad += 1;
-            }
-            Err(_) => bad += 1,
+            Vec::new()
         }
     }
-    if bad > REPORTED_MAX {
-        let more = bad - REPORTED_MAX;
-        problems.push(format!("{FILE}: {more} more lines are ignored"));
-    }
-    good
 }
 
-fn fact_line(text: &[u8]) -> Result<FactLine, String> {
-    let line: FactLine = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    if line.crc32.is_some_and(|crc32| !is_unchanged(text, crc32)) {
-        return Err("its checksum is wrong".to_owned());
+impl ChecksummedLine for FactLine {
+    fn crc32(&self) -> Option<u32> {
+        self.crc32
     }
-    Ok(line)
 }
-
-/// The most malformed lines that are reported one by one.
-const REPORTED_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -499,7 +406,7 @@ mod tests {
     use timeline::Sample;
     use timeline::facts::{CgroupMode, Container, Disk, MemoryMount, Node};
     use timeline::facts::{KERNEL_VERSION, SWAPPINESS};
-    use units::PageSize;
+    use units::{Bytes, PageSize};
 
     fn rich() -> Facts {
         let mut facts = Facts::default();

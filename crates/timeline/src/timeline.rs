@@ -362,6 +362,11 @@ impl Timeline {
         self.reads(entity).before(index + 1)
     }
 
+    /// The last sample, up to `index`, in which all entities of a kind were read.
+    pub fn all_read_before(&self, entity: Entity, index: usize) -> Option<usize> {
+        self.table_reads(entity).whole.before(index + 1)
+    }
+
     /// The first sample, from `index` on, in which entities of a kind were read.
     pub fn read_after(&self, entity: Entity, index: usize) -> Option<usize> {
         self.reads(entity).at_or_after(index)

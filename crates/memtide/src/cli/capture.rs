@@ -9,7 +9,7 @@ use super::typed::{explained, span};
 
 /// Save this host's kernel files over time, to diagnose it elsewhere
 ///
-/// The file holds the kernel's numbers, names of programs and of cgroups. It never holds environments; command lines and the
+/// The file holds the kernel's numbers, names of programs, of cgroups, and of their containers and pods. It never holds environments; command lines and the
 /// host name only with --cmdlines and --hostname; with --cmdlines only its owner can read it. Ctrl-C ends it early and keeps the samples so far.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

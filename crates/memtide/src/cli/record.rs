@@ -18,7 +18,8 @@ pub(crate) const EXPLAIN_EVERY: Span = Span::from_mins(10);
 ///
 /// It samples the host every second, cgroups and processes every ten (the busiest cgroups every second), and stores
 /// the samples for days, in a directory that survives a crash at any moment. It is small (some 5 MiB, a fraction of a percent of a CPU) and made to go on where the host
-/// runs out of memory. As an ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
+/// runs out of memory. What containers and pods are called is kept, so that they are found by name when they are gone. As an
+/// ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
 /// makes what is recorded so far a file that other programs can open.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

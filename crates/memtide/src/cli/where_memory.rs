@@ -22,7 +22,8 @@ use answers::time_expr::parse;
 ///
 /// --by shows a table instead, the largest first, which adds up to MemTotal too: memory, share of RAM, share of the limit
 /// where there is one, and growth since the first sample of a recording or capture. Containers and pods are called by their
-/// names where files of Docker, containerd, Podman, CRI-O or the kubelet have them, which mostly needs root.
+/// names where files of Docker, containerd, Podman, CRI-O or the kubelet have them, which mostly needs root; a recording and
+/// a capture keep them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

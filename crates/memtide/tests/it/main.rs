@@ -21,6 +21,7 @@ mod growth;
 mod headroom;
 mod history;
 mod hostile;
+mod kept_names;
 mod kills;
 mod lab;
 mod levels;

@@ -41,7 +41,25 @@ impl Running {
         Self(child)
     }
 
-    /// The same, and waits until it has written its status.
+    /// A recorder that sees another directory in the place of `/var/lib`; it needs root.
+    pub(crate) fn with_var_lib(var_lib: &Path, directory: &Path, options: &[&str]) -> Self {
+        let child = Command::new("unshare")
+            .args(["--mount", "sh", "-c"])
+            .arg("mount --bind \"$0\" /var/lib && exec \"$@\"")
+            .arg(var_lib)
+            .args([env!("CARGO_BIN_EXE_memtide"), "record", "--to"])
+            .arg(directory)
+            .args(options)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    /// As [`start`](Self::start), and waits until it has written its status.
     pub(crate) fn started(directory: &Path, options: &[&str]) -> Self {
         let running = Self::start(directory, options);
         let pid = running.0.id();
@@ -521,6 +539,15 @@ impl Group {
             "/sys/fs/cgroup/memory/memtide-test-{name}-{}",
             std::process::id()
         ));
+        Self::at(path, limit)
+    }
+
+    /// A cgroup in this one.
+    pub(crate) fn make_within(&self, name: &str, limit: &str) -> Result<Self, String> {
+        Self::at(self.0.join(name), limit)
+    }
+
+    fn at(path: PathBuf, limit: &str) -> Result<Self, String> {
         std::fs::create_dir(&path).map_err(|error| format!("no memory cgroup (v1): {error}"))?;
         let group = Self(path);
         let limited = std::fs::write(group.0.join("memory.limit_in_bytes"), limit);

@@ -1,7 +1,7 @@
 //! What people call the containers, pods and users in paths of cgroups: read from state files of container runtimes, of
 //! the kubelet and from `/etc/passwd`. Asks no daemon.
 //!
-//! Meant for one answer, never for every sample. What this user may not read, or what is gone, has no name: most of these
+//! Meant for one answer, or for cgroups that are new to a recorder, never for every sample. What this user may not read, or what is gone, has no name: most of these
 //! files are for root only. Bounds: 4,096 containers, 16 MiB for a file, [`NAMES_TIME_MAX`] in all. Cost: two files of a
 //! few KiB for each container, and lists of directories.
 
@@ -22,6 +22,8 @@ pub const NAMES_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// At most so many containers are searched for.
 const CONTAINERS_MAX: usize = 4_096;
+/// At most so many pods are searched for.
+const PODS_MAX: usize = 4_096;
 
 /// What is searched for.
 #[derive(Debug, Default)]
@@ -30,8 +32,8 @@ struct WantedNames {
     containers: BTreeSet<String>,
     /// Users with slices of their own, who may run containers without root.
     users: BTreeSet<u32>,
-    /// Whether some container or pod may be of Kubernetes.
-    has_pods: bool,
+    /// UIDs of pods.
+    pods: BTreeSet<String>,
 }
 
 impl WantedNames {
@@ -46,20 +48,41 @@ impl WantedNames {
                     wanted.containers.insert(container.id.to_owned());
                 }
             }
-            wanted.has_pods |= name.pod.is_some() || part.pod.is_some();
+            let pods = [name.pod.map(|it| it.what), part.pod];
+            for pod in pods.into_iter().flatten() {
+                if wanted.pods.len() < PODS_MAX {
+                    wanted.pods.insert(pod.uid().into_owned());
+                }
+            }
             wanted.users.extend(name.user.map(|user| user.what));
         }
         wanted
     }
 }
 
-/// Reads the names of containers, pods and users in these paths of cgroups and names of services, in files below `root`.
+/// Reads the names of containers, pods and users in these paths of cgroups and names of services, in files below `root`;
+/// also of all other users of the host.
 pub fn read<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupNames {
+    read_wanted(root, &WantedNames::of(groups))
+}
+
+/// As [`read`], without those that no path names: for what is kept.
+pub fn read_of<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupNames {
     let wanted = WantedNames::of(groups);
+    let mut names = read_wanted(root, &wanted);
+    names
+        .containers
+        .retain(|id, _| wanted.containers.contains(id));
+    names.pods.retain(|uid, _| wanted.pods.contains(uid));
+    names.users.retain(|uid, _| wanted.users.contains(uid));
+    names
+}
+
+fn read_wanted(root: &Root, wanted: &WantedNames) -> GroupNames {
     let time = SearchTime::starts(NAMES_TIME_MAX);
     let mut names = GroupNames::default();
     let homes = users::read(root, &mut names);
-    if wanted.has_pods {
+    if !wanted.pods.is_empty() {
         kubelet::read(root, &mut names);
     }
     if !wanted.containers.is_empty() {
@@ -209,6 +232,32 @@ mod tests {
         );
         let link = format!("/var/log/containers/cart-0_shop_app-{A}.log");
         check(&[(&log, ""), (&link, "")], &container, "shop/cart-0: app");
+    }
+
+    #[test]
+    fn what_no_path_names_is_not_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        for path in [
+            format!("/var/log/pods/shop_cart-0_{UID}/app/0.log"),
+            "/var/log/pods/shop_other-0_c312a30a-d345-42c8-a659-32a04d5fd529/x".to_owned(),
+            format!("/var/log/containers/cart-0_shop_app-{A}.log"),
+            format!("/var/log/containers/other-0_shop_app-{B}.log"),
+        ] {
+            write(directory.path(), &path, "");
+        }
+        let passwd = "al:x:1000:1000:Al:/home/al:/bin/sh\nbo:x:1001:1001:Bo:/home/bo:/bin/sh\n";
+        write(directory.path(), "/etc/passwd", passwd);
+        let container = format!("/kubepods/burstable/pod{UID}/{A}");
+        let groups = [&*container, "/user.slice/user-1000.slice"];
+        let all = read(&root, groups.into_iter());
+        assert_eq!(all.count(), 6);
+        let kept = read_of(&root, groups.into_iter());
+        assert_eq!(kept.count(), 3);
+        assert!(
+            groups.iter().all(|group| kept.has_all_of(group)),
+            "{kept:?}"
+        );
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use timeline::Absence;
+use timeline::{Absence, Sample};
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
 use crate::heaps::HeapRound;
+use crate::new_groups::NewGroups;
 use crate::pace::Beat;
 use crate::record::processes::ProcessScan;
 
@@ -39,6 +40,8 @@ pub struct Health {
     tasks_source: OnceLock<String>,
     privileges: OnceLock<Vec<String>>,
     absent: Mutex<Vec<(&'static str, Absence)>>,
+    /// Cgroups that came, for those who read their names.
+    new_groups: Mutex<Vec<String>>,
     /// Only for threads that may wait: the sampler never touches it.
     heaps: Mutex<HeapsRead>,
 }
@@ -246,6 +249,20 @@ impl Health {
         self.cgroups_every.store(every.as_nanos(), Relaxed);
         store(&self.groups, read);
         store(&self.cgroups_left_out, left_out);
+    }
+
+    /// Passes on the cgroups of a scan that are new, unless another thread is taking them just now: they are new in the
+    /// next scan, too.
+    pub(crate) fn note_groups(&self, new: &mut NewGroups, scan: &Sample) {
+        if let Ok(mut waiting) = self.new_groups.try_lock() {
+            new.find(scan, &mut waiting);
+        }
+    }
+
+    /// Returns the cgroups that came since the last call.
+    pub(crate) fn take_new_groups(&self) -> Vec<String> {
+        let waiting = self.new_groups.lock();
+        std::mem::take(&mut *waiting.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Stores the result of a process scan.

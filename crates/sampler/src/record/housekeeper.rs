@@ -1,4 +1,5 @@
-//! Work in parallel to sampling, on its own thread: the kernel log, the facts once a minute, and the status file.
+//! Work in parallel to sampling, on its own thread: the kernel log, the facts once a minute, the names of new cgroups, and
+//! the status file.
 //!
 //! This thread may wait for a disk; the sampler never waits for it. Its messages go through a bounded queue, and
 //! messages for which the queue has no room wait here.
@@ -26,6 +27,7 @@ use units::{Bytes, Micros, Ratio, Span, WallClock};
 use crate::record::facts_watch::FactsWatch;
 use crate::record::health::HeapsRead;
 use crate::record::kernel_log::Watch;
+use crate::record::names_watch::NamesWatch;
 use crate::record::status;
 use crate::{Figures, Health, Message};
 
@@ -111,6 +113,7 @@ struct Work {
     outbox: SyncSender<Message>,
     waiting: VecDeque<Message>,
     facts: FactsWatch,
+    names: NamesWatch,
     log: Watch,
     /// The position in the log up to which reports are certainly on disk, as of the previous status.
     log_safe: Option<u64>,
@@ -151,6 +154,8 @@ impl Work {
         let log_safe = before.and_then(|status| status.kernel_log.next);
         Self {
             facts: FactsWatch::new(root, facts),
+            // The first scan of all cgroups is done by then.
+            names: NamesWatch::new(root, &directory, now.boot.plus(STATUS_AT_FIRST)),
             log: Watch::open(root, log_safe),
             recording,
             health,
@@ -192,9 +197,9 @@ impl Work {
 
     /// Does what is due.
     fn run_due(&mut self, now: Stamp) {
-        for event in self.log.settled(now, false) {
-            self.queue(Message::Event(event));
-        }
+        self.queue_reports(now, false);
+        self.names
+            .poll(now, &self.health, &self.recording.monitor.directory());
         if now.boot >= self.facts_due {
             self.facts_due = now.boot.plus(FACTS_EVERY);
             self.pss = own_share();
@@ -234,9 +239,7 @@ impl Work {
     fn end(&mut self) {
         let now = now();
         self.log.read(now, false);
-        for event in self.log.settled(now, true) {
-            self.queue(Message::Event(event));
-        }
+        self.queue_reports(now, true);
         self.send();
         // The sampler is gone: the next recorder reads the log from here and reports what still waits.
         let next = if self.waiting.is_empty() {
@@ -247,6 +250,8 @@ impl Work {
         // A recorder that started after our sampler ended has already written its own status.
         let theirs = status::read(self.recording.monitor.directory().path());
         if theirs.is_none_or(|status| status.process == self.us.process) {
+            self.names
+                .run(now, &self.health, &self.recording.monitor.directory());
             self.write_status(now, next, true);
         }
     }
@@ -279,6 +284,14 @@ impl Work {
         } else {
             Woken::Time
         }
+    }
+
+    fn queue_reports(&mut self, now: Stamp, is_end: bool) {
+        let (events, groups) = self.log.settled(now, is_end);
+        for event in events {
+            self.queue(Message::Event(event));
+        }
+        self.names.reported(groups);
     }
 
     fn queue(&mut self, message: Message) {

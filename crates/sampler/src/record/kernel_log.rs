@@ -52,11 +52,17 @@ impl Watch {
         self.0.read(now, just_now.then_some(Span::ZERO));
     }
 
-    /// Returns the reports that are complete; at the end, also those that are not.
-    pub(crate) fn settled(&mut self, now: Stamp, is_end: bool) -> Vec<Event> {
-        let reports = self.0.settled(now, is_end).into_iter();
-        let note = reports.map(|it| Event::of_report(it.stamp, &it.report, it.lines));
-        note.collect()
+    /// Returns the reports that are complete, and the cgroups that they name; at the end, also of those that are not.
+    pub(crate) fn settled(&mut self, now: Stamp, is_end: bool) -> (Vec<Event>, Vec<String>) {
+        let reports = self.0.settled(now, is_end);
+        let groups = reports
+            .iter()
+            .filter_map(|it| Some(it.report.group.as_ref()?.path.clone()))
+            .collect();
+        let note = reports
+            .into_iter()
+            .map(|it| Event::of_report(it.stamp, &it.report, it.lines));
+        (note.collect(), groups)
     }
 
     /// Describes why the log is not read; `None` if it is.

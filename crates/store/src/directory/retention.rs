@@ -18,7 +18,7 @@ use units::{Bytes, Span, WallClock};
 use super::{identity, lock};
 use crate::recording::damaged;
 use crate::segment::{self, DROPPED, SEGMENTS, UNFINISHED};
-use crate::{StoreError, facts, files, head};
+use crate::{StoreError, facts, files, head, kept_names};
 
 /// The result of enforcing retention.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -189,8 +189,17 @@ impl RecordingPart {
 fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
     // Larger ones are not history, and dropping history would not make them smaller.
     const EACH_MAX: u64 = 1 << 20;
-    let others = [facts::FILE, identity::FILE, lock::FILE, "status.json"]
-        .map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX));
+    let others = [
+        facts::FILE,
+        kept_names::FILE,
+        identity::FILE,
+        lock::FILE,
+        "status.json",
+    ];
+    let others: u64 = others
+        .iter()
+        .map(|name| files::disk_bytes(&directory.join(name)).min(EACH_MAX))
+        .sum();
     let heads = head::files(directory).unwrap_or_default();
     let written = heads.last().map_or(0, |head| files::disk_bytes(&head.path));
     let parts: u64 = parts.iter().map(|part| part.bytes).sum();
@@ -200,7 +209,7 @@ fn size(directory: &Path, parts: &[RecordingPart]) -> u64 {
         directory.join(SEGMENTS),
     ];
     let own: u64 = own.iter().map(|path| files::disk_bytes(path)).sum();
-    parts + written + own + others.into_iter().sum::<u64>()
+    parts + written + own + others
 }
 
 #[cfg(test)]

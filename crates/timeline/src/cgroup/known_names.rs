@@ -74,6 +74,35 @@ impl GroupNames {
         }
     }
 
+    /// Whether the innermost of container, pod and user that a cgroup's path names is in it, or there is none.
+    pub fn has_all_of(&self, path: &str) -> bool {
+        let name = GroupName::of(path);
+        let has_user = |uid: u32| self.users.contains_key(&uid);
+        match (name.container, name.pod, name.user) {
+            (Some(container), ..) => self.containers.contains_key(container.what.id),
+            (None, Some(pod), _) => self.pods.contains_key(&*pod.what.uid()),
+            (None, None, user) => user.is_none_or(|user| has_user(user.what)),
+        }
+    }
+
+    /// Returns how many names there are.
+    pub fn count(&self) -> usize {
+        self.containers.len() + self.pods.len() + self.users.len()
+    }
+
+    /// Adds the names of what has none yet.
+    pub fn fill_from(&mut self, other: Self) {
+        for (id, name) in other.containers {
+            self.containers.entry(id).or_insert(name);
+        }
+        for (uid, name) in other.pods {
+            self.pods.entry(uid).or_insert(name);
+        }
+        for (uid, name) in other.users {
+            self.users.entry(uid).or_insert(name);
+        }
+    }
+
     /// Returns what people call a service, which is one part of a path: a container by its names, a pod, a unit without
     /// escapes.
     pub fn service(&self, service: &str) -> String {
@@ -157,6 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn what_has_a_name_keeps_it() {
+        let mut names = named(Some(("web", false)), false);
+        names.fill_from(named(Some(("other", false)), true));
+        let mut expected = named(Some(("web", false)), true);
+        assert_eq!(names, expected);
+        assert_eq!(names.count(), 2);
+        let user = GroupNames {
+            users: BTreeMap::from([(7, "al".to_owned())]),
+            ..GroupNames::default()
+        };
+        expected.fill_from(user);
+        assert_eq!(expected.count(), 3);
+    }
+
+    #[test]
     fn pods_units_and_users_too() {
         let mut names = named(None, true);
         names.users.insert(1000, "alice".to_owned());
@@ -175,6 +219,9 @@ mod tests {
             Some(format!("pod {UID}"))
         );
         assert_eq!(names.service(r"a\x2db.service"), "a-b.service");
+        assert!(names.has_all_of(&pod) && names.has_all_of("/app"));
+        assert!(!names.has_all_of(&format!("{pod}/{ID}")));
+        assert!(!names.has_all_of("/user.slice/user-7.slice"));
         assert_eq!(
             names.service(&format!("docker-{ID}.scope")),
             "docker 3350ade4226f"

@@ -163,11 +163,14 @@ impl Source {
                 is_cut_short: self.origin.is_cut_short && is_to_the_end,
                 ..self.origin
             },
-            // It was found after the last sample.
+            // It was found after the last sample; names hold at any time.
             inventory: if is_to_the_end {
                 self.inventory
             } else {
-                Inventory::default()
+                Inventory {
+                    names: self.inventory.names,
+                    ..Inventory::default()
+                }
             },
             problems,
         })

@@ -26,7 +26,9 @@ pub(super) fn owners(
             "this source has no memory of cgroups, which `--by {by}` needs; `--by process` needs none"
         )
     };
-    let at = cx.rows_at(Entity::Cgroup, index).ok_or_else(no_groups)?;
+    let at = cx
+        .all_rows_at(Entity::Cgroup, index)
+        .ok_or_else(no_groups)?;
     let used = charged(cx, at);
     if used.is_empty() {
         return Err(no_groups());

@@ -109,6 +109,28 @@ fn containers_units_and_the_rest_add_up() {
 }
 
 #[test]
+fn a_sample_of_the_busiest_cgroups_hides_no_other() {
+    let calm = format!("/docker/{A}");
+    let busy = format!("/docker/{B}");
+    let whole = |second| sample(second, &[("/docker", 300), (&calm, 200), (&busy, 100)]);
+    let part = |second| {
+        let mut sample = sample(second, &[("/docker", 300), (&busy, 100)]);
+        sample.table_mut(Cgroup).set_partial();
+        sample
+    };
+    let both = [("docker a59e4e7d3090", 200), ("docker b6e375cfe46e", 100)];
+    for samples in [
+        vec![whole(0), part(1)],
+        vec![whole(0), part(1), whole(10), part(11), part(19)],
+    ] {
+        assert_eq!(sizes(&of(&samples, GroupBy::Container))[..2], both);
+    }
+    // Too long ago: only the busiest are known.
+    let late = [whole(0), part(1), whole(10), part(31)];
+    assert_eq!(sizes(&of(&late, GroupBy::Container))[0], both[1]);
+}
+
+#[test]
 fn what_lies_within_another_counts_once() {
     let outer = format!("/docker/{A}");
     let inner = format!("{outer}/kubelet/kubepods/podb312a30a-d345-42c8-a659-32a04d5fd529/{B}");

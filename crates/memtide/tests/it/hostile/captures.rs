@@ -93,6 +93,18 @@ pub(crate) const ALL: &[Hostile] = &[
             (0..m.count(2_500_000)).for_each(|n| write!(out, ",\"{n:x}\":\"\"").unwrap());
         })
     }),
+    ("capture: a line of tiny names", |m| {
+        m.written("names.jsonl", |out| {
+            let name = b"{\"kind\":\"user\",\"id\":\"\",\"name\":\"\"}";
+            out.write_all(b"{\"t\":0,\"files\":{},\"names\":[").unwrap();
+            out.write_all(name).unwrap();
+            for _ in 0..m.count(800_000) {
+                out.write_all(b",").unwrap();
+                out.write_all(name).unwrap();
+            }
+            out.write_all(b"]}\n").unwrap();
+        })
+    }),
     ("capture: a line of one path again and again", |m| {
         capture(m, 3, |t, out| {
             host(out, t);

@@ -75,6 +75,24 @@ pub(crate) const ALL: &[Hostile] = &[
     ("recording: facts.jsonl is /dev/zero", |m| {
         replaced(m, "facts.jsonl", |path| symlink("/dev/zero", path).unwrap())
     }),
+    ("recording: names.jsonl of 1 GiB", |m| {
+        replaced(m, "names.jsonl", |path| {
+            let mut out = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
+            for n in 0..m.count(1_000_000) {
+                let name = "n".repeat(1000);
+                let line =
+                    format!("{{\"kind\":\"container\",\"id\":\"{n}\",\"name\":\"{name}\"}}\n");
+                out.write_all(line.as_bytes()).unwrap();
+            }
+            out.flush().unwrap();
+        })
+    }),
+    ("recording: names.jsonl is /dev/zero", |m| {
+        replaced(m, "names.jsonl", |path| symlink("/dev/zero", path).unwrap())
+    }),
+    ("recording: names.jsonl is a pipe", |m| {
+        replaced(m, "names.jsonl", making::pipe)
+    }),
     ("recording: host.parquet is /dev/zero", |m| {
         replaced(m, "host.parquet", |path| {
             symlink("/dev/zero", path).unwrap()
@@ -226,7 +244,7 @@ fn tables(recording: &Path) -> Vec<PathBuf> {
 /// The path of a file of a recording, in its segment or above.
 fn place(recording: &Path, name: &str) -> PathBuf {
     match name {
-        "recording.json" | "facts.jsonl" => recording.join(name),
+        "recording.json" | "facts.jsonl" | "names.jsonl" => recording.join(name),
         name => segment(recording).join(name),
     }
 }
@@ -235,7 +253,8 @@ fn place(recording: &Path, name: &str) -> PathBuf {
 fn replaced(making: &Making, name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let recording = sound(making);
     let path = place(&recording, name);
-    std::fs::remove_file(&path).unwrap();
+    // Not each recording has names.
+    let _ = std::fs::remove_file(&path);
     make(&path);
     recording
 }

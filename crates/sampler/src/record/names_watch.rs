@@ -1,0 +1,53 @@
+//! Keeps what people call the cgroups of a recording, before their state files are gone.
+
+use probe::Root;
+use store::{NameBook, PinnedDirectory};
+use timeline::Stamp;
+use units::Span;
+
+use crate::Health;
+use crate::new_groups::{GROUPS_PER_SEARCH_MAX, NameSearch, SEARCH_EVERY};
+
+/// The names of a recording's cgroups.
+#[derive(Debug)]
+pub(crate) struct NamesWatch {
+    search: NameSearch,
+    book: NameBook,
+    due: Span,
+}
+
+impl NamesWatch {
+    /// Watches the host below `root`; the first search is due at `due`, on the boot clock.
+    pub(crate) fn new(root: &Root, directory: &PinnedDirectory, due: Span) -> Self {
+        Self {
+            search: NameSearch::new(root),
+            book: NameBook::open(directory),
+            due,
+        }
+    }
+
+    /// Searches soon for the cgroups of these kernel reports: a container that was killed may be removed at once, and one
+    /// that ran for seconds is in no scan of all.
+    pub(crate) fn reported(&mut self, groups: Vec<String>) {
+        if !groups.is_empty() {
+            self.search.add(groups);
+            self.due = Span::ZERO;
+        }
+    }
+
+    /// Searches for the names of new cgroups, if it is due.
+    pub(crate) fn poll(&mut self, now: Stamp, health: &Health, directory: &PinnedDirectory) {
+        if now.boot >= self.due {
+            self.due = now.boot.plus(SEARCH_EVERY);
+            self.run(now, health, directory);
+        }
+    }
+
+    /// Searches for the names of new cgroups.
+    pub(crate) fn run(&mut self, now: Stamp, health: &Health, directory: &PinnedDirectory) {
+        self.search.add(health.take_new_groups());
+        let found = self.search.run(GROUPS_PER_SEARCH_MAX);
+        // The book keeps what a disk refused, and samples report such a disk.
+        let _ = self.book.keep(directory, now.wall, found);
+    }
+}
