@@ -14,6 +14,8 @@ pub struct Inventory {
     pub huge_pools: Vec<HugePool>,
     /// Callers of vmalloc, largest first; empty if they were not read.
     pub vmalloc: Vec<VmallocCaller>,
+    /// Call sites that took pages which may be in no counter, largest first; empty if they were not read.
+    pub page_call_sites: Vec<PageCallSite>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
     /// Files in the page cache; `None` if they were not searched for.
@@ -227,4 +229,19 @@ pub struct VmallocCaller {
     pub pages: Pages,
     /// Areas.
     pub areas: Count,
+}
+
+/// A function of the kernel that has taken whole pages, which may be in no counter of the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageCallSite {
+    /// The function: `ice_alloc_mapped_page`.
+    pub function: String,
+    /// Its module: `ice`; empty if it is a part of the kernel.
+    pub module: String,
+    /// The file of the source: `drivers/net/ethernet/intel/ice/ice_txrx.c`.
+    pub file: String,
+    /// What it has now.
+    pub bytes: Bytes,
+    /// How many allocations these are.
+    pub calls: Count,
 }

@@ -7,6 +7,7 @@ mod huge_pages;
 mod kernel;
 mod shared;
 mod shared_objects;
+mod uncounted;
 
 use timeline::cgroup::GroupNames;
 use timeline::{
@@ -63,13 +64,7 @@ impl Accounting {
         }
         rest.bytes = root.lacks();
         rest.kind = SizeKind::Remainder;
-        if self.unaccounted_bytes > 0 && self.is_broken_down() {
-            rest.children = holdings::uncounted_objects(&inventory.holdings);
-        }
-        if !rest.children.is_empty() {
-            let owners = std::mem::take(&mut rest.note);
-            rest.complete(MemoryNode::new(REST, Bytes::ZERO).noted(owners));
-        }
+        self.divide_unaccounted(cx, inventory, &mut rest);
         root.children.push(rest);
         root.set_shares(self.total);
         root

@@ -1,0 +1,207 @@
+//! Owners of what no counter has: objects that were searched for, and call sites in the kernel that took whole pages.
+//!
+//! A call site may be in slab (kmalloc of pages), vmalloc or per-CPU memory, and then it is counted. Its memory is of one
+//! kind, as it is one call in the source. So it is in no counter if it is larger than all that could be of it in each.
+
+use timeline::{Inventory, PageCallSite};
+use units::{Bytes, Count};
+
+use super::{MemoryNode, REST, TermKind, holdings, largest};
+use crate::accounting::Accounting;
+use crate::evidence::Evidence;
+use crate::measures::slab;
+
+/// Less is not worth a line.
+const SITE_MIN: Bytes = Bytes::from_mib(4);
+/// At most 3 call sites in a note.
+const NOTED_MAX: usize = 3;
+
+impl Accounting {
+    /// Divides the remainder of MemTotal among its owners.
+    pub(super) fn divide_unaccounted(
+        &self,
+        cx: &Evidence<'_>,
+        inventory: &Inventory,
+        rest: &mut MemoryNode,
+    ) {
+        if self.unaccounted_bytes <= 0 || !self.is_broken_down() {
+            return;
+        }
+        rest.children = holdings::uncounted_objects(&inventory.holdings);
+        let sites = inventory.page_call_sites.iter();
+        let sites: Vec<&PageCallSite> = sites.filter(|site| site.bytes >= SITE_MIN).collect();
+        let counted_max = self.counted_max(cx, inventory);
+        let (mut uncounted, mut perhaps) = (Vec::new(), Vec::new());
+        let mut room = rest.lacks();
+        for site in sites {
+            if counted_max.is_some_and(|max| site.bytes > max) && site.bytes <= room {
+                room = room.saturating_sub(site.bytes);
+                uncounted.push(node_of(site));
+            } else {
+                perhaps.push(site);
+            }
+        }
+        rest.children.extend(divided(uncounted));
+        rest.note_also(&in_words(&perhaps));
+        if !rest.children.is_empty() {
+            let owners = std::mem::take(&mut rest.note);
+            rest.complete(MemoryNode::new(REST, Bytes::ZERO).noted(owners));
+        }
+    }
+
+    /// Returns the most that one call site may have in a counter: in vmalloc, per-CPU memory, what drivers call reclaimable, or
+    /// the part of slab that may be of whole pages. `None` if one of them is unknown.
+    fn counted_max(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<Bytes> {
+        let page = cx.facts.page_size?;
+        let [percpu, in_vmalloc] =
+            [TermKind::Percpu, TermKind::Vmalloc].map(|kind| self.term(kind));
+        let (percpu, in_vmalloc) = (percpu?, in_vmalloc?);
+        let slab = self.sum(&[
+            TermKind::Slab,
+            TermKind::SlabUnreclaimable,
+            TermKind::SlabReclaimable,
+        ]);
+        // kmalloc takes what is larger than its caches from the page allocator, and slabinfo lists none of that.
+        let objects = slab::caches(cx, self.index);
+        let objects = objects.iter().filter(|c| !c.name.starts_with("kmalloc"));
+        let slab = slab.saturating_sub(objects.map(|cache| cache.bytes).sum());
+        let callers = inventory.vmalloc.iter();
+        let vmalloc = callers.map(|caller| caller.pages.to_bytes(page)).max();
+        let vmalloc = vmalloc.unwrap_or(in_vmalloc);
+        // Only some kernels have it.
+        let reclaimable = self.sum(&[TermKind::KernelReclaimable]);
+        Some(percpu.max(slab).max(vmalloc).max(reclaimable))
+    }
+}
+
+/// `ice_alloc_mapped_page [ice]`.
+fn label_of(site: &PageCallSite) -> String {
+    match site.module.as_str() {
+        "" => site.function.clone(),
+        module => format!("{} [{module}]", site.function),
+    }
+}
+
+fn node_of(site: &PageCallSite) -> MemoryNode {
+    let calls = site.calls.named("allocation", "allocations");
+    // Paths are longer than a line of the tree.
+    let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+    MemoryNode::new(label_of(site), site.bytes)
+        .noted(format!("{calls} in {file}"))
+        .estimated(true)
+}
+
+/// The largest call sites, and the others in one line.
+fn divided(nodes: Vec<MemoryNode>) -> Vec<MemoryNode> {
+    let (named, rest) = largest(&nodes);
+    let others = super::others(rest.len(), rest.iter().map(|node| node.bytes).sum());
+    let rest = others.map(|others| others.estimated(true));
+    named.iter().cloned().chain(rest).collect()
+}
+
+/// `call sites with most pages, some of which other lines may count: f [m] 3 MiB and 2 others`; empty without any.
+fn in_words(sites: &[&PageCallSite]) -> String {
+    let (named, rest) = sites.split_at(sites.len().min(NOTED_MAX));
+    if named.is_empty() {
+        return String::new();
+    }
+    let named: Vec<String> = named
+        .iter()
+        .map(|site| format!("{} {}", label_of(site), site.bytes))
+        .collect();
+    let rest = match rest.len() {
+        0 => String::new(),
+        n => format!(" and {}", Count::new(n as u64).named("other", "others")),
+    };
+    format!(
+        "call sites with most pages, which other lines may count: {}{rest}",
+        named.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{child, facts, host, sizes, tree_with};
+    use super::*;
+    use crate::accounting::SizeKind;
+    use timeline::signals::{MEM_PERCPU, MEM_TOTAL, MEM_VMALLOC_USED, SLAB_PAGES};
+    use timeline::{Entity, Sample, VmallocCaller};
+    use units::Pages;
+
+    fn site(function: &str, module: &str, mib: u64) -> PageCallSite {
+        PageCallSite {
+            function: function.to_owned(),
+            module: module.to_owned(),
+            file: format!("drivers/{module}.c"),
+            bytes: Bytes::from_mib(mib),
+            calls: Count::new(mib),
+        }
+    }
+
+    /// A host with 200 MiB that no counter has, 60 of 100 MiB of slab in dentries, and 60 MiB of vmalloc.
+    fn busy_host() -> Sample {
+        let mut sample = host();
+        sample.host.set(MEM_TOTAL, Bytes::from_mib(1200));
+        sample.host.set(MEM_PERCPU, Bytes::from_mib(10));
+        sample.host.set(MEM_VMALLOC_USED, Bytes::from_mib(65));
+        let row = sample.table_mut(Entity::Slab).entry("dentry");
+        row.row.set(SLAB_PAGES, Pages::new(60 * 256));
+        sample
+    }
+
+    fn unaccounted(sample: &Sample, sites: &[PageCallSite], vmalloc: u64) -> MemoryNode {
+        let caller = VmallocCaller {
+            name: "htab_map_alloc".to_owned(),
+            pages: Pages::new(vmalloc * 256),
+            areas: Count::new(1),
+        };
+        let inventory = Inventory {
+            page_call_sites: sites.to_vec(),
+            vmalloc: vec![caller],
+            ..Inventory::default()
+        };
+        let tree = tree_with(sample, &facts(), &inventory);
+        child(&tree, "unaccounted").clone()
+    }
+
+    #[test]
+    fn a_call_site_that_no_counter_can_have_is_an_owner() {
+        let sites = [site("rx_page", "ice", 80), site("alloc_page_ext", "", 41)];
+        let node = unaccounted(&busy_host(), &sites, 30);
+        let whole = node.bytes.get() >> 20;
+        assert_eq!(
+            sizes(&node),
+            [
+                ("rx_page [ice]", 80),
+                ("alloc_page_ext", 41),
+                (REST, whole - 121)
+            ]
+        );
+        assert_eq!(node.children[0].kind, SizeKind::Estimate);
+        assert_eq!(node.children[0].note, "80 allocations in ice.c");
+    }
+
+    #[test]
+    fn one_that_a_counter_may_have_is_in_the_note_only() {
+        let sites = [site("rx_page", "ice", 40), site("small", "", 3)];
+        for (vmalloc, sites) in [(30, &sites[..]), (45, &[site("rx_page", "ice", 44)][..])] {
+            let node = unaccounted(&busy_host(), sites, vmalloc);
+            assert_eq!(sizes(&node), []);
+            let words =
+                "; call sites with most pages, which other lines may count: rx_page [ice] 4";
+            assert!(node.note.contains(words), "{}", node.note);
+            assert!(!node.note.contains("small"), "{}", node.note);
+        }
+        // Without per-CPU memory and vmalloc nothing is known of what they count.
+        let node = unaccounted(&host(), &[site("rx_page", "ice", 100)], 0);
+        assert_eq!(sizes(&node), []);
+        assert!(node.note.contains("rx_page [ice] 100 MiB"), "{}", node.note);
+    }
+
+    #[test]
+    fn call_sites_beyond_what_is_unaccounted_are_no_owners() {
+        let node = unaccounted(&busy_host(), &[site("a", "", 9000), site("b", "", 50)], 30);
+        assert_eq!(sizes(&node)[0], ("b", 50));
+        assert_eq!(node.children.len(), 2);
+    }
+}
