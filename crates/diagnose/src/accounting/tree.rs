@@ -23,6 +23,7 @@ use super::memory_node::{MemoryNode, SizeKind};
 use super::owners::{self, Owner, Owners, UnreadOwners};
 use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
+use crate::measures::arc;
 
 /// Locked memory of less, such as the kernel's helpers and time servers have, is not worth a sentence.
 const LOCKED_MUCH: Ratio = Ratio::from_percent(2.0);
@@ -193,7 +194,9 @@ impl Accounting {
         if cx.facts.container.is_none() {
             owners.push("a hypervisor's balloon");
         }
-        owners.push("ZFS's ARC");
+        if arc::pages(cx, self.index).is_none() {
+            owners.push("ZFS's ARC");
+        }
         if rose(cx, THP_DEFERRED_SPLIT) {
             owners.push("huge pages unmapped in part that still wait to be split");
         }

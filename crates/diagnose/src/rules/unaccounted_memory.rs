@@ -9,9 +9,9 @@ use timeline::signals::{
 use crate::accounting::totals::Checks;
 use crate::accounting::{Accounting, account};
 use crate::finding::Confidence;
-use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, with_levels};
 use crate::measures::sockets;
+use crate::measures::{arc, available};
 use crate::prelude::*;
 use crate::trigger::Subject;
 
@@ -31,6 +31,7 @@ declare_rule! {
     /// Where Slab and the lines after it were cut off, a quarter of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
+    /// - The ARC of ZFS, where the source shows it: what remains beside its pages must still be so large.
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
     /// - A zram or zswap pool: it is counted too.
     /// ## What to do
@@ -228,6 +229,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let large = large(cx, &terms)?;
     let growth = Rise::seen(&track, large).max_by_key(Rise::by);
     let level = growth.as_ref().map_or(most, |rise| rise.to);
+    if let Some(arc) = arc::pages(cx, at)
+        && level.saturating_sub(arc) < large
+    {
+        return clear!("the ARC of ZFS has {arc} of it, and shrinks when programs want memory");
+    }
     let of_ram = cx.of_ram(level)?;
     let least = available::available(cx)
         .ok()
@@ -322,6 +328,19 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("lines shown"), "{}", finding.title);
         assert_eq!(not_evaluated(RULE, &cut(180)).names, ["mem.page_tables"]);
+    }
+
+    #[test]
+    fn clear_when_the_arc_of_zfs_explains_it() {
+        use timeline::signals::{ZFS_ARC, ZFS_ARC_DATA, ZFS_ARC_METADATA};
+        let case = |data| {
+            host(60, &[2; 60])
+                .gauge(ZFS_ARC, GIB(14))
+                .gauge(ZFS_ARC_DATA, GIB(data))
+                .gauge(ZFS_ARC_METADATA, GIB(1))
+        };
+        clear(RULE, &case(12));
+        found(RULE, &case(9));
     }
 
     /// A host of 32 GiB with this much free; the other counters are constant.

@@ -299,7 +299,7 @@ fn a_log_in_a_bundle_is_searched_for_kernel_reports_and_one_report_is_one() {
 }
 
 /// Kernel files that name owners of memory, with round figures.
-const OWNERS: [(&str, &str); 8] = [
+const OWNERS: [(&str, &str); 9] = [
     ("proc/vmstat", "nr_free_pages 262144\n"),
     (
         "proc/meminfo",
@@ -318,6 +318,11 @@ const OWNERS: [(&str, &str); 8] = [
         "allocinfo - version: 1.0\n#     <size>  <calls> <tag info>\n\
          2621440000   640000 mm/memory.c:1054 func:folio_prealloc\n\
           419430400    51200 drivers/net/ethernet/intel/ice/ice_txrx.c:681 [ice] func:ice_alloc_mapped_page\n",
+    ),
+    (
+        "proc/spl/kstat/zfs/arcstats",
+        "13 1 0x01 123 33456 7402060102 66478716886640\nname type data\n\
+         c_min 4 16777216\nsize 4 38797312\ndata_size 4 29360128\nmetadata_size 4 4194304\n",
     ),
     (
         "proc/sysvipc/shm",
@@ -363,6 +368,7 @@ fn where_names_the_owners_that_a_bundle_has() {
         "│ │ └ not attributed                4 MiB",
         "  ├ ice_alloc_mapped_page [ice]  ≈400 MiB          51,200 allocations in",
         "  │                                                ice_txrx.c",
+        "  ├ ZFS's ARC                     ≈32 MiB          shrinks to 16 MiB when",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

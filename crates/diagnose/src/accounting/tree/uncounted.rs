@@ -1,4 +1,5 @@
-//! Owners of what no counter has: objects that were searched for, and call sites in the kernel that took whole pages.
+//! Owners of what no counter has: objects that were searched for, the ARC of ZFS, and call sites in the kernel that took
+//! whole pages.
 //!
 //! A call site may be in slab (kmalloc of pages), vmalloc or per-CPU memory, and then it is counted. Its memory is of one
 //! kind, as it is one call in the source. So it is in no counter if it is larger than all that could be of it in each.
@@ -9,10 +10,12 @@ use units::{Bytes, Count};
 use super::{MemoryNode, REST, TermKind, holdings, largest};
 use crate::accounting::Accounting;
 use crate::evidence::Evidence;
-use crate::measures::slab;
+use crate::measures::{arc, slab};
 
 /// Less is not worth a line.
-const SITE_MIN: Bytes = Bytes::from_mib(4);
+const OWNER_MIN: Bytes = Bytes::from_mib(4);
+/// The modules that allocate the ARC of ZFS.
+const ARC_MODULES: [&str; 2] = ["zfs", "spl"];
 /// At most 3 call sites in a note.
 const NOTED_MAX: usize = 3;
 
@@ -28,8 +31,13 @@ impl Accounting {
             return;
         }
         rest.children = holdings::uncounted_objects(&inventory.holdings);
+        let arc = self.arc(cx, rest.lacks());
+        let is_arc = |site: &PageCallSite| arc.is_some() && ARC_MODULES.contains(&&*site.module);
         let sites = inventory.page_call_sites.iter();
-        let sites: Vec<&PageCallSite> = sites.filter(|site| site.bytes >= SITE_MIN).collect();
+        let sites: Vec<&PageCallSite> = sites
+            .filter(|site| site.bytes >= OWNER_MIN && !is_arc(site))
+            .collect();
+        rest.children.extend(arc);
         let counted_max = self.counted_max(cx, inventory);
         let (mut uncounted, mut perhaps) = (Vec::new(), Vec::new());
         let mut room = rest.lacks();
@@ -41,12 +49,29 @@ impl Accounting {
                 perhaps.push(site);
             }
         }
-        rest.children.extend(divided(uncounted));
+        let (named, others) = largest(&uncounted);
+        rest.children.extend(named.iter().cloned());
+        rest.children
+            .sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
+        let others = super::others(others.len(), others.iter().map(|node| node.bytes).sum());
+        rest.children
+            .extend(others.map(|others| others.estimated(true)));
         rest.note_also(&in_words(&perhaps));
         if !rest.children.is_empty() {
             let owners = std::mem::take(&mut rest.note);
             rest.complete(MemoryNode::new(REST, Bytes::ZERO).noted(owners));
         }
+    }
+
+    /// Returns the pages of the ARC of ZFS, as far as no counter has them. Some versions keep metadata in slab.
+    fn arc(&self, cx: &Evidence<'_>, room: Bytes) -> Option<MemoryNode> {
+        let bytes = arc::pages(cx, self.index)?.min(room);
+        let kept = arc::kept(cx, self.index).map_or_else(String::new, |kept| format!(" to {kept}"));
+        (bytes >= OWNER_MIN).then(|| {
+            MemoryNode::new("ZFS's ARC", bytes)
+                .noted(format!("shrinks{kept} when programs want memory"))
+                .estimated(true)
+        })
     }
 
     /// Returns the most that one call site may have in a counter: in vmalloc, per-CPU memory, what drivers call reclaimable, or
@@ -91,14 +116,6 @@ fn node_of(site: &PageCallSite) -> MemoryNode {
         .estimated(true)
 }
 
-/// The largest call sites, and the others in one line.
-fn divided(nodes: Vec<MemoryNode>) -> Vec<MemoryNode> {
-    let (named, rest) = largest(&nodes);
-    let others = super::others(rest.len(), rest.iter().map(|node| node.bytes).sum());
-    let rest = others.map(|others| others.estimated(true));
-    named.iter().cloned().chain(rest).collect()
-}
-
 /// `call sites with most pages, some of which other lines may count: f [m] 3 MiB and 2 others`; empty without any.
 fn in_words(sites: &[&PageCallSite]) -> String {
     let (named, rest) = sites.split_at(sites.len().min(NOTED_MAX));
@@ -124,7 +141,10 @@ mod tests {
     use super::super::tests::{child, facts, host, sizes, tree_with};
     use super::*;
     use crate::accounting::SizeKind;
-    use timeline::signals::{MEM_PERCPU, MEM_TOTAL, MEM_VMALLOC_USED, SLAB_PAGES};
+    use timeline::signals::{
+        MEM_PERCPU, MEM_TOTAL, MEM_VMALLOC_USED, SLAB_PAGES, ZFS_ARC, ZFS_ARC_DATA,
+        ZFS_ARC_METADATA, ZFS_ARC_MIN,
+    };
     use timeline::{Entity, Sample, VmallocCaller};
     use units::Pages;
 
@@ -203,5 +223,27 @@ mod tests {
         let node = unaccounted(&busy_host(), &[site("a", "", 9000), site("b", "", 50)], 30);
         assert_eq!(sizes(&node)[0], ("b", 50));
         assert_eq!(node.children.len(), 2);
+    }
+
+    #[test]
+    fn the_arc_of_zfs_is_an_owner_with_what_it_keeps() {
+        let mut sample = busy_host();
+        sample.host.set(ZFS_ARC, Bytes::from_mib(180));
+        sample.host.set(ZFS_ARC_MIN, Bytes::from_mib(30));
+        sample.host.set(ZFS_ARC_DATA, Bytes::from_mib(140));
+        sample.host.set(ZFS_ARC_METADATA, Bytes::from_mib(20));
+        let sites = [site("abd_alloc_chunks", "zfs", 160)];
+        let node = unaccounted(&sample, &sites, 30);
+        let whole = node.bytes.get() >> 20;
+        assert_eq!(sizes(&node), [("ZFS's ARC", 160), (REST, whole - 160)]);
+        let note = "shrinks to 30 MiB when programs want memory";
+        assert_eq!(node.children[0].note, note);
+        assert!(!node.children[1].note.contains("ZFS"), "{node:#?}");
+        // A counter has the rest: the ARC is larger than what is unaccounted.
+        sample.host.set(ZFS_ARC_DATA, Bytes::from_mib(900));
+        sample.host.set(ZFS_ARC, Bytes::from_mib(1000));
+        let node = unaccounted(&sample, &[], 30);
+        assert_eq!(sizes(&node), [("ZFS's ARC", whole)]);
+        assert_eq!(node.children[0].kind, SizeKind::Estimate);
     }
 }
