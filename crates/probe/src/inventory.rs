@@ -1,6 +1,6 @@
 //! Owners of memory that no counter names, searched for once: pools of huge pages, callers of vmalloc, call sites that
-//! took pages, objects of shared memory, page tables, sockets, pipes, rings of io_uring, BPF maps and locked memory of
-//! processes.
+//! took pages, objects of shared memory, page tables, sockets, pipes, rings of io_uring, BPF maps, buffers of GPUs and locked
+//! memory of processes.
 //!
 //! Meant for one answer, never for every sample: it may take [`SEARCH_TIME_MAX`]. What this user may not read is absent,
 //! and counted where it may hide shared memory.
@@ -8,10 +8,12 @@
 mod allocinfo;
 mod bpf_objects;
 pub mod cached_files;
+mod dma_heaps;
 mod file_places;
 mod file_stat;
 mod file_systems;
 mod first_owners;
+mod gpu_buffers;
 mod holdings;
 mod huge_pools;
 mod io_rings;

@@ -185,6 +185,12 @@ pub struct ProcessHoldings {
     pub io_rings: Bytes,
     /// BPF maps and programs that it has open (`memlock` in `/proc/PID/fdinfo`).
     pub bpf: Bytes,
+    /// Its buffers of GPUs that are shared memory (`drm-resident-…` in `/proc/PID/fdinfo`).
+    pub gpu_shared: Bytes,
+    /// Its buffers of GPUs in pages of the driver, which no counter has.
+    pub gpu_pages: Bytes,
+    /// Its buffers of DMA heaps (`exp_name` in `/proc/PID/fdinfo`).
+    pub dma_heaps: Bytes,
 }
 
 /// What the size of an object of shared memory is.

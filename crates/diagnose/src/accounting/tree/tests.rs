@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use timeline::cgroup::ContainerNames;
 use timeline::facts::MemoryMount;
 use timeline::{
-    Facts, HugePool, PageCallSite, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject,
-    Timeline, VmallocCaller,
+    Facts, HugePool, PageCallSite, ProcessHoldings, Sample, SharedKind, SharedMeasure,
+    SharedMemory, SharedObject, Timeline, VmallocCaller,
     signals::{
         HUGEPAGE_SIZE, MEM_ANON, MEM_BUFFERS, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK,
         MEM_PAGE_TABLES, MEM_PERCPU, MEM_SHMEM, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE,
@@ -292,7 +292,13 @@ fn inventory(owners: &[(u64, u64)]) -> Inventory {
         bytes: Bytes::new(*pages << 12),
         ..PageCallSite::default()
     };
+    let process = |(bytes, pages): &(u64, u64)| ProcessHoldings {
+        gpu_pages: Bytes::new(*bytes),
+        pipes: Bytes::new(*pages << 12),
+        ..ProcessHoldings::default()
+    };
     Inventory {
+        holdings: owners.iter().map(process).collect(),
         page_call_sites: owners.iter().map(site).collect(),
         huge_pools: owners.iter().map(pool).collect(),
         vmalloc: owners.iter().map(caller).collect(),

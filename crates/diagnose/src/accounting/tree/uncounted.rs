@@ -16,6 +16,8 @@ use crate::measures::{arc, slab};
 const OWNER_MIN: Bytes = Bytes::from_mib(4);
 /// The modules that allocate the ARC of ZFS.
 const ARC_MODULES: [&str; 2] = ["zfs", "spl"];
+/// The module that allocates buffers for drivers of GPUs.
+const GPU_MODULE: &str = "ttm";
 /// At most 3 call sites in a note.
 const NOTED_MAX: usize = 3;
 
@@ -32,10 +34,15 @@ impl Accounting {
         }
         rest.children = holdings::uncounted_objects(&inventory.holdings);
         let arc = self.arc(cx, rest.lacks());
-        let is_arc = |site: &PageCallSite| arc.is_some() && ARC_MODULES.contains(&&*site.module);
+        let is_of_gpus = |node: &MemoryNode| node.label == holdings::GPU_BUFFERS;
+        let has_gpus = rest.children.iter().any(is_of_gpus);
+        let is_named = |site: &PageCallSite| {
+            let module = site.module.as_str();
+            arc.is_some() && ARC_MODULES.contains(&module) || has_gpus && module == GPU_MODULE
+        };
         let sites = inventory.page_call_sites.iter();
         let sites: Vec<&PageCallSite> = sites
-            .filter(|site| site.bytes >= OWNER_MIN && !is_arc(site))
+            .filter(|site| site.bytes >= OWNER_MIN && !is_named(site))
             .collect();
         rest.children.extend(arc);
         let counted_max = self.counted_max(cx, inventory);
@@ -145,7 +152,10 @@ mod tests {
         MEM_PERCPU, MEM_TOTAL, MEM_VMALLOC_USED, SLAB_PAGES, ZFS_ARC, ZFS_ARC_DATA,
         ZFS_ARC_METADATA, ZFS_ARC_MIN,
     };
-    use timeline::{Entity, Sample, VmallocCaller};
+    use timeline::{
+        Entity, ProcessHoldings, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject,
+        UserProcess, VmallocCaller,
+    };
     use units::Pages;
 
     fn site(function: &str, module: &str, mib: u64) -> PageCallSite {
@@ -245,5 +255,45 @@ mod tests {
         let node = unaccounted(&sample, &[], 30);
         assert_eq!(sizes(&node), [("ZFS's ARC", whole)]);
         assert_eq!(node.children[0].kind, SizeKind::Estimate);
+    }
+
+    #[test]
+    fn buffers_of_gpus_name_their_processes_and_not_their_allocator() {
+        let process = |pid, pages, shared| ProcessHoldings {
+            process: UserProcess {
+                pid,
+                name: "game".to_owned(),
+                ..UserProcess::default()
+            },
+            gpu_pages: Bytes::from_mib(pages),
+            gpu_shared: Bytes::from_mib(shared),
+            ..ProcessHoldings::default()
+        };
+        let inventory = Inventory {
+            holdings: vec![process(7, 90, 0), process(8, 30, 6)],
+            page_call_sites: vec![site("ttm_pool_alloc_page", "ttm", 150)],
+            shared: Some(SharedMemory {
+                objects: vec![SharedObject {
+                    kind: SharedKind::Mapping,
+                    bytes: Bytes::from_mib(1),
+                    measure: SharedMeasure::InRam,
+                    users: 1,
+                    first_user: None,
+                }],
+                ..SharedMemory::default()
+            }),
+            ..Inventory::default()
+        };
+        let tree = tree_with(&busy_host(), &facts(), &inventory);
+        let node = child(&tree, "unaccounted");
+        let whole = node.bytes.get() >> 20;
+        assert_eq!(sizes(node), [("buffers of GPUs", 120), (REST, whole - 120)]);
+        assert_eq!(node.children[0].note, "game (7) 90 MiB, game (8) 30 MiB");
+        assert_eq!(node.children[0].kind, SizeKind::Estimate);
+        let note = &child(child(&tree, "shared memory"), REST).note;
+        assert!(
+            note.ends_with("buffers of GPU drivers (≈6 MiB: game (8) 6 MiB)"),
+            "{note}"
+        );
     }
 }
