@@ -17,6 +17,7 @@ mod gpu_buffers;
 mod holdings;
 mod huge_pools;
 mod io_rings;
+mod iomem;
 mod nameless_files;
 mod open_files;
 mod pipes;
@@ -77,6 +78,7 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     if let Ok(text) = root.read(vmallocinfo::PATH) {
         inventory.vmalloc = vmallocinfo::parse(&text);
     }
+    inventory.physical = iomem::read(root);
     if let Ok(text) = root.read(allocinfo::PATH) {
         inventory.page_call_sites = allocinfo::parse(&text);
     }
@@ -92,6 +94,7 @@ pub fn is_known(path: &str) -> bool {
 pub fn from_saved(path: &str, text: &[u8], inventory: &mut Inventory) -> bool {
     match path {
         vmallocinfo::PATH => inventory.vmalloc = vmallocinfo::parse(text),
+        iomem::PATH => inventory.physical = iomem::parse(text),
         allocinfo::PATH => inventory.page_call_sites = allocinfo::parse(text),
         system_v::PATH => {
             let segments = system_v::parse(text);
@@ -112,6 +115,7 @@ mod tests {
         for path in [
             "/proc/vmallocinfo",
             "/proc/allocinfo",
+            "/proc/iomem",
             "/proc/sysvipc/shm",
             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
         ] {

@@ -16,6 +16,8 @@ pub struct Inventory {
     pub vmalloc: Vec<VmallocCaller>,
     /// Call sites that took pages which may be in no counter, largest first; empty if they were not read.
     pub page_call_sites: Vec<PageCallSite>,
+    /// RAM as the kernel found it; `None` if it was not read.
+    pub physical: Option<PhysicalMemory>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
     /// Files in the page cache; `None` if they were not searched for.
@@ -250,4 +252,17 @@ pub struct PageCallSite {
     pub bytes: Bytes,
     /// How many allocations these are.
     pub calls: Count,
+}
+
+/// RAM as the kernel found it when it booted, and what of it was set aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhysicalMemory {
+    /// RAM that the kernel may use.
+    pub ram: Bytes,
+    /// RAM that the firmware reported; `None` if that is unknown.
+    pub firmware: Option<Bytes>,
+    /// Set aside for a crash kernel.
+    pub crash_kernel: Bytes,
+    /// The kernel's code and data.
+    pub kernel_image: Bytes,
 }

@@ -5,6 +5,7 @@ mod cached_files;
 mod holdings;
 mod huge_pages;
 mod kernel;
+mod outside;
 mod shared;
 mod shared_objects;
 mod uncounted;
@@ -40,7 +41,8 @@ impl Accounting {
 
     /// Returns the terms as a tree with MemTotal as the root. Every level adds up.
     pub fn tree(&self, cx: &Evidence<'_>, inventory: &Inventory) -> MemoryNode {
-        let mut root = MemoryNode::new("MemTotal", self.total);
+        let mut root = MemoryNode::new("MemTotal", self.total)
+            .noted(self.outside(cx, inventory.physical.as_ref()));
         let compressed = self.leaf(TermKind::CompressedPool);
         let broken = self.leaf(TermKind::HwCorrupted);
         let branches = [

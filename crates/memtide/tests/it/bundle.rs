@@ -299,7 +299,7 @@ fn a_log_in_a_bundle_is_searched_for_kernel_reports_and_one_report_is_one() {
 }
 
 /// Kernel files that name owners of memory, with round figures.
-const OWNERS: [(&str, &str); 9] = [
+const OWNERS: [(&str, &str); 10] = [
     ("proc/vmstat", "nr_free_pages 262144\n"),
     (
         "proc/meminfo",
@@ -323,6 +323,11 @@ const OWNERS: [(&str, &str); 9] = [
         "proc/spl/kstat/zfs/arcstats",
         "13 1 0x01 123 33456 7402060102 66478716886640\nname type data\n\
          c_min 4 16777216\nsize 4 38797312\ndata_size 4 29360128\nmetadata_size 4 4194304\n",
+    ),
+    (
+        "proc/iomem",
+        "00100000-bfffffff : System RAM\n  01000000-02ffffff : Kernel code\n  a0000000-afffffff : Crash kernel\n\
+         100000000-153ffffff : System RAM\n",
     ),
     (
         "proc/sysvipc/shm",
@@ -355,6 +360,7 @@ fn where_names_the_owners_that_a_bundle_has() {
     let root = directory.path().join("sosreport-db");
     let text = stdout(&memtide(&["where", root.to_str().unwrap()]));
     for line in [
+        "4 GiB MemTotal\n319 MiB less than the 4.3 GiB of RAM: 256 MiB for a crash kernel, 32 MiB for",
         "├ shared memory                   100 MiB",
         "│ ├ System V segment 3             80 MiB          detached, made by PID 4711,",
         "│ └ not attributed                 20 MiB          memfd and shared mappings;",
