@@ -249,13 +249,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let incomplete = !terms.missing.is_empty();
     let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
-    let open = if incomplete {
-        format!("this source lacks {}", terms.missing.join(", "))
-    } else if stretch.elapsed() < LONG {
-        "a recording over hours would show whether it grows".to_owned()
-    } else {
-        String::new()
-    };
+    let open = open(&terms, stretch);
     Ok(RULE
         .found(severity, title)
         .graph("unaccounted memory", &track)
@@ -278,13 +272,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide where names the processes of sockets.").inspect("memtide where\nss -tmp"))
         })
         .when(buffers.is_none(), |finding| {
-            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets and rings, as root of all users.").inspect("memtide where"))
+            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets, rings and buffers of GPUs, as root of all users; where the kernel has /proc/allocinfo, also the drivers' functions.").inspect("memtide where"))
         })
         .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
         .sure_by_kinds(cx, &open)
         .into())
+}
+
+/// What would make it surer.
+fn open(terms: &Accounting, stretch: &Stretch) -> String {
+    if !terms.missing.is_empty() {
+        format!("this source lacks {}", terms.missing.join(", "))
+    } else if stretch.elapsed() < LONG {
+        "a recording over hours would show whether it grows".to_owned()
+    } else {
+        String::new()
+    }
 }
 
 fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio, buffers: Option<Bytes>) -> String {
