@@ -2,8 +2,8 @@
 //!
 //! A heading, then `name type value` with 100 to 150 counters in bytes or events; `size` is what the ARC has, `c_min` how far it
 //! shrinks when programs want memory, `data_size` and `metadata_size` its pages, which no counter of the kernel has; the rest
-//! is slab. Names that the catalogue lacks are skipped: they are not memory. Cost: one sum of per-CPU counters for each
-//! line, 30 µs.
+//! is slab. Names that the catalogue lacks are skipped: they are not memory. Cost: a sum of
+//! per-CPU counters for each line.
 
 use timeline::signals::{self, ARCSTATS};
 use timeline::{Row, SignalId};

@@ -4,7 +4,7 @@
 //! where the kernel could not count. A line for each call site: also for objects in slab, of which the pages are those of
 //! `alloc_slab_page`, so that sums of all lines count such memory twice. Kept are call sites with memory that may be in no
 //! counter of `/proc/meminfo`: they took whole pages, and not for page cache, processes, page tables or stacks, nor for
-//! what memtide finds otherwise. Readable only by root. Cost: 5,000 lines, 0.5 MB.
+//! what memtide finds otherwise. Readable only by root. Cost: some thousand lines, once.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
