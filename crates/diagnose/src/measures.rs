@@ -1,5 +1,6 @@
 //! Quantities of a host that rules need and that no kernel file reports. Each is computed here, once.
 
+pub(crate) mod arc;
 pub(crate) mod available;
 pub mod baselines;
 pub(crate) mod cgroups;

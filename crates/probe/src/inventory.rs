@@ -1,18 +1,23 @@
-//! Owners of memory that no counter names, searched for once: pools of huge pages, callers of vmalloc, objects of shared
-//! memory, page tables, sockets, pipes, rings of io_uring, BPF maps and locked memory of processes.
+//! Owners of memory that no counter names, searched for once: pools of huge pages, callers of vmalloc, call sites that
+//! took pages, objects of shared memory, page tables, sockets, pipes, rings of io_uring, BPF maps, buffers of GPUs and locked
+//! memory of processes.
 //!
 //! Meant for one answer, never for every sample: it may take [`SEARCH_TIME_MAX`]. What this user may not read is absent,
 //! and counted where it may hide shared memory.
 
+mod allocinfo;
 mod bpf_objects;
 pub mod cached_files;
+mod dma_heaps;
 mod file_places;
 mod file_stat;
 mod file_systems;
 mod first_owners;
+mod gpu_buffers;
 mod holdings;
 mod huge_pools;
 mod io_rings;
+mod iomem;
 mod nameless_files;
 mod open_files;
 mod pipes;
@@ -73,6 +78,10 @@ pub fn read(root: &Root, mut processes: Vec<SearchedProcess>) -> Inventory {
     if let Ok(text) = root.read(vmallocinfo::PATH) {
         inventory.vmalloc = vmallocinfo::parse(&text);
     }
+    inventory.physical = iomem::read(root);
+    if let Ok(text) = root.read(allocinfo::PATH) {
+        inventory.page_call_sites = allocinfo::parse(&text);
+    }
     inventory
 }
 
@@ -85,6 +94,8 @@ pub fn is_known(path: &str) -> bool {
 pub fn from_saved(path: &str, text: &[u8], inventory: &mut Inventory) -> bool {
     match path {
         vmallocinfo::PATH => inventory.vmalloc = vmallocinfo::parse(text),
+        iomem::PATH => inventory.physical = iomem::parse(text),
+        allocinfo::PATH => inventory.page_call_sites = allocinfo::parse(text),
         system_v::PATH => {
             let segments = system_v::parse(text);
             let objects = system_v::objects(&segments, &HashSet::new(), &[], Stamp::default());
@@ -103,6 +114,8 @@ mod tests {
     fn saved_files_are_known_by_their_paths() {
         for path in [
             "/proc/vmallocinfo",
+            "/proc/allocinfo",
+            "/proc/iomem",
             "/proc/sysvipc/shm",
             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
         ] {

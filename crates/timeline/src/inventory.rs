@@ -14,6 +14,10 @@ pub struct Inventory {
     pub huge_pools: Vec<HugePool>,
     /// Callers of vmalloc, largest first; empty if they were not read.
     pub vmalloc: Vec<VmallocCaller>,
+    /// Call sites that took pages which may be in no counter, largest first; empty if they were not read.
+    pub page_call_sites: Vec<PageCallSite>,
+    /// RAM as the kernel found it; `None` if it was not read.
+    pub physical: Option<PhysicalMemory>,
     /// Shared memory; `None` if nothing of it was searched for.
     pub shared: Option<SharedMemory>,
     /// Files in the page cache; `None` if they were not searched for.
@@ -185,6 +189,12 @@ pub struct ProcessHoldings {
     pub io_rings: Bytes,
     /// BPF maps and programs that it has open (`memlock` in `/proc/PID/fdinfo`).
     pub bpf: Bytes,
+    /// Its buffers of GPUs that are shared memory (`drm-resident-…` in `/proc/PID/fdinfo`).
+    pub gpu_shared: Bytes,
+    /// Its buffers of GPUs in pages of the driver, which no counter has.
+    pub gpu_pages: Bytes,
+    /// Its buffers of DMA heaps (`exp_name` in `/proc/PID/fdinfo`).
+    pub dma_heaps: Bytes,
 }
 
 /// What the size of an object of shared memory is.
@@ -229,4 +239,32 @@ pub struct VmallocCaller {
     pub pages: Pages,
     /// Areas.
     pub areas: Count,
+}
+
+/// A function of the kernel that has taken whole pages, which may be in no counter of the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageCallSite {
+    /// The function: `ice_alloc_mapped_page`.
+    pub function: String,
+    /// Its module: `ice`; empty if it is a part of the kernel.
+    pub module: String,
+    /// The file of the source: `drivers/net/ethernet/intel/ice/ice_txrx.c`.
+    pub file: String,
+    /// What it has now.
+    pub bytes: Bytes,
+    /// How many allocations these are.
+    pub calls: Count,
+}
+
+/// RAM as the kernel found it when it booted, and what of it was set aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhysicalMemory {
+    /// RAM that the kernel may use.
+    pub ram: Bytes,
+    /// RAM that the firmware reported; `None` if that is unknown.
+    pub firmware: Option<Bytes>,
+    /// Set aside for a crash kernel.
+    pub crash_kernel: Bytes,
+    /// The kernel's code and data.
+    pub kernel_image: Bytes,
 }

@@ -49,9 +49,9 @@ pub use events::{
 };
 pub use facts::{Fact, Facts};
 pub use inventory::{
-    CachedDirectory, CachedEntry, CachedFile, CachedFiles, HugePool, Inventory, ProcessHoldings,
-    SharedKind, SharedMeasure, SharedMemory, SharedObject, SystemVSegment, UserProcess,
-    VmallocCaller,
+    CachedDirectory, CachedEntry, CachedFile, CachedFiles, HugePool, Inventory, PageCallSite,
+    PhysicalMemory, ProcessHoldings, SharedKind, SharedMeasure, SharedMemory, SharedObject,
+    SystemVSegment, UserProcess, VmallocCaller,
 };
 pub use kernel_report::KernelReport;
 pub use kill_notice::{KillNotice, Messenger, ModuleErrors, NoticeKind};

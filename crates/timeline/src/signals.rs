@@ -459,8 +459,14 @@ signals! {
             "Merged pages in use by KSM.";
         KSM_SHARING: Gauge<Pages> = "ksm.pages_sharing", "/sys/kernel/mm/ksm/pages_sharing", "1", 1, "2.6.32", "", "mem.ksm.pages_sharing", "node_ksmd_pages_sharing",
             "Pages that KSM saves.";
-        ZFS_ARC: Gauge<Bytes> = "mem.zfs_arc", DERIVED, "size of ZFS's arcstats", 1, "", "", "", "",
-            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts it as used. Read from pasted texts only.";
+        ZFS_ARC: Gauge<Bytes> = "mem.zfs_arc", ARCSTATS, "size", 1, "", "", "zfs.arc.size", "node_zfs_arc_size",
+            "The cache of ZFS (ARC). It shrinks when programs want memory, but the kernel counts it as used.";
+        ZFS_ARC_MIN: Gauge<Bytes> = "mem.zfs_arc_min", ARCSTATS, "c_min", 1, "", "", "zfs.arc.c_min", "node_zfs_arc_c_min",
+            "What the ARC of ZFS keeps when programs want memory.";
+        ZFS_ARC_DATA: Gauge<Bytes> = "mem.zfs_arc_data", ARCSTATS, "data_size", 1, "", "", "", "node_zfs_arc_data_size",
+            "Data of files in the ARC of ZFS: pages that no counter of the kernel has.";
+        ZFS_ARC_METADATA: Gauge<Bytes> = "mem.zfs_arc_metadata", ARCSTATS, "metadata_size", 1, "", "", "", "node_zfs_arc_metadata_size",
+            "Metadata in the ARC of ZFS: pages that no counter of the kernel has.";
         PAGE_CACHE: Gauge<Bytes> = "mem.page_cache", DERIVED, "Cached − Shmem + Buffers", 1, "", "", "", "",
             "Page cache that can be dropped: file data and metadata, without shared memory.";
         SWAP_USED: Gauge<Bytes> = "swap.used", DERIVED, "SwapTotal − SwapFree", 1, "", "kbswpused", "swap.used", "",

@@ -5,8 +5,10 @@ mod cached_files;
 mod holdings;
 mod huge_pages;
 mod kernel;
+mod outside;
 mod shared;
 mod shared_objects;
+mod uncounted;
 
 use timeline::cgroup::GroupNames;
 use timeline::{
@@ -22,6 +24,7 @@ use super::memory_node::{MemoryNode, SizeKind};
 use super::owners::{self, Owner, Owners, UnreadOwners};
 use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
+use crate::measures::arc;
 
 /// Locked memory of less, such as the kernel's helpers and time servers have, is not worth a sentence.
 const LOCKED_MUCH: Ratio = Ratio::from_percent(2.0);
@@ -38,7 +41,8 @@ impl Accounting {
 
     /// Returns the terms as a tree with MemTotal as the root. Every level adds up.
     pub fn tree(&self, cx: &Evidence<'_>, inventory: &Inventory) -> MemoryNode {
-        let mut root = MemoryNode::new("MemTotal", self.total);
+        let mut root = MemoryNode::new("MemTotal", self.total)
+            .noted(self.outside(cx, inventory.physical.as_ref()));
         let compressed = self.leaf(TermKind::CompressedPool);
         let broken = self.leaf(TermKind::HwCorrupted);
         let branches = [
@@ -63,13 +67,7 @@ impl Accounting {
         }
         rest.bytes = root.lacks();
         rest.kind = SizeKind::Remainder;
-        if self.unaccounted_bytes > 0 && self.is_broken_down() {
-            rest.children = holdings::uncounted_objects(&inventory.holdings);
-        }
-        if !rest.children.is_empty() {
-            let owners = std::mem::take(&mut rest.note);
-            rest.complete(MemoryNode::new(REST, Bytes::ZERO).noted(owners));
-        }
+        self.divide_unaccounted(cx, inventory, &mut rest);
         root.children.push(rest);
         root.set_shares(self.total);
         root
@@ -204,7 +202,9 @@ impl Accounting {
         if cx.facts.container.is_none() {
             owners.push("a hypervisor's balloon");
         }
-        owners.push("ZFS's ARC");
+        if arc::pages(cx, self.index).is_none() {
+            owners.push("ZFS's ARC");
+        }
         if rose(cx, THP_DEFERRED_SPLIT) {
             owners.push("huge pages unmapped in part that still wait to be split");
         }

@@ -1,10 +1,10 @@
 //! MemAvailable stays near zero.
 
-use timeline::signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, ZFS_ARC};
+use timeline::signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
-use crate::measures::available;
 use crate::measures::kernel_threads::kswapd_cpu_in_top;
 use crate::measures::readings::{memory_waits, ram_at_least};
+use crate::measures::{arc, available};
 use crate::oom::{self, Explained};
 use crate::prelude::*;
 use crate::trigger::Subject;
@@ -27,7 +27,7 @@ declare_rule! {
     /// ## Not this
     /// - `free-low-harmless`: MemFree is low, which means nothing; MemAvailable is not.
     /// - A dip when a job starts, or a cgroup at its limit while the host has memory.
-    /// - Memory that only looks used: the ARC of ZFS, which is added where the source shows its size, and free hugetlb
+    /// - Memory that only looks used: the ARC of ZFS beyond its minimum, which is added where the source shows it, and free hugetlb
     ///   pages (`hugetlb-unused`) are not part of MemAvailable.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
@@ -83,9 +83,9 @@ fn is_little() -> Predicate {
     ]
 }
 
-/// The ARC of ZFS shrinks when programs want memory, which MemAvailable does not know.
+/// The ARC of ZFS shrinks to its minimum when programs want memory, which MemAvailable does not know.
 fn is_beside_arc(edge: Reading<Bytes>) -> Predicate {
-    let with_arc = gauge(ZFS_ARC).plus([available::upper_bound()]);
+    let with_arc = arc::reclaimable().plus([available::upper_bound()]);
     with_arc
         .at_most("available with the ARC", edge)
         .if_measured()
@@ -233,6 +233,7 @@ mod tests {
     use timeline::signals::{
         ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
+    use timeline::signals::{ZFS_ARC, ZFS_ARC_MIN};
 
     fn host(case: Case, ram: u64, available: u64) -> Case {
         case.gauge(MEM_TOTAL, Bytes::from_mib(ram))
@@ -307,6 +308,8 @@ mod tests {
         let case = |arc| host(Case::once(), 64_226, 2170).gauge(ZFS_ARC, Bytes::from_mib(arc));
         clear(RULE, &case(17_408));
         found(RULE, &case(500));
+        let min = Bytes::from_mib(17_000);
+        found(RULE, &case(17_408).gauge(ZFS_ARC_MIN, min));
     }
 
     #[test]

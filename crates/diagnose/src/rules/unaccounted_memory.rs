@@ -9,9 +9,9 @@ use timeline::signals::{
 use crate::accounting::totals::Checks;
 use crate::accounting::{Accounting, account};
 use crate::finding::Confidence;
-use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, with_levels};
 use crate::measures::sockets;
+use crate::measures::{arc, available};
 use crate::prelude::*;
 use crate::trigger::Subject;
 
@@ -31,6 +31,7 @@ declare_rule! {
     /// Where Slab and the lines after it were cut off, a quarter of RAM in none of the others is informational.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is virtual, or memory is added lazily.
+    /// - The ARC of ZFS, where the source shows it: what remains beside its pages must still be so large.
     /// - `hugetlb-unused`: huge pages are counted, in a line of their own.
     /// - A zram or zswap pool: it is counted too.
     /// ## What to do
@@ -228,6 +229,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let large = large(cx, &terms)?;
     let growth = Rise::seen(&track, large).max_by_key(Rise::by);
     let level = growth.as_ref().map_or(most, |rise| rise.to);
+    if let Some(arc) = arc::pages(cx, at)
+        && level.saturating_sub(arc) < large
+    {
+        return clear!("the ARC of ZFS has {arc} of it, and shrinks when programs want memory");
+    }
     let of_ram = cx.of_ram(level)?;
     let least = available::available(cx)
         .ok()
@@ -243,13 +249,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let incomplete = !terms.missing.is_empty();
     let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
-    let open = if incomplete {
-        format!("this source lacks {}", terms.missing.join(", "))
-    } else if stretch.elapsed() < LONG {
-        "a recording over hours would show whether it grows".to_owned()
-    } else {
-        String::new()
-    };
+    let open = open(&terms, stretch);
     Ok(RULE
         .found(severity, title)
         .graph("unaccounted memory", &track)
@@ -272,13 +272,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 .fix(Fix::say("Find the program that does not read, or reads too slowly: memtide where names the processes of sockets.").inspect("memtide where\nss -tmp"))
         })
         .when(buffers.is_none(), |finding| {
-            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets and rings, as root of all users.").inspect("memtide where"))
+            finding.fix(Fix::say("On the host, memtide where names the processes of pipes, Unix sockets, rings and buffers of GPUs, as root of all users; where the kernel has /proc/allocinfo, also the drivers' functions.").inspect("memtide where"))
         })
         .fix(Fix::say("Check the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .inspect("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record the owner of each page: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs memory, so do not leave it on."))
         .sure_by_kinds(cx, &open)
         .into())
+}
+
+/// What would make it surer.
+fn open(terms: &Accounting, stretch: &Stretch) -> String {
+    if !terms.missing.is_empty() {
+        format!("this source lacks {}", terms.missing.join(", "))
+    } else if stretch.elapsed() < LONG {
+        "a recording over hours would show whether it grows".to_owned()
+    } else {
+        String::new()
+    }
 }
 
 fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio, buffers: Option<Bytes>) -> String {
@@ -322,6 +333,19 @@ mod tests {
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("lines shown"), "{}", finding.title);
         assert_eq!(not_evaluated(RULE, &cut(180)).names, ["mem.page_tables"]);
+    }
+
+    #[test]
+    fn clear_when_the_arc_of_zfs_explains_it() {
+        use timeline::signals::{ZFS_ARC, ZFS_ARC_DATA, ZFS_ARC_METADATA};
+        let case = |data| {
+            host(60, &[2; 60])
+                .gauge(ZFS_ARC, GIB(14))
+                .gauge(ZFS_ARC_DATA, GIB(data))
+                .gauge(ZFS_ARC_METADATA, GIB(1))
+        };
+        clear(RULE, &case(12));
+        found(RULE, &case(9));
     }
 
     /// A host of 32 GiB with this much free; the other counters are constant.

@@ -2,7 +2,7 @@
 //!
 //! The kernel counts the ARC as used, and ZFS gives it back when programs want memory.
 
-use timeline::signals::ZFS_ARC;
+use timeline::signals::{ARCSTATS, ZFS_ARC};
 use units::Bytes;
 
 use super::Form;
@@ -29,8 +29,10 @@ const LINES_MAX: usize = 200;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let first = *input.lines.first()?;
+    if let Some(block) = kernel_file(input) {
+        return Some(block);
+    }
     let (what, lines, size) = table(input.lines)
-        .or_else(|| kernel_file(input.before, input.lines))
         .or_else(|| Some(("arc_summary", 1, summary(first)?)))
         .or_else(|| status(input.lines))?;
     let mut snapshot = Snapshot::default();
@@ -39,11 +41,15 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     snapshot.sample.host.set(ZFS_ARC, Bytes::new(bytes));
     snapshot.set_error(ZFS_ARC.id(), size.doubt());
     input.add(snapshot);
-    Some(TextBlock {
+    Some(block(what, lines))
+}
+
+fn block(what: &str, lines: usize) -> TextBlock {
+    TextBlock {
         what: format!("{what}: the cache of ZFS"),
         lines,
         ..TextBlock::default()
-    })
+    }
 }
 
 /// A heading with `size` or `arcsz`, and rows; the last one counts.
@@ -63,31 +69,30 @@ fn table(lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
     Some(("arcstat", 1 + sizes.len(), *sizes.last()?))
 }
 
-/// `size                            4    33285996544` near `c_max`.
-fn kernel_file(above: &[&str], lines: &[&str]) -> Option<(&'static str, usize, PrintedFigure)> {
-    field(lines.first()?, "c_max")?;
+/// `size                            4    33285996544` near `c_max`: the kernel's file, or a part of it.
+fn kernel_file(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let is_field = |line: &&&str| {
+        let mut words = line.split_whitespace();
+        words.by_ref().nth(1) == Some("4") && words.count() == 1
+    };
+    let is_start = input.lines.first()?.split_whitespace().next() == Some("c_max");
     // `c`, `c_min`, `c_max` and `size` stand together.
-    let size = lines
-        .iter()
-        .take(8)
-        .chain(above.iter().rev().take(8))
-        .find_map(|line| field(line, "size"))?;
-    let is_field = |line: &&&str| line.split_whitespace().count() == 3;
-    let taken = lines.iter().take(LINES_MAX).take_while(is_field).count();
-    Some((
-        "arcstats",
-        taken,
-        PrintedFigure::binary(&format!("{}B", size))?,
-    ))
-}
-
-/// The value of a field of a kstat: name, type, value.
-fn field(line: &str, name: &str) -> Option<u64> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    match words.as_slice() {
-        [known, "4", value] if *known == name => value.parse().ok(),
-        _ => None,
+    let above = input.before.iter().rev().take(8).filter(is_field);
+    let below = input.lines.iter().take(LINES_MAX).take_while(is_field);
+    let lines = below.clone().count();
+    if !is_start || lines == 0 {
+        return None;
     }
+    let text: Vec<&str> = above.chain(below).copied().collect();
+    let mut snapshot = Snapshot::default();
+    let text = text.join("\n");
+    // A line without a number leaves its reading absent.
+    let _ = input
+        .parsers
+        .read(ARCSTATS, text.as_bytes(), &mut snapshot.sample, input.facts);
+    snapshot.sample.host.get(ZFS_ARC)?;
+    input.add(snapshot);
+    Some(block("arcstats", lines))
 }
 
 /// The section `ARC status:` of arc_summary 2.3, with a line `Current size:   268.8 %  253.7 GiB`.
@@ -119,6 +124,7 @@ fn behind_share(text: &str) -> Option<PrintedFigure> {
 mod tests {
     use super::*;
     use crate::testing::{paste, survives};
+    use timeline::signals::{ZFS_ARC_DATA, ZFS_ARC_METADATA, ZFS_ARC_MIN};
 
     #[test]
     fn the_size_is_found_in_all_three() {
@@ -141,5 +147,15 @@ mod tests {
             assert_eq!(size, Some(gib), "{text}");
             survives(text);
         }
+    }
+
+    #[test]
+    fn the_kernels_file_has_what_the_arc_keeps_and_its_pages() {
+        let text = "c                               4    33676691456\nc_min                           4    2104793216\nc_max                           4    33676691456\nsize                            4    33743421984\nhdr_size                        4    192501600\ndata_size                       4    28890273280\nmetadata_size                   4    1463973888\n";
+        let timeline = paste(text).timeline;
+        let read = [ZFS_ARC, ZFS_ARC_MIN, ZFS_ARC_DATA, ZFS_ARC_METADATA]
+            .map(|signal| timeline.last(signal).map(Bytes::get));
+        let expected = [33_743_421_984, 2_104_793_216, 28_890_273_280, 1_463_973_888];
+        assert_eq!(read, expected.map(Some));
     }
 }

@@ -299,7 +299,7 @@ fn a_log_in_a_bundle_is_searched_for_kernel_reports_and_one_report_is_one() {
 }
 
 /// Kernel files that name owners of memory, with round figures.
-const OWNERS: [(&str, &str); 7] = [
+const OWNERS: [(&str, &str); 10] = [
     ("proc/vmstat", "nr_free_pages 262144\n"),
     (
         "proc/meminfo",
@@ -312,6 +312,22 @@ const OWNERS: [(&str, &str); 7] = [
         "proc/vmallocinfo",
         "0x1-0x2 33558528 htab_map_alloc+0x2e4/0x5a0 pages=8192 vmalloc vpages N0=8192\n\
          0x2-0x3 20480 kernel_clone+0x94/0x3e0 pages=4 vmalloc N0=4\n",
+    ),
+    (
+        "proc/allocinfo",
+        "allocinfo - version: 1.0\n#     <size>  <calls> <tag info>\n\
+         2621440000   640000 mm/memory.c:1054 func:folio_prealloc\n\
+          419430400    51200 drivers/net/ethernet/intel/ice/ice_txrx.c:681 [ice] func:ice_alloc_mapped_page\n",
+    ),
+    (
+        "proc/spl/kstat/zfs/arcstats",
+        "13 1 0x01 123 33456 7402060102 66478716886640\nname type data\n\
+         c_min 4 16777216\nsize 4 38797312\ndata_size 4 29360128\nmetadata_size 4 4194304\n",
+    ),
+    (
+        "proc/iomem",
+        "00100000-bfffffff : System RAM\n  01000000-02ffffff : Kernel code\n  a0000000-afffffff : Crash kernel\n\
+         100000000-153ffffff : System RAM\n",
     ),
     (
         "proc/sysvipc/shm",
@@ -344,17 +360,21 @@ fn where_names_the_owners_that_a_bundle_has() {
     let root = directory.path().join("sosreport-db");
     let text = stdout(&memtide(&["where", root.to_str().unwrap()]));
     for line in [
-        "├ shared memory          100 MiB",
-        "│ ├ System V segment 3    80 MiB          detached, made by PID 4711, last used",
-        "│ └ not attributed        20 MiB          memfd and shared mappings; buffers of",
-        "├ huge pages               1 GiB",
-        "│ ├ pages of 1 GiB         1 GiB",
-        "│ │ └ in use               1 GiB",
-        "│ └ pages of 2 MiB        16 MiB",
-        "│   └ unused              16 MiB",
-        "│ ├ vmalloc               36 MiB",
-        "│ │ ├ htab_map_alloc      32 MiB          1 area",
-        "│ │ └ not attributed       4 MiB",
+        "4 GiB MemTotal\n319 MiB less than the 4.3 GiB of RAM: 256 MiB for a crash kernel, 32 MiB for",
+        "├ shared memory                   100 MiB",
+        "│ ├ System V segment 3             80 MiB          detached, made by PID 4711,",
+        "│ └ not attributed                 20 MiB          memfd and shared mappings;",
+        "├ huge pages                        1 GiB",
+        "│ ├ pages of 1 GiB                  1 GiB",
+        "│ │ └ in use                        1 GiB",
+        "│ └ pages of 2 MiB                 16 MiB",
+        "│   └ unused                       16 MiB",
+        "│ ├ vmalloc                        36 MiB",
+        "│ │ ├ htab_map_alloc               32 MiB          1 area",
+        "│ │ └ not attributed                4 MiB",
+        "  ├ ice_alloc_mapped_page [ice]  ≈400 MiB          51,200 allocations in",
+        "  │                                                ice_txrx.c",
+        "  ├ ZFS's ARC                     ≈32 MiB          shrinks to 16 MiB when",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

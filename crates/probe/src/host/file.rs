@@ -9,14 +9,15 @@ use std::sync::LazyLock;
 use timeline::{
     Entity, Sample,
     signals::{
-        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, NETSTAT, NODE_MEMINFO,
-        NODE_NUMASTAT, ROOT_CGROUP_STAT, SLABINFO, SOCKSTAT, STAT, SWAPS, VMSTAT, ZONEINFO,
-        ZRAM_MM_STAT,
+        ARCSTATS, BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, NETSTAT,
+        NODE_MEMINFO, NODE_NUMASTAT, ROOT_CGROUP_STAT, SLABINFO, SOCKSTAT, STAT, SWAPS, VMSTAT,
+        ZONEINFO, ZRAM_MM_STAT,
     },
 };
 
 use crate::columns::NumberColumns;
 use crate::error::ParseError;
+use crate::host::arcstats::Arcstats;
 use crate::host::buddyinfo::Buddyinfo;
 use crate::host::cgroup_stat::CgroupCounts;
 use crate::host::diskstats;
@@ -68,6 +69,7 @@ pub(crate) enum HostFile {
     CgroupStat,
     KsmShared,
     KsmSharing,
+    Arcstats,
     NodeMeminfo,
     NodeNumastat,
     ZramMmStat,
@@ -78,7 +80,7 @@ pub(crate) enum HostFile {
 
 impl HostFile {
     /// All kinds, in the order in which they are read; related files are adjacent.
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Meminfo,
         Self::Vmstat,
         Self::Zoneinfo,
@@ -97,6 +99,7 @@ impl HostFile {
         Self::CgroupStat,
         Self::KsmShared,
         Self::KsmSharing,
+        Self::Arcstats,
         Self::NodeMeminfo,
         Self::NodeNumastat,
         Self::ZramMmStat,
@@ -126,6 +129,7 @@ impl HostFile {
             Self::CgroupStat => ROOT_CGROUP_STAT,
             Self::KsmShared => ksm::PAGES_SHARED,
             Self::KsmSharing => ksm::PAGES_SHARING,
+            Self::Arcstats => ARCSTATS,
             Self::NodeMeminfo => NODE_MEMINFO,
             Self::NodeNumastat => NODE_NUMASTAT,
             Self::ZramMmStat => ZRAM_MM_STAT,
@@ -139,7 +143,9 @@ impl HostFile {
     pub(crate) const fn shape(self) -> Shape {
         match self {
             // Records of any length (a node, a disk with its partitions, a swap area with its path), or of many pages.
-            Self::Zoneinfo | Self::Diskstats | Self::Swaps | Self::Slabinfo => Shape::Records,
+            Self::Zoneinfo | Self::Diskstats | Self::Swaps | Self::Arcstats | Self::Slabinfo => {
+                Shape::Records
+            }
             // A field: the longest name has 30 characters, a number has 20 digits.
             Self::Vmstat => Shape::ShortRecords(96),
             // A node: at most six zones of 16 orders.
@@ -186,6 +192,7 @@ impl HostFile {
             | Self::CgroupStat
             | Self::KsmShared
             | Self::KsmSharing
+            | Self::Arcstats
             | Self::NodeMeminfo
             | Self::NodeNumastat
             | Self::ZramMmStat
@@ -275,6 +282,7 @@ pub(crate) struct HostParsers {
     netstat: Netstat,
     cgroup_counts: CgroupCounts,
     numa: Numa,
+    arcstats: Arcstats,
     slabinfo: Slabinfo,
     dentry_state: NumberColumns,
     inode_nr: NumberColumns,
@@ -297,6 +305,7 @@ impl Default for HostParsers {
             netstat: Netstat,
             cgroup_counts: CgroupCounts::default(),
             numa: Numa::default(),
+            arcstats: Arcstats::default(),
             slabinfo: Slabinfo::default(),
             dentry_state: fs_state::dentry_state(),
             inode_nr: fs_state::inode_nr(),
@@ -341,6 +350,7 @@ impl HostParsers {
             HostFile::CgroupStat => self.cgroup_counts.parse(text, sample),
             HostFile::KsmShared => self.ksm_shared.parse(text, &mut sample.host),
             HostFile::KsmSharing => self.ksm_sharing.parse(text, &mut sample.host),
+            HostFile::Arcstats => self.arcstats.parse(text, &mut sample.host),
             HostFile::NodeMeminfo => self.numa.parse_meminfo(instance, text, sample),
             HostFile::NodeNumastat => self.numa.parse_numastat(instance, text, sample),
             HostFile::ZramMmStat => zram_row(&self.zram_mm_stat, instance, text, sample),

@@ -1,5 +1,5 @@
 //! What processes have beside their RSS: page tables, huge pages, stacks in the kernel, sockets, pipes, rings of io_uring, BPF maps,
-//! and how much they have locked.
+//! buffers of GPUs, and how much they have locked.
 //!
 //! Cost: one read of `/proc/PID/status` for each process, about 10 µs, within a time limit: processes with most shared memory
 //! first.
@@ -8,6 +8,8 @@ use timeline::ProcessHoldings;
 use units::Count;
 
 use super::bpf_objects::BpfObjects;
+use super::dma_heaps::DmaHeaps;
+use super::gpu_buffers::GpuBuffers;
 use super::io_rings::IoRings;
 use super::open_files::OpenFile;
 use super::pipes::Pipes;
@@ -23,6 +25,8 @@ pub(super) struct OpenObjects {
     bpf: BpfObjects,
     pipes: Pipes,
     io_rings: IoRings,
+    gpu_buffers: GpuBuffers,
+    dma_heaps: DmaHeaps,
 }
 
 impl OpenObjects {
@@ -40,6 +44,8 @@ impl OpenObjects {
         self.bpf.take(root, pid, file);
         self.pipes.take(pid, file);
         self.io_rings.take(root, pid, file);
+        self.gpu_buffers.take(root, pid, file);
+        self.dma_heaps.take(root, pid, file);
     }
 }
 
@@ -66,6 +72,9 @@ pub(super) fn read(
             pipes: objects.pipes.of(process.pid),
             io_rings: objects.io_rings.of(process.pid),
             bpf: objects.bpf.of(process.pid),
+            gpu_shared: objects.gpu_buffers.in_shared_memory(process.pid),
+            gpu_pages: objects.gpu_buffers.of_own_pages(process.pid),
+            dma_heaps: objects.dma_heaps.of(process.pid),
         };
         let none = ProcessHoldings {
             process: holdings.process.clone(),

@@ -29,6 +29,9 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
         .map_or_else(String::new, |at| format!(" at {at}"));
     let root = format!("{} {}{at}", Bytes::new(root_node.bytes), root_node.label);
     page.hanging(&[], 0, Style::Strong, &root);
+    if !root_node.note.is_empty() {
+        page.hanging(&[], 0, Style::Faint, &root_node.note);
+    }
     tree::draw(&mut page, &nodes(root_node, 0, screen), screen);
     if !report.explanations.is_empty() {
         page.heading("Not to be added up:");

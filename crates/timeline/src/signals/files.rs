@@ -34,6 +34,8 @@ pub const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
 pub const NODE_NUMASTAT: &str = "/sys/devices/system/node/node*/numastat";
 /// `mm_stat` of a zram device: what it stores and the memory it takes.
 pub const ZRAM_MM_STAT: &str = "/sys/block/zram*/mm_stat";
+/// The ARC of ZFS, in bytes; where its module is loaded.
+pub const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 /// `memory.stat` of a cgroup; v1 has a file of that name with other fields.
 pub const CGROUP_STAT: &str = "/sys/fs/cgroup/**/memory.stat";
 /// `memory.events` of a cgroup.

@@ -1,5 +1,5 @@
 //! What processes have beside their RSS, or locked: page tables, huge pages, stacks in the kernel, sockets, pipes, rings, BPF maps,
-//! memory that reclaim may not take.
+//! buffers of GPUs, memory that reclaim may not take.
 
 use timeline::ProcessHoldings;
 use units::{Bytes, Count, PageSize};
@@ -16,6 +16,9 @@ const NAMED_MAX: usize = 3;
 
 /// Less of what no counter has is not worth a line.
 const UNCOUNTED_MIN: Bytes = Bytes::from_mib(4);
+
+/// The label of what drivers of GPUs have allocated themselves.
+pub(super) const GPU_BUFFERS: &str = "buffers of GPUs";
 
 /// How much of something a process has.
 type HoldingOf = fn(&ProcessHoldings) -> Bytes;
@@ -101,6 +104,15 @@ pub(super) fn kernel_objects_in_words(
     texts
 }
 
+/// Buffers of GPU drivers that are shared memory, with their processes if they are much.
+pub(super) fn gpu_buffers_in_words(holdings: &[ProcessHoldings]) -> String {
+    let all = total(holdings, |process| process.gpu_shared);
+    match most(holdings, |process| process.gpu_shared).filter(|_| all >= UNCOUNTED_MIN) {
+        Some(owners) => format!("buffers of GPU drivers (≈{all}: {owners})"),
+        None => "buffers of GPU drivers".to_owned(),
+    }
+}
+
 /// The kernel's stack of a thread: 16 KiB on 64-bit machines, a page where pages are larger (`THREAD_SIZE`).
 const STACK_MIN: Bytes = Bytes::from_kib(16);
 
@@ -127,9 +139,11 @@ impl Accounting {
     }
 }
 
-/// Returns what no counter of the host has: data in pipes and rings, by kind.
+/// Returns what no counter of the host has: data in pipes and rings, buffers, by kind.
 pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode> {
-    let kinds: [(&str, HoldingOf); 3] = [
+    let kinds: [(&str, HoldingOf); 5] = [
+        (GPU_BUFFERS, |process| process.gpu_pages),
+        ("buffers of DMA heaps", |process| process.dma_heaps),
         ("data in pipes", |process| process.pipes),
         ("rings of io_uring", |process| process.io_rings),
         ("rings of packet sockets", |process| process.packet_rings),
@@ -138,7 +152,12 @@ pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode>
         .into_iter()
         .map(|(label, size)| (MemoryNode::new(label, total(holdings, size)), size))
         .filter(|(node, _)| node.bytes >= UNCOUNTED_MIN)
-        .map(|(node, size)| node.noted(most(holdings, size).unwrap_or_default()))
+        .map(|(node, size)| {
+            // Drivers may have moved buffers to swap or back.
+            let is_estimate = node.label == GPU_BUFFERS;
+            node.noted(most(holdings, size).unwrap_or_default())
+                .estimated(is_estimate)
+        })
         .collect();
     nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
     nodes

@@ -5,7 +5,7 @@ use timeline::signals::{SWAP_FREE, SWAP_TOTAL};
 use timeline::{Inventory, SharedKind, SharedObject};
 use units::{Bytes, Count};
 
-use super::{MemoryNode, REST, shared_objects, unread};
+use super::{MemoryNode, REST, holdings, shared_objects, unread};
 use crate::accounting::{Accounting, TermKind, owners};
 use crate::evidence::Evidence;
 
@@ -34,6 +34,7 @@ impl Accounting {
                 likely.push("memfd and shared mappings".to_owned());
             }
             likely.extend(shared_objects::unseen(shared));
+            likely.push(holdings::gpu_buffers_in_words(&inventory.holdings));
             node.complete(MemoryNode::new(REST, Bytes::ZERO).noted(likely.join("; ")));
             return Some(node);
         }

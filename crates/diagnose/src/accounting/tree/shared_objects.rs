@@ -97,7 +97,6 @@ pub(super) fn unseen(shared: &SharedMemory) -> Vec<String> {
     if shared.is_mounts_cut {
         unseen.push("tmpfs of containers not searched, as the time was over".to_owned());
     }
-    unseen.push("buffers of GPU drivers".to_owned());
     unseen
 }
 
@@ -352,7 +351,6 @@ mod tests {
             "20 processes not searched, as the time was over",
             "tmpfs that is hidden, closed or unlimited: /0, /1, /2, /3, /4, /5 and 2 more",
             "tmpfs of containers not searched, as the time was over",
-            "buffers of GPU drivers",
         ];
         assert_eq!(unseen(&shared), expected);
     }

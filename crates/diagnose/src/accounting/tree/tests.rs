@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use timeline::cgroup::ContainerNames;
 use timeline::facts::MemoryMount;
 use timeline::{
-    Facts, HugePool, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject, Timeline,
-    VmallocCaller,
+    Facts, HugePool, PageCallSite, ProcessHoldings, Sample, SharedKind, SharedMeasure,
+    SharedMemory, SharedObject, Timeline, VmallocCaller,
     signals::{
         HUGEPAGE_SIZE, MEM_ANON, MEM_BUFFERS, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK,
         MEM_PAGE_TABLES, MEM_PERCPU, MEM_SHMEM, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE,
         MEM_TOTAL, MEM_VMALLOC_USED, PROC_PSS_ANON, PROC_PSS_SHMEM, PROC_RSS_ANON, PROC_RSS_SHMEM,
-        SLAB_PAGES, SWAP_FREE, SWAP_TOTAL,
+        SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, ZFS_ARC, ZFS_ARC_DATA,
     },
 };
 use units::{PageSize, Span};
@@ -216,7 +216,7 @@ fn adds_up(node: &MemoryNode) -> bool {
 
 /// Any counters, processes, caches and owners: also such as no host has.
 fn any_host() -> impl Strategy<Value = (Sample, Inventory)> {
-    const HOST: [Signal<Gauge<Bytes>>; 17] = [
+    const HOST: [Signal<Gauge<Bytes>>; 19] = [
         MEM_TOTAL,
         MEM_FREE,
         MEM_ANON,
@@ -234,6 +234,8 @@ fn any_host() -> impl Strategy<Value = (Sample, Inventory)> {
         SWAP_TOTAL,
         SWAP_FREE,
         HUGEPAGE_SIZE,
+        ZFS_ARC,
+        ZFS_ARC_DATA,
     ];
     const PROCESS: [Signal<Gauge<Bytes>>; 4] =
         [PROC_RSS_ANON, PROC_PSS_ANON, PROC_RSS_SHMEM, PROC_PSS_SHMEM];
@@ -285,7 +287,19 @@ fn inventory(owners: &[(u64, u64)]) -> Inventory {
         free: Count::new(*bytes),
         ..HugePool::default()
     };
+    let site = |(bytes, pages): &(u64, u64)| PageCallSite {
+        function: bytes.to_string(),
+        bytes: Bytes::new(*pages << 12),
+        ..PageCallSite::default()
+    };
+    let process = |(bytes, pages): &(u64, u64)| ProcessHoldings {
+        gpu_pages: Bytes::new(*bytes),
+        pipes: Bytes::new(*pages << 12),
+        ..ProcessHoldings::default()
+    };
     Inventory {
+        holdings: owners.iter().map(process).collect(),
+        page_call_sites: owners.iter().map(site).collect(),
         huge_pools: owners.iter().map(pool).collect(),
         vmalloc: owners.iter().map(caller).collect(),
         shared: Some(SharedMemory {

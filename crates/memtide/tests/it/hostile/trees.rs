@@ -65,6 +65,9 @@ pub(crate) const ALL: &[Hostile] = &[
         of("proc/vmallocinfo", &|n| {
             format!("0x{n:x}-0x{:x} 4096 f{n}+0x1/0x2 pages=1 vmalloc\n", n + 1)
         });
+        of("proc/allocinfo", &|n| {
+            format!("{n}4096 1 net/a{n}.c:{n} [m{n}] func:f{n}\n")
+        });
         of("proc/mounts", &|n| {
             format!("tmpfs /m{n} tmpfs rw,size=1k 0 0\n")
         });
