@@ -36,7 +36,7 @@ pub fn add_to_recording(
     )?;
     let place = PinnedDirectory::make(directory)?;
     let wall = source.timeline.stamp(0).and_then(|stamp| stamp.wall);
-    NameBook::open(&place).keep(&place, wall, source.inventory.names.clone())?;
+    NameBook::open(&place).keep(&place, wall, source.facts.names.clone())?;
     Ok((host, added))
 }
 

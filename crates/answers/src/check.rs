@@ -34,7 +34,7 @@ fn group_report(source: &Source, diagnosis: Diagnosis, path: &str) -> Report {
     let group = diagnosis.about(&cx, path, live_from);
     let name = match path {
         ROOT => Some(place(path).to_owned()),
-        path => source.inventory.names.innermost(path),
+        path => source.facts.names.innermost(path),
     };
     let mut report = Report::new(source, &group.diagnosis);
     report.group = Some(GroupSection::new(&source.timeline, &group, name));

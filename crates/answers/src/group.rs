@@ -242,7 +242,7 @@ fn groups(source: &Source) -> BTreeMap<&str, Bytes> {
 }
 
 fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> {
-    let names = &source.inventory.names;
+    let names = &source.facts.names;
     let candidate = |(path, bytes): (&str, Bytes)| {
         let name = GroupName::of(path);
         let begins = |at: &str| at == path;
@@ -365,7 +365,7 @@ mod tests {
             timeline,
             timeline::Facts::default(),
         );
-        let names = &mut source.inventory.names;
+        let names = &mut source.facts.names;
         let web = ContainerNames {
             name: "web".to_owned(),
             pod: None,

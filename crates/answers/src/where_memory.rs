@@ -33,7 +33,7 @@ pub fn find_names(root: &Root, source: &mut Source) {
     let services = processes.map(|process| &process.group);
     let all = paths.chain(services).map(String::as_str);
     let mut names = probe::group_names::read(root, all);
-    let known = &mut source.inventory.names;
+    let known = &mut source.facts.names;
     if source.origin.kind == SourceKind::Live {
         std::mem::swap(known, &mut names);
     }
@@ -74,9 +74,8 @@ pub fn find_owners(root: &Root, source: &mut Source) {
     find_names(root, source);
     let known = std::mem::take(&mut source.inventory);
     source.inventory = Inventory {
-        names: known.names.clone(),
         cached_files: known.cached_files,
-        ..probe::inventory::read(root, searched(&source.timeline, &known.names))
+        ..probe::inventory::read(root, searched(&source.timeline, &source.facts.names))
     };
 }
 
@@ -107,7 +106,7 @@ pub fn find_cached_files(
         Ok(path)
     });
     let directories: Vec<PathBuf> = searched_for.collect::<Result<_, String>>()?;
-    let processes = searched(&source.timeline, &source.inventory.names);
+    let processes = searched(&source.timeline, &source.facts.names);
     let page = source.facts.page_size.unwrap_or(PageSize::USUAL);
     let found = cached_files::read(root, &processes, &directories, page);
     source.inventory.cached_files = Some(found);

@@ -94,7 +94,7 @@ fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
         let mut line = CaptureSample::new(origin, sample.stamp, files);
         line.unrelated = unrelated.contains(&index);
         if converted.samples == 0 {
-            line.names = KeptName::of_a_capture(&source.inventory.names);
+            line.names = KeptName::of_a_capture(&source.facts.names);
         }
         writer.sample(&line)?;
         converted.samples += 1;

@@ -5,7 +5,6 @@ use std::io::BufRead;
 
 use probe::saved::Parsers;
 use store::capture_format::{CaptureHeader, CaptureSample, KERNEL_LOG};
-use timeline::cgroup::GroupNames;
 use timeline::{
     Entity, Facts, Inventory, KernelReport, Origin, Problems, Sample, Source, SourceKind, Timeline,
     signals, start_of,
@@ -107,7 +106,6 @@ struct Reader {
     timeline: Timeline,
     facts: Facts,
     problems: Problems,
-    names: GroupNames,
     sample: Sample,
     out_of_order: usize,
     first_disorder: usize,
@@ -155,7 +153,7 @@ impl Reader {
             return;
         }
         for name in &line.names {
-            name.clone().add_to(&mut self.names);
+            name.clone().add_to(&mut self.facts.names);
         }
         self.sample.clear();
         self.sample.stamp.boot = Span::from_secs_f64(line.t);
@@ -223,10 +221,7 @@ impl Reader {
                 is_cut_short: self.is_cut_short,
                 ..Origin::default()
             },
-            inventory: Inventory {
-                names: self.names,
-                ..Inventory::default()
-            },
+            inventory: Inventory::default(),
             problems: self.problems.into_texts(),
         }
     }
@@ -415,7 +410,7 @@ mod tests {
             ..TimeRange::default()
         };
         for source in [capture(&text.concat()), opened.within(part).unwrap()] {
-            let names = &source.inventory.names;
+            let names = &source.facts.names;
             assert_eq!(names.containers["a"].name, "web");
             assert_eq!(names.pods["b"].to_string(), "shop/cart-0");
             assert_eq!(names.count(), 2);
@@ -424,7 +419,7 @@ mod tests {
             .map(|id| format!(r#"{{"kind":"user","id":"{id}","name":"x"}}"#))
             .collect();
         let opened = capture(&named(0, &many.join(",")));
-        assert_eq!(opened.inventory.names.count(), store::NAMES_MAX);
+        assert_eq!(opened.facts.names.count(), store::NAMES_MAX);
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn joined(past: Source, mut live: Source) -> Source {
     }
     let began = timeline.times()[live_from];
     live.facts = live.facts.after(&past.facts, began);
-    live.inventory.names.fill_from(past.inventory.names);
+    live.facts.names.fill_from(past.facts.names);
     live.problems.extend(past.problems);
     live.origin.live_from = Some(live_from);
     Source { timeline, ..live }

@@ -143,10 +143,7 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
             thinned_to: loaded.thinned_to,
             ..Origin::default()
         },
-        inventory: Inventory {
-            names: loaded.names,
-            ..Inventory::default()
-        },
+        inventory: Inventory::default(),
         problems: problems.into_texts(),
     }
 }
@@ -178,7 +175,6 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::cgroup::GroupNames;
     use timeline::signals::MEM_FREE;
     use timeline::{EventKind, Facts, Sample, Stamp};
     use units::Bytes;
@@ -213,7 +209,6 @@ mod tests {
         opened(Loaded {
             timeline,
             facts: Facts::default(),
-            names: GroupNames::default(),
             problems: vec!["a segment is damaged".to_owned()],
             thinned_to: None,
             screened: None,

@@ -11,7 +11,6 @@ mod woven;
 
 use std::path::{Path, PathBuf};
 
-use timeline::cgroup::GroupNames;
 use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, Span, WallClock};
 
@@ -56,8 +55,6 @@ pub struct Loaded {
     pub timeline: Timeline,
     /// Facts of the host, with their changes.
     pub facts: Facts,
-    /// What people call the containers, pods and users of its cgroups; also of those that are gone.
-    pub names: GroupNames,
     /// Problems, in words; the rest was read.
     pub problems: Vec<String>,
     /// The interval of samples if they were downsampled, which may apply to a part of the time only: see
@@ -327,9 +324,9 @@ impl Recording {
             reported,
             ..
         } = loading;
-        let (facts, wrong) = crate::facts::read(&self.directory, &timeline);
+        let (mut facts, wrong) = crate::facts::read(&self.directory, &timeline);
         problems.extend(wrong);
-        let names = crate::kept_names::read(&self.directory, &mut problems);
+        facts.names = crate::kept_names::read(&self.directory, &mut problems);
         if timeline.is_empty() {
             problems.push(self.why_empty(selection));
         }
@@ -339,7 +336,6 @@ impl Recording {
             screened: None,
             timeline,
             facts,
-            names,
             problems,
             reported,
         }

@@ -1,7 +1,5 @@
 //! Paths of cgroups, what they name, and what their event counters include. Uses no readings.
 
-use std::borrow::Cow;
-
 mod known_names;
 mod path_name;
 
@@ -27,14 +25,6 @@ pub fn place(path: &str) -> &str {
     match path {
         ROOT => "this container",
         path => path,
-    }
-}
-
-/// What a sentence calls the cgroup of this path: `cgroup /web`, `this container`.
-pub fn called(path: &str) -> Cow<'_, str> {
-    match path {
-        ROOT => Cow::Borrowed(place(path)),
-        path => Cow::Owned(format!("cgroup {path}")),
     }
 }
 

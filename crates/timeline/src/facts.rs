@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, PageSize, Span};
 
+use crate::cgroup::GroupNames;
 use crate::memory_budget::{MemoryBudget, start_of};
 
 /// A tunable or setting that a kernel file gives as a short text.
@@ -188,6 +189,8 @@ pub struct Facts {
     pub own_cgroup: Option<String>,
     /// The container that memtide runs in; `None` on the machine itself.
     pub container: Option<Container>,
+    /// What people call containers, pods and users.
+    pub names: GroupNames,
     /// Name of the host, where requested.
     pub hostname: Option<String>,
 }

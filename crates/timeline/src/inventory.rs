@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, Count, Pages};
 
-use crate::cgroup::GroupNames;
-
 /// What one search found, right after a source's last sample. Sources that were not searched have an empty one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
@@ -24,8 +22,6 @@ pub struct Inventory {
     pub cached_files: Option<CachedFiles>,
     /// What processes have beside their RSS, and what of it is locked; empty if it was not read.
     pub holdings: Vec<ProcessHoldings>,
-    /// What people call containers, pods and users.
-    pub names: GroupNames,
     /// The user of each process, by the key of the process; empty if they were not read.
     pub process_users: BTreeMap<String, u32>,
 }

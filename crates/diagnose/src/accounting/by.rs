@@ -148,12 +148,13 @@ pub fn by_owner(
     let total = account(cx, index).map_err(NoTable::NoTotal)?.total;
     let found = match by {
         GroupBy::Process => processes::each(cx, index),
-        GroupBy::User => processes::of_users(cx, index, inventory)
-            .or_else(|_| cgroups::owners(cx, index, by, &inventory.names)),
+        GroupBy::User => {
+            processes::of_users(cx, index, inventory).or_else(|_| cgroups::owners(cx, index, by))
+        }
         GroupBy::Node => others::nodes(cx, index),
         GroupBy::Mount => others::mounts(inventory),
         GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup => {
-            cgroups::owners(cx, index, by, &inventory.names)
+            cgroups::owners(cx, index, by)
         }
     };
     Ok(found

@@ -10,7 +10,6 @@ mod shared;
 mod shared_objects;
 mod uncounted;
 
-use timeline::cgroup::GroupNames;
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Inventory, Signal,
     signals::{
@@ -48,7 +47,7 @@ impl Accounting {
         let branches = [
             self.free(cx),
             self.page_cache(cx, inventory),
-            self.anonymous(cx, inventory),
+            self.anonymous(cx),
             self.shared(cx, inventory),
             self.huge_pages(cx, inventory),
             self.kernel(cx, inventory),
@@ -126,7 +125,7 @@ impl Accounting {
         Some(node)
     }
 
-    fn anonymous(&self, cx: &Evidence<'_>, inventory: &Inventory) -> Option<MemoryNode> {
+    fn anonymous(&self, cx: &Evidence<'_>) -> Option<MemoryNode> {
         let bytes = self.known(&[TermKind::Anon, TermKind::SwapCache])?;
         let mut node = MemoryNode::new("anonymous", bytes);
         let Some(owners) = owners::of_anonymous(cx, self.index) else {
@@ -134,7 +133,7 @@ impl Accounting {
         };
         let unread = unread(&owners.unread)
             .unwrap_or_else(|| "processes that were not read, and drift of counters".to_owned());
-        self.own(cx, &mut node, owners, &inventory.names);
+        self.own(cx, &mut node, owners);
         node.children.extend(
             self.leaf(TermKind::SwapCache)
                 .map(|leaf| leaf.noted("in swap too, not mapped")),
@@ -144,7 +143,7 @@ impl Accounting {
     }
 
     /// Adds the largest owners, and the others in one line.
-    fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners, names: &GroupNames) {
+    fn own(&self, cx: &Evidence<'_>, node: &mut MemoryNode, owners: Owners) {
         owners.measured.clone_into(&mut node.note);
         // A recorder reads processes more rarely than the host.
         let times = cx.timeline.times();
@@ -157,7 +156,7 @@ impl Accounting {
                 1 => String::new(),
                 n => format!("{} processes", Count::new(n)),
             };
-            MemoryNode::new(names.service(&owner.name), owner.bytes)
+            MemoryNode::new(cx.facts.names.service(&owner.name), owner.bytes)
                 .noted(processes)
                 .estimated(owners.is_estimate)
         };

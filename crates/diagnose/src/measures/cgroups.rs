@@ -1,8 +1,6 @@
 //! Cgroups for rules: which ones a source has, what happened in a cgroup itself rather than below it, its limit, and
 //! the commands that change the limit.
 
-use std::borrow::Cow;
-
 use timeline::cgroup::{self, ancestors, parent};
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_HIGH,
@@ -44,13 +42,9 @@ pub(crate) fn with<'a, K: Kind>(
     Ok(groups)
 }
 
-/// Returns what a sentence calls a cgroup: `cgroup /web`, `this container`, or by the name that its container or pod has.
-pub(crate) fn called(group: &EntitySeries) -> Cow<'_, str> {
-    if group.label == group.key {
-        cgroup::called(&group.key)
-    } else {
-        Cow::Borrowed(&group.label)
-    }
+/// Returns what a sentence calls a cgroup: `cgroup /web`, `this container`, or by the name of its container or pod.
+pub(crate) fn called(cx: &Evidence<'_>, group: &EntitySeries) -> String {
+    cx.facts.names.called(&group.key)
 }
 
 /// Returns events of the cgroup itself: if its counter includes those of its descendants, they are subtracted. Events

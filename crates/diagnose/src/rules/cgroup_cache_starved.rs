@@ -66,7 +66,7 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let starved = Starved::during(cx, group, stretch)?;
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     if let Some(why) = starved.another_reason(cx, group, stretch) {
         return clear!("{name}: {why}");
     }

@@ -101,7 +101,7 @@ fn recent_hits(cx: &Evidence<'_>, group: &EntitySeries) -> Result<Numbers, Missi
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let writes = CgroupWrites::during(cx, group, stretch)?;
     let CgroupWrites { limit, mean, .. } = writes;
     if !writes.fill_it() {
@@ -120,7 +120,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some((other, refaults)) = refaulting_cgroup(cx, stretch) {
         return clear!(
             "{} reads evicted files again ({refaults}), which is waiting for memory too",
-            cgroups::called(other)
+            cgroups::called(cx, other)
         );
     }
     let stalls = PressureWindow::during(cx, stretch);

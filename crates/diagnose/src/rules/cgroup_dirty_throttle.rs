@@ -81,7 +81,7 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let (dirty, level) = mean_and_own_level(cx, group, stretch)?;
     let near_level = level.share(NEAR_OWN_LEVEL);
     if dirty < near_level {
@@ -113,7 +113,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("at least {least} available on the host"))
         .not("dirty-throttle", format!("the host has {host} of unwritten data, far below its limit"))
         .fix(Fix::say("Write less, or to a faster disk: what writes faster than the disk waits with any limit. Smaller vm.dirty_bytes of the host would make the cgroup wait earlier."))
-        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!("Or, if it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty limit grows with it, and a longer burst fits. Start with a quarter more.")))
+        .fix(remedy::set_limit(cx, group, knob, remedy::more(max)).described(format!("If it writes in bursts, raise the cgroup's memory limit (it was {max}): its dirty limit grows with it, and a longer burst fits. Start with a quarter more.")))
         .affects([Affected::new("cgroup", &group.key, format!("{dirty} unwritten, of {level}"))])
         .sure_by_kinds(cx, "")
         .into())

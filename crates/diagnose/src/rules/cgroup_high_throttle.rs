@@ -81,7 +81,10 @@ fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let Some(throttled) = Throttled::during(cx, group, stretch) else {
-        return clear!("{} did not exceed its memory.high", cgroups::called(group));
+        return clear!(
+            "{} did not exceed its memory.high",
+            cgroups::called(cx, group)
+        );
     };
     let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
@@ -98,7 +101,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         None => "the cgroup's memory.pressure would settle it",
     };
     let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(used)));
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let title = format!(
         "{} is throttled: it needs more than its memory.high of {high}{waits}.{host}",
         capital(&name)

@@ -72,7 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let track = kernel().track_of(cx, group)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let Some(((most, index), limit)) = track
         .max_in(stretch)
         .and_then(|most| Some((most, limits.at(most.1)?)))

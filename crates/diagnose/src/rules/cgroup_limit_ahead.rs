@@ -114,7 +114,7 @@ fn ahead(cx: &Evidence<'_>, group: &EntitySeries) -> Option<(SteadyGrowth, Growi
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let group = incident.entity()?;
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let limit = cgroups::limit(cx, group, CGROUP_MAX);
     let (Some((growth, part)), Some(limit)) = (ahead(cx, group), limit) else {
         return clear!("{name} does not grow towards its limit in a line");

@@ -60,7 +60,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (group, stretch) = (incident.entity()?, &incident.stretch);
     let shmem = cx.gauge_of(group, CGROUP_SHMEM)?;
     let limits = cgroups::tightest().track_of(cx, group)?;
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let Some(((most, index), limit)) = shmem
         .max_in(stretch)
         .and_then(|most| Some((most, limits.at(most.1)?)))

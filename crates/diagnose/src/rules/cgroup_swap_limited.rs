@@ -61,7 +61,7 @@ fn may_swap(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let name = cgroups::called(group);
+    let name = cgroups::called(cx, group);
     let swap = cx.gauge_of(group, CGROUP_SWAP_CURRENT)?;
     let most = cgroups::limit(cx, group, CGROUP_SWAP_MAX);
     let Some(((used, index), most)) = swap.max_in(stretch).zip(most) else {

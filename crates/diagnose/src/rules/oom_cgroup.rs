@@ -116,8 +116,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
-    let title = title(limited, limit, victims, count, available);
-    let text = format!("{count} killed in {}", cgroups::called(victims));
+    let title = title(cx, limited, limit, victims, count, available);
+    let text = format!("{count} killed in {}", cgroups::called(cx, victims));
     Ok(RULE
         .found(Severity::Critical, title)
         .killed(kills.in_all())
@@ -176,13 +176,14 @@ fn processes_words(count: Count) -> String {
 
 /// `Cgroup X hit its limit of 96 MiB, and the kernel killed a process of X/y. The host had …`
 fn title(
+    cx: &Evidence<'_>,
     limited: &EntitySeries,
     limit: Option<Bytes>,
     victims: &EntitySeries,
     count: Count,
     available: Option<Bytes>,
 ) -> String {
-    let name = cgroups::called(limited);
+    let name = cgroups::called(cx, limited);
     let hit = match limit {
         Some(limit) => format!("{} hit its limit of {limit}", capital(&name)),
         None => format!("A cgroup below {name} hit its limit"),
@@ -191,7 +192,7 @@ fn title(
     let inside = if limited.key == victims.key {
         String::new()
     } else {
-        format!(" of {}", cgroups::called(victims))
+        format!(" of {}", cgroups::called(cx, victims))
     };
     let host = cgroups::while_the_host_had(available);
     format!("{hit}, and the kernel killed {processes}{inside}.{host}")
@@ -367,7 +368,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Some(limit) => format!("limit {limit}"),
         None => "its limit, memory.max, is not shown".to_owned(),
     };
-    let place = cgroups::called(group);
+    let place = cgroups::called(cx, group);
     let title = format!(
         "In {place} {processes} OOM-killed before the first sample ({total} in all, {of_limit})."
     );

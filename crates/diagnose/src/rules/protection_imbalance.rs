@@ -111,7 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .collect();
     groups.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
     let first = groups.first().map_or_else(String::new, |(group, held)| {
-        format!(", {held} of it in {}", cgroups::called(group))
+        format!(", {held} of it in {}", cgroups::called(cx, group))
     });
     let title = format!(
         "Cgroups protect {most} of RAM ({share}) from reclaim{first}; everything else has {rest}, and tasks wait for it.{}",

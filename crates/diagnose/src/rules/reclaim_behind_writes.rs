@@ -69,7 +69,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some((group, _)) = filled.filter(|_| is_far()) {
         return clear!(
             "reclaim meets the dirty pages of {}, which fill it up to its limit",
-            cgroups::called(group)
+            cgroups::called(cx, group)
         );
     }
     let met = cx.rate(NR_VMSCAN_IMMEDIATE)?;

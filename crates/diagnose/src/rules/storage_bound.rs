@@ -115,7 +115,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     {
         return clear!(
             "a disk is busy, but writers in {} wait at its own limit",
-            cgroups::called(group)
+            cgroups::called(cx, group)
         );
     }
     let stalled = cx.stall(PSI_IO_SOME)?;

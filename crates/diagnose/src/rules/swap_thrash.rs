@@ -1,7 +1,5 @@
 //! Swap thrash: pages are swapped out and needed again at once.
 
-use std::borrow::Cow;
-
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{
     CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON, TASKS_BLOCKED,
@@ -132,7 +130,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 }
 
 /// The cgroup at its own limit that has most of the refaults: then its limit is too small, not the host.
-fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<Cow<'a, str>> {
+fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<String> {
     let host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
     let groups = cgroups::with(cx, CGROUP_REFAULT_ANON).ok()?;
     let explains = groups.into_iter().find(|group| {
@@ -141,7 +139,7 @@ fn in_a_cgroup<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<Cow<'a,
         mean.is_some_and(|mean| mean.get() >= host.get() * IN_A_CGROUP.get())
             && cgroups::is_at_limit(cx, group, &incident.stretch)
     });
-    explains.map(cgroups::called)
+    explains.map(|group| cgroups::called(cx, group))
 }
 
 /// Adds anonymous refaults, or swap-out on kernels that do not count them.

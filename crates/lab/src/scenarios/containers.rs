@@ -299,18 +299,18 @@ fn number_before(text: &str, words: &str) -> f64 {
 
 fn claims(outcomes: &ArmOutcomes) -> Vec<Claim> {
     let of_arm = |arm: &str| {
-        let claim = |place: &str, what: &str, name: &str| {
-            let value = outcomes.measured(arm, &format!("{place}_{name}"));
-            Claim::of(&format!("{arm}: {what}"), value, yes).at_least(1.0)
+        let all_of = |place: &str| {
+            let parts = ["finds", "limit", "advice", "words"];
+            let values = parts.map(|part| outcomes.measured(arm, &format!("{place}_{part}")));
+            let values: Option<Vec<f64>> = values.into_iter().collect();
+            values?.into_iter().reduce(f64::min)
+        };
+        let answer = |what: &str, place| {
+            Claim::of(&format!("{arm}: {what}"), all_of(place), yes).at_least(1.0)
         };
         vec![
-            claim("host", "found on the host, about the right cgroup", "finds"),
-            claim("host", "with its limit", "limit"),
-            claim("host", "and what cures it", "advice"),
-            claim("within", "found within the container", "finds"),
-            claim("within", "with its limit", "limit"),
-            claim("within", "and what cures it", "advice"),
-            claim("host", "in words of this version of cgroups", "words"),
+            answer("cgroup, limit, advice from the host", "host"),
+            answer("the same from within", "within"),
         ]
     };
     let of_leak = |arm: &str| {

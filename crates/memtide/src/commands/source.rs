@@ -77,17 +77,18 @@ fn read(
     )
 }
 
-/// Returns the path of the cgroup that was asked about; `None` if the host was.
+/// Returns the path of the cgroup that was asked about; `None` if the host was. Adds what people call the containers of this
+/// host.
 ///
 /// # Errors
 /// If the source has no such cgroup, or several.
 pub(crate) fn group(typed: &GroupArgs, source: &mut Source) -> Result<Option<String>, GroupError> {
-    let Some(selector) = typed.selector() else {
-        return Ok(None);
-    };
     if matches!(source.origin.kind, SourceKind::Live | SourceKind::Recording) {
         answers::find_names(&Root::default(), source);
     }
+    let Some(selector) = typed.selector() else {
+        return Ok(None);
+    };
     answers::find_group(source, &selector).map(Some)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::path_name::{ContainerPart, GroupName, PathPart, PodPart, unescaped};
+use super::{ROOT, place};
 
 /// Names by id. What is not in it is called by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,6 +112,32 @@ impl GroupNames {
             (Some(container), pod) => self.container(&container, pod.as_ref()),
             (None, Some(pod)) => self.pod(&pod),
             (None, None) => unescaped(service).into_owned(),
+        }
+    }
+
+    /// Returns what a sentence calls the cgroup of this path: `cgroup /web`, `this container`, `pod shop/cart-0`, `container
+    /// web (docker a59e4e7d3090)`. The id alone names a container that has no known name: paths are long.
+    pub fn called(&self, path: &str) -> String {
+        let name = GroupName::of(path);
+        let is_at = |at: &str| at == path;
+        let pod = name.pod.as_ref();
+        if path == ROOT {
+            place(path).to_owned()
+        } else if let Some(container) = name.container.filter(|container| is_at(container.path)) {
+            let container = container.what;
+            if self.containers.contains_key(container.id) {
+                let named = self.container(&container, pod.map(|pod| &pod.what));
+                format!("container {named}")
+            } else {
+                format!("container {}", container.short_id())
+            }
+        } else if let Some(pod) = pod.filter(|pod| is_at(pod.path)) {
+            match self.pods.get(&*pod.what.uid()) {
+                Some(known) => format!("pod {known}"),
+                None => self.pod(&pod.what),
+            }
+        } else {
+            format!("cgroup {path}")
         }
     }
 

@@ -163,14 +163,11 @@ impl Source {
                 is_cut_short: self.origin.is_cut_short && is_to_the_end,
                 ..self.origin
             },
-            // It was found after the last sample; names hold at any time.
+            // It was found after the last sample.
             inventory: if is_to_the_end {
                 self.inventory
             } else {
-                Inventory {
-                    names: self.inventory.names,
-                    ..Inventory::default()
-                }
+                Inventory::default()
             },
             problems,
         })

@@ -14,12 +14,7 @@ use crate::evidence::Evidence;
 type OwnedGroup = (String, String);
 
 /// Returns the owners of this kind; else why there are none, in a sentence.
-pub(super) fn owners(
-    cx: &Evidence<'_>,
-    index: usize,
-    by: GroupBy,
-    names: &GroupNames,
-) -> Result<OwnersFound, String> {
+pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<OwnersFound, String> {
     let no_groups = || {
         let by = by.name();
         format!(
@@ -38,7 +33,7 @@ pub(super) fn owners(
         .iter()
         .filter_map(|(key, bytes)| {
             let path = paths.get(key)?;
-            Some(row(cx, at, by, names, (key, path, *bytes)))
+            Some(row(cx, at, by, (key, path, *bytes)))
         })
         .collect();
     let all: Bytes = used
@@ -149,13 +144,12 @@ fn row(
     cx: &Evidence<'_>,
     at: usize,
     by: GroupBy,
-    names: &GroupNames,
     (key, path, bytes): (&str, &str, Bytes),
 ) -> OwnerRow {
     let group = cx.timeline.entity(Entity::Cgroup, path);
     let limit = group.and_then(|group| limit(cx, group, at));
     let used = group.and_then(|group| cx.timeline.at_of(group, CGROUP_CURRENT, at));
-    let (name, note) = named(path, by, names);
+    let (name, note) = named(path, by, &cx.facts.names);
     OwnerRow {
         key: key.to_owned(),
         name,

@@ -51,7 +51,7 @@ pub(super) fn of_users(
     })?;
     for row in &mut found.rows {
         if let Ok(uid) = row.key.parse() {
-            row.name = inventory.names.user(uid);
+            row.name = cx.facts.names.user(uid);
         }
     }
     Ok(found)

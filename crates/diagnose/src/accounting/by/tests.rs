@@ -29,12 +29,22 @@ fn sample(second: u64, groups: &[(&str, u64)]) -> Sample {
 }
 
 fn table(samples: &[Sample], by: GroupBy, inventory: &Inventory) -> Result<OwnerTable, NoTable> {
+    table_with(samples, by, inventory, GroupNames::default())
+}
+
+fn table_with(
+    samples: &[Sample],
+    by: GroupBy,
+    inventory: &Inventory,
+    names: GroupNames,
+) -> Result<OwnerTable, NoTable> {
     let mut timeline = Timeline::default();
     for sample in samples {
         timeline.push(sample).unwrap();
     }
     let mut facts = Facts::default();
     facts.page_size = PageSize::from_bytes(4096);
+    facts.names = names;
     by_owner(
         &Evidence::new(&timeline, &facts),
         samples.len() - 1,
@@ -164,16 +174,17 @@ fn rows_have_names_limits_and_growth() {
         .entry(&path)
         .row
         .set(CGROUP_MAX, limit);
-    let mut inventory = Inventory::default();
+    let mut names = GroupNames::default();
     let named = ContainerNames {
         name: "web".to_owned(),
         pod: None,
     };
-    inventory.names.containers.insert(A.to_owned(), named);
-    let containers = table(
+    names.containers.insert(A.to_owned(), named);
+    let containers = table_with(
         &[before.clone(), now.clone()],
         GroupBy::Container,
-        &inventory,
+        &Inventory::default(),
+        names,
     )
     .unwrap();
     let row = &containers.rows[0];
@@ -228,8 +239,9 @@ fn processes_and_their_users_are_by_one_measure() {
     for (process, uid) in [("1@1", 70), ("2@1", 70), ("3@1", 33)] {
         inventory.process_users.insert(process.to_owned(), uid);
     }
-    inventory.names.users.insert(70, "postgres".to_owned());
-    let users = table(&[at], GroupBy::User, &inventory).unwrap();
+    let mut names = GroupNames::default();
+    names.users.insert(70, "postgres".to_owned());
+    let users = table_with(&[at], GroupBy::User, &inventory, names).unwrap();
     assert_eq!(
         sizes(&users),
         [

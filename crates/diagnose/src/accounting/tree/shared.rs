@@ -43,7 +43,7 @@ impl Accounting {
             return Some(node);
         };
         let unread = unread(&owners.unread);
-        self.own(cx, &mut node, owners, &inventory.names);
+        self.own(cx, &mut node, owners);
         let files = mounts.map(|mounts| format!("files in {mounts}"));
         let segments = "memfd and System V memory that no process maps".to_owned();
         let likely: Vec<String> = files.into_iter().chain([segments]).chain(unread).collect();

@@ -106,18 +106,18 @@ fn a_container_that_owns_memory_is_called_by_its_name() {
     let row = sample.table_mut(Entity::Process).entry("1@1");
     row.group.push_str(&format!("docker-{id}.scope"));
     row.row.set(PROC_RSS_ANON, Bytes::from_mib(300));
-    let mut inventory = Inventory::default();
-    let label = |inventory: &Inventory| {
-        let tree = tree_with(&sample, &facts(), inventory);
+    let mut facts = facts();
+    let label = |facts: &Facts| {
+        let tree = tree_with(&sample, facts, &Inventory::default());
         child(&tree, "anonymous").children[0].label.clone()
     };
-    assert_eq!(label(&inventory), "docker a59e4e7d3090");
+    assert_eq!(label(&facts), "docker a59e4e7d3090");
     let named = ContainerNames {
         name: "web".to_owned(),
         pod: None,
     };
-    inventory.names.containers.insert(id.to_owned(), named);
-    assert_eq!(label(&inventory), "web (docker a59e4e7d3090)");
+    facts.names.containers.insert(id.to_owned(), named);
+    assert_eq!(label(&facts), "web (docker a59e4e7d3090)");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use units::{Bytes, Count, Ratio};
 use super::{RULE, THROTTLE_FIRST, high_below};
 use crate::evidence::Evidence;
 use crate::finding::Fix;
-use crate::finding::{Affected, Finding, Severity};
+use crate::finding::{Affected, Finding, Severity, capital};
 use crate::oom::{self, Explained, LimitHit, OomCause};
 use crate::remedy::{self, Knob};
 use crate::rule::Incident;
@@ -99,7 +99,7 @@ fn described(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         (Some(_), None) => (0.95, "the report does not show the limit"),
         (None, _) => (0.85, "the report does not show the kill"),
     };
-    remedy(finding, &at_limit)
+    remedy(cx, finding, &at_limit)
         .not(
             "oom-global",
             "a cgroup limit was hit; the report says nothing about the host's memory",
@@ -174,9 +174,10 @@ impl AtLimit<'_> {
 }
 
 fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> String {
-    let group = at_limit
-        .path()
-        .map_or_else(|| "A cgroup".to_owned(), |path| format!("Cgroup {path}"));
+    let group = at_limit.path().map_or_else(
+        || "A cgroup".to_owned(),
+        |path| capital(&cx.facts.names.called(path)),
+    );
     let which = match at_limit.which {
         LimitHit::Memory => "memory limit",
         LimitHit::MemoryAndSwap => "limit of memory and swap together",
@@ -276,7 +277,7 @@ fn affected(at_limit: &AtLimit<'_>) -> Vec<Affected> {
     affected
 }
 
-fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
+fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let cause = if at_limit.shared().is_some() {
         "Shared memory and files in tmpfs (emptyDir in memory, /dev/shm) are charged to the cgroup, and stay when a process is killed."
     } else if at_limit.kernel().is_some() || at_limit.which == LimitHit::Kernel {
@@ -294,22 +295,24 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
                 .inspect("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
         )
     });
+    // A container sees neither the host's paths nor its limits.
+    let set_by =
+        remedy::set_by(path).or_else(|| cx.facts.container.as_ref().map(|_| "the host's cgroups"));
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit
         .limit
-        .filter(|_| at_limit.which == LimitHit::Memory && remedy::set_by(path).is_none());
+        .filter(|_| at_limit.which == LimitHit::Memory && set_by.is_none());
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
         let from = units::Limit::Bytes(limit.limit);
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
-    let place =
-        remedy::set_by(path).map_or_else(String::new, |place| format!(" It is set in {place}."));
+    let place = set_by.map_or_else(String::new, |place| format!(" It is set in {place}."));
     let finding = finding.cause(cause).fix(commands.unwrap_or_default().described(format!(
         "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
     )));
-    if is_v1 || remedy::set_by(path).is_some() {
+    if is_v1 || set_by.is_some() {
         return finding;
     }
     // A report does not print memory.high, so there is no command to undo it.
