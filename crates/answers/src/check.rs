@@ -4,7 +4,7 @@ use diagnose::{Diagnosis, Evidence};
 use report::Report;
 use report::model::GroupSection;
 use timeline::Source;
-use timeline::cgroup::{ROOT, place};
+use timeline::cgroup::ROOT;
 use units::Span;
 
 /// Returns the answer of `check` about a source.
@@ -33,7 +33,7 @@ fn group_report(source: &Source, diagnosis: Diagnosis, path: &str) -> Report {
     let live_from = source.origin.live_from.unwrap_or_default();
     let group = diagnosis.about(&cx, path, live_from);
     let name = match path {
-        ROOT => Some(place(path).to_owned()),
+        ROOT => Some(source.facts.names.place(path).into_owned()),
         path => source.facts.names.innermost(path),
     };
     let mut report = Report::new(source, &group.diagnosis);

@@ -51,7 +51,7 @@ pub enum GroupError {
         cgroups: Vec<String>,
     },
     /// Several are.
-    #[error("`{typed}` is {count} {what}s{}", listed(":", .some))]
+    #[error("`{typed}` is {count} {what}s, one of which `--cgroup` chooses{}", listed(":", .some))]
     Ambiguous {
         /// Their kind.
         what: &'static str,
@@ -439,7 +439,10 @@ mod tests {
         let unknown = error(GroupSelector::Container("cache".to_owned()));
         assert!(unknown.contains("web (docker a59e4e7d3090)"), "{unknown}");
         let several = error(GroupSelector::Container("a59e".to_owned()));
-        assert!(several.starts_with("`a59e` is 2 containers: "), "{several}");
+        assert!(
+            several.starts_with("`a59e` is 2 containers, one of which `--cgroup` chooses: "),
+            "{several}"
+        );
         let short = error(GroupSelector::Container("a5".to_owned()));
         assert!(short.starts_with("no container is called"), "{short}");
         let mut plain = Sample::at(Span::ZERO);

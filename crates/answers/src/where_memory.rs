@@ -36,6 +36,9 @@ pub fn find_names(root: &Root, source: &mut Source) {
     let known = &mut source.facts.names;
     if source.origin.kind == SourceKind::Live {
         std::mem::swap(known, &mut names);
+    } else {
+        // Numbers of users mean others on other hosts.
+        names.users.clear();
     }
     known.fill_from(names);
 }

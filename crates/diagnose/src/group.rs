@@ -73,6 +73,8 @@ pub struct ChargedPart {
 pub struct GroupLimitState {
     /// The cgroup that has it.
     pub path: String,
+    /// The same in a sentence: by the name of its container or pod.
+    pub place: String,
     /// The kernel's file: `memory.max`, on cgroup v1 `memory.limit_in_bytes`.
     pub file: &'static str,
     /// Whether tasks are throttled there, and none are killed.
@@ -121,8 +123,15 @@ pub struct GroupFelt {
 }
 
 impl GroupState {
-    /// Returns the state of a cgroup from sample `from` on; `findings` are those about it, the worst first.
-    pub(crate) fn new(cx: &Evidence<'_>, path: &str, from: usize, findings: &[Finding]) -> Self {
+    /// Returns the state of a cgroup from sample `from` on; `findings` are those about it, the worst first; `has_notes`:
+    /// there are harmless ones, too.
+    pub(crate) fn new(
+        cx: &Evidence<'_>,
+        path: &str,
+        from: usize,
+        findings: &[Finding],
+        has_notes: bool,
+    ) -> Self {
         let mut state = Self {
             path: path.to_owned(),
             ram: cx.ram().ok(),
@@ -148,10 +157,8 @@ impl GroupState {
             state.limits = limits(cx, group, at, &whole);
         }
         state.lacks(cx);
-        let is_harmed = findings
-            .iter()
-            .any(|finding| finding.severity > crate::Severity::Info);
-        state.raising = raising::sentences(&state, is_harmed);
+        let has_finding = has_notes || !findings.is_empty();
+        state.raising = raising::sentences(&state, has_finding);
         state
     }
 
@@ -294,6 +301,7 @@ fn limits(
             };
             limits.push(GroupLimitState {
                 path: key.to_owned(),
+                place: cx.facts.names.place(key).into_owned(),
                 file: knob.file_name(),
                 is_soft: knob == Knob::High,
                 limit,

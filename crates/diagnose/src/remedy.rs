@@ -18,7 +18,7 @@ use crate::evidence::Evidence;
 use crate::finding::Fix;
 use crate::measures::cgroups;
 
-pub(crate) use cgroup_limit::{Knob, more, set_by, set_limit, set_limit_of};
+pub(crate) use cgroup_limit::{Knob, more, set_elsewhere, set_limit, set_limit_of};
 
 impl Fix {
     /// Sets a tunable; undo restores its present value.

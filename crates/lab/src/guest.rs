@@ -22,7 +22,7 @@ use timeline::Sample;
 use timeline::signals::{Kind, MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL, Signal};
 use units::{Bytes, PageSize, Pages, Quantity as _, Span};
 
-pub use container::Container;
+pub use container::GuestContainer;
 pub use part::Part;
 pub use program::MemtideCommand;
 
@@ -36,7 +36,7 @@ const DURATION_MAX: Span = Span::from_hours(2);
 
 /// Whether this process is the init of a lab. The first process of a container in its machine is not.
 pub fn is_here() -> bool {
-    std::process::id() == 1 && Path::new(JOB).exists() && !Container::is_around()
+    std::process::id() == 1 && Path::new(JOB).exists() && !GuestContainer::is_around()
 }
 
 /// Whether this process runs in a lab's machine.
@@ -301,8 +301,8 @@ impl Guest {
     ///
     /// # Errors
     /// Where the kernel refuses it.
-    pub fn container(&self, cgroup: &str) -> Result<Container, String> {
-        Container::start(cgroup, self.is_cgroup_v1)
+    pub fn container(&self, cgroup: &str) -> Result<GuestContainer, String> {
+        GuestContainer::start(cgroup, self.is_cgroup_v1)
     }
 
     /// Whether the machine has the memory controller of cgroup v1.

@@ -37,7 +37,7 @@ impl NewGroups {
                 continue;
             }
             if self.known.len() >= KNOWN_MAX {
-                self.forget();
+                self.known.clear();
             }
             self.known.insert(hash);
             let name = GroupName::of(&row.key);
@@ -45,11 +45,6 @@ impl NewGroups {
                 waiting.push(row.key.clone());
             }
         }
-    }
-
-    /// Has all cgroups count as new: what was renamed is found so.
-    pub(crate) fn forget(&mut self) {
-        self.known.clear();
     }
 }
 
@@ -80,6 +75,11 @@ impl NameSearch {
         let room = NAMES_MAX.saturating_sub(self.waiting.len());
         let groups = groups.into_iter().take(room);
         self.waiting.extend(groups.map(|group| (group, 0)));
+    }
+
+    /// Whether it has yet to search for a cgroup.
+    pub(crate) fn is_waiting(&self, group: &str) -> bool {
+        self.waiting.iter().any(|(waiting, _)| waiting == group)
     }
 
     /// Returns the names of the first of these cgroups.
@@ -117,22 +117,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_is_new_once_and_again_after_all_were_forgotten() {
+    fn a_cgroup_is_new_once() {
         let mut new = NewGroups::default();
-        let mut found = |scan: &Sample, forget: bool| {
-            if forget {
-                new.forget();
-            }
+        let mut found = |scan: &Sample| {
             let mut waiting = Vec::new();
             new.find(scan, &mut waiting);
             waiting
         };
         let first = scan(&[path(1), "/system.slice/ssh.service".to_owned()]);
-        assert_eq!(found(&first, false), [path(1)]);
-        assert_eq!(found(&first, false), [""; 0]);
+        assert_eq!(found(&first), [path(1)]);
+        assert_eq!(found(&first), [""; 0]);
         let second = scan(&[path(1), path(2)]);
-        assert_eq!(found(&second, false), [path(2)]);
-        assert_eq!(found(&second, true), [path(1), path(2)]);
+        assert_eq!(found(&second), [path(2)]);
     }
 
     #[test]

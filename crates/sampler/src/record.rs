@@ -66,16 +66,12 @@ struct Done {
     own: LastDone,
     processes: LastDone,
     refresh: LastDone,
-    names: LastDone,
 }
 
 impl Recorder {
     /// From one refresh to the next: it opens devices and mounts that appeared and files that could not be opened. It
     /// allocates.
     const REFRESH: Span = Span::from_mins(5);
-    /// From one search for the names of all cgroups to the next: in between only new ones are searched for. It
-    /// allocates.
-    const NAMES: Span = Span::from_hours(1);
 
     /// Opens a recorder of the host below `root` that writes to `writer`. Its first sample is due now. Trying BPF takes
     /// about 30 ms.
@@ -146,9 +142,6 @@ impl Recorder {
         if let Some(walk) = &taken.cgroups {
             let every = self.sampler.cgroups_every();
             self.health.groups(walk.read, walk.left_out, every);
-            if self.sampler.takes(&mut self.done.names, Self::NAMES) {
-                self.new_groups.forget();
-            }
             let scan = self.sampler.sample();
             self.health.note_groups(&mut self.new_groups, scan);
         }

@@ -232,7 +232,7 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
     let mut of_all = 0;
     let mut left = Vec::new();
     for line in lines.into_iter().rev() {
-        let Ok(FactLine { name, .. }) = serde_json::from_slice(line) else {
+        let Ok(FactLine { name, .. }) = json_lines::sound_line(line.trim_ascii_end()) else {
             continue;
         };
         let is_last = !of_each.contains_key(&name) && is_known(&name);

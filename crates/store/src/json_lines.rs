@@ -127,7 +127,7 @@ pub(crate) fn sound<T: ChecksummedLine>(
     good
 }
 
-fn sound_line<T: ChecksummedLine>(text: &[u8]) -> std::result::Result<T, String> {
+pub(crate) fn sound_line<T: ChecksummedLine>(text: &[u8]) -> std::result::Result<T, String> {
     let line: T = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if line.crc32().is_some_and(|crc32| !is_unchanged(text, crc32)) {
         return Err("its checksum is wrong".to_owned());

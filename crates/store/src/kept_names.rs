@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use timeline::cgroup::{ContainerNames, GroupNames, PodNames};
+use timeline::cgroup::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
 use timeline::start_of;
 use units::WallClock;
 
@@ -21,8 +21,6 @@ pub(crate) const FILE: &str = "names.jsonl";
 
 /// At most this many names are kept: as many containers as are searched for on a host.
 pub const NAMES_MAX: usize = 4_096;
-/// At most so many bytes of each part of a name: Kubernetes allows 253.
-const NAME_LEN_MAX: usize = 256;
 
 /// The most bytes read of a longer file: its end, as the newest names count.
 const FILE_BYTES_MAX: u64 = 2 << 20;
@@ -67,13 +65,13 @@ struct NameLine {
     #[serde(flatten)]
     name: KeptName,
     /// The checksum of the text before this field, which is the last one.
-    #[serde(default, skip_serializing)]
-    crc32: Option<u32>,
+    #[serde(skip_serializing)]
+    crc32: u32,
 }
 
 impl ChecksummedLine for NameLine {
     fn crc32(&self) -> Option<u32> {
-        self.crc32
+        Some(self.crc32)
     }
 }
 
@@ -132,7 +130,8 @@ impl KeptName {
             }
             NamedKind::Other => {}
         }
-        if names.count() < NAMES_MAX {
+        let is_known = one.is_known_to(names);
+        if is_known || names.count() < NAMES_MAX {
             names.containers.append(&mut one.containers);
             names.pods.append(&mut one.pods);
             names.users.append(&mut one.users);
@@ -180,11 +179,12 @@ impl NameBook {
         &mut self,
         directory: &Path,
         wall: Option<WallClock>,
-        mut found: GroupNames,
+        found: GroupNames,
     ) -> Result<(), StoreError> {
         let path = directory.join(FILE);
         let has_room = self.waiting.count() < NAMES_MAX;
         if has_room {
+            let mut found = kept(KeptName::all(&found));
             found.fill_from(std::mem::take(&mut self.waiting));
             self.waiting = found;
         }
@@ -201,9 +201,10 @@ impl NameBook {
             };
             write().map_err(|error| StoreError::io("write", &path, &error))?;
         }
-        let written = std::mem::take(&mut self.written);
-        self.written = std::mem::take(&mut self.waiting);
-        self.written.fill_from(written);
+        let mut written = kept(lines.into_iter().map(|line| line.name));
+        written.fill_from(std::mem::take(&mut self.written));
+        self.written = written;
+        self.waiting = self.waiting.without(&self.written);
         if self.written.count() > 2 * NAMES_MAX {
             // An id alone does not say how old it is; the lines of the file are in order.
             *self = Self::at(directory);
@@ -213,20 +214,23 @@ impl NameBook {
 
     /// Returns the lines of what is not written yet.
     fn lines(&self, wall: Option<WallClock>) -> Vec<NameLine> {
-        let mut new = self.waiting.clone();
-        new.containers
-            .retain(|id, names| self.written.containers.get(id) != Some(names));
-        new.pods
-            .retain(|uid, names| self.written.pods.get(uid) != Some(names));
-        new.users
-            .retain(|uid, name| self.written.users.get(uid) != Some(name));
+        let new = self.waiting.without(&self.written);
         let line = |name| NameLine {
             wall: wall.map(WallClock::unix_nanos),
             name,
-            crc32: None,
+            crc32: 0,
         };
         KeptName::all(&new).into_iter().map(line).collect()
     }
+}
+
+/// Returns these names as a reader finds them.
+fn kept(names: impl IntoIterator<Item = KeptName>) -> GroupNames {
+    let mut kept = GroupNames::default();
+    for name in names {
+        name.add_to(&mut kept);
+    }
+    kept
 }
 
 /// Reads the names of a recording; what is wrong with the file becomes problems. An older recording has none.
@@ -259,7 +263,7 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
     let mut left = Vec::new();
     let mut left_bytes = 0;
     for text in bytes.split_inclusive(|byte| *byte == b'\n').rev() {
-        let Ok(NameLine { name, .. }) = serde_json::from_slice(text) else {
+        let Ok(NameLine { name, .. }) = json_lines::sound_line(text.trim_ascii_end()) else {
             continue;
         };
         if !seen.insert((name.kind, name.id)) {

@@ -3,7 +3,7 @@
 mod known_names;
 mod path_name;
 
-pub use known_names::{ContainerNames, GroupNames, PodNames};
+pub use known_names::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
 pub use path_name::{
     ContainerPart, ContainerRuntime, GroupName, Named, PathPart, PodPart, QosClass, unescaped,
 };
@@ -18,15 +18,6 @@ pub const ROOT: &str = "/";
 
 /// The most levels of a path that count: container runtimes nest a handful of cgroups; a hostile path may have millions.
 const LEVELS_MAX: usize = 64;
-
-/// A cgroup's path in a sentence. The kernel's own root is the host: one that has a limit or is asked about is of a
-/// container, which sees its cgroup as the root.
-pub fn place(path: &str) -> &str {
-    match path {
-        ROOT => "this container",
-        path => path,
-    }
-}
 
 /// The path of the parent; `None` for the root.
 pub fn parent(key: &str) -> Option<&str> {

@@ -1,7 +1,7 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
 use timeline::Entity;
-use timeline::cgroup::{ROOT, is_related, place};
+use timeline::cgroup::{ROOT, is_related};
 use units::Ratio;
 
 use super::GroupState;
@@ -47,7 +47,7 @@ impl Diagnosis {
         self.clear.retain(|(id, _)| is_rule_of_cgroups(id));
         self.not_evaluated.retain(|(id, _)| is_rule_of_cgroups(id));
         self.next.clear();
-        let state = GroupState::new(cx, path, from, &own);
+        let state = GroupState::new(cx, path, from, &own, !self.notes.is_empty());
         let verdict = verdict(cx, &state, &own);
         let host = std::mem::replace(&mut self.verdict, verdict);
         GroupDiagnosis {
@@ -140,8 +140,7 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
             let share = limit.share().unwrap_or_default();
             format!(
                 "the nearest limit, {} of {}, is used to {share}",
-                limit.file,
-                place(&limit.path)
+                limit.file, limit.place
             )
         },
     );
@@ -151,7 +150,7 @@ fn headline(cx: &Evidence<'_>, state: &GroupState) -> String {
         .map_or_else(String::new, |bytes| {
             format!(" {bytes} of it can be dropped.")
         });
-    let place = place(path);
+    let place = cx.facts.names.place(path);
     let has = format!("{place} has {current}; {limit}.{droppable}");
     let recorded = cx.recorded();
     if cx.is_single_sample() {

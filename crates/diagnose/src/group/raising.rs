@@ -1,13 +1,12 @@
 //! What raising a limit would change: how much further the cgroup gets until another limit binds.
 
-use timeline::cgroup::place;
 use units::Bytes;
 
 use super::{GroupLimitState, GroupState};
 use crate::measures::cgroups::NEARLY_FULL;
 
-/// Returns what raising which limit would change. `is_harmed`: some finding is about the cgroup.
-pub(super) fn sentences(state: &GroupState, is_harmed: bool) -> Vec<String> {
+/// Returns what raising which limit would change. `has_finding`: some finding is about the cgroup.
+pub(super) fn sentences(state: &GroupState, has_finding: bool) -> Vec<String> {
     let limits = &state.limits;
     if limits.is_empty() {
         return vec![match state.available {
@@ -36,7 +35,7 @@ pub(super) fn sentences(state: &GroupState, is_harmed: bool) -> Vec<String> {
             "Little of what counts towards it can be dropped: without room, a growth ends in kills, or waits."
                 .to_owned(),
         );
-    } else if !is_harmed {
+    } else if !has_finding {
         sentences.push(
             "No finding is about it, so a higher limit would only keep more page cache.".to_owned(),
         );
@@ -98,5 +97,5 @@ fn other_on_same(state: &GroupState, binding: &GroupLimitState) -> &'static str 
 }
 
 fn name(limit: &GroupLimitState) -> String {
-    format!("{} of {} ({})", limit.file, place(&limit.path), limit.limit)
+    format!("{} of {} ({})", limit.file, limit.place, limit.limit)
 }

@@ -33,7 +33,7 @@ fn group(
 }
 
 fn state(case: &Case, path: &str) -> GroupState {
-    case.with(|cx| GroupState::new(cx, path, 0, &[]))
+    case.with(|cx| GroupState::new(cx, path, 0, &[], false))
 }
 
 fn about(case: &Case, path: &str) -> GroupDiagnosis {

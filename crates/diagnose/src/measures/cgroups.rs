@@ -44,7 +44,7 @@ pub(crate) fn with<'a, K: Kind>(
 
 /// Returns what a sentence calls a cgroup: `cgroup /web`, `this container`, or by the name of its container or pod.
 pub(crate) fn called(cx: &Evidence<'_>, group: &EntitySeries) -> String {
-    cx.facts.names.called(&group.key)
+    cx.facts.names.called(&group.key).into_owned()
 }
 
 /// Returns events of the cgroup itself: if its counter includes those of its descendants, they are subtracted. Events

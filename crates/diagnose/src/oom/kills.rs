@@ -155,10 +155,11 @@ fn is_around(cx: &Evidence<'_>, root: &EntitySeries, rise: &CounterRise) -> bool
     let is_of_host = |one: &oom::Explained<'_>| {
         !matches!(one.cause, OomCause::GroupLimit(_)) && (rise.from..=rise.to).contains(&one.index)
     };
-    root.key == ROOT
-        && cx.facts.container.is_some()
+    // On v2 the root of a host has neither file; on v1 it has no limit.
+    let is_of_container = cx.facts.container.is_some()
         && cx.facts.own_cgroup.as_deref() == Some(ROOT)
-        && !oom::reports(cx).iter().any(is_of_host)
+        || cgroups::limit(cx, root, CGROUP_MAX).is_some();
+    root.key == ROOT && is_of_container && !oom::reports(cx).iter().any(is_of_host)
 }
 
 /// The descendant of a cgroup that was nearest to its limit and is gone by sample `at`, as a failed unit's cgroup is at

@@ -82,25 +82,26 @@ pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob, to:
 /// The same for a cgroup known by its path; there is no undo if `from` is unknown. A cgroup's name is untrusted text:
 /// one that a shell or systemctl could take for something else gets into no command.
 pub(crate) fn set_limit_of(path: &str, knob: Knob, to: Bytes, from: Option<Limit>) -> Fix {
-    let place = set_by(path).filter(|_| knob != Knob::High);
-    let place = Fix::say(place.map_or_else(String::new, |place| format!(" It is set in {place}.")));
-    if let Some((unit, property)) = unit_of(path).zip(knob.property()) {
-        return set_property(place, unit, property, to, from);
+    // What is written to the files of a container is undone when it is started again, and its runtime does not know it.
+    if let Some(elsewhere) = set_elsewhere(path).filter(|_| knob != Knob::High) {
+        return elsewhere;
     }
-    // The root is that of a container: it may not write its own limit.
+    if let Some((unit, property)) = unit_of(path).zip(knob.property()) {
+        return set_property(unit, property, to, from);
+    }
     let Some(path) = plain_path(path).filter(|path| !path.is_empty()) else {
-        return place;
+        return Fix::default();
     };
     let file = knob.file(path);
     let undo = from.map(|from| format!("echo {} > {file}", knob.written(from)));
-    place
+    Fix::default()
         .now(format!("echo {}M > {file}", whole_mib(to)))
         .undo(undo.unwrap_or_default())
 }
 
 /// Returns commands that set a unit's limit. A scope does not outlive the processes in it, so its limit is not made
 /// permanent.
-fn set_property(fix: Fix, unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
+fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> Fix {
     let is_scope = unit.ends_with(".scope");
     // A name that systemd escaped has backslashes; it never has a quote.
     let unit = if unit.contains('\\') {
@@ -120,25 +121,35 @@ fn set_property(fix: Fix, unit: &str, property: &str, to: Bytes, from: Option<Li
     });
     let undo =
         from.map(|from| format!("systemctl set-property --runtime {unit} {property}={from}"));
-    fix.now(format!(
-        "systemctl set-property --runtime {unit} {property}={mib}M"
-    ))
-    .keep(keep)
-    .undo(undo.unwrap_or_default())
+    Fix::default()
+        .now(format!(
+            "systemctl set-property --runtime {unit} {property}={mib}M"
+        ))
+        .keep(keep)
+        .undo(undo.unwrap_or_default())
+}
+
+/// Says where the memory limit of a container is set, which its runtime or Kubernetes does.
+pub(crate) fn set_elsewhere(path: &str) -> Option<Fix> {
+    set_by(path).map(|place| Fix::say(format!(" The limit is set in {place}.")))
 }
 
 /// Where the memory limit of a container is set, by the name of its cgroup.
-pub(crate) fn set_by(path: &str) -> Option<&'static str> {
+fn set_by(path: &str) -> Option<&'static str> {
     if path == ROOT {
         return Some(
             "what starts this container: docker run --memory, the pod's resources.limits.memory",
         );
     }
     let name = GroupName::of(path);
-    if name.pod.is_some_and(|pod| pod.what.qos.is_some()) {
+    let container = name.container.filter(|container| container.path == path);
+    let pod = name
+        .pod
+        .filter(|pod| pod.path == path || container.is_some());
+    if pod.is_some_and(|pod| pod.what.qos.is_some()) {
         return Some("the pod's resources.limits.memory");
     }
-    Some(match name.container?.what.runtime? {
+    Some(match container?.what.runtime? {
         ContainerRuntime::Docker => "docker update --memory and --memory-swap, or its compose file",
         ContainerRuntime::Podman => "podman update --memory, or its unit or compose file",
         ContainerRuntime::Lxc => {

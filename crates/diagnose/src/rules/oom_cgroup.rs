@@ -108,11 +108,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((limited, victims, worst)) = kills.worst() else {
         return clear!("no cgroup had hit its limit when processes were killed");
     };
-    let limit = cgroups::limit(cx, limited, CGROUP_MAX);
     let count = kills.in_group(victims);
     if worst.is_around_container {
-        return Ok(around_container(cx, &kills, limit, count, worst).into());
+        return Ok(around_container(cx, &kills, limited, count, worst).into());
     }
+    let limit = cgroups::limit(cx, limited, CGROUP_MAX);
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
@@ -143,25 +143,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn around_container(
     cx: &Evidence<'_>,
     kills: &LimitKills<'_>,
-    limit: Option<Bytes>,
+    root: &EntitySeries,
     count: Count,
     worst: &GroupKills,
 ) -> Finding {
-    let below = limit.map_or_else(
-        || "which has no limit of its own".to_owned(),
-        |limit| format!("which did not hit its limit of {limit}"),
-    );
+    // The limit at the time of the kill.
+    let rows = cx.rows_at(Cgroup, worst.from);
+    let limit = rows.and_then(|at| cx.timeline.at_of(root, CGROUP_MAX, at));
+    let below = match limit {
+        Some(units::Limit::Bytes(limit)) => format!(", which did not hit its limit of {limit}"),
+        Some(units::Limit::Unlimited) => ", which has no limit of its own".to_owned(),
+        None => String::new(),
+    };
+    let available = cx.level(MEM_AVAILABLE, worst.from);
+    let share = available.and_then(|available| cx.of_ram(available).ok());
+    let is_host_short = share.is_some_and(|share| share < LITTLE_AVAILABLE);
+    let why = if is_host_short {
+        "the host was nearly out of memory, or a limit around the container was hit"
+    } else {
+        "a limit around it, such as that of its pod, was hit"
+    };
     let processes = processes_words(count);
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
     RULE.found(
         Severity::Critical,
-        format!("The kernel killed {processes} of this container, {below}: a limit around it, such as that of its pod, was hit, or the host was out of memory."),
+        format!("The kernel killed {processes} of this container{below}: {why}."),
     )
     .killed(kills.in_all())
     .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), format!("{count} killed in this container"))
     .counts_as("the container's kill counter")
-    .cause("What shares the limit around this container took what this container needed, or this container took it.")
-    .fix(Fix::say("See on the host which limit was hit, and what else counts towards it. A higher limit of this container changes nothing.").inspect("memtide check --since 10m\ndmesg | grep -A1 oom-kill:"))
+    .with(available, |finding, available| {
+        let text = format!("{available} available on the host before the kill");
+        finding.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
+    })
+    .cause("What shares that limit with this container took what it needed, or this container took it.")
+    .fix(Fix::say("See on the host which limit was hit, and what else counts towards it. A higher limit of this container alone does not help.").inspect("memtide check --since 10m\ndmesg | grep -A1 oom-kill:"))
     .verify(report::verify(is_v1, LimitHit::Memory))
     .affects(kills.affected(cx))
     .sure_by_kinds(cx, "the kernel log of the host shows which limit")
@@ -590,9 +606,20 @@ mod tests {
             own.title
         );
         // On a host the root has no limit: the host was out of memory.
-        let mut host = within_a_container(0);
+        let mut host = within_a_container(0).gauge_of(Cgroup, "/", CGROUP_MAX, Limit::Unlimited);
         host.facts.container = None;
         clear(RULE, &host);
+        // A limit alone shows a container, too.
+        let mut bare = within_a_container(0);
+        bare.facts.container = None;
+        assert!(found(RULE, &bare).title.contains("a limit around it"));
+        let dry = within_a_container(0).gauge(timeline::signals::MEM_TOTAL, Bytes::from_mib(8000));
+        let dry = found(RULE, &dry);
+        assert!(
+            dry.title.contains("the host was nearly out of memory, or"),
+            "{}",
+            dry.title
+        );
     }
 
     #[test]

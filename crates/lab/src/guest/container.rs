@@ -14,7 +14,7 @@ const VARIABLE: &str = "container";
 
 /// A running container; its processes are killed when it is dropped.
 #[derive(Debug)]
-pub struct Container {
+pub struct GuestContainer {
     /// `cgroup.procs` of its cgroup.
     tasks: File,
     /// Its PID namespace.
@@ -24,7 +24,7 @@ pub struct Container {
     _first: Part,
 }
 
-impl Container {
+impl GuestContainer {
     pub(super) fn start(cgroup: &str, is_cgroup_v1: bool) -> Result<Self, String> {
         let open = |path: String, options: &std::fs::OpenOptions| {
             let file = options.open(&path);
@@ -76,7 +76,7 @@ impl Container {
     }
 }
 
-/// Starts a command from a thread whose children are in another PID namespace, as a thread of this process cannot leave its
+/// Starts a command from a thread with children in another PID namespace, as a thread of this process cannot leave its
 /// own again.
 fn spawn(
     command: &mut Command,

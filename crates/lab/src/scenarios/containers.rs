@@ -4,7 +4,7 @@ use serde_json::Value;
 use timeline::signals::CGROUP_CURRENT;
 use units::{Bytes, Span};
 
-use crate::guest::{Container, Guest, Part, mib};
+use crate::guest::{Guest, GuestContainer, Part, mib};
 use crate::host::machine::{Machine, VirtualDisk};
 use crate::outcome::{ArmOutcomes, Claim, percent, yes};
 use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
@@ -26,7 +26,7 @@ struct Trouble {
     limit: (&'static str, u32),
     /// The memory.max of the pod in MiB.
     pod_limit: Option<u32>,
-    begin: fn(&Guest, &Container) -> Result<Vec<Part>, String>,
+    begin: fn(&Guest, &GuestContainer) -> Result<Vec<Part>, String>,
     /// How long `check` watches.
     watch: &'static str,
     /// What it must find.
@@ -224,7 +224,7 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         "a container with a limit of {limit} MiB gets into trouble"
     ));
     let watch = ["check", "--for", trouble.watch, "--json"];
-    let by_name = ["--container", &APP[..12]];
+    let by_name = ["--container", APP.get(..12).unwrap_or(APP)];
     let on_host = guest.memtide(&[&watch[..], &by_name].concat())?;
     let within = app.memtide(&watch)?;
     let parts = (trouble.begin)(guest, &app)?;
@@ -270,7 +270,10 @@ fn measure(guest: &mut Guest, place: &str, trouble: &Trouble, answer: &Value, cg
     guest.measured_whether(&format!("{place}_finds"), found.is_some());
     guest.measured_whether(&format!("{place}_limit"), found.is_some_and(names_limit));
     guest.measured_whether(&format!("{place}_advice"), found.is_some_and(advises));
-    let words = found.map(Value::to_string).unwrap_or_default();
+    // References are to documents of the kernel.
+    let parts = ["/title", "/evidence", "/cause", "/fix", "/verify"];
+    let words = found.map(|found| parts.map(|part| found.pointer(part)));
+    let words = format!("{words:?}");
     let is_of_v2 = [
         "memory.max",
         "memory.high",

@@ -1,15 +1,16 @@
 //! What people call the containers, pods and users in paths of cgroups: read from state files of container runtimes, of
 //! the kubelet and from `/etc/passwd`. Asks no daemon.
 //!
-//! Meant for one answer, or for cgroups that are new to a recorder, never for every sample. What this user may not read, or what is gone, has no name: most of these
-//! files are for root only. Bounds: 4,096 containers, 16 MiB for a file, [`NAMES_TIME_MAX`] in all. Cost: two files of a
-//! few KiB for each container, and lists of directories.
+//! Meant for one answer, or for cgroups that are new to a recorder, never for every sample. What this user may not read, or
+//! what is gone, has no name: most of these files are for root only. Bounds: 4,096 containers, 8 MiB for a file of root and
+//! 1 MiB for one of a user, [`NAMES_TIME_MAX`] in all. Cost: two files of a few KiB for each container, and lists of
+//! directories.
 
 mod container_runtimes;
 mod kubelet;
 mod users;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use timeline::cgroup::{GroupName, GroupNames, PathPart};
@@ -25,11 +26,33 @@ const CONTAINERS_MAX: usize = 4_096;
 /// At most so many pods are searched for.
 const PODS_MAX: usize = 4_096;
 
+/// Containers by their ids, with who runs them.
+type WantedContainers = BTreeMap<String, ContainerOwner>;
+
+/// Who runs a container, as far as the path of its cgroup says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ContainerOwner {
+    /// Whether the whole path is known, not only its last part.
+    is_known: bool,
+    /// The user below whose slice it is; `None` for root.
+    user: Option<u32>,
+}
+
+impl ContainerOwner {
+    /// Of two cgroups with one id the one of root counts: a user may give a cgroup any name.
+    fn or(self, other: Self) -> Self {
+        match (self.is_known, other.is_known) {
+            (false, true) => other,
+            (true, true) if other.user.is_none() => other,
+            _ => self,
+        }
+    }
+}
+
 /// What is searched for.
 #[derive(Debug, Default)]
 struct WantedNames {
-    /// Ids of containers.
-    containers: BTreeSet<String>,
+    containers: WantedContainers,
     /// Users with slices of their own, who may run containers without root.
     users: BTreeSet<u32>,
     /// UIDs of pods.
@@ -42,11 +65,13 @@ impl WantedNames {
         for group in groups {
             let name = GroupName::of(group);
             let part = PathPart::of(group, "");
+            let owner = ContainerOwner {
+                is_known: group.starts_with('/'),
+                user: name.user.as_ref().map(|user| user.what),
+            };
             let containers = [name.container.map(|it| it.what), part.container];
             for container in containers.into_iter().flatten() {
-                if wanted.containers.len() < CONTAINERS_MAX {
-                    wanted.containers.insert(container.id.to_owned());
-                }
+                wanted.container(container.id, owner);
             }
             let pods = [name.pod.map(|it| it.what), part.pod];
             for pod in pods.into_iter().flatten() {
@@ -57,6 +82,14 @@ impl WantedNames {
             wanted.users.extend(name.user.map(|user| user.what));
         }
         wanted
+    }
+
+    fn container(&mut self, id: &str, owner: ContainerOwner) {
+        if let Some(known) = self.containers.get_mut(id) {
+            *known = known.or(owner);
+        } else if self.containers.len() < CONTAINERS_MAX {
+            self.containers.insert(id.to_owned(), owner);
+        }
     }
 }
 
@@ -72,7 +105,7 @@ pub fn read_of<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupN
     let mut names = read_wanted(root, &wanted);
     names
         .containers
-        .retain(|id, _| wanted.containers.contains(id));
+        .retain(|id, _| wanted.containers.contains_key(id));
     names.pods.retain(|uid, _| wanted.pods.contains(uid));
     names.users.retain(|uid, _| wanted.users.contains(uid));
     names
@@ -89,7 +122,7 @@ fn read_wanted(root: &Root, wanted: &WantedNames) -> GroupNames {
         let homes = homes
             .into_iter()
             .filter(|(uid, _)| wanted.users.contains(uid));
-        let homes: Vec<String> = homes.map(|(_, home)| home).collect();
+        let homes: Vec<(u32, String)> = homes.collect();
         container_runtimes::read(root, &wanted.containers, &homes, time, &mut names);
     }
     names

@@ -63,6 +63,8 @@ pub struct Part {
 pub struct LimitEntry {
     /// The cgroup that has it.
     pub path: String,
+    /// The same in a sentence: by the name of its container or pod.
+    pub place: String,
     /// The kernel's file: `memory.max`, `memory.high`; on cgroup v1 `memory.limit_in_bytes`.
     pub file: &'static str,
     /// The limit.
@@ -171,6 +173,7 @@ impl From<&engine::GroupLimitState> for LimitEntry {
     fn from(limit: &engine::GroupLimitState) -> Self {
         Self {
             path: limit.path.clone(),
+            place: limit.place.clone(),
             file: limit.file,
             limit_bytes: limit.limit.get(),
             used_bytes: limit.used.map(Bytes::get),

@@ -1,6 +1,5 @@
 //! The words about a cgroup: its limits, what counts towards them, what it felt, and the host around it.
 
-use timeline::cgroup::place;
 use units::{Bytes, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use super::LabelledText;
@@ -81,7 +80,7 @@ fn limit_text(limit: &LimitEntry) -> String {
     let mut text = format!(
         "{} of {}: {}",
         limit.file,
-        place(&limit.path),
+        limit.place,
         Bytes::new(limit.limit_bytes)
     );
     if let Some(share) = limit.used {

@@ -69,6 +69,7 @@ fn section(name: &str, bytes: u64) -> GroupSection {
         swap_bytes: Some(bytes),
         limits: vec![LimitEntry {
             path: name.to_owned(),
+            place: name.to_owned(),
             file: "memory.limit_in_bytes",
             limit_bytes: bytes,
             used_bytes: Some(bytes),

@@ -52,12 +52,15 @@ impl Watch {
         self.0.read(now, just_now.then_some(Span::ZERO));
     }
 
-    /// Returns the reports that are complete, and the cgroups that they name; at the end, also of those that are not.
+    /// Returns the events of the reports that are complete, at the end of all, and the cgroups that these name: those at their
+    /// limits and those of the victims.
     pub(crate) fn settled(&mut self, now: Stamp, is_end: bool) -> (Vec<Event>, Vec<String>) {
         let reports = self.0.settled(now, is_end);
         let groups = reports
             .iter()
-            .filter_map(|it| Some(it.report.group.as_ref()?.path.clone()))
+            .filter_map(|it| it.report.group.as_ref())
+            .flat_map(|group| [group.path.clone(), group.victim_path.clone()])
+            .filter(|path| !path.is_empty())
             .collect();
         let note = reports
             .into_iter()

@@ -14,7 +14,12 @@ pub(crate) struct NamesWatch {
     search: NameSearch,
     book: NameBook,
     due: Span,
+    /// When it is due at the earliest.
+    due_min: Span,
 }
+
+/// From one search to the next where kernel reports name cgroups: a container may be killed again and again.
+const REPORTED_EVERY: Span = Span::from_secs(1);
 
 impl NamesWatch {
     /// Watches the host below `root`; the first search is due at `due`, on the boot clock.
@@ -23,15 +28,18 @@ impl NamesWatch {
             search: NameSearch::new(root),
             book: NameBook::open(directory),
             due,
+            due_min: due,
         }
     }
 
     /// Searches soon for the cgroups of these kernel reports: a container that was killed may be removed at once, and one
     /// that ran for seconds is in no scan of all.
     pub(crate) fn reported(&mut self, groups: Vec<String>) {
-        if !groups.is_empty() {
-            self.search.add(groups);
-            self.due = Span::ZERO;
+        for group in groups {
+            if !self.search.is_waiting(&group) {
+                self.search.add([group]);
+            }
+            self.due = self.due_min;
         }
     }
 
@@ -39,6 +47,7 @@ impl NamesWatch {
     pub(crate) fn poll(&mut self, now: Stamp, health: &Health, directory: &PinnedDirectory) {
         if now.boot >= self.due {
             self.due = now.boot.plus(SEARCH_EVERY);
+            self.due_min = now.boot.plus(REPORTED_EVERY);
             self.run(now, health, directory);
         }
     }

@@ -1,9 +1,13 @@
 //! What people call containers, pods and users: names that a host's files give to the ids in paths of cgroups.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::ROOT;
 use super::path_name::{ContainerPart, GroupName, PathPart, PodPart, unescaped};
-use super::{ROOT, place};
+
+/// At most so many bytes of each part of a name: Kubernetes allows 253.
+pub const NAME_LEN_MAX: usize = 256;
 
 /// Names by id. What is not in it is called by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,6 +95,28 @@ impl GroupNames {
         self.containers.len() + self.pods.len() + self.users.len()
     }
 
+    /// Whether all ids of these names have a name there, too.
+    pub fn is_known_to(&self, other: &Self) -> bool {
+        self.containers
+            .keys()
+            .all(|id| other.containers.contains_key(id))
+            && self.pods.keys().all(|uid| other.pods.contains_key(uid))
+            && self.users.keys().all(|uid| other.users.contains_key(uid))
+    }
+
+    /// Returns these names but for those that are the same in others.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut left = self.clone();
+        left.containers
+            .retain(|id, names| other.containers.get(id) != Some(names));
+        left.pods
+            .retain(|uid, names| other.pods.get(uid) != Some(names));
+        left.users
+            .retain(|uid, name| other.users.get(uid) != Some(name));
+        left
+    }
+
     /// Adds the names of what has none yet.
     pub fn fill_from(&mut self, other: Self) {
         for (id, name) in other.containers {
@@ -115,29 +141,37 @@ impl GroupNames {
         }
     }
 
-    /// Returns what a sentence calls the cgroup of this path: `cgroup /web`, `this container`, `pod shop/cart-0`, `container
-    /// web (docker a59e4e7d3090)`. The id alone names a container that has no known name: paths are long.
-    pub fn called(&self, path: &str) -> String {
+    /// Returns a cgroup in a sentence: its path, `this container`, `pod shop/cart-0`, `container web (docker a59e4e7d3090)`. The
+    /// kernel's own root is the host: one that has a limit or is asked about is of a container, which sees its cgroup as
+    /// the root.
+    pub fn place<'a>(&self, path: &'a str) -> Cow<'a, str> {
         let name = GroupName::of(path);
         let is_at = |at: &str| at == path;
         let pod = name.pod.as_ref();
         if path == ROOT {
-            place(path).to_owned()
-        } else if let Some(container) = name.container.filter(|container| is_at(container.path)) {
-            let container = container.what;
-            if self.containers.contains_key(container.id) {
-                let named = self.container(&container, pod.map(|pod| &pod.what));
-                format!("container {named}")
-            } else {
-                format!("container {}", container.short_id())
+            return Cow::Borrowed("this container");
+        }
+        if let Some(container) = name.container.filter(|it| is_at(it.path)) {
+            let named = self.container(&container.what, pod.map(|pod| &pod.what));
+            return Cow::Owned(match named.starts_with("container ") {
+                true => named,
+                false => format!("container {named}"),
+            });
+        }
+        match pod.filter(|pod| is_at(pod.path)) {
+            Some(pod) if self.pods.contains_key(&*pod.what.uid()) => {
+                Cow::Owned(format!("pod {}", self.pod(&pod.what)))
             }
-        } else if let Some(pod) = pod.filter(|pod| is_at(pod.path)) {
-            match self.pods.get(&*pod.what.uid()) {
-                Some(known) => format!("pod {known}"),
-                None => self.pod(&pod.what),
-            }
-        } else {
-            format!("cgroup {path}")
+            Some(pod) => Cow::Owned(self.pod(&pod.what)),
+            None => Cow::Borrowed(path),
+        }
+    }
+
+    /// Returns what a sentence calls the cgroup of this path: as [`place`](Self::place), or `cgroup /web`.
+    pub fn called<'a>(&self, path: &'a str) -> Cow<'a, str> {
+        match self.place(path) {
+            Cow::Borrowed(same) if same == path => Cow::Owned(format!("cgroup {path}")),
+            place => place,
         }
     }
 

@@ -95,10 +95,21 @@ fn charged<'a>(cx: &Evidence<'a>, at: usize) -> BTreeMap<&'a str, Bytes> {
 /// Returns the owner that begins at this cgroup; `None` if none does.
 pub(super) fn owner_at(path: &str, by: GroupBy) -> Option<String> {
     let name = GroupName::of(path);
+    // A user may give a cgroup the id of a container that is not the user's.
+    let is_of_user = name.user.is_some();
+    let of = |path: &str, id: &str| {
+        if is_of_user {
+            path.to_owned()
+        } else {
+            id.to_owned()
+        }
+    };
     let (at, key) = match by {
         GroupBy::Unit => name.unit.map(|it| (it.path, it.path.to_owned()))?,
-        GroupBy::Container => name.container.map(|it| (it.path, it.what.id.to_owned()))?,
-        GroupBy::Pod => name.pod.map(|it| (it.path, it.what.uid().into_owned()))?,
+        GroupBy::Container => name
+            .container
+            .map(|it| (it.path, of(it.path, it.what.id)))?,
+        GroupBy::Pod => name.pod.map(|it| (it.path, of(it.path, &it.what.uid())))?,
         GroupBy::User => name.user.map(|it| (it.path, it.what.to_string()))?,
         _ if path == ROOT => return None,
         _ => (path, path.to_owned()),

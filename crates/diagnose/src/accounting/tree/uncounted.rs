@@ -42,7 +42,7 @@ impl Accounting {
         };
         let sites = inventory.page_call_sites.iter();
         let sites: Vec<&PageCallSite> = sites
-            .filter(|site| site.bytes >= OWNER_MIN && !is_named(site))
+            .filter(|site| (OWNER_MIN..=self.total).contains(&site.bytes) && !is_named(site))
             .collect();
         rest.children.extend(arc);
         let counted_max = self.counted_max(cx, inventory);
@@ -73,7 +73,8 @@ impl Accounting {
     /// Returns the pages of the ARC of ZFS, as far as no counter has them. Some versions keep metadata in slab.
     fn arc(&self, cx: &Evidence<'_>, room: Bytes) -> Option<MemoryNode> {
         let bytes = arc::pages(cx, self.index)?.min(room);
-        let kept = arc::kept(cx, self.index).map_or_else(String::new, |kept| format!(" to {kept}"));
+        let kept = arc::kept(cx, self.index).filter(|kept| *kept <= bytes);
+        let kept = kept.map_or_else(String::new, |kept| format!(" to {kept}"));
         (bytes >= OWNER_MIN).then(|| {
             MemoryNode::new("ZFS's ARC", bytes)
                 .noted(format!("shrinks{kept} when programs want memory"))

@@ -296,23 +296,24 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
         )
     });
     // A container sees neither the host's paths nor its limits.
-    let set_by =
-        remedy::set_by(path).or_else(|| cx.facts.container.as_ref().map(|_| "the host's cgroups"));
+    let on_host = || Fix::say(" The limit is set on the host.");
+    let elsewhere =
+        remedy::set_elsewhere(path).or_else(|| cx.facts.container.as_ref().map(|_| on_host()));
+    let is_elsewhere = elsewhere.is_some();
     // The commands set memory.max, so figures of other limits do not help.
     let printed = at_limit
         .limit
-        .filter(|_| at_limit.which == LimitHit::Memory && set_by.is_none());
+        .filter(|_| at_limit.which == LimitHit::Memory && !is_elsewhere);
     let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
         let from = units::Limit::Bytes(limit.limit);
         remedy::set_limit_of(path, knob, raised, Some(from))
     });
-    let place = set_by.map_or_else(String::new, |place| format!(" It is set in {place}."));
-    let finding = finding.cause(cause).fix(commands.unwrap_or_default().described(format!(
-        "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
-    )));
-    if is_v1 || set_by.is_some() {
+    let finding = finding.cause(cause).fix(elsewhere.or(commands).unwrap_or_default().described(
+        "Raise the limit to what the cgroup needs (at least a quarter more), or make its programs smaller (heap, workers).",
+    ));
+    if is_v1 || is_elsewhere {
         return finding;
     }
     // A report does not print memory.high, so there is no command to undo it.

@@ -1,4 +1,4 @@
-"""Takes kernel memory of one kind, prints how many bytes, and keeps it until its standard input ends."""
+"""Takes memory of one kind, prints how many bytes, and keeps it until its standard input ends."""
 
 import ctypes
 import fcntl
@@ -120,6 +120,80 @@ def removed_cgroups(keep):
     return 200
 
 
+def tmpfs(keep):
+    place = f"/tmp/memtide-take-{os.getpid()}"
+    os.mkdir(place)
+    keep.append(lambda: os.rmdir(place))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256M", "none", place], check=True)
+    keep.append(lambda: subprocess.run(["umount", place], check=True))
+    with open(f"{place}/file", "wb") as file:
+        file.write(b"x" * (200 * MIB))
+    return 200 * MIB
+
+
+def memfd(keep):
+    file = os.memfd_create(f"take-{os.getpid()}")
+    os.write(file, b"x" * (96 * MIB))
+    keep.append(file)
+    return 96 * MIB
+
+
+def system_v(keep):
+    LIBC.shmat.restype = ctypes.c_void_p
+    segment = LIBC.shmget(0, ctypes.c_size_t(80 * MIB), 0o1600)
+    if segment < 0:
+        raise OSError(ctypes.get_errno(), "shmget")
+    keep.append(lambda: LIBC.shmctl(segment, 0, None))  # IPC_RMID
+    address = LIBC.shmat(segment, None, 0)
+    ctypes.memset(address, 1, 80 * MIB)
+    LIBC.shmdt(ctypes.c_void_p(address))
+    return 80 * MIB
+
+
+def huge_pages(keep, page, count):
+    """Pages that are added to a pool, mapped and written."""
+    pool = f"/sys/kernel/mm/hugepages/hugepages-{page >> 10}kB/nr_hugepages"
+    with open(pool) as file:
+        before = int(file.read())
+    write(pool, before + count)
+    keep.append(lambda: write(pool, before))
+    size = page.bit_length() - 1
+    # MAP_HUGETLB, and the size of a page in the bits from 26 on.
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000 | size << 26
+    area = mmap.mmap(-1, page * count, flags=flags)
+    keep.append(area.close)
+    for offset in range(0, page * count, page):
+        area[offset] = 1
+    return page * count
+
+
+def write(path, number):
+    with open(path, "w") as file:
+        file.write(str(number))
+
+
+def huge_2m(keep):
+    return huge_pages(keep, 2 * MIB, 32)
+
+
+def huge_1g(keep):
+    with open("/proc/meminfo") as file:
+        available = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
+    if available >> 20 < 8:
+        raise OSError("less than 8 GiB are available")
+    return huge_pages(keep, 1024 * MIB, 1)
+
+
+def bpf_map(keep):
+    # bpf(BPF_MAP_CREATE): an array of 16,384 values of 4 KiB, which the kernel takes by vmalloc.
+    attributes = struct.pack("IIIII", 2, 4, 4096, 16384, 0) + bytes(52)
+    made = LIBC.syscall(321, 0, attributes, len(attributes))
+    if made < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    keep.append(made)
+    return 64 * MIB
+
+
 def main():
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
@@ -128,7 +202,7 @@ def main():
         print(globals()[sys.argv[1]](keep), flush=True)
         sys.stdin.read()
     finally:
-        for kept in keep:
+        for kept in reversed(keep):
             if callable(kept):
                 kept()
 
