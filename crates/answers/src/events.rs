@@ -1,11 +1,12 @@
 //! What happened, and when?
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use import::{MinuteScreen, OpenError, OpenOptions};
 use report::model::EventsReport;
-use timeline::cgroup::is_related;
+use timeline::cgroup::{GroupNames, PathPart, ROOT, is_related};
 use timeline::signals::{CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, OOM_KILLS};
 use timeline::{Entity, Event, Facts, RollUp, RollUps, SignalId, Source, TimeRange};
 
@@ -65,7 +66,29 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
         let is_asked = kinds.is_empty() || kinds.iter().any(|kind| kind == name);
         is_asked && group.is_none_or(|group| is_about(&entry.event, group))
     });
+    for entry in &mut events {
+        name_containers(&mut entry.event, &source.facts.names);
+    }
     EventsReport::new(source, &events)
+}
+
+/// Calls containers by their names in the text of an event: their cgroups, or what the subject is, the last part of such a
+/// path.
+fn name_containers(event: &mut Event, names: &GroupNames) {
+    let part = PathPart::of(&event.subject, "");
+    if part.container.is_some() || part.pod.is_some() {
+        let named = names.service(&event.subject);
+        event.text = event.text.replacen(&event.subject, &named, 1);
+    }
+    let words = event.text.split(' ').map(|word| {
+        let path = word.trim_end_matches([',', '.', ';', ':', ')']);
+        if path.starts_with('/') && path != ROOT {
+            Cow::Owned(word.replacen(path, &names.place(path), 1))
+        } else {
+            Cow::Borrowed(word)
+        }
+    });
+    event.text = words.collect::<Vec<_>>().join(" ");
 }
 
 /// Whether an event names the cgroup, or its service. A kernel's report of a kill has the cgroup in its words.

@@ -155,11 +155,33 @@ impl GroupState {
         if let Some(whole) = cx.timeline.stretch(from, last) {
             state.felt = GroupFelt::of(cx, group, &whole);
             state.limits = limits(cx, group, at, &whole);
+            let since = |finding: &&Finding| finding.when.is_some_and(|when| when.last > from);
+            for finding in findings.iter().filter(since) {
+                state.note_kills(finding);
+            }
         }
         state.lacks(cx);
         let has_finding = has_notes || !findings.is_empty();
         state.raising = raising::sentences(&state, has_finding);
         state
+    }
+
+    /// Counts kills at a limit that the kernel's log shows: counters may not have been read after them.
+    fn note_kills(&mut self, finding: &Finding) {
+        let killed = Count::new(finding.harm.killed);
+        let scope = &finding.scope;
+        if killed == Count::ZERO || scope.entity != Entity::Cgroup {
+            return;
+        }
+        let once = Some(Count::new(1));
+        if scope.key == self.path {
+            self.felt.kills = self.felt.kills.max(Some(killed));
+            self.felt.hits = self.felt.hits.max(once);
+        }
+        let is_at = |limit: &&mut GroupLimitState| limit.path == scope.key && !limit.is_soft;
+        if let Some(limit) = self.limits.iter_mut().find(is_at) {
+            limit.hits = limit.hits.max(once);
+        }
     }
 
     fn read_levels(&mut self, cx: &Evidence<'_>, group: &EntitySeries, at: usize) {

@@ -3,6 +3,7 @@ use timeline::facts::CgroupMode;
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX, MEM_TOTAL};
 
 use super::*;
+use crate::finding::{Scope, Severity};
 use crate::judge::diagnose;
 use crate::judge::verdict::Level;
 use crate::rules::testing::Case;
@@ -224,4 +225,28 @@ fn one_sample_says_nothing_about_a_lack() {
         "{}",
         one.headline
     );
+}
+
+#[test]
+fn kills_of_the_kernels_log_count_where_no_counter_was_read_after_them() {
+    let case = group(host(), "/a", Some(1000), [300, 280, 10, 10]);
+    let state = |from: usize, key: &str| {
+        case.with(|cx| {
+            let mut kill = Finding::new("oom-cgroup", Severity::Critical, "a kill").killed(2);
+            kill.scope = Scope {
+                entity: Entity::Cgroup,
+                key: key.to_owned(),
+            };
+            kill.when = cx.timeline.stretch(1, 2);
+            GroupState::new(cx, "/a", from, &[kill], false)
+        })
+    };
+    let killed = state(0, "/a");
+    assert_eq!(killed.felt.kills, Some(Count::new(2)));
+    assert_eq!(killed.limits[0].hits, Some(Count::new(1)));
+    assert!(killed.raising[0].starts_with("Raising memory.max of /a"));
+    // Of another cgroup, and before the time in question.
+    for other in [state(0, "/b"), state(3, "/a")] {
+        assert_ne!(other.felt.kills, Some(Count::new(2)));
+    }
 }

@@ -231,7 +231,7 @@ fn within_a_container_the_answer_is_about_the_container() {
         stderr(&own)
     );
     assert!(
-        text.contains("memory.limit_in_bytes of /: 64 MiB"),
+        text.contains("memory.limit_in_bytes of this container: 64 MiB"),
         "{text}"
     );
     assert!(
@@ -242,7 +242,7 @@ fn within_a_container_the_answer_is_about_the_container() {
     assert!(named.contains("/, this container: "), "{named}");
     let host = folded(&check(&["--host"]));
     assert!(
-        !host.contains("memory.limit_in_bytes of /: 64 MiB"),
+        !host.contains("memory.limit_in_bytes of this container: 64 MiB"),
         "{host}"
     );
 }

@@ -34,7 +34,7 @@ type WantedContainers = BTreeMap<String, ContainerOwner>;
 struct ContainerOwner {
     /// Whether the whole path is known, not only its last part.
     is_known: bool,
-    /// The user below whose slice it is; `None` for root.
+    /// The user who has the slice that it is in; `None` for root.
     user: Option<u32>,
 }
 

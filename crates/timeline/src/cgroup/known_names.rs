@@ -152,11 +152,14 @@ impl GroupNames {
             return Cow::Borrowed("this container");
         }
         if let Some(container) = name.container.filter(|it| is_at(it.path)) {
+            let short = container.what.short_id();
             let named = self.container(&container.what, pod.map(|pod| &pod.what));
-            return Cow::Owned(match named.starts_with("container ") {
-                true => named,
-                false => format!("container {named}"),
-            });
+            // Without any name it is called by its runtime.
+            let is_nameless = named
+                .rsplit_once(' ')
+                .is_some_and(|(runtime, id)| id == short && !runtime.contains(' '));
+            let named = if is_nameless { short } else { &named };
+            return Cow::Owned(format!("container {named}"));
         }
         match pod.filter(|pod| is_at(pod.path)) {
             Some(pod) if self.pods.contains_key(&*pod.what.uid()) => {
