@@ -73,7 +73,14 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
         (None, _) => RecorderState::Gone,
     };
     report.pid = info.writer.and_then(|lock_pid| lock_pid.or(living_pid));
-    report.recording = Some(recording_status(directory, &info, now));
+    let mut recording = recording_status(directory, &info, now);
+    if written.is_none() && status_owner(directory).is_some() {
+        let file = sampler::status::FILE;
+        recording.problems.push(format!(
+            "{file} is damaged, or no regular file: samples, cost and what was not read are unknown"
+        ));
+    }
+    report.recording = Some(recording);
     Ok(report)
 }
 
