@@ -94,8 +94,7 @@ impl StatePlaces {
             };
             let is_wanted = ids.binary_search(&entry.id.as_str()).is_ok();
             if let Some(name) = entry.names.into_iter().next().filter(|_| is_wanted) {
-                let found =
-                    of_kubernetes(&name).unwrap_or_else(|| ContainerNames { name, pod: None });
+                let found = of_kubernetes(&name).unwrap_or(ContainerNames { name, pod: None });
                 add(names, &entry.id, found);
             }
         }
