@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use timeline::cgroup::{GroupName, GroupNames, ROOT, ancestors};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{Entity, EntitySeries};
-use units::Bytes;
+use units::{Bytes, Count};
 
 use super::{GroupBy, OwnerRow, OwnersFound, RestRow, first_read};
 use crate::evidence::Evidence;
@@ -46,7 +46,11 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
         let (sizes, _) = self::sizes(&charged(cx, first), by);
         (first, sizes)
     });
-    let (others, unknown) = words(by, rows.is_empty());
+    let (others, none) = words(by, rows.is_empty());
+    let none = none.map(|none| at_other_times(cx, by).unwrap_or(none));
+    let is_whole = cx.timeline.all_read_before(Entity::Cgroup, at) == Some(at);
+    let busiest = (!is_whole)
+        .then(|| "Only the busiest cgroups were read at that time: others are missing.".to_owned());
     Ok(OwnersFound {
         rows,
         others: others.map(|label| RestRow {
@@ -58,7 +62,29 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
         is_estimate: false,
         at,
         first,
-        unknown: unknown.into_iter().collect(),
+        unknown: none.into_iter().chain(busiest).collect(),
+    })
+}
+
+/// Names owners that the source has at other times; `None` if there are none.
+fn at_other_times(cx: &Evidence<'_>, by: GroupBy) -> Option<String> {
+    const NAMED_MAX: usize = 3;
+    let groups = cx.timeline.entities(Entity::Cgroup);
+    let owners = groups.filter(|group| owner_at(&group.key, by).is_some());
+    let names: Vec<String> = owners
+        .map(|group| named(&group.key, by, &cx.facts.names).0)
+        .collect();
+    let (first, rest) = names.split_at(names.len().min(NAMED_MAX));
+    let rest = match rest.len() {
+        0 => String::new(),
+        n => format!(" and {}", Count::new(n as u64).named("other", "others")),
+    };
+    let by = by.name();
+    (!first.is_empty()).then(|| {
+        format!(
+            "There is no {by} at that time; at others there are {}{rest}: `--at` chooses one.",
+            first.join(", ")
+        )
     })
 }
 
