@@ -77,9 +77,10 @@ const TROUBLES: [Trouble; 6] = [
         begin: |guest, app| {
             let sidecar = guest.cgroup(&format!("{POD}/{SIDECAR}"), &[])?;
             let sidecar = ["hog", "40M", "--for", "60s", "--join", &sidecar];
-            let sidecar = guest.launch(&sidecar)?;
-            guest.sleep(3.0);
-            let app = app.launch(&["hog", "105M", "--fill", "10s", "--for", "60s"])?;
+            let mut sidecar = guest.start(&sidecar)?;
+            // It has its memory first.
+            sidecar.next_line();
+            let app = app.launch(&["hog", "100M", "--fill", "10s", "--for", "60s"])?;
             Ok(vec![sidecar, app])
         },
         ..trouble(112, "20s", "oom-cgroup", "resources.limits.memory")
