@@ -47,7 +47,7 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
         (first, sizes)
     });
     let (others, none) = words(by, rows.is_empty());
-    let none = none.map(|none| at_other_times(cx, by).unwrap_or(none));
+    let empty = none.map(|none| at_other_times(cx, by).unwrap_or(none));
     let is_whole = cx.timeline.all_read_before(Entity::Cgroup, at) == Some(at);
     let busiest = (!is_whole)
         .then(|| "Only the busiest cgroups were read at that time: others are missing.".to_owned());
@@ -62,7 +62,7 @@ pub(super) fn owners(cx: &Evidence<'_>, index: usize, by: GroupBy) -> Result<Own
         is_estimate: false,
         at,
         first,
-        unknown: none.into_iter().chain(busiest).collect(),
+        unknown: empty.into_iter().chain(busiest).collect(),
     })
 }
 

@@ -73,8 +73,9 @@ impl Accounting {
     /// Returns the pages of the ARC of ZFS, as far as no counter has them. Some versions keep metadata in slab.
     fn arc(&self, cx: &Evidence<'_>, room: Bytes) -> Option<MemoryNode> {
         let bytes = arc::pages(cx, self.index)?.min(room);
-        let kept = arc::kept(cx, self.index).filter(|kept| *kept <= bytes);
-        let kept = kept.map_or_else(String::new, |kept| format!(" to {kept}"));
+        let kept = arc::kept(cx, self.index)
+            .filter(|kept| *kept <= bytes)
+            .map_or_else(String::new, |kept| format!(" to {kept}"));
         (bytes >= OWNER_MIN).then(|| {
             MemoryNode::new("ZFS's ARC", bytes)
                 .noted(format!("shrinks{kept} when programs want memory"))
