@@ -38,10 +38,13 @@ fn mount_at(kind: &str, place: &str, options: Option<&str>) -> Result<(), String
 pub(super) fn mount_cgroups(is_v1: bool) -> Result<(), String> {
     const PLACE: &str = "/sys/fs/cgroup";
     if is_v1 {
-        let mounted = mount_at("cgroup", PLACE, Some("memory"));
-        return mounted.map_err(|error| {
+        mount_at("cgroup", PLACE, Some("memory")).map_err(|error| {
             format!("{error}: this kernel may have no memory controller of cgroup v1, as newer ones have not (CONFIG_MEMCG_V1)")
-        });
+        })?;
+        // As systemd does: before 5.11 what is below a cgroup does not count towards its limit by itself. Newer kernels have
+        // no other way, and may have no such file.
+        let _ = std::fs::write(format!("{PLACE}/memory.use_hierarchy"), "1");
+        return Ok(());
     }
     mount_at("cgroup2", PLACE, None)?;
     // Controllers of version 2 are enabled for children.
