@@ -6,7 +6,7 @@ use diagnose::{Evidence, is_limited};
 use probe::Root;
 use timeline::cgroup::{GroupName, Named, ROOT, ancestors};
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{Entity, Sample, Source};
+use timeline::{Entity, Sample, Source, SourceKind};
 use units::Bytes;
 
 /// The cgroup that an answer is asked about, as it was typed.
@@ -29,7 +29,7 @@ pub enum GroupError {
     #[error("{0} has no cgroups, so no {1} can be found in it")]
     NoGroups(String, &'static str),
     /// None of this kind is called so.
-    #[error("no {what} is called `{typed}`{}", listed("; the nearest are", .nearest))]
+    #[error("no {what} is called `{typed}`{}{if_gone}", listed("; the nearest are", .nearest))]
     Unknown {
         /// Its kind.
         what: &'static str,
@@ -37,9 +37,11 @@ pub enum GroupError {
         typed: String,
         /// Names that resemble it most.
         nearest: Vec<String>,
+        /// Where one is found that is gone; may be empty.
+        if_gone: &'static str,
     },
     /// The source has cgroups, but none of this kind.
-    #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}", listed("; its largest cgroups (--cgroup) are", .cgroups))]
+    #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}{if_gone}", listed("; its largest cgroups (--cgroup) are", .cgroups))]
     NoneOfKind {
         /// The kind.
         what: &'static str,
@@ -49,6 +51,8 @@ pub enum GroupError {
         source_name: String,
         /// The cgroups with most memory.
         cgroups: Vec<String>,
+        /// Where one is found that is gone; may be empty.
+        if_gone: &'static str,
     },
     /// Several are.
     #[error("`{typed}` is {count} {what}s, one of which `--cgroup` chooses{}", listed(":", .some))]
@@ -94,7 +98,7 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
     let (what, typed) = selector.typed();
     let all = candidates(source, selector);
     if all.is_empty() {
-        return Err(none_of_kind(source, what, typed));
+        return Err(none_of_kind(source, selector));
     }
     let is_exact = |one: &&GroupCandidate| {
         one.names.iter().any(|name| name == typed) || one.id.as_deref() == Some(typed)
@@ -113,6 +117,7 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
             what,
             typed: typed.to_owned(),
             nearest: nearest(&all, typed),
+            if_gone: if_gone(source, selector),
         }),
         _ => Err(GroupError::Ambiguous {
             what,
@@ -127,7 +132,22 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
     }
 }
 
-fn none_of_kind(source: &Source, what: &'static str, typed: &str) -> GroupError {
+/// Says where a container or a pod is found that is gone: the live host does not know it.
+fn if_gone(source: &Source, selector: &GroupSelector) -> &'static str {
+    match selector {
+        _ if source.origin.kind != SourceKind::Live => "",
+        GroupSelector::Container(_) => {
+            "; one that is gone may be in a recording: `memtide check DIR --container NAME`"
+        }
+        GroupSelector::Pod(_) => {
+            "; one that is gone may be in a recording: `memtide check DIR --pod NAME`"
+        }
+        GroupSelector::Cgroup(_) | GroupSelector::Unit(_) => "",
+    }
+}
+
+fn none_of_kind(source: &Source, selector: &GroupSelector) -> GroupError {
+    let (what, typed) = selector.typed();
     let source_name = match source.origin.name.as_str() {
         "" => "this host",
         name => name,
@@ -144,6 +164,7 @@ fn none_of_kind(source: &Source, what: &'static str, typed: &str) -> GroupError 
         typed: typed.to_owned(),
         source_name: source_name.to_owned(),
         cgroups: cgroups.take(LISTED_MAX).collect(),
+        if_gone: if_gone(source, selector),
     }
 }
 
