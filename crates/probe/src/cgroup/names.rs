@@ -224,6 +224,30 @@ mod tests {
     }
 
     #[test]
+    fn a_users_home_names_no_container_of_root() {
+        let passwd = ("/etc/passwd", "al:x:1000:1000:Al:/home/al:/bin/bash\n");
+        let of_root = format!("/var/lib/docker/containers/{A}/config.v2.json");
+        let root = (of_root.as_str(), r#"{"Name":"/payments"}"#);
+        let list = format!(r#"[{{"id":"{A}","names":["evil"]}},{{"id":"{B}","names":["own"]}}]"#);
+        let home = (
+            "/home/al/.local/share/containers/storage/overlay-containers/containers.json",
+            list.as_str(),
+        );
+        let group = format!("/docker/{A}");
+        // The user has a slice, and a cgroup with the id of root's container.
+        let copy = format!("/user.slice/user-1000.slice/user@1000.service/docker-{A}.scope");
+        let own = format!("/user.slice/user-1000.slice/user@1000.service/libpod-{B}.scope");
+        for groups in [[&group, &copy, &own], [&copy, &own, &group]] {
+            let groups = groups.map(String::as_str);
+            let found = names(&[passwd, root, home], &groups);
+            assert_eq!(found.containers[A].name, "payments");
+            assert_eq!(found.containers[B].name, "own");
+            let found = names(&[passwd, home], &groups);
+            assert!(!found.containers.contains_key(A), "{found:?}");
+        }
+    }
+
+    #[test]
     fn podman_and_cri_o_keep_a_list() {
         let list = format!(
             r#"[{{"id":"{A}","names":["k8s_app_cart-0_shop_{UID}_3"],"image":"x","metadata":"{{\"pod-name\":\"cart-0\"}}"}},{{"id":"{B}","names":["web"]}},{{"id":7}}]"#
