@@ -38,7 +38,7 @@ pub enum GroupError {
         /// Names that resemble it most.
         nearest: Vec<String>,
         /// Where one is found that is gone; may be empty.
-        if_gone: &'static str,
+        if_gone: String,
     },
     /// The source has cgroups, but none of this kind.
     #[error("no {what} is called `{typed}`: {source_name} has no {what}s{}{if_gone}", listed("; its largest cgroups (--cgroup) are", .cgroups))]
@@ -52,7 +52,7 @@ pub enum GroupError {
         /// The cgroups with most memory.
         cgroups: Vec<String>,
         /// Where one is found that is gone; may be empty.
-        if_gone: &'static str,
+        if_gone: String,
     },
     /// Several are.
     #[error("`{typed}` is {count} {what}s, one of which `--cgroup` chooses{}", listed(":", .some))]
@@ -133,17 +133,16 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
 }
 
 /// Says where a container or a pod is found that is gone: the live host does not know it.
-fn if_gone(source: &Source, selector: &GroupSelector) -> &'static str {
-    match selector {
-        _ if source.origin.kind != SourceKind::Live => "",
-        GroupSelector::Container(_) => {
-            "; one that is gone may be in a recording: `memtide check DIR --container NAME`"
-        }
-        GroupSelector::Pod(_) => {
-            "; one that is gone may be in a recording: `memtide check DIR --pod NAME`"
-        }
-        GroupSelector::Cgroup(_) | GroupSelector::Unit(_) => "",
+fn if_gone(source: &Source, selector: &GroupSelector) -> String {
+    let is_kept = matches!(
+        selector,
+        GroupSelector::Container(_) | GroupSelector::Pod(_)
+    );
+    if !is_kept || source.origin.kind != SourceKind::Live {
+        return String::new();
     }
+    let (what, _) = selector.typed();
+    format!("; one that is gone may be in a recording: `memtide check DIR --{what} NAME`")
 }
 
 fn none_of_kind(source: &Source, selector: &GroupSelector) -> GroupError {

@@ -74,7 +74,7 @@ pub fn status(directory: &Path) -> Result<StatusReport, StatusError> {
     };
     report.pid = info.writer.and_then(|lock_pid| lock_pid.or(living_pid));
     let mut recording = recording_status(directory, &info, now);
-    if written.is_none() && status_owner(directory).is_some() {
+    if written.is_none() && report.user_id.is_some() {
         let file = sampler::status::FILE;
         recording.problems.push(format!(
             "{file} is damaged, or no regular file: samples, cost and what was not read are unknown"

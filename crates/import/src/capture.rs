@@ -119,7 +119,7 @@ impl Reader {
             return;
         }
         match serde_json::from_slice::<CaptureSample>(text) {
-            Ok(sample) => self.sample(&sample, count),
+            Ok(sample) => self.sample(sample, count),
             Err(_) if count == 1 && text.len() <= HEADER_LEN_MAX && self.header(text) => {}
             Err(_) if !whole => self.problems.note(format!(
                 "line {count} is cut in the middle; the {} samples before it are used",
@@ -144,7 +144,7 @@ impl Reader {
         true
     }
 
-    fn sample(&mut self, line: &CaptureSample, count: usize) {
+    fn sample(&mut self, line: CaptureSample, count: usize) {
         if !(line.t.is_finite() && line.t >= 0.0 && line.t < 1e10) {
             self.problems.note(format!(
                 "line {count} was passed over: `t` is {}, not seconds since the first sample",
@@ -152,8 +152,8 @@ impl Reader {
             ));
             return;
         }
-        for name in &line.names {
-            name.clone().add_to(&mut self.facts.names);
+        for name in line.names {
+            name.add_to(&mut self.facts.names);
         }
         self.sample.clear();
         self.sample.stamp.boot = Span::from_secs_f64(line.t);

@@ -67,13 +67,13 @@ pub(crate) fn in_container(
         (c"cgroup2", None)
     };
     // SAFETY: the closure runs in the child between fork and exec and makes system calls with constant texts, which are
-    // async-signal-safe: it allocates nothing and takes no lock. File descriptors stay shared with nobody.
+    // async-signal-safe: it allocates nothing and takes no lock. The table of file descriptors is not unshared.
     unsafe {
         command.pre_exec(move || {
             rustix::io::write(&tasks, b"0")?;
             rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP)?;
-            let is_private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-            mount_change(c"/", is_private)?;
+            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            mount_change(c"/", private)?;
             mount(c"proc", c"/proc", c"proc", MountFlags::empty(), None)?;
             unmount(CGROUPS, UnmountFlags::DETACH)?;
             mount(kind, CGROUPS, kind, MountFlags::empty(), options)?;

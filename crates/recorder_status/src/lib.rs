@@ -15,6 +15,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Seconds from one writing of the status to the next.
+pub const WRITTEN_EVERY_S: u64 = 30;
+
 /// The status of a recorder, as in the recording's `status.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

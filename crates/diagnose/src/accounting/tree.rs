@@ -75,7 +75,7 @@ impl Accounting {
     /// Splits a list that is sorted by size into what a node names, `usual` of them unless another number was chosen, and
     /// the others.
     fn largest<'a, T>(&self, all: &'a [T], usual: usize) -> (&'a [T], &'a [T]) {
-        all.split_at(all.len().min(self.top.unwrap_or(usual)))
+        largest(all, self.top, usual)
     }
 
     /// Returns a term as a node; `None` if it is unknown or empty.
@@ -287,21 +287,30 @@ fn rose(cx: &Evidence<'_>, counter: Signal<Counter<Count>>) -> bool {
     cx.timeline.last(counter).is_some_and(|n| n > Count::ZERO)
 }
 
+/// Splits a list that is sorted by size into the first `top` of it, `usual` where no number was chosen, and the others.
+fn largest<T>(all: &[T], top: Option<usize>, usual: usize) -> (&[T], &[T]) {
+    all.split_at(all.len().min(top.unwrap_or(usual)))
+}
+
 /// Returns the others in one line.
 fn others(n: usize, bytes: Bytes) -> Option<MemoryNode> {
     let label = Count::new(n as u64).named("other", "others");
     (bytes > Bytes::ZERO).then(|| MemoryNode::new(label, bytes))
 }
 
+/// ` and 3 others`, behind what a sentence names; empty for none.
+pub(super) fn and_others(n: u64) -> String {
+    match n {
+        0 => String::new(),
+        n => format!(" and {}", Count::new(n).named("other", "others")),
+    }
+}
+
 /// Names the processes that were not measured like the others.
 fn unread(unread: &UnreadOwners) -> Option<String> {
     let largest = unread.largest.as_ref()?;
     let (name, bytes) = (&largest.name, largest.bytes);
-    let others = Count::new(unread.processes - 1);
-    let others = match others.get() {
-        0 => String::new(),
-        _ => format!(" and {}", others.named("other", "others")),
-    };
+    let others = and_others(unread.processes - 1);
     Some(format!("only RSS was read of {name} ({bytes}){others}"))
 }
 

@@ -24,10 +24,14 @@ impl Fix {
         }
     }
 
-    /// Returns the same commands with this description before what is known of them.
+    /// Returns the same commands with this description, before a sentence that they have.
     #[must_use]
-    pub(crate) fn described(mut self, what: impl AsRef<str>) -> Self {
-        self.what.insert_str(0, what.as_ref());
+    pub(crate) fn described(mut self, what: impl Into<String>) -> Self {
+        let sentence = std::mem::replace(&mut self.what, what.into());
+        if !sentence.is_empty() {
+            self.what.push(' ');
+            self.what.push_str(&sentence);
+        }
         self
     }
 

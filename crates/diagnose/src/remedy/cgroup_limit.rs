@@ -131,7 +131,7 @@ fn set_property(unit: &str, property: &str, to: Bytes, from: Option<Limit>) -> F
 
 /// Says where the memory limit of a container is set, which its runtime or Kubernetes does.
 pub(crate) fn set_elsewhere(path: &str) -> Option<Fix> {
-    set_by(path).map(|place| Fix::say(format!(" The limit is set in {place}.")))
+    set_by(path).map(|place| Fix::say(format!("The limit is set in {place}.")))
 }
 
 /// Where the memory limit of a container is set, by the name of its cgroup.

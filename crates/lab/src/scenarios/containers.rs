@@ -9,6 +9,8 @@ use crate::host::machine::{Machine, VirtualDisk};
 use crate::outcome::{ArmOutcomes, Claim, percent, yes};
 use crate::scenario::{Arm, Scenario, ScenarioFigure, ScenarioSetting};
 
+use super::many_cgroups::finding;
+
 /// A pod and a container in it, as the kubelet names them with the cgroupfs driver.
 const POD: &str = "kubepods/burstable/pod5f1c2c3e-7a43-4f0e-9d51-1f2f8f0a9c11";
 const APP: &str = "c0ffee00d1f74c6ab1e2a55d7f1b90e4c8a7a3f4be2d61309a75e1f2d4c3b2a1";
@@ -254,7 +256,6 @@ fn measure(guest: &mut Guest, place: &str, trouble: &Trouble, answer: &Value, cg
         .answer_v1
         .filter(|_| is_v1)
         .unwrap_or(trouble.answer);
-    let findings = answer.pointer("/findings").and_then(Value::as_array);
     let text = |value: &Value, at| {
         value
             .pointer(at)
@@ -262,9 +263,7 @@ fn measure(guest: &mut Guest, place: &str, trouble: &Trouble, answer: &Value, cg
             .unwrap_or("")
             .to_owned()
     };
-    let found = findings.into_iter().flatten().find(|finding| {
-        text(finding, "/id") == expected.rule && text(finding, "/scope/key") == cgroup
-    });
+    let found = finding(answer, expected.rule, cgroup);
     let limit = trouble.pod_limit.unwrap_or(trouble.limit.1);
     let names_limit = |found: &Value| text(found, "/title").contains(&format!("{limit} MiB"));
     let advises = |found: &Value| text(found, "/fix/0/what").contains(expected.advice);

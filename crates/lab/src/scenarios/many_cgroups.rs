@@ -228,8 +228,8 @@ fn adds_up(node: &Value) -> bool {
     sum.is_some() && sum == bytes(node) && children.iter().all(adds_up)
 }
 
-/// The finding of this rule about this cgroup.
-fn finding<'a>(report: &'a Value, id: &str, cgroup: &str) -> Option<&'a Value> {
+/// The finding of this rule about this cgroup, in the answer of `check` as JSON.
+pub(super) fn finding<'a>(report: &'a Value, id: &str, cgroup: &str) -> Option<&'a Value> {
     let findings = report.pointer("/findings")?.as_array()?.iter();
     let mut of_rule = findings.filter(|finding| finding.pointer("/id") == Some(&Value::from(id)));
     of_rule.find(|finding| finding.pointer("/scope/key") == Some(&Value::from(cgroup)))

@@ -136,6 +136,12 @@ fn play(guest: &mut Guest) -> Result<(), String> {
         ],
     )?;
     guest.measured_whether("ended_well", is_well);
+    guest.measured("kills", kills);
+    read_recording(guest)
+}
+
+/// Measures what the recording has.
+fn read_recording(guest: &mut Guest) -> Result<(), String> {
     let report = guest
         .memtide(&["check", RECORDING, "--format", "json"])?
         .json()?;
@@ -158,7 +164,6 @@ fn play(guest: &mut Guest) -> Result<(), String> {
     };
     #[allow(clippy::cast_precision_loss)] // a few
     let recorded = listed.map_or(0, |all| all.iter().filter(is_kill).count()) as f64;
-    guest.measured("kills", kills);
     guest.measured("kills_recorded", recorded);
     Ok(())
 }

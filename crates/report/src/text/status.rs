@@ -10,7 +10,7 @@ use crate::model::status::{RecorderState, RecordingStatus, StatusReport};
 
 /// Column of a row's text.
 const INDENT: usize = 13;
-/// The recorder writes its status every 30 s; a status older than 75 s is stale.
+/// A status that is older than this is stale: the recorder has missed one.
 const STALE_S: f64 = 75.0;
 /// The kernel log as listed among the files that cannot be read.
 const KERNEL_LOG: &str = "/dev/kmsg";
@@ -156,7 +156,8 @@ fn as_of(status: &RecorderStatus, now: Timestamp) -> String {
         return String::new();
     };
     let age = span(age.max(0.0).round());
-    format!("{age} ago: the recorder writes its status every 30 s")
+    let every = Span::from_secs(recorder_status::WRITTEN_EVERY_S);
+    format!("{age} ago: the recorder writes its status every {every}")
 }
 
 fn samples(status: &RecorderStatus, rows: &mut Rows<'_>) {

@@ -32,7 +32,7 @@ use crate::record::status;
 use crate::{Figures, Health, Message};
 
 /// The longest age of the status: writing it costs as much as a sample.
-const STATUS_EVERY: Span = Span::from_secs(30);
+const STATUS_EVERY: Span = Span::from_secs(recorder_status::WRITTEN_EVERY_S);
 /// The longest age of a status that lacks the latest position in the kernel log: what is read twice is reported twice.
 const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
 /// How often to check for something new to show in the status.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use timeline::cgroup::{GroupName, GroupNames, ROOT, ancestors};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{Entity, EntitySeries};
-use units::{Bytes, Count};
+use units::Bytes;
 
 use super::{GroupBy, OwnerRow, OwnersFound, RestRow, first_read};
+use crate::accounting::tree::and_others;
 use crate::evidence::Evidence;
 
 /// A cgroup that an owner has: its path, and what identifies the owner.
@@ -75,10 +76,7 @@ fn at_other_times(cx: &Evidence<'_>, by: GroupBy) -> Option<String> {
         .map(|group| named(&group.key, by, &cx.facts.names).0)
         .collect();
     let (first, rest) = names.split_at(names.len().min(NAMED_MAX));
-    let rest = match rest.len() {
-        0 => String::new(),
-        n => format!(" and {}", Count::new(n as u64).named("other", "others")),
-    };
+    let rest = and_others(rest.len() as u64);
     let by = by.name();
     (!first.is_empty()).then(|| {
         format!(

@@ -2,10 +2,10 @@
 //! buffers of GPUs, memory that reclaim may not take.
 
 use timeline::ProcessHoldings;
-use units::{Bytes, Count, PageSize};
+use units::{Bytes, PageSize};
 
 use super::shared_objects::process_in_words;
-use super::{Accounting, Inventory, MemoryNode, REST, TermKind, others};
+use super::{Accounting, Inventory, MemoryNode, REST, TermKind, and_others, others};
 use crate::evidence::Evidence;
 use crate::measures::sockets;
 
@@ -16,9 +16,6 @@ const NAMED_MAX: usize = 3;
 
 /// Less of what no counter has is not worth a line.
 const UNCOUNTED_MIN: Bytes = Bytes::from_mib(4);
-
-/// The label of what drivers of GPUs have allocated themselves.
-pub(super) const GPU_BUFFERS: &str = "buffers of GPUs";
 
 /// How much of something a process has.
 type HoldingOf = fn(&ProcessHoldings) -> Bytes;
@@ -50,10 +47,7 @@ pub(super) fn most(all: &[ProcessHoldings], size: HoldingOf) -> Option<String> {
         .iter()
         .map(|(process, bytes)| format!("{} {bytes}", process_in_words(&process.process)))
         .collect();
-    let rest = match rest.len() {
-        0 => String::new(),
-        n => format!(" and {}", Count::new(n as u64).named("other", "others")),
-    };
+    let rest = and_others(rest.len() as u64);
     (!named.is_empty()).then(|| format!("{}{rest}", named.join(", ")))
 }
 
@@ -139,25 +133,31 @@ impl Accounting {
     }
 }
 
+/// Whether buffers that drivers of GPUs have allocated themselves are named among what no counter has.
+pub(super) fn has_gpu_buffers(holdings: &[ProcessHoldings]) -> bool {
+    total(holdings, |process| process.gpu_pages) >= UNCOUNTED_MIN
+}
+
 /// Returns what no counter of the host has: data in pipes and rings, buffers, by kind.
 pub(super) fn uncounted_objects(holdings: &[ProcessHoldings]) -> Vec<MemoryNode> {
-    let kinds: [(&str, HoldingOf); 5] = [
-        (GPU_BUFFERS, |process| process.gpu_pages),
-        ("buffers of DMA heaps", |process| process.dma_heaps),
-        ("data in pipes", |process| process.pipes),
-        ("rings of io_uring", |process| process.io_rings),
-        ("rings of packet sockets", |process| process.packet_rings),
+    // Drivers may have moved buffers of GPUs to swap or back: an estimate.
+    let kinds: [(&str, bool, HoldingOf); 5] = [
+        ("buffers of GPUs", true, |process| process.gpu_pages),
+        ("buffers of DMA heaps", false, |process| process.dma_heaps),
+        ("data in pipes", false, |process| process.pipes),
+        ("rings of io_uring", false, |process| process.io_rings),
+        ("rings of packet sockets", false, |process| {
+            process.packet_rings
+        }),
     ];
     let mut nodes: Vec<MemoryNode> = kinds
         .into_iter()
-        .map(|(label, size)| (MemoryNode::new(label, total(holdings, size)), size))
-        .filter(|(node, _)| node.bytes >= UNCOUNTED_MIN)
-        .map(|(node, size)| {
-            // Drivers may have moved buffers to swap or back.
-            let is_estimate = node.label == GPU_BUFFERS;
-            node.noted(most(holdings, size).unwrap_or_default())
+        .map(|(label, is_estimate, size)| {
+            MemoryNode::new(label, total(holdings, size))
+                .noted(most(holdings, size).unwrap_or_default())
                 .estimated(is_estimate)
         })
+        .filter(|node| node.bytes >= UNCOUNTED_MIN)
         .collect();
     nodes.sort_by_key(|node| std::cmp::Reverse(node.bytes));
     nodes
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use timeline::signals::{MEM_KERNEL_STACK, MEM_PAGE_TABLES, TCP_MEM};
     use timeline::{Timeline, UserProcess};
-    use units::Pages;
+    use units::{Count, Pages};
 
     fn process(pid: u32, name: &str, [tables, huge, locked]: [u64; 3]) -> ProcessHoldings {
         ProcessHoldings {

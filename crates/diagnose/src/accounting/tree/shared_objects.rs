@@ -9,7 +9,7 @@ use timeline::{
 };
 use units::{Bytes, Count};
 
-use super::{MemoryNode, others};
+use super::{MemoryNode, largest, others};
 
 /// The number of objects that are named; the others are one more line.
 const NAMED: usize = 6;
@@ -62,7 +62,7 @@ pub(super) fn nodes(
         let size = b.bytes.cmp(&a.bytes);
         size.then_with(|| a.label.cmp(&b.label))
     });
-    let (named, rest) = lines.split_at(lines.len().min(top.unwrap_or(NAMED)));
+    let (named, rest) = largest(&lines, top, NAMED);
     let mut nodes: Vec<MemoryNode> = named.iter().map(node).collect();
     nodes.extend(
         others(rest.len(), rest.iter().map(|line| line.bytes).sum())

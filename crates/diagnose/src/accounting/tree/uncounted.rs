@@ -5,9 +5,9 @@
 //! kind, as it is one call in the source. So it is in no counter if it is larger than all that could be of it in each.
 
 use timeline::{Inventory, PageCallSite};
-use units::{Bytes, Count};
+use units::Bytes;
 
-use super::{MemoryNode, REST, TermKind, holdings};
+use super::{MemoryNode, REST, TermKind, and_others, holdings};
 use crate::accounting::Accounting;
 use crate::evidence::Evidence;
 use crate::measures::{arc, slab};
@@ -34,8 +34,7 @@ impl Accounting {
         }
         rest.children = holdings::uncounted_objects(&inventory.holdings);
         let arc = self.arc(cx, rest.lacks());
-        let is_of_gpus = |node: &MemoryNode| node.label == holdings::GPU_BUFFERS;
-        let has_gpus = rest.children.iter().any(is_of_gpus);
+        let has_gpus = holdings::has_gpu_buffers(&inventory.holdings);
         let is_named = |site: &PageCallSite| {
             let module = site.module.as_str();
             arc.is_some() && ARC_MODULES.contains(&module) || has_gpus && module == GPU_MODULE
@@ -135,10 +134,7 @@ fn in_words(sites: &[&PageCallSite]) -> String {
         .iter()
         .map(|site| format!("{} {}", label_of(site), site.bytes))
         .collect();
-    let rest = match rest.len() {
-        0 => String::new(),
-        n => format!(" and {}", Count::new(n as u64).named("other", "others")),
-    };
+    let rest = and_others(rest.len() as u64);
     format!(
         "call sites with most pages, which other lines may count: {}{rest}",
         named.join(", ")
@@ -158,7 +154,7 @@ mod tests {
         Entity, ProcessHoldings, Sample, SharedKind, SharedMeasure, SharedMemory, SharedObject,
         UserProcess, VmallocCaller,
     };
-    use units::Pages;
+    use units::{Count, Pages};
 
     fn site(function: &str, module: &str, mib: u64) -> PageCallSite {
         PageCallSite {

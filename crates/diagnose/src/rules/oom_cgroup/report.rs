@@ -296,7 +296,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, at_limit: &AtLimit<'_>) -> Findin
         )
     });
     // A container sees neither the host's paths nor its limits.
-    let on_host = || Fix::say(" The limit is set on the host.");
+    let on_host = || Fix::say("The limit is set on the host.");
     let elsewhere =
         remedy::set_elsewhere(path).or_else(|| cx.facts.container.as_ref().map(|_| on_host()));
     let is_elsewhere = elsewhere.is_some();
