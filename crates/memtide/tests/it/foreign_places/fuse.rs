@@ -9,13 +9,14 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// It is mounted until dropped.
 pub(crate) struct SilentFuse {
     point: PathBuf,
     is_silent: Arc<AtomicBool>,
-    unanswered: Arc<AtomicU64>,
+    unanswered: Arc<Mutex<Vec<u32>>>,
 }
 
 const DIRECTORY: u64 = 1;
@@ -23,6 +24,8 @@ const FILE: u64 = 2;
 const SIZE: u64 = 8192;
 /// `FORGET` and `BATCH_FORGET`, which want no answer.
 const FORGETS: [u32; 2] = [2, 42];
+/// The kernel's greeting.
+const INIT: u32 = 26;
 
 impl SilentFuse {
     /// Mounts it for this user.
@@ -58,9 +61,9 @@ impl SilentFuse {
         self.is_silent.store(true, SeqCst);
     }
 
-    /// How many requests came since then.
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.unanswered.load(SeqCst)
+    /// The requests that came since then, by their operations.
+    pub(crate) fn unanswered(&self) -> Vec<u32> {
+        self.unanswered.lock().unwrap().clone()
     }
 }
 
@@ -71,7 +74,7 @@ impl Drop for SilentFuse {
     }
 }
 
-fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &AtomicU64) {
+fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &Mutex<Vec<u32>>) {
     let mut request = vec![0; 1 << 18];
     while let Ok(length) = device.read(&mut request) {
         let word = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().unwrap());
@@ -80,8 +83,8 @@ fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &AtomicU64) {
         if length < 40 || FORGETS.contains(&operation) {
             continue;
         }
-        if is_silent.load(SeqCst) {
-            unanswered.fetch_add(1, SeqCst);
+        if is_silent.load(SeqCst) && operation != INIT {
+            unanswered.lock().unwrap().push(operation);
             continue;
         }
         let answer = answer(operation, node, &request[40..length]);
@@ -125,8 +128,8 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         17 => Ok(vec![0; 80]),
         // RELEASE, FLUSH, READDIR, RELEASEDIR
         18 | 25 | 28 | 29 => Ok(Vec::new()),
-        // INIT: version 7.31, writes of a page.
-        26 => Ok(words(&[7, 31, 0, 0, 0, 4096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // Version 7.31, writes of a page.
+        INIT => Ok(words(&[7, 31, 0, 0, 0, 4096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
         _ => Err(NOSYS),
     }
 }
