@@ -178,6 +178,16 @@ impl Sleeper {
         Self::ready(Command::new("python3").args(["-c", script]).arg(file))
     }
 
+    /// A process of which the root directory lies there, with a tmpfs in it.
+    fn with_root(root: &Path) -> Self {
+        let script = "mount -t tmpfs tmpfs \"$0/below\" && exec python3 -c '\nimport os,sys,time\nos.chroot(sys.argv[1])\nprint(\"ready\",flush=True)\ntime.sleep(600)' \"$0\"";
+        Self::ready(
+            Command::new("unshare")
+                .args(["--mount", "sh", "-c", script])
+                .arg(root),
+        )
+    }
+
     fn ready(command: &mut Command) -> Self {
         use std::io::BufRead as _;
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -342,7 +352,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     let process = Sleeper::with_file(&silent.join("file"));
     let pid = process.pid();
     // In this order: a process with a file there does not end while nobody answers.
-    let used = (fuse, process);
+    let used = (fuse, process, Sleeper::with_root(&silent));
     let fuse = &used.0;
     host.mine("home/tree/a/b", |path| fs::create_dir(path).unwrap());
     symlink(&silent, host.path("home/tree/a/link")).unwrap();

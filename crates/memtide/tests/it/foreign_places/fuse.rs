@@ -1,6 +1,6 @@
 //! A file system of a program that answers until it is told to be silent, as a hostile user's does.
 //!
-//! It has one directory with one file, `file`, and speaks the kernel's protocol (include/uapi/linux/fuse.h) as far as that
+//! It has a file, `file`, and a directory, `below`, and speaks the kernel's protocol (include/uapi/linux/fuse.h) as far as that
 //! takes. When it is dropped, its connection is ended: whoever waits goes on.
 
 use std::fs::File;
@@ -21,6 +21,8 @@ pub(crate) struct SilentFuse {
 
 const DIRECTORY: u64 = 1;
 const FILE: u64 = 2;
+/// A directory in it.
+const BELOW: u64 = 3;
 const SIZE: u64 = 8192;
 /// `FORGET` and `BATCH_FORGET`, which want no answer.
 const FORGETS: [u32; 2] = [2, 42];
@@ -69,8 +71,9 @@ impl SilentFuse {
 
 impl Drop for SilentFuse {
     fn drop(&mut self) {
-        let mut umount = Command::new("umount");
-        let _ = umount.args(["-f", "-l"]).arg(&self.point).output();
+        use rustix::mount::{UnmountFlags, unmount};
+        // A program would ask for the place first, and wait.
+        let _ = unmount(&self.point, UnmountFlags::FORCE | UnmountFlags::DETACH);
     }
 }
 
@@ -107,17 +110,12 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
     const NOSYS: i32 = 38;
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     match operation {
-        // LOOKUP: no entry and no attribute stays valid.
-        1 if body == b"file\0" => {
-            let mut entry = Vec::new();
-            for word in [FILE, 0, 0, 0] {
-                entry.extend(word.to_ne_bytes());
-            }
-            entry.extend([0; 8]);
-            entry.extend(attributes(FILE));
-            Ok(entry)
-        }
-        1 => Err(NOENT),
+        // LOOKUP
+        1 => match body {
+            b"file\0" => Ok(entry(FILE)),
+            b"below\0" => Ok(entry(BELOW)),
+            _ => Err(NOENT),
+        },
         // GETATTR
         3 => Ok([vec![0; 16], attributes(node)].concat()),
         // OPEN, OPENDIR
@@ -134,9 +132,15 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
     }
 }
 
+/// No entry and no attribute stays valid.
+fn entry(node: u64) -> Vec<u8> {
+    let valid = [node, 0, 0, 0].map(u64::to_ne_bytes).concat();
+    [valid, vec![0; 8], attributes(node)].concat()
+}
+
 fn attributes(node: u64) -> Vec<u8> {
     let (mode, size): (u32, u64) = match node {
-        DIRECTORY => (0o040_755, 0),
+        DIRECTORY | BELOW => (0o040_755, 0),
         _ => (0o100_644, SIZE),
     };
     let mut attributes = Vec::new();
