@@ -32,6 +32,7 @@ mod kernel_log;
 mod memory_left;
 mod mounts;
 pub mod octal;
+mod path_walk;
 mod pressure;
 mod process;
 pub mod saved;

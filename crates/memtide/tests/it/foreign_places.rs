@@ -336,6 +336,78 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
     device.assert_unopened("record");
 }
 
+/// Has the kernel say that it has no `openat2(2)`, as systemd does for a service with `RestrictSUIDSGID=`.
+#[allow(unsafe_code)]
+fn without_openat2(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    let line = |code: u32, k, jt, jf| libc::sock_filter {
+        code: u16::try_from(code).unwrap(),
+        jt,
+        jf,
+        k,
+    };
+    let number = u32::try_from(libc::SYS_openat2).unwrap();
+    let errno = u32::try_from(libc::ENOSYS).unwrap();
+    let lines = [
+        // The number of the system call is what a filter's data begin with.
+        line(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        line(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1),
+        line(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_ERRNO | errno,
+            0,
+            0,
+        ),
+        line(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_ALLOW,
+            0,
+            0,
+        ),
+    ];
+    let install = move || {
+        let mut lines = lines;
+        let program = libc::sock_fprog {
+            len: 4,
+            filter: lines.as_mut_ptr(),
+        };
+        // SAFETY: `prctl` reads the program and its four lines, which live until it returns, and writes nothing.
+        let is_installed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) == 0
+        };
+        is_installed
+            .then_some(())
+            .ok_or_else(std::io::Error::last_os_error)
+    };
+    // SAFETY: between fork and exec it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(install) };
+}
+
+#[test]
+fn a_users_container_has_its_name_where_a_service_has_no_openat2() {
+    if !can_make_a_host() {
+        return;
+    }
+    let mut host = Host::make(4719);
+    let group = host.of_al(ID);
+    let _sleeper = host.group(&group);
+    host.mine(&format!("{STORAGE}/containers.json"), |path| {
+        fs::write(path, list("own")).unwrap();
+    });
+    let mut command = host.command(&["where", "--by", "container"]);
+    without_openat2(&mut command);
+    let text = folded(&in_time(command, "where --by container"));
+    assert!(
+        text.contains("own (docker abcdefabcdef) of user al"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     if !can_make_a_host() {
