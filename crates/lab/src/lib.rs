@@ -27,6 +27,7 @@ mod host {
     pub(crate) mod kernel;
     pub(crate) mod machine;
     pub(crate) mod qemu;
+    pub(crate) mod terminal;
     pub(crate) mod vm;
     pub(crate) mod work;
 }

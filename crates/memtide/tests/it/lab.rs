@@ -35,7 +35,7 @@ fn command(temporary: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Whether a machine can be started: QEMU is there, and so is a kernel of the distribution, fetched where it is not.
-fn has_machine() -> bool {
+pub(crate) fn has_machine() -> bool {
     static FETCHED: LazyLock<bool> = LazyLock::new(|| {
         let script = root().join("scripts/kernel.sh");
         let fetched = Command::new(script).stdout(Stdio::null()).status();
@@ -110,7 +110,7 @@ fn a_scenario_that_does_not_hold_ends_with_2() {
 }
 
 /// Directories of machines below a directory for temporary files.
-fn machines_in(temporary: &Path) -> usize {
+pub(crate) fn machines_in(temporary: &Path) -> usize {
     let entries = std::fs::read_dir(temporary).unwrap();
     let is_machine = |name: &str| name.starts_with("memtide-lab-");
     entries
@@ -119,7 +119,7 @@ fn machines_in(temporary: &Path) -> usize {
 }
 
 /// PIDs of machines whose files are below a directory.
-fn qemus_with(directory: &Path) -> usize {
+pub(crate) fn qemus_with(directory: &Path) -> usize {
     let directory = directory.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
