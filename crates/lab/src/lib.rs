@@ -44,7 +44,7 @@ mod shell;
 mod sys;
 
 pub use answer::answer;
-pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, ReportedFinding};
+pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, CasesBelow, ReportedFinding};
 pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
 pub use host::accelerator::Accelerator;
