@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use probe::{
-    FileCacheUse, FileKey, FileUsers, MappedFile, Mapping, Root, SharerBudget, Sharers, SmapsBlock,
+    FileCacheUse, FileKey, FileUsers, MapFiles, MappedFile, Mapping, Root, SharerBudget, Sharers,
+    SmapsBlock,
 };
 use units::{Bytes, PageSize};
 
@@ -91,11 +92,12 @@ impl MappedFiles {
         for mapping in blocks.iter().map(|block| &block.mapping) {
             first.entry(key_of(mapping)).or_insert(mapping);
         }
+        let files = MapFiles::of(root, pid);
         for row in self.rows.iter_mut().take(CACHED_MAX) {
             let Some(mapping) = first.get(&row.key) else {
                 continue;
             };
-            match MappedFile::open(root, pid, mapping) {
+            match files.open(mapping) {
                 Ok(file) => {
                     row.length = Some(file.size());
                     row.cached = page_cache(&file, page);

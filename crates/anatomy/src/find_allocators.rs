@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use probe::{FileKey, MappedFile, Mapping, Root};
+use probe::{FileKey, MapFiles, Mapping, Root};
 
 use crate::allocator::{self, Allocator, AllocatorKind};
 use crate::elf::{Bytewise, ElfImage};
@@ -34,6 +34,7 @@ impl AllocatorSearch {
     pub fn run(root: &Root, pid: u32, mappings: &[Mapping], program: Option<&[u8]>) -> Self {
         let mut search = Self::default();
         let mut signs = AllocatorSigns::default();
+        let files = MapFiles::of(root, pid);
         for (index, mapping) in images(mappings).into_iter().enumerate() {
             let path = mapping.path().unwrap_or_default();
             let name = String::from_utf8_lossy(path).into_owned();
@@ -41,7 +42,7 @@ impl AllocatorSearch {
             if let Some((kind, version)) = allocator::by_library(path) {
                 signs.add(kind, version, &name, "the name of the library".to_owned());
             }
-            let file = (index < LIBRARIES_MAX).then(|| MappedFile::open(root, pid, mapping).ok());
+            let file = (index < LIBRARIES_MAX).then(|| files.open(mapping).ok());
             match file.flatten() {
                 Some(file) => {
                     if let Some(size) = signs.read(&file, &name, is_program) {

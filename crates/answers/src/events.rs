@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use import::{MinuteScreen, OpenError, OpenOptions};
 use report::model::EventsReport;
-use timeline::cgroup::{GroupNames, PathPart, ROOT, is_related};
+use timeline::cgroup::{GroupNames, ROOT, is_related, is_within};
 use timeline::signals::{CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, OOM_KILLS};
-use timeline::{Entity, Event, Facts, RollUp, RollUps, SignalId, Source, TimeRange};
+use timeline::{Entity, Event, EventKind, Facts, RollUp, RollUps, SignalId, Source, TimeRange};
 
 /// Reads a range of a source in the detail that events need: from a long recording roll-ups, and every sample of the minutes
 /// in which a counter of events rose. By the minute alone, what happened in two neighbouring minutes would be one event.
@@ -72,11 +72,12 @@ pub fn events(source: &Source, kinds: &[String], group: Option<&str>) -> EventsR
     EventsReport::new(source, &events)
 }
 
-/// Calls containers by their names in the text of an event: their cgroups, or what the subject is, the last part of such a
-/// path.
+/// Calls services and cgroups by their names in the text of an event.
 fn name_containers(event: &mut Event, names: &GroupNames) {
-    let part = PathPart::of(&event.subject, "");
-    if part.container.is_some() || part.pod.is_some() {
+    if matches!(
+        event.kind,
+        EventKind::ServiceStarted | EventKind::ServiceEnded
+    ) {
         let named = names.service(&event.subject);
         event.text = event.text.replacen(&event.subject, &named, 1);
     }
@@ -93,8 +94,7 @@ fn name_containers(event: &mut Event, names: &GroupNames) {
 
 /// Whether an event names the cgroup, or its service. A kernel's report of a kill has the cgroup in its words.
 fn is_about(event: &Event, group: &str) -> bool {
-    let is_service =
-        || !event.subject.is_empty() && group.split('/').any(|part| part == event.subject);
+    let is_service = || !event.subject.is_empty() && is_within(group, &event.subject);
     let words = event.text.split([' ', ',', ';', '(', ')']);
     let mut paths = words
         .chain([event.subject.as_str()])

@@ -87,10 +87,13 @@ struct GroupCandidate {
     names: Vec<String>,
     /// Its id, of which the first digits suffice.
     id: Option<String>,
+    /// Whether neither a user nor whoever runs in a container has made it.
+    is_of_host: bool,
     bytes: Bytes,
 }
 
-/// Returns the path of the cgroup that was typed.
+/// Returns the path of the cgroup that was typed. A user, and whoever runs in a container, may give a cgroup any name: where one
+/// of the host is called so, it is meant.
 ///
 /// # Errors
 /// [`GroupError`] if no cgroup of the source is called so, or several are.
@@ -110,6 +113,9 @@ pub fn find_group(source: &Source, selector: &GroupSelector) -> Result<String, G
     let mut found: Vec<&GroupCandidate> = all.iter().filter(is_exact).collect();
     if found.is_empty() {
         found = all.iter().filter(is_begun).collect();
+    }
+    if found.iter().any(|one| one.is_of_host) {
+        found.retain(|one| one.is_of_host);
     }
     match found[..] {
         [one] => Ok(one.path.clone()),
@@ -281,17 +287,16 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
             }
             GroupSelector::Container(_) => {
                 let container = name.container.filter(|it| begins(it.path))?;
-                let of_pod = name.pod.map(|pod| pod.what);
-                let known = names.containers.get(container.what.id);
-                let mut called = vec![names.container(&container.what, of_pod.as_ref())];
+                let mut called: Vec<String> = names.container(&name).into_iter().collect();
+                let known = names.of_container(&container);
                 called.extend(known.map(|known| known.name.clone()));
                 (called, Some(container.what.id.to_owned()))
             }
             GroupSelector::Pod(_) => {
                 let pod = pod?;
                 let uid = pod.what.uid().into_owned();
-                let mut called = vec![names.pod(&pod.what)];
-                called.extend(names.pods.get(&uid).map(|known| known.name.clone()));
+                let mut called: Vec<String> = names.pod(&name).into_iter().collect();
+                called.extend(names.of_pod(&pod).map(|known| known.name.clone()));
                 (called, Some(uid))
             }
         };
@@ -299,6 +304,7 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
             path: path.to_owned(),
             names: called,
             id,
+            is_of_host: name.user.is_none() && !name.container.is_some_and(|it| it.is_in_container),
             bytes,
         })
     };
@@ -390,12 +396,14 @@ mod tests {
             name: "web".to_owned(),
             pod: None,
         };
-        names.containers.insert(A.to_owned(), web);
+        names.containers.insert(format!("docker-{A}.scope"), web);
         let cart = PodNames {
             namespace: "shop".to_owned(),
             name: "cart-0".to_owned(),
         };
-        names.pods.insert(UID.to_owned(), cart);
+        names
+            .pods
+            .insert(format!("/kubepods/burstable/pod{UID}"), cart);
         source
     }
 

@@ -29,6 +29,9 @@ pub fn growth(source: &Source, service: Option<&str>) -> Option<GrowthReport> {
 
 /// Returns whether an owner has this name: its own, its unit's with or without an ending, or its whole cgroup.
 fn is_named(owner: &GrowthOwner<'_>, name: &str) -> bool {
-    let unit = |one: &str| one == name || one.strip_suffix(".service") == Some(name);
+    let unit = |one: &str| {
+        let part = one.rsplit('/').next().unwrap_or_default();
+        [one, part].contains(&name) || part.strip_suffix(".service") == Some(name)
+    };
     unit(owner.name()) || owner.entity.key == name || unit(&owner.entity.group)
 }

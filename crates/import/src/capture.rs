@@ -105,6 +105,7 @@ struct Reader {
     parsers: Parsers,
     timeline: Timeline,
     facts: Facts,
+    name_room: store::NameRoom,
     problems: Problems,
     sample: Sample,
     out_of_order: usize,
@@ -153,7 +154,7 @@ impl Reader {
             return;
         }
         for name in line.names {
-            name.add_to(&mut self.facts.names);
+            name.add_to(&mut self.facts.names, &mut self.name_room);
         }
         self.sample.clear();
         self.sample.stamp.boot = Span::from_secs_f64(line.t);

@@ -5,13 +5,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use checked_open::{LastLink, look_up, open_found};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatfs};
+use rustix::fs::{CWD, FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat, fstatfs};
 
 /// How long a pipe with a name may lack a program that opens it for writing: a shell starts both ends within milliseconds.
 const WRITER_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -38,18 +39,38 @@ fn readable(file: &File) -> io::Result<Option<u64>> {
     Ok((meta.is_file() && stored > 0).then(|| crate::decompress::unpacked_bytes_max(stored)))
 }
 
+/// Whether a file may be opened: of devices only terminals and those in which the kernel has text or nothing (`/dev/null`,
+/// `/dev/kmsg`).
+fn is_text(kind: FileType, device: u64) -> bool {
+    /// Major numbers of character devices (Documentation/admin-guide/devices.txt): memory, terminals, their second ends.
+    const MEMORY: u32 = 1;
+    const TERMINALS: [u32; 2] = [4, 5];
+    const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
+    /// In memory: null, zero, full, random, urandom, kmsg. Not the memory of the machine itself.
+    const TEXTS: [u32; 6] = [3, 5, 7, 8, 9, 11];
+    match kind {
+        FileType::BlockDevice => false,
+        FileType::CharacterDevice => match rustix::fs::major(device) {
+            MEMORY => TEXTS.contains(&rustix::fs::minor(device)),
+            major => TERMINALS.contains(&major) || PSEUDO_TERMINALS.contains(&major),
+        },
+        _ => true,
+    }
+}
+
 impl InputFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// The operating system's; and if it is a named pipe that no program opens for writing within three seconds.
+    /// The operating system's; if it is a named pipe that no program opens for writing within three seconds; and if it is a
+    /// device that is more than text: opening one may do something, and a link of somebody else may lead to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
-        let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .custom_flags(flags.cast_signed())
-            .open(path)?;
+        let found = look_up(CWD, path, LastLink::Followed)?;
+        let stat = fstat(&found)?;
+        if !is_text(FileType::from_raw_mode(stat.st_mode), stat.st_rdev) {
+            return Err(io::Error::other("it is a device, which is not opened"));
+        }
+        let file = open_found(OpenOptions::new().read(true), &found)?;
         let kind = file.metadata()?.file_type();
         let mut first = None;
         if kind.is_fifo() && !is_unnamed(&file)? {
@@ -189,6 +210,25 @@ mod tests {
         let mut input = InputFile::open(&path).unwrap();
         let end = io::copy(&mut input, &mut io::sink()).unwrap_err();
         assert_eq!(end.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn of_devices_only_those_with_text_or_nothing_are_opened() {
+        use rustix::fs::makedev;
+        assert_eq!(text(Path::new("/dev/null")).unwrap(), "");
+        let is_text = |kind, major, minor| is_text(kind, makedev(major, minor));
+        for (major, minor, expected) in [
+            (1, 11, true),
+            (1, 1, false),
+            (5, 0, true),
+            (136, 3, true),
+            (10, 130, false),
+            (10, 229, false),
+        ] {
+            let found = is_text(FileType::CharacterDevice, major, minor);
+            assert_eq!(found, expected, "{major}:{minor}");
+        }
+        assert!(!is_text(FileType::BlockDevice, 1, 0));
     }
 
     #[test]

@@ -33,6 +33,7 @@ use timeline::{Inventory, SharedMemory, Stamp};
 
 use crate::host::live::now;
 use crate::kernel_file::Root;
+pub(crate) use file_places::MountPlaces;
 use file_systems::FileSystems;
 use holdings::OpenObjects;
 use nameless_files::NamelessFiles;

@@ -60,7 +60,7 @@ pub use process::files::ProcessFiles;
 pub use process::frozen::FrozenProcess;
 pub use process::identity::ProcessIdentity;
 pub use process::limits::{ProcessLimits, SoftHard};
-pub use process::mapped_file::MappedFile;
+pub use process::mapped_file::{MapFiles, MappedFile};
 pub use process::maps::{Access, MAPPINGS_MAX, Mapping, Mappings};
 pub use process::memory::ProcessMemory;
 pub use process::pagemap::{PageRun, Pagemap, PagesKnown};

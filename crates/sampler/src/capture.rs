@@ -16,7 +16,7 @@ use timeline::{Entity, EntityRow, Facts, Stamp, facts};
 use units::{Bytes, PageSize, Span};
 
 use crate::heaps::{HeapReading, HeapRound, read_heaps};
-use crate::new_groups::{NameSearch, NewGroups, SEARCH_EVERY};
+use crate::new_groups::{NameSearch, NewGroups, SEARCH_EVERY, WaitingGroups};
 use crate::sampler::{Progress, Rates, Sampler};
 
 /// What a capture may contain beyond the kernel's own numbers and names of programs.
@@ -206,7 +206,7 @@ impl Collector {
             return Vec::new();
         }
         self.names_due = stamp.boot.plus(SEARCH_EVERY);
-        let mut new = Vec::new();
+        let mut new = WaitingGroups::default();
         self.new_groups.find(self.sampler.sample(), &mut new);
         self.names.add(new);
         KeptName::of_a_capture(&self.names.run(NAMES_MAX))

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use checked_open::LastLink;
 
 use crate::directory::identity;
 
@@ -17,32 +17,16 @@ pub(crate) fn sync(directory: &Path) -> std::io::Result<()> {
 
 /// Opens a file for reading if it is a regular one: a pipe or a device in its place neither blocks nor is read.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    regular(OpenOptions::new().read(true), path, OFlags::empty())
+    checked_open::open_regular(OpenOptions::new().read(true), path, LastLink::Followed)
 }
 
 /// Opens a file with these options if it is a regular one and not a symbolic link: write access to a recording's
-/// directory must not redirect what its recorder writes. Never use `truncate`: the type is checked after opening.
+/// directory must not redirect what its recorder writes.
 ///
 /// # Errors
 /// The operating system's.
 pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    regular(options, path, OFlags::NOFOLLOW)
-}
-
-fn regular(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<File> {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY | more).bits();
-    let file = options.custom_flags(flags.cast_signed()).open(path);
-    let file = file.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
-        Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
-        // A pipe without a reader was opened for writing.
-        Some(rustix::io::Errno::NXIO) => io::Error::other("it is not a regular file"),
-        _ => error,
-    })?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is not a regular file"))
-    }
+    checked_open::open_regular(options, path, LastLink::Kept)
 }
 
 /// Reads a regular file of at most `longest` bytes.
@@ -85,7 +69,7 @@ fn directory_mode(directory: &Path) -> u32 {
 /// without the right to search, whatever the umask.
 pub(crate) fn create_new(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let mode = directory_mode(path.parent().unwrap_or(path)) & 0o660;
-    let file = open_own(options.create_new(true).mode(0o600), path)?;
+    let file = options.create_new(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     Ok(file)
 }

@@ -1,15 +1,16 @@
 //! `names.jsonl`: what people call the containers, pods and users of the cgroups in a recording, and the same in captures.
 //!
 //! A line for each name that is new or has changed: `{"wall", "kind", "id", "name", "namespace", "pod", "crc32"}`. It is a
-//! file of its own: an id means the same at any time, and a memtide that does not know the file passes over it. The
-//! newest [`NAMES_MAX`] names count.
+//! file of its own: a name means the same at any time, and a memtide that does not know the file passes over it. The id is
+//! the [unique name](timeline::cgroup::unique_name) of a cgroup. The newest [`NAMES_MAX`] names count, of one user the
+//! newest [`OF_USER_MAX`]: a user who makes containers without end displaces no name of others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use timeline::cgroup::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
+use timeline::cgroup::{ContainerNames, GroupName, GroupNames, NAME_LEN_MAX, PodNames};
 use timeline::start_of;
 use units::WallClock;
 
@@ -22,12 +23,22 @@ pub(crate) const FILE: &str = "names.jsonl";
 /// At most this many names are kept: as many containers as are searched for on a host.
 pub const NAMES_MAX: usize = 4_096;
 
+/// The longest id: the path of a cgroup.
+const ID_LEN_MAX: usize = 1_024;
+
+/// At most this many of the containers of one user.
+const OF_USER_MAX: usize = 256;
+/// At most this many of the containers of all users.
+const OF_USERS_MAX: usize = 1_024;
+
 /// The most bytes read of a longer file: its end, as the newest names count.
 const FILE_BYTES_MAX: u64 = 2 << 20;
 /// A longer file is compacted.
 const COMPACTED_FROM: u64 = 1 << 20;
-/// Bytes that compaction keeps, newest first. A line of a container has about 170.
-const LEFT_BYTES_MAX: usize = 768 << 10;
+/// Bytes that compaction keeps, newest first, beside [`USERS_BYTES_MAX`]. A line of a container has about 170.
+const LEFT_BYTES_MAX: usize = 512 << 10;
+/// The same of the containers of users.
+const USERS_BYTES_MAX: usize = 256 << 10;
 
 /// What has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,7 +56,7 @@ enum NamedKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptName {
     kind: NamedKind,
-    /// The id of a container, the UID of a pod or a user.
+    /// The unique name of the cgroup of a container or a pod, the UID of a user.
     id: String,
     /// Of a container its own name, of a pod the pod's.
     name: String,
@@ -76,12 +87,12 @@ impl ChecksummedLine for NameLine {
 }
 
 impl KeptName {
-    /// Returns these names as they are kept, at most [`NAMES_MAX`].
+    /// Returns these names as they are kept, as far as there is [`NameRoom`].
     pub fn all(names: &GroupNames) -> Vec<Self> {
         let short = |text: &str| start_of(text, NAME_LEN_MAX).to_owned();
         let plain = |kind, id: &str, name: &str| Self {
             kind,
-            id: short(id),
+            id: start_of(id, ID_LEN_MAX).to_owned(),
             name: short(name),
             namespace: None,
             pod: None,
@@ -97,7 +108,15 @@ impl KeptName {
         });
         let user = |(uid, name): (&u32, &String)| plain(NamedKind::User, &uid.to_string(), name);
         let all = containers.chain(pods).chain(names.users.iter().map(user));
-        all.take(NAMES_MAX).collect()
+        let mut room = NameRoom::default();
+        all.filter(|name| room.admits(name)).collect()
+    }
+
+    /// The user below whose slice the container or pod is.
+    fn owner(&self) -> Option<u32> {
+        let is_group = matches!(self.kind, NamedKind::Container | NamedKind::Pod);
+        let name = GroupName::of(&self.id);
+        name.user.filter(|_| is_group).map(|user| user.what)
     }
 
     /// As [`all`](Self::all), without users: a capture is given to others, who need no login names.
@@ -108,11 +127,13 @@ impl KeptName {
         })
     }
 
-    /// Adds the name to others; the later of two of one id counts. What is beyond [`NAMES_MAX`] names is left out.
-    pub fn add_to(self, names: &mut GroupNames) {
+    /// Adds the name to others; the later of two of one id counts. What finds no room is left out.
+    pub fn add_to(self, names: &mut GroupNames, room: &mut NameRoom) {
+        let has_room = room.admits(&self);
         let mut one = GroupNames::default();
         let short = |text: String| start_of(&text, NAME_LEN_MAX).to_owned();
-        let (id, name) = (short(self.id), short(self.name));
+        let id = start_of(&self.id, ID_LEN_MAX).to_owned();
+        let name = short(self.name);
         let namespace = self.namespace.map(short);
         match self.kind {
             NamedKind::Container => {
@@ -130,12 +151,36 @@ impl KeptName {
             }
             NamedKind::Other => {}
         }
-        let is_known = one.is_known_to(names);
-        if is_known || names.count() < NAMES_MAX {
+        if has_room || one.is_known_to(names) {
             names.containers.append(&mut one.containers);
             names.pods.append(&mut one.pods);
             names.users.append(&mut one.users);
         }
+    }
+}
+
+/// How many names there may still be, of each user and in all.
+#[derive(Debug, Default)]
+pub struct NameRoom {
+    of_host: usize,
+    of_users: usize,
+    of_user: BTreeMap<u32, usize>,
+}
+
+impl NameRoom {
+    /// Counts a name that is new, if there is room for it.
+    fn admits(&mut self, name: &KeptName) -> bool {
+        let Some(user) = name.owner() else {
+            let has_room = self.of_host + self.of_users < NAMES_MAX;
+            self.of_host += usize::from(has_room);
+            return has_room;
+        };
+        let of_user = self.of_user.entry(user).or_default();
+        let in_all = self.of_host + self.of_users;
+        let has_room = *of_user < OF_USER_MAX && self.of_users < OF_USERS_MAX && in_all < NAMES_MAX;
+        *of_user += usize::from(has_room);
+        self.of_users += usize::from(has_room);
+        has_room
     }
 }
 
@@ -182,12 +227,8 @@ impl NameBook {
         found: GroupNames,
     ) -> Result<(), StoreError> {
         let path = directory.join(FILE);
-        let has_room = self.waiting.count() < NAMES_MAX;
-        if has_room {
-            let mut found = kept(KeptName::all(&found));
-            found.fill_from(std::mem::take(&mut self.waiting));
-            self.waiting = found;
-        }
+        let before = KeptName::all(&self.waiting);
+        self.waiting = kept(before.into_iter().chain(KeptName::all(&found)));
         if path.symlink_metadata().is_err() {
             self.waiting.fill_from(std::mem::take(&mut self.written));
         }
@@ -226,9 +267,9 @@ impl NameBook {
 
 /// Returns these names as a reader finds them.
 fn kept(names: impl IntoIterator<Item = KeptName>) -> GroupNames {
-    let mut kept = GroupNames::default();
+    let (mut kept, mut room) = (GroupNames::default(), NameRoom::default());
     for name in names {
-        name.add_to(&mut kept);
+        name.add_to(&mut kept, &mut room);
     }
     kept
 }
@@ -246,14 +287,9 @@ pub(crate) fn read(directory: &Path, problems: &mut Vec<String>) -> GroupNames {
         }
     };
     let lines: Vec<NameLine> = json_lines::sound(FILE, &bytes, problems);
-    let mut names = GroupNames::default();
     let mut seen = HashSet::new();
-    for line in lines.into_iter().rev() {
-        if seen.insert((line.name.kind, line.name.id.clone())) {
-            line.name.add_to(&mut names);
-        }
-    }
-    names
+    let newest = lines.into_iter().rev().map(|line| line.name);
+    kept(newest.filter(|name| seen.insert((name.kind, name.id.clone()))))
 }
 
 /// Rewrites the file with the last line of each of the newest names.
@@ -261,19 +297,24 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
     let bytes = json_lines::tail(path, FILE_BYTES_MAX, &mut Vec::new())?;
     let mut seen = HashSet::new();
     let mut left = Vec::new();
-    let mut left_bytes = 0;
+    let mut room = NameRoom::default();
+    let (mut left_bytes, mut of_users) = (0, 0);
     for text in bytes.split_inclusive(|byte| *byte == b'\n').rev() {
         let Ok(NameLine { name, .. }) = json_lines::sound_line(text.trim_ascii_end()) else {
             continue;
         };
-        if !seen.insert((name.kind, name.id)) {
+        let (bytes, bytes_max) = match name.owner() {
+            None => (&mut left_bytes, LEFT_BYTES_MAX),
+            Some(_) => (&mut of_users, USERS_BYTES_MAX),
+        };
+        if seen.contains(&(name.kind, name.id.clone())) || !room.admits(&name) {
             continue;
         }
-        left_bytes += text.len();
-        if left.len() >= NAMES_MAX || left_bytes > LEFT_BYTES_MAX {
-            break;
+        seen.insert((name.kind, name.id));
+        *bytes += text.len();
+        if *bytes <= bytes_max {
+            left.push(text);
         }
-        left.push(text);
     }
     json_lines::replace(directory, FILE, left.into_iter().rev())
 }

@@ -36,7 +36,7 @@ pub use directory::pinned::{PinnedDirectory, ensure_recording};
 pub use directory::retention::{Dropped, drop_oldest, enforce};
 pub use error::StoreError;
 pub use files::{create_draft, open_own};
-pub use kept_names::{KeptName, NAMES_MAX, NameBook};
+pub use kept_names::{KeptName, NAMES_MAX, NameBook, NameRoom};
 pub use recording::{Info, Loaded, Recording, Resolution, RollUpScreen, Screened, Selection};
 pub use seal::{Sealed, seal};
 pub use writer::disk::Cut;

@@ -5,7 +5,8 @@ mod path_name;
 
 pub use known_names::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
 pub use path_name::{
-    ContainerPart, ContainerRuntime, GroupName, Named, PathPart, PodPart, QosClass, unescaped,
+    ContainerPart, ContainerRuntime, GroupName, Named, PathPart, PodPart, QosClass, is_within,
+    unescaped, unique_name,
 };
 
 use crate::facts::{CgroupMode, Facts, KernelVersion};

@@ -1,7 +1,7 @@
 //! The part of a host's diagnosis that is about one cgroup, the cgroups around it and those within it.
 
 use timeline::Entity;
-use timeline::cgroup::{ROOT, is_related};
+use timeline::cgroup::{ROOT, is_related, is_within};
 use units::Ratio;
 
 use super::GroupState;
@@ -79,7 +79,7 @@ fn concerns(cx: &Evidence<'_>, finding: &Finding, path: &str) -> bool {
             let service = process
                 .map(|process| process.group.as_str())
                 .unwrap_or_default();
-            !service.is_empty() && path.split('/').any(|part| part == service)
+            !service.is_empty() && is_within(path, service)
         }
         // Some rules find cgroups one by one and name them as affected.
         Entity::Host => {

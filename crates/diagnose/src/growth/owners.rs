@@ -17,6 +17,8 @@ use units::Bytes;
 use super::decision::READINGS_MIN;
 use super::series::{GrowthPoint, GrowthSeries};
 use crate::evidence::Evidence;
+use timeline::cgroup::unique_name;
+
 use crate::measures::cgroups;
 
 /// At most this many owners of each kind are judged.
@@ -224,9 +226,8 @@ pub(crate) fn room(cx: &Evidence<'_>, kind: GrowthOwnerKind, one: &EntitySeries)
             } else {
                 &one.group
             };
-            let named = |group: &&EntitySeries| {
-                group.key == *unit || group.key.rsplit('/').next() == Some(unit.as_str())
-            };
+            let named =
+                |group: &&EntitySeries| group.key == *unit || unique_name(&group.key) == unit;
             cx.timeline.entities(Entity::Cgroup).find(named)
         }
     };

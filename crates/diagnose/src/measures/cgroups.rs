@@ -1,7 +1,7 @@
 //! Cgroups for rules: which ones a source has, what happened in a cgroup itself rather than below it, its limit, and
 //! the commands that change the limit.
 
-use timeline::cgroup::{self, ancestors, parent};
+use timeline::cgroup::{self, ancestors, parent, unique_name};
 use timeline::signals::{
     CGROUP_ACTIVE_FILE, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_HIGH,
     CGROUP_INACTIVE_FILE, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, CGROUP_SLAB_RECLAIMABLE,
@@ -194,15 +194,16 @@ pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
 
 /// Returns the service or scope of the host's systemd that a cgroup belongs to, if its name is safe in a command.
 ///
-/// The host's units lie below slices only. A unit below another service or scope belongs to a systemd inside it (a
-/// user's, a container's), and the host may have another unit of that name. `init.scope`, which lies in no slice, is
+/// The host's units lie below slices only. A unit below another service or scope, or made below a user's slice, belongs to
+/// a systemd inside it (a user's, a container's), and the host may have another unit of that name. `init.scope`, which lies in no slice, is
 /// excluded.
 pub(crate) fn unit_of(path: &str) -> Option<&str> {
     let (above, unit) = path.trim_start_matches('/').rsplit_once('/')?;
     let of_the_host = above
         .split('/')
         .all(|part| is_name_of(part, &[".slice"]) && is_plain(part));
-    (of_the_host && is_name_of(unit, &[".service", ".scope"]) && is_plain(unit)).then_some(unit)
+    let is_unit = is_name_of(unit, &[".service", ".scope"]) && is_plain(unit);
+    (of_the_host && is_unit && unique_name(path) == unit).then_some(unit)
 }
 
 /// Returns the services and scopes of this host's systemd around sample `index`, each with its name and its memory.

@@ -205,6 +205,7 @@ mod tests {
         for path in [
             "/pods/web",
             "/user.slice/user-7.slice/user@7.service/app.slice/a.service",
+            "/user.slice/user-7.slice/sshd.service",
             "/docker/0123abc/system.slice/nginx.service",
             "/lxc/web/system.slice/nginx.service",
             "/machine.slice/machine-a.scope/payload/system.slice/sshd.service",

@@ -16,6 +16,7 @@ mod corpus;
 mod events;
 mod explain;
 mod export;
+mod foreign_places;
 mod frame;
 mod growth;
 mod headroom;

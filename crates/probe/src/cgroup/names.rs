@@ -1,112 +1,39 @@
-//! What people call the containers, pods and users in paths of cgroups: read from state files of container runtimes, of
-//! the kubelet and from `/etc/passwd`. Asks no daemon.
+//! The names by which people call the containers, pods and users in paths of cgroups: read from state files of container
+//! runtimes, of the kubelet and from `/etc/passwd`. Asks no daemon.
 //!
-//! Meant for one answer, or for cgroups that are new to a recorder, never for every sample. What this user may not read, or
-//! what is gone, has no name: most of these files are for root only. Bounds: 4,096 containers, 8 MiB for a file of root and
-//! 1 MiB for one of a user, [`NAMES_TIME_MAX`] in all. Cost: two files of a few KiB for each container, and lists of
-//! directories.
+//! Files of root name cgroups that root made; files in a user's home name those below that user's slice, and no other: a
+//! user, and whoever runs in a container, may give a cgroup any id. Meant for one answer, or for cgroups that are new to a
+//! recorder, never for every sample. What this user may not read, or what is gone, has no name: most of these files are for
+//! root only. Bounds: 4,096 containers, 256 of a user, 8 MiB for a file of root and 1 MiB for one of a user,
+//! [`NAMES_TIME_MAX`] in all. Cost: two files of a few KiB for each container, and lists of directories.
 
 mod container_runtimes;
+mod home;
 mod kubelet;
 mod users;
+mod wanted;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use timeline::cgroup::{GroupName, GroupNames, PathPart};
+use timeline::cgroup::GroupNames;
 
 use crate::inventory::SearchTime;
 use crate::kernel_file::Root;
+use wanted::WantedNames;
 
 /// A person waits for the answer.
 pub const NAMES_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// At most so many containers are searched for.
-const CONTAINERS_MAX: usize = 4_096;
-/// At most so many pods are searched for.
-const PODS_MAX: usize = 4_096;
-
-/// Containers by their ids, with who runs them.
-type WantedContainers = BTreeMap<String, ContainerOwner>;
-
-/// Who runs a container, as far as the path of its cgroup says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct ContainerOwner {
-    /// Whether the whole path is known, not only its last part.
-    is_known: bool,
-    /// The user who has the slice that it is in; `None` for root.
-    user: Option<u32>,
-}
-
-impl ContainerOwner {
-    /// Of two cgroups with one id the one of root counts: a user may give a cgroup any name.
-    fn or(self, other: Self) -> Self {
-        match (self.is_known, other.is_known) {
-            (false, true) => other,
-            (true, true) if other.user.is_none() => other,
-            _ => self,
-        }
-    }
-}
-
-/// What is searched for.
-#[derive(Debug, Default)]
-struct WantedNames {
-    containers: WantedContainers,
-    /// Users with slices of their own, who may run containers without root.
-    users: BTreeSet<u32>,
-    /// UIDs of pods.
-    pods: BTreeSet<String>,
-}
-
-impl WantedNames {
-    fn of<'a>(groups: impl Iterator<Item = &'a str>) -> Self {
-        let mut wanted = Self::default();
-        for group in groups {
-            let name = GroupName::of(group);
-            let part = PathPart::of(group, "");
-            let owner = ContainerOwner {
-                is_known: group.starts_with('/'),
-                user: name.user.as_ref().map(|user| user.what),
-            };
-            let containers = [name.container.map(|it| it.what), part.container];
-            for container in containers.into_iter().flatten() {
-                wanted.container(container.id, owner);
-            }
-            let pods = [name.pod.map(|it| it.what), part.pod];
-            for pod in pods.into_iter().flatten() {
-                if wanted.pods.len() < PODS_MAX {
-                    wanted.pods.insert(pod.uid().into_owned());
-                }
-            }
-            wanted.users.extend(name.user.map(|user| user.what));
-        }
-        wanted
-    }
-
-    fn container(&mut self, id: &str, owner: ContainerOwner) {
-        if let Some(known) = self.containers.get_mut(id) {
-            *known = known.or(owner);
-        } else if self.containers.len() < CONTAINERS_MAX {
-            self.containers.insert(id.to_owned(), owner);
-        }
-    }
-}
-
-/// Reads the names of containers, pods and users in these paths of cgroups and names of services, in files below `root`;
-/// also of all other users of the host.
+/// Reads the names of containers and pods in these paths of cgroups and names of services, in files below `root`, and those
+/// of all users of the host.
 pub fn read<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupNames {
-    read_wanted(root, &WantedNames::of(groups))
+    read_wanted(root, &WantedNames::of(root, groups))
 }
 
-/// As [`read`], without those that no path names: for what is kept.
+/// As [`read`], without users that no path names: for what is kept.
 pub fn read_of<'a>(root: &Root, groups: impl Iterator<Item = &'a str>) -> GroupNames {
-    let wanted = WantedNames::of(groups);
+    let wanted = WantedNames::of(root, groups);
     let mut names = read_wanted(root, &wanted);
-    names
-        .containers
-        .retain(|id, _| wanted.containers.contains_key(id));
-    names.pods.retain(|uid, _| wanted.pods.contains(uid));
     names.users.retain(|uid, _| wanted.users.contains(uid));
     names
 }
@@ -115,16 +42,8 @@ fn read_wanted(root: &Root, wanted: &WantedNames) -> GroupNames {
     let time = SearchTime::starts(NAMES_TIME_MAX);
     let mut names = GroupNames::default();
     let homes = users::read(root, &mut names);
-    if !wanted.pods.is_empty() {
-        kubelet::read(root, &mut names);
-    }
-    if !wanted.containers.is_empty() {
-        let homes = homes
-            .into_iter()
-            .filter(|(uid, _)| wanted.users.contains(uid));
-        let homes: Vec<(u32, String)> = homes.collect();
-        container_runtimes::read(root, &wanted.containers, &homes, time, &mut names);
-    }
+    kubelet::read(root, wanted, &mut names);
+    container_runtimes::read(root, wanted, &homes, time, &mut names);
     names
 }
 
@@ -155,6 +74,24 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
+    /// The tests' own user is al: what a home has must be its user's.
+    fn own_uid() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    fn passwd() -> String {
+        format!(
+            "root:x:7:0::/:/bin/sh\nal:x:{}:1000:Al:/home/al:/bin/bash\n",
+            own_uid()
+        )
+    }
+
+    /// A cgroup that al's systemd made.
+    fn of_al(rest: &str) -> String {
+        let uid = own_uid();
+        format!("/user.slice/user-{uid}.slice/user@{uid}.service/{rest}")
+    }
+
     #[track_caller]
     fn check(files: &[(&str, &str)], group: &str, expected: &str) {
         let found = names(files, &[group]).innermost(group);
@@ -175,17 +112,13 @@ mod tests {
         );
         check(&[(&path, "{\"Name\":")], &group, "docker a59e4e7d3090");
         check(&[], &group, "docker a59e4e7d3090");
-        let passwd = (
-            "/etc/passwd",
-            "root:x:0:0::/root:/bin/sh\nal:x:1000:1000:Al:/home/al:/bin/bash\n",
-        );
-        let rootless =
-            format!("/user.slice/user-1000.slice/user@1000.service/user.slice/docker-{A}.scope");
+        let passwd = ("/etc/passwd", &*passwd());
+        let rootless = of_al(&format!("user.slice/docker-{A}.scope"));
         let path = format!("/home/al/.local/share/docker/containers/{A}/config.v2.json");
         check(
             &[passwd, (&path, &config)],
             &rootless,
-            "shop-cache-1 (docker a59e4e7d3090)",
+            "shop-cache-1 (docker a59e4e7d3090) of user al",
         );
     }
 
@@ -225,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_users_home_names_no_container_of_root() {
-        let passwd = ("/etc/passwd", "al:x:1000:1000:Al:/home/al:/bin/bash\n");
+        let passwd = ("/etc/passwd", &*passwd());
         let of_root = format!("/var/lib/docker/containers/{A}/config.v2.json");
         let root = (of_root.as_str(), r#"{"Name":"/payments"}"#);
         let list = format!(r#"[{{"id":"{A}","names":["evil"]}},{{"id":"{B}","names":["own"]}}]"#);
@@ -235,15 +168,124 @@ mod tests {
         );
         let group = format!("/docker/{A}");
         // The user has a slice, and a cgroup with the id of root's container.
-        let copy = format!("/user.slice/user-1000.slice/user@1000.service/docker-{A}.scope");
-        let own = format!("/user.slice/user-1000.slice/user@1000.service/libpod-{B}.scope");
+        let copy = of_al(&format!("docker-{A}.scope"));
+        let own = of_al(&format!("libpod-{B}.scope"));
         for groups in [[&group, &copy, &own], [&copy, &own, &group]] {
             let groups = groups.map(String::as_str);
             let found = names(&[passwd, root, home], &groups);
-            assert_eq!(found.containers[A].name, "payments");
-            assert_eq!(found.containers[B].name, "own");
+            let called = |group: &str| found.innermost(group).unwrap();
+            assert_eq!(called(&group), "payments (docker a59e4e7d3090)");
+            assert_eq!(called(&copy), "evil (docker a59e4e7d3090) of user al");
+            assert_eq!(called(&own), "own (podman b6e375cfe46e) of user al");
             let found = names(&[passwd, home], &groups);
-            assert!(!found.containers.contains_key(A), "{found:?}");
+            assert_eq!(found.innermost(&group).unwrap(), "docker a59e4e7d3090");
+        }
+    }
+
+    #[test]
+    fn nobody_but_root_gives_a_cgroup_a_name_of_roots_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        let hierarchy = directory.path().join("sys/fs/cgroup/memory");
+        for (id, name) in [(A, "payments"), (B, "web")] {
+            let path = format!("/var/lib/docker/containers/{id}/config.v2.json");
+            write(directory.path(), &path, &format!(r#"{{"Name":"/{name}"}}"#));
+        }
+        let pods = format!("/var/log/pods/shop_cart-0_{UID}/x");
+        write(directory.path(), &pods, "");
+        let forged = [
+            of_al(&format!("docker-{A}.scope")),
+            format!("/user.slice/user-1999.slice/docker-{A}.scope"),
+            of_al(&format!("kubepods-pod{}.slice", UID.replace('-', "_"))),
+            // In a container, and in one of the tests' user.
+            format!("/docker/{B}/docker/{A}"),
+            format!("/system.slice/docker-{B}.scope/kubepods/pod{UID}"),
+        ];
+        let own = format!("/docker/{A}");
+        for group in forged.iter().chain([&own]) {
+            fs::create_dir_all(hierarchy.join(group.trim_start_matches('/'))).unwrap();
+        }
+        fs::write(hierarchy.join("memory.usage_in_bytes"), "0\n").unwrap();
+        let groups = forged.iter().chain([&own]).map(String::as_str);
+        let found = read(&root, groups);
+        assert_eq!(
+            found.innermost(&own).unwrap(),
+            "payments (docker a59e4e7d3090)"
+        );
+        for group in &forged {
+            let called = found.innermost(group).unwrap();
+            assert!(
+                !called.contains("payments") && !called.contains("shop"),
+                "{called}"
+            );
+        }
+        // A cgroup that was made in a directory of another user.
+        let delegated = format!("/batch/docker-{B}.scope");
+        let above = hierarchy.join("batch");
+        fs::create_dir_all(&above).unwrap();
+        let called = |groups: &[&str]| read(&root, groups.iter().copied()).innermost(&delegated);
+        assert_eq!(called(&[&delegated]).unwrap(), "web (docker b6e375cfe46e)");
+        if std::os::unix::fs::chown(&above, Some(4711), None).is_ok() {
+            assert_eq!(called(&[&delegated]).unwrap(), "docker b6e375cfe46e");
+        }
+    }
+
+    #[test]
+    fn only_a_users_own_regular_file_is_read_and_nothing_is_followed() {
+        let list = format!(r#"[{{"id":"{B}","names":["web"]}}]"#);
+        let group = of_al(&format!("libpod-{B}.scope"));
+        let state = "home/al/.local/share/containers/storage/overlay-containers";
+        let named = |make: &dyn Fn(&Path)| {
+            let directory = tempfile::tempdir().unwrap();
+            let root = directory.path();
+            write(root, "/etc/passwd", &passwd());
+            write(root, &format!("/elsewhere/{state}/containers.json"), &list);
+            fs::create_dir_all(root.join("home/al")).unwrap();
+            make(root);
+            let found = read(&Root::at(root), [&*group].into_iter());
+            found.innermost(&group).unwrap()
+        };
+        let link = |at: &'static str, to: &'static str| {
+            move |root: &Path| {
+                let at = root.join(at);
+                fs::create_dir_all(at.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(root.join(to), at).unwrap();
+            }
+        };
+        let unnamed = "podman b6e375cfe46e of user al";
+        let file = "home/al/.local/share/containers/storage/overlay-containers/containers.json";
+        let plain = |root: &Path| write(root, &format!("/{file}"), &list);
+        assert_eq!(named(&plain), "web (podman b6e375cfe46e) of user al");
+        let elsewhere =
+            "elsewhere/home/al/.local/share/containers/storage/overlay-containers/containers.json";
+        assert_eq!(named(&link(file, elsewhere)), unnamed);
+        assert_eq!(named(&link(file, "/dev/null")), unnamed);
+        assert_eq!(
+            named(&link("home/al/.local", "elsewhere/home/al/.local")),
+            unnamed
+        );
+        let pipe = |root: &Path| {
+            let at = root.join(file);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+            rustix::fs::mknodat(rustix::fs::CWD, &at, kind, mode, 0).unwrap();
+        };
+        assert_eq!(named(&pipe), unnamed);
+        let long = |root: &Path| {
+            plain(root);
+            let file = fs::File::options()
+                .write(true)
+                .open(root.join(file))
+                .unwrap();
+            file.set_len(10 << 30).unwrap();
+        };
+        assert_eq!(named(&long), unnamed);
+        if own_uid() == 0 {
+            let foreign = |root: &Path| {
+                plain(root);
+                std::os::unix::fs::chown(root.join(file), Some(4711), None).unwrap();
+            };
+            assert_eq!(named(&foreign), unnamed);
         }
     }
 
@@ -264,15 +306,13 @@ mod tests {
         let place = "/var/lib/containers/storage/overlay-containers/volatile-containers.json";
         let group = format!("/machine.slice/libpod-{B}.scope/container");
         check(&[(place, &list)], &group, "web (podman b6e375cfe46e)");
-        let rootless = format!(
-            "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{B}.scope/container"
-        );
+        let rootless = of_al(&format!("user.slice/libpod-{B}.scope/container"));
         let place = "/home/al/.local/share/containers/storage/overlay-containers/containers.json";
-        let passwd = ("/etc/passwd", "al:x:1000:1000:Al:/home/al:/bin/bash\n");
+        let passwd = ("/etc/passwd", &*passwd());
         check(
             &[passwd, (place, &list)],
             &rootless,
-            "web (podman b6e375cfe46e)",
+            "web (podman b6e375cfe46e) of user al",
         );
     }
 
@@ -308,7 +348,10 @@ mod tests {
         let container = format!("/kubepods/burstable/pod{UID}/{A}");
         let groups = [&*container, "/user.slice/user-1000.slice"];
         let all = read(&root, groups.into_iter());
-        assert_eq!(all.count(), 6);
+        assert_eq!(
+            (all.containers.len(), all.pods.len(), all.users.len()),
+            (1, 1, 2)
+        );
         let kept = read_of(&root, groups.into_iter());
         assert_eq!(kept.count(), 3);
         assert!(

@@ -2,10 +2,10 @@
 //!
 //! A line is `HIERARCHY:CONTROLLERS:PATH`; the unified hierarchy is number 0 without controllers. The service is the
 //! innermost part of a path that has a meaning for a person: a systemd unit (`ssh.service`, `session-3.scope`), a
-//! container's ID, or a pod. A process in none of these has an empty service. Paths are relative to the reader's cgroup
-//! namespace.
+//! container, or a pod. Its name is the unique one of that cgroup: the part, or the path where others than the host's systemd
+//! make cgroups. A process in none of these has an empty service. Paths are relative to the reader's cgroup namespace.
 
-use timeline::cgroup::PathPart;
+use timeline::cgroup::{PathPart, unique_name};
 use timeline::facts::CgroupMode;
 
 use crate::text;
@@ -48,7 +48,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Returns the innermost part of a path that names a service.
+/// Returns the unique name of the innermost service in a path.
 fn innermost(path: &[u8]) -> Option<&[u8]> {
     let mut init = None;
     let mut inner = path;
@@ -56,13 +56,17 @@ fn innermost(path: &[u8]) -> Option<&[u8]> {
         let (outer, part) = (&inner[..slash], &inner[slash + 1..]);
         // Every systemd, also a user's or a container's, has an `init.scope`: the part around it is more informative.
         if part == b"init.scope" {
-            init = Some(part);
+            init = Some(inner);
         } else if is_service(part, outer) {
-            return Some(part);
+            return Some(unique(inner));
         }
         inner = outer;
     }
-    init
+    init.map(unique)
+}
+
+fn unique(path: &[u8]) -> &[u8] {
+    std::str::from_utf8(path).map_or(path, |path| unique_name(path).as_bytes())
 }
 
 fn is_service(part: &[u8], outer: &[u8]) -> bool {
@@ -91,16 +95,16 @@ mod tests {
     #[test]
     fn the_innermost_known_part_is_the_service() {
         let uid = "b7e34a5c-0f5e-4c9a-9a2e-2d1f0e3c4b5a";
+        let of_al = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-12.scope";
+        let docker_in_docker = format!("/system.slice/docker-{ID}.scope/docker/{ID}");
         for (path, expected) in [
             ("/system.slice/ssh.service", "ssh.service"),
             (
                 "/user.slice/user-1000.slice/session-3.scope",
                 "session-3.scope",
             ),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-12.scope",
-                "app-firefox-12.scope",
-            ),
+            (of_al, of_al),
+            (&docker_in_docker, &docker_in_docker),
             (
                 "/user.slice/user-1000.slice/user@1000.service/init.scope",
                 "user@1000.service",
@@ -110,20 +114,23 @@ mod tests {
                 &format!("/system.slice/docker-{ID}.scope"),
                 &format!("docker-{ID}.scope"),
             ),
-            (&format!("/docker/{ID}"), ID),
-            (&format!("/kubepods/burstable/pod{uid}/{ID}"), ID),
+            (&format!("/docker/{ID}"), &format!("/docker/{ID}")),
+            (
+                &format!("/kubepods/burstable/pod{uid}/{ID}"),
+                &format!("/kubepods/burstable/pod{uid}/{ID}"),
+            ),
             (
                 &format!("/kubepods/burstable/pod{uid}"),
-                &format!("pod{uid}"),
+                &format!("/kubepods/burstable/pod{uid}"),
             ),
             (
                 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",
                 "kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",
             ),
-            ("/lxc/web1", "web1"),
+            ("/lxc/web1", "/lxc/web1"),
             (
                 "/lxc.payload.web1/system.slice/nginx.service",
-                "nginx.service",
+                "/lxc.payload.web1/system.slice/nginx.service",
             ),
             ("/lxc.payload.web1/init.scope", "lxc.payload.web1"),
             ("/system.slice/old.service (deleted)", "old.service"),
@@ -142,7 +149,7 @@ mod tests {
         let text = "12:memory:/flat\n9:pids:/user.slice/x.scope\n1:name=systemd:/system.slice/cron.service\n0::/\n";
         assert_eq!(name(text), "cron.service");
         let text = format!("4:memory:/docker/{ID}\n1:cpu:/\n");
-        assert_eq!(name(&text), ID, "no systemd at all");
+        assert_eq!(name(&text), format!("/docker/{ID}"), "no systemd at all");
         assert_eq!(name("nonsense\n1:\n"), "");
     }
 

@@ -13,9 +13,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir};
+use checked_open::{LastLink, look_up, reopen};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use timeline::{CachedDirectory, CachedEntry, CachedFile, CachedFiles};
 use units::{Bytes, PageSize};
@@ -123,7 +125,7 @@ impl CacheSearch<'_> {
         let (root, time) = (self.root, self.time);
         let opened = open_files::each(root, process.pid, time, &mut |file| {
             if file.target.first() == Some(&b'/') && !self.is_over() {
-                let found = mapped_file::lookup(file.directory, file.name);
+                let found = look_up(file.directory, file.name, LastLink::Followed);
                 self.file(found, file.target, Some(process));
             }
         });
@@ -160,13 +162,16 @@ impl CacheSearch<'_> {
         match self.mounts.by_device.get(&mapping.device) {
             Some(FilePlace::Disk) | None => {}
             Some(FilePlace::Memory | FilePlace::Kernel) => return,
-            Some(FilePlace::Remote) => {
+            Some(FilePlace::Overlay | FilePlace::Remote) => {
                 self.remote.insert((mapping.device, mapping.inode));
                 return;
             }
         }
         let by_link = mapped_file::find_by_link(self.root, process.pid, mapping);
         let found = by_link.or_else(|refused| {
+            if !matches!(refused, Errno::PERM | Errno::ACCESS) {
+                return Err(refused); // it was unmapped
+            }
             // A removed file has no path. That of the kernel's own tmpfs, which is mounted nowhere, does not count here.
             if mapping.is_deleted() {
                 let is_mounted = self.mounts.by_device.contains_key(&mapping.device);
@@ -175,7 +180,8 @@ impl CacheSearch<'_> {
             // The path may lead elsewhere in this mount namespace.
             let path = mapping.path().map(OsStr::from_bytes).ok_or(refused)?;
             match self.mounts.of_path(Path::new(path)) {
-                FilePlace::Disk => mapped_file::find_by_path(self.root, process.pid, mapping),
+                // What it leads to is asked for its attributes as the kernel has them.
+                FilePlace::Disk => mapped_file::find_by_path(self.root, process.pid, mapping, &Ok),
                 _ => Err(refused),
             }
         });
@@ -237,7 +243,7 @@ impl CacheSearch<'_> {
             self.mounts.add_those_of(self.root, process.pid);
             place = self.place(&stat);
         }
-        if place == Some(FilePlace::Remote) {
+        if matches!(place, Some(FilePlace::Overlay | FilePlace::Remote)) {
             self.remote.insert((stat.device, stat.inode));
         }
         // The kernel's own file systems, such as that of memfd, are mounted nowhere.
@@ -285,7 +291,7 @@ impl CacheSearch<'_> {
             self.found.is_cut = true;
             return None;
         }
-        let file = match mapped_file::reopen(&looked_up.file) {
+        let file = match reopen(&looked_up.file) {
             Ok(file) => file,
             // `EAGAIN`: another process has a lease on it.
             Err(Errno::ACCESS | Errno::PERM | Errno::AGAIN) => {
@@ -314,17 +320,20 @@ impl CacheSearch<'_> {
     /// Measures the files below a directory, on all disks that are mounted there.
     fn directory(&mut self, top: &Path) {
         let mut waiting = WaitingDirectories::default();
-        waiting.push(top.to_owned());
+        if let Ok(found) = look_up(CWD, top, LastLink::Kept) {
+            waiting.push(BelowMount::top(found, top));
+        }
         while let Some(directory) = waiting.next() {
             if self.is_over() {
                 break;
             }
-            let below = directory.strip_prefix(top).ok();
+            let path = directory.path();
+            let below = path.strip_prefix(top).ok();
             self.entry = below
                 .and_then(|below| below.iter().next())
                 .unwrap_or_default()
                 .to_owned();
-            match self.entries(&directory, &mut waiting) {
+            match self.entries(directory, &mut waiting) {
                 Err(Errno::ACCESS | Errno::PERM) => self.found.files_denied += 1,
                 Err(Errno::NAMETOOLONG) => self.found.is_cut = true,
                 Ok(()) | Err(_) => {} // removed meanwhile
@@ -340,18 +349,22 @@ impl CacheSearch<'_> {
     }
 
     /// Measures the files in a directory. One that is mounted meanwhile is not entered: it may never answer.
-    fn entries(&mut self, directory: &Path, waiting: &mut WaitingDirectories) -> Result<(), Errno> {
-        let found = lookup_here(CWD, directory)?;
+    fn entries(
+        &mut self,
+        directory: BelowMount,
+        waiting: &mut WaitingDirectories,
+    ) -> Result<(), Errno> {
+        let (found, directory) = directory.look_up()?;
         match self.place(&stat(&found)?) {
             // Disks may be mounted below.
             Some(FilePlace::Disk | FilePlace::Memory) => {}
-            Some(FilePlace::Remote | FilePlace::Kernel) => return Ok(()),
+            Some(FilePlace::Overlay | FilePlace::Remote | FilePlace::Kernel) => return Ok(()),
             None => {
                 self.found.is_cut = true;
                 return Ok(());
             }
         }
-        let opened = mapped_file::reopen(&found)?;
+        let opened = reopen(&found)?;
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut entries = RawDir::new(&opened, &mut buffer);
         let is_top = self.entry.is_empty();
@@ -361,10 +374,10 @@ impl CacheSearch<'_> {
             if self.is_over() {
                 return Ok(());
             }
-            let path = || directory.join(OsStr::from_bytes(name.to_bytes()));
+            let below = || directory.entry(OsStr::from_bytes(name.to_bytes()));
             let mut kind = entry.file_type();
             let found = match kind {
-                FileType::RegularFile | FileType::Unknown => lookup_here(&opened, name),
+                FileType::RegularFile | FileType::Unknown => look_up(&opened, name, LastLink::Kept),
                 _ => Err(Errno::INVAL),
             };
             // Some file systems do not say it in the directory.
@@ -373,13 +386,13 @@ impl CacheSearch<'_> {
             }
             match kind {
                 FileType::Directory if !matches!(name.to_bytes(), b"." | b"..") => {
-                    waiting.push(path());
+                    waiting.push(below());
                 }
                 FileType::RegularFile => {
                     if is_top {
                         self.entry = OsStr::from_bytes(name.to_bytes()).to_owned();
                     }
-                    self.file(found, path().as_os_str().as_bytes(), None);
+                    self.file(found, below().path().as_os_str().as_bytes(), None);
                 }
                 _ => {}
             }
@@ -388,30 +401,93 @@ impl CacheSearch<'_> {
     }
 }
 
+/// A directory on a mount, by the way to it from where the search entered that mount: a link or a mount that somebody puts
+/// on the way meanwhile is not followed.
+#[derive(Debug)]
+struct BelowMount {
+    mount: Rc<EnteredMount>,
+    /// Relative; empty at the mount itself.
+    below: PathBuf,
+}
+
+#[derive(Debug)]
+struct EnteredMount {
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+impl BelowMount {
+    fn top(directory: OwnedFd, path: &Path) -> Self {
+        let path = path.to_owned();
+        Self {
+            mount: Rc::new(EnteredMount { directory, path }),
+            below: PathBuf::new(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.mount.path.join(&self.below)
+    }
+
+    fn entry(&self, name: &OsStr) -> Self {
+        Self {
+            mount: Rc::clone(&self.mount),
+            below: self.below.join(name),
+        }
+    }
+
+    /// Looks the directory up. Another mount that begins there is entered: that asks no file system.
+    fn look_up(self) -> Result<(OwnedFd, Self), Errno> {
+        match self.on_mount(&self.below) {
+            Err(Errno::XDEV) => {
+                let above = self.on_mount(self.below.parent().ok_or(Errno::XDEV)?)?;
+                let name = self.below.file_name().ok_or(Errno::XDEV)?;
+                let found = look_up(&above, name, LastLink::Kept)?;
+                let entered = Self::top(look_up(&above, name, LastLink::Kept)?, &self.path());
+                Ok((found, entered))
+            }
+            // Before 5.6.
+            Err(Errno::NOSYS) => Ok((look_up(CWD, self.path(), LastLink::Kept)?, self)),
+            found => Ok((found?, self)),
+        }
+    }
+
+    fn on_mount(&self, below: &Path) -> Result<OwnedFd, Errno> {
+        let here = below.as_os_str().is_empty();
+        rustix::fs::openat2(
+            &self.mount.directory,
+            if here { Path::new(".") } else { below },
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV,
+        )
+    }
+}
+
 /// Directories that wait to be searched, the last found first.
 #[derive(Debug, Default)]
 struct WaitingDirectories {
-    paths: Vec<PathBuf>,
+    directories: Vec<BelowMount>,
     bytes: usize,
     /// Whether some had no room.
     is_cut: bool,
 }
 
 impl WaitingDirectories {
-    fn push(&mut self, path: PathBuf) {
-        let bytes = self.bytes + path.as_os_str().len();
+    fn push(&mut self, directory: BelowMount) {
+        let bytes = self.bytes + directory.below.as_os_str().len();
         if bytes > WAITING_BYTES_MAX {
             self.is_cut = true;
         } else {
             self.bytes = bytes;
-            self.paths.push(path);
+            self.directories.push(directory);
         }
     }
 
-    fn next(&mut self) -> Option<PathBuf> {
-        let path = self.paths.pop()?;
-        self.bytes -= path.as_os_str().len();
-        Some(path)
+    fn next(&mut self) -> Option<BelowMount> {
+        let directory = self.directories.pop()?;
+        self.bytes -= directory.below.as_os_str().len();
+        Some(directory)
     }
 }
 
@@ -420,12 +496,6 @@ fn named((name, entry): (OsString, CachedEntry)) -> CachedEntry {
         name: name.to_string_lossy().into_owned(),
         ..entry
     }
-}
-
-/// Finds an entry, which may be a link by now, without opening it.
-fn lookup_here(directory: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, name, flags, Mode::empty())
 }
 
 /// What the kernel knows of a file that was found.

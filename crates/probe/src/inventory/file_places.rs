@@ -3,31 +3,40 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::file_stat;
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers, Mount};
 
 /// Where a file lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FilePlace {
+pub(crate) enum FilePlace {
     Disk,
     /// Its pages are shared memory, or huge pages.
     Memory,
-    /// It may never answer, or its files have their pages elsewhere.
+    /// Its files have their pages in the layers below.
+    Overlay,
+    /// It may never answer.
     Remote,
     /// The kernel makes its contents: proc, sysfs, debugfs.
     Kernel,
 }
 
 impl FilePlace {
+    /// Whether its files are read without waiting for another machine or program.
+    pub(crate) const fn is_local(self) -> bool {
+        matches!(self, Self::Disk | Self::Memory | Self::Overlay)
+    }
+
     fn of(mount: &Mount<'_>) -> Self {
         /// Those without a device of their own that have pages in the cache.
         const NODEV: [&[u8]; 5] = [b"btrfs", b"zfs", b"bcachefs", b"ubifs", b"ramfs"];
         match mount.kind {
             b"tmpfs" | b"devtmpfs" | b"hugetlbfs" => Self::Memory,
-            b"overlay" | b"aufs" => Self::Remote,
+            b"overlay" | b"aufs" => Self::Overlay,
             kind if mounts::may_not_answer(kind) => Self::Remote,
             kind if NODEV.contains(&kind) => Self::Disk,
             _ if mount.device.is_some_and(|(major, _)| major != 0) => Self::Disk,
@@ -38,7 +47,7 @@ impl FilePlace {
 
 /// Where the files of mounts and devices lie.
 #[derive(Debug, Default)]
-pub(super) struct MountPlaces {
+pub(crate) struct MountPlaces {
     pub(super) by_id: HashMap<u64, FilePlace>,
     pub(super) by_device: HashMap<DeviceNumbers, FilePlace>,
     /// By mount point, of this process's namespace.
@@ -49,7 +58,7 @@ pub(super) struct MountPlaces {
 
 impl MountPlaces {
     /// The mounts that this process sees.
-    pub(super) fn own(root: &Root) -> Self {
+    pub(crate) fn own(root: &Root) -> Self {
         let mut own = Self::default();
         for mount in mounts::mountinfo(&root.read("/proc/self/mountinfo").unwrap_or_default()) {
             let point = PathBuf::from(OsStr::from_bytes(&mount.point));
@@ -67,12 +76,31 @@ impl MountPlaces {
     }
 
     /// Adds the mounts that another process sees, once for each namespace.
-    pub(super) fn add_those_of(&mut self, root: &Root, pid: u32) {
+    pub(crate) fn add_those_of(&mut self, root: &Root, pid: u32) {
         let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
         if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
             let text = root.read(&format!("/proc/{pid}/mountinfo"));
             mounts::mountinfo(&text.unwrap_or_default()).for_each(|mount| self.add(&mount));
         }
+    }
+
+    /// Where a file lies that was looked up: by its mount, which no file system is asked for, else by its device. `None` if
+    /// that is in none of the mount tables, as the kernel's own file systems are.
+    pub(crate) fn of_file(&self, found: &OwnedFd) -> Option<FilePlace> {
+        let mount = file_stat::mount_of(found)?;
+        self.by_id.get(&mount).copied()
+    }
+
+    /// Whether a directory that was looked up lies where no other machine or program is waited for. Without a mount table, as
+    /// in a directory of saved files, it does.
+    pub(crate) fn is_local(&self, found: &OwnedFd) -> bool {
+        let place = || self.of_file(found);
+        self.by_id.is_empty() || place().is_some_and(|place| place.is_local())
+    }
+
+    /// The same for a path, before anything is looked up.
+    pub(crate) fn answers(&self, path: &Path) -> bool {
+        self.of_path(path).is_local()
     }
 
     /// Where a directory lies, by its path.
@@ -91,9 +119,8 @@ pub fn refused(root: &Root, directory: &Path) -> Option<&'static str> {
         FilePlace::Memory => {
             Some("its files are shared memory, which `memtide where` shows as such")
         }
-        FilePlace::Remote => Some(
-            "its file system may never answer (NFS, FUSE), or has its pages elsewhere (overlay)",
-        ),
+        FilePlace::Overlay => Some("its pages are those of the layers below the overlay"),
+        FilePlace::Remote => Some("its file system may never answer (NFS, FUSE)"),
         FilePlace::Kernel => Some("it has no files on a disk"),
     }
 }
@@ -132,7 +159,7 @@ mod tests {
             ("/run/nfs/data", FilePlace::Remote),
             ("/run/disk/data", FilePlace::Disk),
             ("/home/ann", FilePlace::Disk),
-            ("/merged", FilePlace::Remote),
+            ("/merged", FilePlace::Overlay),
         ] {
             assert_eq!(places.of_path(Path::new(path)), place, "{path}");
         }

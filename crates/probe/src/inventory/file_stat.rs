@@ -1,11 +1,13 @@
 //! What the kernel knows of a file. No file system is asked for fresh attributes: some might never answer.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, StatxFlags};
 use rustix::io::Errno;
 use units::Bytes;
 
+use super::open_files;
+use crate::kernel_file::Root;
 use crate::mounts::{DeviceNumbers, device_numbers};
 
 /// What a file is, and where.
@@ -18,6 +20,19 @@ pub(super) struct FileStat {
     pub(super) bytes: Bytes,
     /// The id of the mount it was reached by; `None` before 5.8.
     pub(super) mount: Option<u64>,
+}
+
+/// Returns the id of the mount by which a file was reached; before 5.8 by `/proc/self/fdinfo`. No file system is asked.
+pub(super) fn mount_of(found: &OwnedFd) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    match rustix::fs::statx(found, c"", flags, StatxFlags::MNT_ID) {
+        Ok(stat) if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 => Some(stat.stx_mnt_id),
+        _ => {
+            let path = format!("/proc/self/fdinfo/{}", found.as_raw_fd());
+            let text = Root::default().read(&path).ok()?;
+            open_files::field(&text, "mnt_id")?.parse().ok()
+        }
+    }
 }
 
 /// Size of a block of `stat`, whatever the file system.

@@ -148,14 +148,12 @@ impl ProcessIdentity {
 
     /// Returns whether it belongs to the service, container, pod or cgroup of this name.
     pub fn belongs_to(&self, name: &str) -> bool {
-        let is_service =
-            |service: &str| service == name || service.strip_suffix(".service") == Some(name);
-        let is_cgroup = |cgroup: &str| {
-            let leaf = cgroup.rsplit('/').next().unwrap_or_default();
-            cgroup == name || is_service(leaf)
+        let is_named = |cgroup: &str| {
+            let part = cgroup.rsplit('/').next().unwrap_or_default();
+            [cgroup, part].contains(&name) || part.strip_suffix(".service") == Some(name)
         };
-        self.service.as_deref().is_some_and(is_service)
-            || self.cgroup.as_deref().is_some_and(is_cgroup)
+        self.service.as_deref().is_some_and(is_named)
+            || self.cgroup.as_deref().is_some_and(is_named)
     }
 
     fn set_program(&mut self, mut link: Vec<u8>) {

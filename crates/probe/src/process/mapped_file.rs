@@ -1,30 +1,39 @@
 //! A file that a process maps, opened from outside: `/proc/PID/map_files/START-END`, or by its path.
 //!
 //! `map_files` opens the very file, also one that was removed or lies in a container; it needs CAP_CHECKPOINT_RESTORE
-//! (5.9) or CAP_SYS_ADMIN. Without these the path is tried as this process sees it and below `/proc/PID/root`, and
-//! counts only if the inode is the mapping's. A container's links cannot lead out of it (`RESOLVE_IN_ROOT`, 5.6). Only
-//! regular files are opened: a device or a pipe is looked up without opening it (`O_PATH`).
-//! Cost: 20 µs.
+//! (5.9) or CAP_SYS_ADMIN. Only without these the path is tried as this process sees it and below `/proc/PID/root`, and
+//! counts only if the inode is the mapping's; links are not followed (`openat2`, 5.6). Only regular files are opened, and none whose file system may wait for a program or another machine.
+//! Cost: 20 µs a file, and the mount tables of this and of the other process once.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::time::Duration;
 
+use checked_open::{LastLink, look_up, reopen};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, pread};
 use units::{Bytes, PageSize};
 
 use crate::error::ReadError;
 use crate::file_cache::{self, FileCacheUse};
-use crate::inventory::SearchTime;
+use crate::inventory::{MountPlaces, SearchTime};
 use crate::kernel_file::{Root, retrying};
 use crate::mounts::device_numbers;
 use crate::process::maps::Mapping;
 
 /// The longest time that the page cache of one file is counted.
 const CACHE_TIME_MAX: Duration = Duration::from_millis(100);
+
+/// Opens the files that a process maps.
+#[derive(Debug)]
+pub struct MapFiles<'a> {
+    root: &'a Root,
+    pid: u32,
+    mounts: MountPlaces,
+}
 
 /// An open file that a process maps.
 #[derive(Debug)]
@@ -33,19 +42,47 @@ pub struct MappedFile {
     size: Bytes,
 }
 
-impl MappedFile {
-    /// Opens the file behind a mapping of a process.
+impl<'a> MapFiles<'a> {
+    /// The files of a process.
+    pub fn of(root: &'a Root, pid: u32) -> Self {
+        let mut mounts = MountPlaces::own(root);
+        mounts.add_those_of(root, pid);
+        Self { root, pid, mounts }
+    }
+
+    /// Opens the file behind a mapping.
     ///
     /// # Errors
-    /// [`ReadError`] if no way to it is permitted, or if it is no regular file.
-    pub fn open(root: &Root, pid: u32, mapping: &Mapping) -> Result<Self, ReadError> {
-        let found = find(root, pid, mapping).and_then(|found| Self::regular(&found));
+    /// [`ReadError`] if no way to it is permitted, if it is no regular file, or if its file system may not answer.
+    pub fn open(&self, mapping: &Mapping) -> Result<MappedFile, ReadError> {
+        let found = self
+            .find(mapping)
+            .and_then(|found| MappedFile::regular(&found));
         found.map_err(|errno| ReadError {
             path: String::from_utf8_lossy(&mapping.name).into_owned(),
             source: errno.into(),
         })
     }
 
+    /// Finds the file behind a mapping without opening it.
+    fn find(&self, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+        match find_by_link(self.root, self.pid, mapping).and_then(|found| self.local(found)) {
+            Err(Errno::PERM | Errno::ACCESS) if !mapping.is_deleted() => {
+                let found = find_by_path(self.root, self.pid, mapping, &|found| self.local(found));
+                found.map_err(|_| Errno::PERM)
+            }
+            found => found,
+        }
+    }
+
+    /// The file, if its file system answers: asking one for attributes may wait for ever.
+    fn local(&self, found: OwnedFd) -> Result<OwnedFd, Errno> {
+        let is_local = self.mounts.is_local(&found);
+        is_local.then_some(found).ok_or(Errno::REMOTE)
+    }
+}
+
+impl MappedFile {
     /// Opens a looked-up file for reading if it is a regular one.
     fn regular(found: &OwnedFd) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(found)?;
@@ -89,33 +126,27 @@ impl MappedFile {
     }
 }
 
-/// Finds the file behind a mapping of a process without opening it.
-fn find(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
-    find_by_link(root, pid, mapping).or_else(|refused| {
-        if mapping.is_deleted() {
-            Err(refused)
-        } else {
-            find_by_path(root, pid, mapping)
-        }
-    })
-}
-
 /// Finds it by its link in `map_files`.
 pub(crate) fn find_by_link(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
     let range = &mapping.range;
     let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
-    lookup(CWD, root.path(&link))
+    look_up(CWD, root.path(&link), LastLink::Followed)
 }
 
-/// Finds it by its path, as this process sees it and below the other's root.
-pub(crate) fn find_by_path(root: &Root, pid: u32, mapping: &Mapping) -> Result<OwnedFd, Errno> {
+/// Finds it by its path, as this process sees it and below the other's root; `checked` passes what may be asked for its
+/// attributes.
+pub(crate) fn find_by_path(
+    root: &Root,
+    pid: u32,
+    mapping: &Mapping,
+    checked: &dyn Fn(OwnedFd) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
     let path = mapping.path().filter(|_| !mapping.is_deleted());
     let path = path.ok_or(Errno::PERM)?;
-    let own = root
-        .path("/")
-        .join(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
-    let own = lookup(CWD, own).and_then(|found| same(found, mapping));
-    own.or_else(|_| lookup_in(root, pid, path).and_then(|found| same(found, mapping)))
+    let is_mappings = |found| checked(found).and_then(|found| same(found, mapping));
+    let own = look_up_in(&root.path("/"), path).and_then(is_mappings);
+    let below = root.path(&format!("/proc/{pid}/root"));
+    own.or_else(|_| look_up_in(&below, path).and_then(is_mappings))
 }
 
 /// The file, if it is that of a mapping. Subvolumes of btrfs have devices that mappings do not show.
@@ -127,28 +158,16 @@ fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
     is_same.then_some(found).ok_or(Errno::STALE)
 }
 
-/// Opens a file that was found for reading, without waiting.
-pub(crate) fn reopen(found: &OwnedFd) -> Result<OwnedFd, Errno> {
-    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    rustix::fs::open(again, flags, Mode::empty())
-}
-
-/// Finds a file without opening it: opening a pipe or a device may wait, or do something.
-pub(crate) fn lookup(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, path, flags, Mode::empty())
-}
-
-/// Finds a path below a process's root directory; links stay below it.
-fn lookup_in(root: &Root, pid: u32, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let top = lookup(CWD, root.path(&format!("/proc/{pid}/root")))?;
+/// Looks a path up below a root directory. The kernel shows paths of mappings without links: one that is there by now leads to
+/// another file.
+fn look_up_in(root: &Path, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let top = look_up(CWD, root, LastLink::Followed)?;
     rustix::fs::openat2(
         top,
         OsStr::from_bytes(path),
         OFlags::PATH | OFlags::CLOEXEC,
         Mode::empty(),
-        ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS,
+        ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS,
     )
 }
 
@@ -170,7 +189,7 @@ mod tests {
     }
 
     fn open(mapping: &Mapping) -> Result<MappedFile, ReadError> {
-        MappedFile::open(&Root::default(), std::process::id(), mapping)
+        MapFiles::of(&Root::default(), std::process::id()).open(mapping)
     }
 
     #[test]

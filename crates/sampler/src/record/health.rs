@@ -7,7 +7,7 @@ use timeline::{Absence, Sample};
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
 use crate::heaps::HeapRound;
-use crate::new_groups::NewGroups;
+use crate::new_groups::{NewGroups, WaitingGroups};
 use crate::pace::Beat;
 use crate::record::processes::ProcessScan;
 
@@ -41,7 +41,7 @@ pub struct Health {
     privileges: OnceLock<Vec<String>>,
     absent: Mutex<Vec<(&'static str, Absence)>>,
     /// Cgroups that came, for those who read their names.
-    new_groups: Mutex<Vec<String>>,
+    new_groups: Mutex<WaitingGroups>,
     /// Only for threads that may wait: the sampler never touches it.
     heaps: Mutex<HeapsRead>,
 }
@@ -260,7 +260,7 @@ impl Health {
     }
 
     /// Returns the cgroups that came since the last call.
-    pub(crate) fn take_new_groups(&self) -> Vec<String> {
+    pub(crate) fn take_new_groups(&self) -> WaitingGroups {
         let waiting = self.new_groups.lock();
         std::mem::take(&mut *waiting.unwrap_or_else(PoisonError::into_inner))
     }

@@ -36,9 +36,7 @@ impl NamesWatch {
     /// that ran for seconds is in no scan of all.
     pub(crate) fn reported(&mut self, groups: Vec<String>) {
         for group in groups {
-            if !self.search.is_waiting(&group) {
-                self.search.add([group]);
-            }
+            self.search.add_reported(&group);
             self.due = self.due_min;
         }
     }

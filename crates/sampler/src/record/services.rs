@@ -342,13 +342,15 @@ impl ServiceState {
 }
 
 /// Whether start and end of a service become events: units that an administrator runs, and containers. Not logins, the
-/// manager of each user, or programs outside of any unit, which come and go by the thousand.
+/// manager of each user, a user's own units, or programs outside of any unit, which come and go by the thousand.
 fn is_worth_telling(name: &str) -> bool {
     let is_unit = name.ends_with(".service")
+        && !name.starts_with('/')
         && !["user@", "user-runtime-dir@", "run-"]
             .iter()
             .any(|prefix| name.starts_with(prefix));
-    let part = timeline::cgroup::PathPart::of(name, "");
+    let (above, part) = name.rsplit_once('/').unwrap_or(("", name));
+    let part = timeline::cgroup::PathPart::of(part, above);
     // systemd's own containers and virtual machines are units: `machine-NAME.scope`.
     let is_machine = part.is_unit && name.starts_with("machine-");
     is_unit || is_machine || part.container.is_some()

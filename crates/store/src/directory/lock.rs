@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::StoreError;
@@ -127,20 +127,26 @@ pub(crate) fn is_locked(recording: &Path) -> bool {
 
 /// Locks out other sealers until dropped; `None` if one is running.
 pub(crate) fn try_sealing(heads: &Path) -> Option<OwnedFd> {
-    let directory = File::open(heads).ok()?;
+    let directory = open_directory(heads).ok()?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
-    Some(directory.into())
+    Some(directory)
+}
+
+/// Nothing else in its place is opened.
+fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// Waits for other sealers and locks them out until dropped. The sealer of a killed recorder may be running when the
 /// next recorder starts. `None` if there is no head to seal.
 pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {
-    let directory = match File::open(heads) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    let directory = match open_directory(heads) {
+        Err(Errno::NOENT) => return Ok(None),
         opened => opened?,
     };
     flock(&directory, FlockOperation::LockExclusive)?;
-    Ok(Some(directory.into()))
+    Ok(Some(directory))
 }
 
 #[cfg(test)]

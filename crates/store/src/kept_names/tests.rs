@@ -145,6 +145,35 @@ fn names_without_end_take_bounded_room_and_the_newest_stay() {
     );
 }
 
+#[test]
+fn a_user_who_makes_containers_without_end_displaces_no_name_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut book = NameBook::at(path);
+    book.keep_at(path, None, rich()).unwrap();
+    let of = |user: usize, number: usize| {
+        let long = "x".repeat(NAME_LEN_MAX);
+        let group = format!("/user.slice/user-{user}.slice/docker-{number:064x}.scope");
+        container(&group, &long)
+    };
+    for round in 0..70 {
+        let mut names = of(8, round);
+        for number in 0..100 {
+            names.fill_from(of(7, round * 100 + number));
+        }
+        book.keep_at(path, None, names).unwrap();
+    }
+    let (names, problems) = found(path);
+    assert_eq!(problems, [""; 0]);
+    assert!(rich().is_known_to(&names), "{}", names.count());
+    let is_of = |user: usize| move |id: &&String| id.contains(&format!("user-{user}.slice"));
+    let count = |user: usize| names.containers.keys().filter(is_of(user)).count();
+    assert!((100..=OF_USER_MAX).contains(&count(7)), "{}", count(7));
+    assert!(count(8) > 0);
+    let newest = of(7, 6_999);
+    assert!(newest.is_known_to(&names));
+}
+
 impl ChecksummedLine for serde_json::Value {
     fn crc32(&self) -> Option<u32> {
         None

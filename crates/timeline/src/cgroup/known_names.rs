@@ -4,17 +4,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::ROOT;
-use super::path_name::{ContainerPart, GroupName, PathPart, PodPart, unescaped};
+use super::path_name::{ContainerPart, GroupName, Named, PodPart, unescaped, unique_name};
 
 /// At most so many bytes of each part of a name: Kubernetes allows 253.
 pub const NAME_LEN_MAX: usize = 256;
 
-/// Names by id. What is not in it is called by its id.
+/// Names by cgroup: by the [`unique_name`] of that of a container or a pod, as ids in paths may be anybody's. What is not in
+/// it is called by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupNames {
-    /// Of containers, by id.
+    /// Of containers, by their cgroups.
     pub containers: BTreeMap<String, ContainerNames>,
-    /// Of pods, by UID.
+    /// Of pods, by their cgroups.
     pub pods: BTreeMap<String, PodNames>,
     /// Of users, by UID.
     pub users: BTreeMap<u32, String>,
@@ -45,30 +46,69 @@ impl std::fmt::Display for PodNames {
 }
 
 impl GroupNames {
-    /// Returns what people call a container: `web (docker a59e4e7d3090)`, `shop/cart-0: app`, `docker a59e4e7d3090`.
-    pub fn container(&self, container: &ContainerPart<'_>, pod: Option<&PodPart<'_>>) -> String {
-        let runtime = container
-            .runtime
-            .map_or("container", |runtime| runtime.name());
-        let short = format!("{runtime} {}", container.short_id());
-        let known = self.containers.get(container.id);
+    /// Returns what the host's files say of a container.
+    pub fn of_container(
+        &self,
+        container: &Named<'_, ContainerPart<'_>>,
+    ) -> Option<&ContainerNames> {
+        self.containers.get(unique_name(container.path))
+    }
+
+    /// Returns what the host's files say of a pod.
+    pub fn of_pod(&self, pod: &Named<'_, PodPart<'_>>) -> Option<&PodNames> {
+        self.pods.get(unique_name(pod.path))
+    }
+
+    /// Returns what people call the container that a path names: `web (docker a59e4e7d3090)`, `shop/cart-0: app`,
+    /// `docker a59e4e7d3090`, `web (podman b6e375cfe46e) of user al`.
+    pub fn container(&self, name: &GroupName<'_>) -> Option<String> {
+        let container = name.container?;
+        let runtime = container.what.runtime;
+        let runtime = runtime.map_or("container", |runtime| runtime.name());
+        let short = format!("{runtime} {}", container.what.short_id());
+        Some(self.container_or(name, &container, &short) + &self.whose(name))
+    }
+
+    /// Returns its name as files have it, or `short`.
+    fn container_or(
+        &self,
+        name: &GroupName<'_>,
+        container: &Named<'_, ContainerPart<'_>>,
+        short: &str,
+    ) -> String {
+        let known = self.of_container(container);
         let pod_of_container = known.and_then(|known| known.pod.as_ref());
-        let pod = pod_of_container.or_else(|| self.pods.get(&*pod?.uid()));
+        let pod = pod_of_container.or_else(|| self.of_pod(name.pod.as_ref()?));
         match (known.map(|known| known.name.as_str()), pod) {
             (Some(name), Some(pod)) if !name.is_empty() => format!("{pod}: {name}"),
             (Some(name), None) if !name.is_empty() => format!("{name} ({short})"),
             (_, Some(pod)) => format!("{pod}: {short}"),
-            _ => short,
+            _ => short.to_owned(),
         }
     }
 
-    /// Returns what people call a pod: `shop/cart-0`, or `pod UID`.
-    pub fn pod(&self, pod: &PodPart<'_>) -> String {
-        let uid = pod.uid();
-        match self.pods.get(&*uid) {
-            Some(names) => names.to_string(),
-            None => format!("pod {uid}"),
+    /// Says whose it is what a path names, where that is not the host's: ` of user al`.
+    fn whose(&self, name: &GroupName<'_>) -> String {
+        match name.user {
+            Some(user) => format!(" of {}", self.named_user(user.what)),
+            None => String::new(),
         }
+    }
+
+    /// `user al`, or `user 1000`.
+    fn named_user(&self, uid: u32) -> String {
+        let known = self.users.get(&uid);
+        known.map_or_else(|| format!("user {uid}"), |name| format!("user {name}"))
+    }
+
+    /// Returns what people call the pod that a path names: `shop/cart-0`, or `pod UID`.
+    pub fn pod(&self, name: &GroupName<'_>) -> Option<String> {
+        let pod = name.pod?;
+        let named = match self.of_pod(&pod) {
+            Some(names) => names.to_string(),
+            None => format!("pod {}", pod.what.uid()),
+        };
+        Some(named + &self.whose(name))
     }
 
     /// Returns what people call a user: `alice`, or `user 1000`.
@@ -84,8 +124,8 @@ impl GroupNames {
         let name = GroupName::of(path);
         let has_user = |uid: u32| self.users.contains_key(&uid);
         match (name.container, name.pod, name.user) {
-            (Some(container), ..) => self.containers.contains_key(container.what.id),
-            (None, Some(pod), _) => self.pods.contains_key(&*pod.what.uid()),
+            (Some(container), ..) => self.of_container(&container).is_some(),
+            (None, Some(pod), _) => self.of_pod(&pod).is_some(),
             (None, None, user) => user.is_none_or(|user| has_user(user.what)),
         }
     }
@@ -130,14 +170,24 @@ impl GroupNames {
         }
     }
 
-    /// Returns what people call a service, which is one part of a path: a container by its names, a pod, a unit without
-    /// escapes.
+    /// Returns what people call a service, by the unique name of its cgroup: a container by its names, a pod, a unit without
+    /// escapes, with whose it is.
     pub fn service(&self, service: &str) -> String {
-        let part = PathPart::of(service, "");
-        match (part.container, part.pod) {
-            (Some(container), pod) => self.container(&container, pod.as_ref()),
-            (None, Some(pod)) => self.pod(&pod),
-            (None, None) => unescaped(service).into_owned(),
+        let path = if service.starts_with('/') {
+            Cow::Borrowed(service)
+        } else {
+            Cow::Owned(format!("/{service}"))
+        };
+        let name = GroupName::of(&path);
+        let at_end = |at: &str| at == path;
+        if name.container.is_some_and(|it| at_end(it.path)) {
+            self.container(&name).unwrap_or_default()
+        } else if name.pod.is_some_and(|it| at_end(it.path)) {
+            self.pod(&name).unwrap_or_default()
+        } else {
+            let part = path.rsplit('/').next().unwrap_or_default();
+            let within = self.container(&name).map(|outer| format!(" in {outer}"));
+            unescaped(part).into_owned() + &within.unwrap_or_else(|| self.whose(&name))
         }
     }
 
@@ -145,29 +195,29 @@ impl GroupNames {
     /// kernel's own root is the host: one that has a limit or is asked about is of a container, which sees its cgroup as
     /// the root.
     pub fn place<'a>(&self, path: &'a str) -> Cow<'a, str> {
-        let name = GroupName::of(path);
-        let is_at = |at: &str| at == path;
-        let pod = name.pod.as_ref();
         if path == ROOT {
             return Cow::Borrowed("this container");
         }
-        if let Some(container) = name.container.filter(|it| is_at(it.path)) {
-            let short = container.what.short_id();
-            let named = self.container(&container.what, pod.map(|pod| &pod.what));
-            // Without any name it is called by its runtime.
-            let is_nameless = named
-                .rsplit_once(' ')
-                .is_some_and(|(runtime, id)| id == short && !runtime.contains(' '));
-            let named = if is_nameless { short } else { &named };
+        let name = GroupName::of(path);
+        if let Some(container) = name.container.filter(|it| it.path == path) {
+            // Without any name it is called by its id.
+            let named = match (self.of_container(&container), self.of_pod_in(&name)) {
+                (None, None) => container.what.short_id().to_owned() + &self.whose(&name),
+                _ => self.container(&name).unwrap_or_default(),
+            };
             return Cow::Owned(format!("container {named}"));
         }
-        match pod.filter(|pod| is_at(pod.path)) {
-            Some(pod) if self.pods.contains_key(&*pod.what.uid()) => {
-                Cow::Owned(format!("pod {}", self.pod(&pod.what)))
+        match name.pod.filter(|pod| pod.path == path) {
+            Some(pod) if self.of_pod(&pod).is_some() => {
+                Cow::Owned(format!("pod {}", self.pod(&name).unwrap_or_default()))
             }
-            Some(pod) => Cow::Owned(self.pod(&pod.what)),
+            Some(_) => Cow::Owned(self.pod(&name).unwrap_or_default()),
             None => Cow::Borrowed(path),
         }
+    }
+
+    fn of_pod_in(&self, name: &GroupName<'_>) -> Option<&PodNames> {
+        self.of_pod(name.pod.as_ref()?)
     }
 
     /// Returns what a sentence calls the cgroup of this path: as [`place`](Self::place), or `cgroup /web`.
@@ -181,12 +231,9 @@ impl GroupNames {
     /// Returns what people call the innermost thing that a cgroup's path names; `None` where it names nothing.
     pub fn innermost(&self, path: &str) -> Option<String> {
         let name = GroupName::of(path);
-        let pod = name.pod.map(|pod| pod.what);
-        if let Some(container) = name.container {
-            return Some(self.container(&container.what, pod.as_ref()));
-        }
-        pod.map(|pod| self.pod(&pod))
-            .or_else(|| Some(name.unit_name()?.into_owned()))
+        self.container(&name)
+            .or_else(|| self.pod(&name))
+            .or_else(|| Some(name.unit_name()?.into_owned() + &self.whose(&name)))
             .or_else(|| Some(self.user(name.user?.what)))
     }
 }
@@ -198,6 +245,7 @@ mod tests {
     const ID: &str = "3350ade4226f0adcd9e4e9545d7c2a16a5aa362d12315f2a88e2024cea1246cf";
     const UID: &str = "b312a30a-d345-42c8-a659-32a04d5fd529";
 
+    /// Names of the container with this id, and of its pod.
     fn named(container: Option<(&str, bool)>, pod: bool) -> GroupNames {
         let cart = PodNames {
             namespace: "shop".to_owned(),
@@ -209,18 +257,32 @@ mod tests {
                 name: name.to_owned(),
                 pod: is_in_pod.then(|| cart.clone()),
             };
-            names.containers.insert(ID.to_owned(), container);
+            for group in [alone(), in_pod()] {
+                let unique = unique_name(&group).to_owned();
+                names.containers.insert(unique, container.clone());
+            }
         }
         if pod {
-            names.pods.insert(UID.to_owned(), cart);
+            names.pods.insert(pod_group(), cart);
         }
         names
     }
 
+    fn alone() -> String {
+        format!("/system.slice/docker-{ID}.scope")
+    }
+
+    fn pod_group() -> String {
+        format!("/kubepods/burstable/pod{UID}")
+    }
+
+    fn in_pod() -> String {
+        pod_group() + "/" + ID
+    }
+
     #[test]
     fn a_container_is_called_by_what_is_known_of_it() {
-        let alone = format!("/system.slice/docker-{ID}.scope");
-        let in_pod = format!("/kubepods/burstable/pod{UID}/{ID}");
+        let (alone, in_pod) = (alone(), in_pod());
         for (names, path, expected) in [
             (named(None, false), &alone, "docker 3350ade4226f"),
             (
@@ -246,7 +308,52 @@ mod tests {
             (named(None, false), &in_pod, "container 3350ade4226f"),
         ] {
             assert_eq!(names.innermost(path).as_deref(), Some(expected));
+            assert_eq!(names.service(unique_name(path)), expected);
         }
+    }
+
+    #[test]
+    fn a_name_is_of_one_cgroup_and_of_no_other_with_its_id() {
+        let mut names = named(Some(("web", false)), true);
+        names.users.insert(7, "al".to_owned());
+        let of_al = "/user.slice/user-7.slice/user@7.service";
+        for (path, expected) in [
+            (
+                format!("{of_al}/docker-{ID}.scope"),
+                "docker 3350ade4226f of user al",
+            ),
+            (
+                format!("/user.slice/user-7.slice/docker-{ID}.scope"),
+                "docker 3350ade4226f of user al",
+            ),
+            (
+                format!("/system.slice/batch.service/docker-{ID}.scope"),
+                "docker 3350ade4226f",
+            ),
+            (
+                format!("{}/docker/{ID}", in_pod()),
+                "shop/cart-0: docker 3350ade4226f",
+            ),
+            (
+                format!("{of_al}/app.slice/mysqld.service"),
+                "mysqld.service of user al",
+            ),
+            (
+                format!("{of_al}{}", pod_group()),
+                &*format!("pod {UID} of user al"),
+            ),
+            (alone(), "web (docker 3350ade4226f)"),
+        ] {
+            assert_eq!(names.service(unique_name(&path)), expected, "{path}");
+            assert_eq!(names.innermost(&path).as_deref(), Some(expected), "{path}");
+        }
+        let copy = format!("{of_al}/docker-{ID}.scope");
+        assert_eq!(names.place(&copy), "container 3350ade4226f of user al");
+        let inner = format!("{}/system.slice/nginx.service", alone());
+        assert_eq!(
+            names.service(&inner),
+            "nginx.service in web (docker 3350ade4226f)"
+        );
     }
 
     #[test]
@@ -255,20 +362,20 @@ mod tests {
         names.fill_from(named(Some(("other", false)), true));
         let mut expected = named(Some(("web", false)), true);
         assert_eq!(names, expected);
-        assert_eq!(names.count(), 2);
+        assert_eq!(names.count(), 3);
         let user = GroupNames {
             users: BTreeMap::from([(7, "al".to_owned())]),
             ..GroupNames::default()
         };
         expected.fill_from(user);
-        assert_eq!(expected.count(), 3);
+        assert_eq!(expected.count(), 4);
     }
 
     #[test]
     fn pods_units_and_users_too() {
         let mut names = named(None, true);
         names.users.insert(1000, "alice".to_owned());
-        let pod = format!("/kubepods/burstable/pod{UID}");
+        let pod = pod_group();
         for (path, expected) in [
             (&*pod, Some("shop/cart-0")),
             ("/user.slice/user-1000.slice", Some("alice")),

@@ -163,8 +163,48 @@ impl<'a> PathPart<'a> {
 pub struct Named<'a, T> {
     /// The path up to it and with it.
     pub path: &'a str,
+    /// Whether it lies in a container, whose root may make cgroups by any name.
+    pub is_in_container: bool,
     /// What it names.
     pub what: T,
+}
+
+impl<'a, T> Named<'a, T> {
+    const fn new(path: &'a str, is_in_container: bool, what: T) -> Self {
+        Self {
+            path,
+            is_in_container,
+            what,
+        }
+    }
+}
+
+/// Returns the shortest name that only this cgroup can have: its last part where systemd of the host makes all cgroups, and
+/// gives a name once; elsewhere its path. A user makes cgroups below the user's slice, and whoever runs in a container or a
+/// unit may make them there, by the name of any other.
+pub fn unique_name(path: &str) -> &str {
+    let Some((above, part)) = path.rsplit_once('/') else {
+        return path;
+    };
+    let is_of_systemd = |part: &str| part.ends_with(".slice") && uid_of_slice(part).is_none();
+    let is_unique = above.split('/').skip(1).all(is_of_systemd) || is_of_login(part, above);
+    if is_unique { part } else { path }
+}
+
+/// Whether the host's systemd made it directly in a user's slice: a session, or the user's own systemd.
+fn is_of_login(part: &str, above: &str) -> bool {
+    let mut slices = above.split('/').skip(1);
+    let is_scope = part.starts_with("session-") && part.ends_with(".scope");
+    let is_manager = part.starts_with("user@") && part.ends_with(".service");
+    (is_scope || is_manager)
+        && slices.next() == Some("user.slice")
+        && slices.next().and_then(uid_of_slice).is_some()
+        && slices.next().is_none()
+}
+
+/// Whether a cgroup is the one of this unique name, or lies in it.
+pub fn is_within(path: &str, unique: &str) -> bool {
+    super::ancestors(path).any(|above| unique_name(above) == unique)
 }
 
 /// All names in a path. Of units the one of the host's systemd, or of a user's below it; of users the outermost; of
@@ -192,19 +232,23 @@ impl<'a> GroupName<'a> {
             let above = path.get(..at).unwrap_or_default();
             let path = path.get(..at + 1 + part.len()).unwrap_or_default();
             let names = PathPart::of(part, above);
+            let is_in_container = found.container.is_some();
             // A user's systemd runs as a unit of the host's, and its own units are what people ask for. Those of a
             // systemd in a container are not: the host may have others of that name.
             if names.is_unit && in_slices && !is_init_of(found.unit, part) {
-                found.unit = Some(Named { path, what: part });
+                found.unit = Some(Named::new(path, is_in_container, part));
             }
             let is_manager = part.starts_with("user@") && names.is_unit;
             in_slices &= part.is_empty() || part.ends_with(".slice") || is_manager;
-            let named = |what| Named { path, what };
-            found.user = found.user.or(names.uid.filter(|_| in_slices).map(named));
-            let named = |what| Named { path, what };
-            found.container = names.container.map(named).or(found.container);
-            let named = |what| Named { path, what };
-            found.pod = names.pod.map(named).or(found.pod);
+            let user = names.uid.filter(|_| in_slices);
+            found.user = found
+                .user
+                .or_else(|| Some(Named::new(path, is_in_container, user?)));
+            let container = names.container;
+            let container = container.map(|it| Named::new(path, is_in_container, it));
+            found.container = container.or(found.container);
+            let pod = names.pod.map(|it| Named::new(path, is_in_container, it));
+            found.pod = pod.or(found.pod);
         }
         found
     }

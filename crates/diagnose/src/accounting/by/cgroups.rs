@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use timeline::cgroup::{GroupName, GroupNames, ROOT, ancestors};
+use timeline::cgroup::{GroupName, GroupNames, ROOT, ancestors, parent, unique_name};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{Entity, EntitySeries};
 use units::Bytes;
@@ -119,26 +119,27 @@ fn charged<'a>(cx: &Evidence<'a>, at: usize) -> BTreeMap<&'a str, Bytes> {
 /// Returns the owner that begins at this cgroup; `None` if none does.
 pub(super) fn owner_at(path: &str, by: GroupBy) -> Option<String> {
     let name = GroupName::of(path);
-    // A user may give a cgroup the id of a container that is not the user's.
-    let is_of_user = name.user.is_some();
-    let of = |path: &str, id: &str| {
-        if is_of_user {
-            path.to_owned()
-        } else {
-            id.to_owned()
-        }
-    };
     let (at, key) = match by {
         GroupBy::Unit => name.unit.map(|it| (it.path, it.path.to_owned()))?,
         GroupBy::Container => name
             .container
-            .map(|it| (it.path, of(it.path, it.what.id)))?,
-        GroupBy::Pod => name.pod.map(|it| (it.path, of(it.path, &it.what.uid())))?,
+            .map(|it| (it.path, owner_key(it.path, it.what.id)))?,
+        GroupBy::Pod => name
+            .pod
+            .map(|it| (it.path, owner_key(it.path, &it.what.uid())))?,
         GroupBy::User => name.user.map(|it| (it.path, it.what.to_string()))?,
         _ if path == ROOT => return None,
         _ => (path, path.to_owned()),
     };
     (at == path).then_some(key)
+}
+
+/// Identifies the container or pod of this id: others than the host's systemd may give its id to a cgroup elsewhere.
+fn owner_key(path: &str, id: &str) -> String {
+    match parent(path).filter(|_| unique_name(path) == path) {
+        Some(above) => format!("{above}/{id}"),
+        None => id.to_owned(),
+    }
 }
 
 /// Returns each owner's memory without that of owners within it, and the path of its largest cgroup.
@@ -217,17 +218,12 @@ pub(super) fn named(path: &str, by: GroupBy, names: &GroupNames) -> (String, Str
         GroupBy::Pod => {
             let pod = name.pod.map(|pod| pod.what);
             let class = pod.and_then(|pod| pod.qos).map(|class| class.to_string());
-            let named = pod.map_or(known, |pod| names.pod(&pod));
+            let named = names.pod(&name).unwrap_or(known);
             (named, class.unwrap_or_default())
         }
         GroupBy::User => {
             let named = name.user.map_or(known, |user| names.user(user.what));
             (named, String::new())
-        }
-        GroupBy::Unit => {
-            let user = name.user.map(|user| names.user(user.what));
-            let of_user = user.map_or_else(String::new, |user| format!("of {user}"));
-            (known, of_user)
         }
         GroupBy::Cgroup => {
             let called = names

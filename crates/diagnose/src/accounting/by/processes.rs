@@ -21,7 +21,7 @@ pub(super) fn each(cx: &Evidence<'_>, index: usize) -> Result<OwnersFound, Strin
         let pid = row.key.split('@').next().unwrap_or_default();
         row.name = format!("{} ({pid})", process.label);
         if process.group != process.label {
-            row.note.clone_from(&process.group);
+            row.note = cx.facts.names.service(&process.group);
         }
     }
     Ok(found)

@@ -160,7 +160,7 @@ fn a_pod_of_several_cgroups_is_one_row_with_its_class() {
     let [a, b] = [A, B].map(|id| format!("/system.slice/containerd.service/{slice}:{id}"));
     let table = of(&[sample(0, &[(&a, 30), (&b, 40)])], GroupBy::Pod);
     let row = &table.rows[0];
-    assert_eq!(row.key, "214f3ba8-4b69-4bdb-a7d5-5ecc73f04ae9");
+    assert!(row.key.ends_with("/214f3ba8-4b69-4bdb-a7d5-5ecc73f04ae9"));
     assert_eq!((row.bytes, &*row.note), (MIB(70), "best effort"));
 }
 
@@ -179,7 +179,7 @@ fn rows_have_names_limits_and_growth() {
         name: "web".to_owned(),
         pod: None,
     };
-    names.containers.insert(A.to_owned(), named);
+    names.containers.insert(path.clone(), named);
     let containers = table_with(
         &[before.clone(), now.clone()],
         GroupBy::Container,

@@ -104,7 +104,8 @@ fn a_container_that_owns_memory_is_called_by_its_name() {
     let id = "a59e4e7d3090c04c6ce5a4b7a8bc85228eb9b96ac00b1284643a8c7c11dda661";
     let mut sample = host();
     let row = sample.table_mut(Entity::Process).entry("1@1");
-    row.group.push_str(&format!("docker-{id}.scope"));
+    let scope = format!("docker-{id}.scope");
+    row.group.push_str(&scope);
     row.row.set(PROC_RSS_ANON, Bytes::from_mib(300));
     let mut facts = facts();
     let label = |facts: &Facts| {
@@ -116,7 +117,7 @@ fn a_container_that_owns_memory_is_called_by_its_name() {
         name: "web".to_owned(),
         pod: None,
     };
-    facts.names.containers.insert(id.to_owned(), named);
+    facts.names.containers.insert(scope, named);
     assert_eq!(label(&facts), "web (docker a59e4e7d3090)");
 }
 

@@ -86,16 +86,10 @@ fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
     ))
 }
 
-/// Returns a path by which the service is recognised. An LXC container may have any name, so its parent identifies it.
+/// Returns a path by which the service is recognised: it is the unique name of a cgroup.
 fn cgroup(service: &str) -> String {
-    let is_known_by_itself = [".service", ".scope", ".slice"]
-        .iter()
-        .any(|end| service.ends_with(end))
-        || (service.starts_with("pod") && service.len() > "pod".len() + 31)
-        || service.starts_with("lxc.payload.")
-        || service.len() == 64;
-    let parent = if is_known_by_itself { "" } else { "/lxc" };
-    format!("0::{parent}/{service}\n")
+    let root = if service.starts_with('/') { "" } else { "/" };
+    format!("0::{root}{service}\n")
 }
 
 #[cfg(test)]
@@ -106,16 +100,17 @@ mod tests {
     #[test]
     fn a_service_is_known_again_by_the_path_that_is_written() {
         let id = "0123456789abcdef".repeat(4);
-        let pod = "pod0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f";
+        let docker = format!("/docker/{id}");
+        let pod = "/kubepods/burstable/pod0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f";
         let slice = "kubepods-burstable-pod0a1b2c3d_0a1b_0a1b_0a1b_0a1b2c3d4e5f.slice";
         let others = [
             "ssh.service",
             "init.scope",
             "lxc.payload.web",
-            "web",
-            "podman",
+            "/lxc/web",
+            "/user.slice/user-7.slice/user@7.service/app.slice/a.scope",
         ];
-        for service in others.into_iter().chain([&*id, pod, slice]) {
+        for service in others.into_iter().chain([&*docker, pod, slice]) {
             let mut process = EntityRow::default();
             let text = cgroup(service);
             let read = ProcessFiles::default().parse(7, "cgroup", text.as_bytes(), &mut process);

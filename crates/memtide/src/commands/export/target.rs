@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ::export::Packed;
@@ -27,10 +27,19 @@ impl OutputTarget {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
+        if let Some(link) = foreign_link(path) {
+            bail!(
+                "{} is a symbolic link of user {link}, which is not followed",
+                path.display()
+            );
+        }
         // A link is followed: its target is written.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match std::fs::metadata(&path) {
             Err(_) => Ok(Self::File(path)),
+            Ok(meta) if meta.file_type().is_block_device() => {
+                bail!("{} is a disk, which is not written", path.display())
+            }
             Ok(meta) if meta.is_dir() => {
                 bail!("{} is a directory; name a file in it", path.display())
             }
@@ -61,6 +70,13 @@ impl OutputTarget {
             Self::File(path) => file(path, write),
         }
     }
+}
+
+/// Returns the user who made a symbolic link at this path, if it is neither root nor this user: it may lead anywhere.
+fn foreign_link(path: &Path) -> Option<u32> {
+    let found = path.symlink_metadata().ok()?;
+    let is_own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
+    (found.is_symlink() && !is_own).then_some(found.uid())
 }
 
 /// Who may read a new file.
@@ -217,6 +233,18 @@ mod tests {
         assert!(matches!(target, OutputTarget::Stream(_)));
         target.write(|out| out.write_all(b"gone")).unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn a_link_of_somebody_else_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        assert!(OutputTarget::new(&link, true).is_ok());
+        if std::os::unix::fs::lchown(&link, Some(4711), None).is_ok() {
+            let why = OutputTarget::new(&link, true).err().unwrap().to_string();
+            assert!(why.ends_with("is a symbolic link of user 4711, which is not followed"));
+        }
     }
 
     #[test]

@@ -3,16 +3,20 @@
 //! Those of a container that root runs are in files of root. A container below a user's slice has its names in that user's
 //! home, and a file there names no other: users write them.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, open};
+use checked_open::LastLink;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use timeline::cgroup::{ContainerNames, GroupNames, NAME_LEN_MAX, PodNames};
 use timeline::start_of;
 
-use super::WantedContainers;
-use crate::inventory::SearchTime;
+use super::home::HomeDirectory;
+use super::wanted::{Wanted, WantedNames};
+use crate::inventory::{MountPlaces, SearchTime};
 use crate::kernel_file::Root;
 
 /// The bundles of containerd's tasks, by namespace and id.
@@ -28,115 +32,122 @@ const NAMESPACES_MAX: usize = 16;
 const PAUSE: &str = "pause";
 
 /// Where somebody's container runtimes keep their state.
-struct StatePlaces {
+struct StatePlaces<'a> {
     /// The storage of Podman and CRI-O.
-    storage: String,
+    storage: &'a str,
     /// The configurations of Docker's containers.
-    docker: String,
+    docker: &'a str,
     /// The directories of containerd's namespaces.
     namespaces: Vec<String>,
-    /// A longer file is not read. A list of a thousand containers takes about 1 MiB.
-    file_size_max: u64,
+    /// Reads a file of at most so many bytes.
+    read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }
 
-impl StatePlaces {
-    fn of_root(root: &Root) -> Self {
-        let mut namespaces = root.names(CONTAINERD);
-        namespaces.truncate(NAMESPACES_MAX);
-        Self {
-            storage: "/var/lib/containers/storage".to_owned(),
-            docker: "/var/lib/docker/containers".to_owned(),
-            namespaces,
-            file_size_max: 8 << 20,
-        }
-    }
+/// A longer file of root is not read.
+const OF_ROOT_BYTES_MAX: u64 = 8 << 20;
+/// A longer file of a user is not read. A list of a thousand containers takes about 1 MiB.
+const OF_USER_BYTES_MAX: u64 = 1 << 20;
 
-    fn of_home(home: &str) -> Self {
-        Self {
-            storage: format!("{home}/.local/share/containers/storage"),
-            docker: format!("{home}/.local/share/docker/containers"),
-            namespaces: Vec::new(),
-            file_size_max: 1 << 20,
-        }
-    }
-
-    fn read(&self, root: &Root, ids: &[&str], time: SearchTime, names: &mut GroupNames) {
+impl StatePlaces<'_> {
+    fn read(&self, wanted: &Wanted, time: SearchTime, names: &mut GroupNames) {
         for list in LISTS {
-            self.list(root, &format!("{}/{list}", self.storage), ids, names);
+            self.list(&format!("{}/{list}", self.storage), wanted, names);
         }
-        for id in ids {
+        for (id, groups) in wanted {
             if time.is_over() {
                 return;
             }
-            if names.containers.contains_key(*id) {
+            if groups
+                .iter()
+                .all(|group| names.containers.contains_key(group))
+            {
                 continue;
             }
             let config = format!("{}/{id}/config.v2.json", self.docker);
-            let of_docker = || self.json(root, &config).and_then(DockerConfig::names);
+            let of_docker = || self.json(&config).and_then(DockerConfig::names);
             let of_containerd = || {
                 self.namespaces.iter().find_map(|namespace| {
                     let bundle = format!("{CONTAINERD}/{namespace}/{id}/config.json");
-                    self.json(root, &bundle).and_then(OciBundle::names)
+                    self.json(&bundle).and_then(OciBundle::names)
                 })
             };
             if let Some(found) = of_docker().or_else(of_containerd) {
-                add(names, id, found);
+                add(names, groups, found);
             }
         }
     }
 
     /// The list of containers/storage: Podman's names as given, CRI-O's as `k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT`.
-    fn list(&self, root: &Root, path: &str, ids: &[&str], names: &mut GroupNames) {
-        let entries: Vec<StoredEntry> = self.json(root, path).unwrap_or_default();
+    fn list(&self, path: &str, wanted: &Wanted, names: &mut GroupNames) {
+        let entries: Vec<StoredEntry> = self.json(path).unwrap_or_default();
         for entry in entries {
             let StoredEntry::Container(entry) = entry else {
                 continue;
             };
-            let is_wanted = ids.binary_search(&entry.id.as_str()).is_ok();
-            if let Some(name) = entry.names.into_iter().next().filter(|_| is_wanted) {
+            let groups = wanted.get(&entry.id);
+            if let Some((groups, name)) = groups.zip(entry.names.into_iter().next()) {
                 let found = of_kubernetes(&name).unwrap_or(ContainerNames { name, pod: None });
-                add(names, &entry.id, found);
+                add(names, groups, found);
             }
         }
     }
 
-    /// Reads a file that may lie in a user's home: one that is no regular file could block the reader. Of what it has beside
-    /// the fields of `T` nothing is kept.
-    fn json<T: DeserializeOwned>(&self, root: &Root, path: &str) -> Option<T> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = std::fs::File::from(open(root.path(path), flags, Mode::empty()).ok()?);
-        let meta = file.metadata().ok()?;
-        if !meta.is_file() || meta.len() > self.file_size_max {
-            return None;
-        }
-        let mut text = Vec::new();
-        file.take(self.file_size_max).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+    /// Of a file nothing is kept beside the fields of `T`.
+    fn json<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        serde_json::from_slice(&(self.read)(path)?).ok()
     }
 }
 
-/// Reads the names of these containers; those of users without root are below their `homes`.
+/// Reads the names of these containers; of users without root those below their `homes`.
 pub(super) fn read(
     root: &Root,
-    wanted: &WantedContainers,
-    homes: &[(u32, String)],
+    wanted: &WantedNames,
+    homes: &BTreeMap<u32, String>,
     time: SearchTime,
     names: &mut GroupNames,
 ) {
-    let of = |user: Option<u32>| -> Vec<&str> {
-        let ids = wanted.iter().filter(|(_, owner)| owner.user == user);
-        ids.map(|(id, _)| id.as_str()).collect()
-    };
-    StatePlaces::of_root(root).read(root, &of(None), time, names);
-    for (user, home) in homes {
-        if time.is_over() {
-            return;
+    if !wanted.of_root.is_empty() {
+        let mut namespaces = root.names(CONTAINERD);
+        namespaces.truncate(NAMESPACES_MAX);
+        let places = StatePlaces {
+            storage: "/var/lib/containers/storage",
+            docker: "/var/lib/docker/containers",
+            namespaces,
+            read: &|path| of_root(&root.path(path)),
+        };
+        places.read(&wanted.of_root, time, names);
+    }
+    if wanted.of_users.is_empty() {
+        return;
+    }
+    let mounts = MountPlaces::own(root);
+    for (user, wanted) in &wanted.of_users {
+        let home = homes.get(user);
+        let home = home.and_then(|path| HomeDirectory::look_up(root, &mounts, path, *user));
+        if let Some(home) = home.filter(|_| !time.is_over()) {
+            let places = StatePlaces {
+                storage: ".local/share/containers/storage",
+                docker: ".local/share/docker/containers",
+                namespaces: Vec::new(),
+                read: &|path| home.read(path, OF_USER_BYTES_MAX),
+            };
+            places.read(wanted, time, names);
         }
-        StatePlaces::of_home(home).read(root, &of(Some(*user)), time, names);
     }
 }
 
-fn add(names: &mut GroupNames, id: &str, found: ContainerNames) {
+fn of_root(path: &Path) -> Option<Vec<u8>> {
+    let mut options = File::options();
+    let file = checked_open::open_regular(options.read(true), path, LastLink::Followed).ok()?;
+    if file.metadata().ok()?.len() > OF_ROOT_BYTES_MAX {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(OF_ROOT_BYTES_MAX).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn add(names: &mut GroupNames, groups: &BTreeSet<String>, found: ContainerNames) {
     let short = |text: String| start_of(&text, NAME_LEN_MAX).to_owned();
     let pod = found.pod.map(|pod| PodNames {
         namespace: short(pod.namespace),
@@ -144,7 +155,8 @@ fn add(names: &mut GroupNames, id: &str, found: ContainerNames) {
     });
     let name = short(found.name);
     let found = ContainerNames { name, pod };
-    names.containers.insert(id.to_owned(), found);
+    let each = groups.iter().map(|group| (group.clone(), found.clone()));
+    names.containers.extend(each);
 }
 
 /// An entry of a list of containers/storage.

@@ -2,6 +2,7 @@
 
 use timeline::cgroup::{ContainerNames, GroupNames, PodNames};
 
+use super::wanted::WantedNames;
 use crate::kernel_file::Root;
 
 /// A directory for each pod, `NAMESPACE_NAME_UID`.
@@ -9,16 +10,24 @@ const LOGS_OF_PODS: &str = "/var/log/pods";
 /// A link for each container, `POD_NAMESPACE_CONTAINER-ID.log`.
 const LOGS_OF_CONTAINERS: &str = "/var/log/containers";
 
-/// Reads the names of all pods and containers on this node.
-pub(super) fn read(root: &Root, names: &mut GroupNames) {
+/// Reads the names of pods and of containers on this node.
+pub(super) fn read(root: &Root, wanted: &WantedNames, names: &mut GroupNames) {
+    if wanted.pods.is_empty() {
+        return;
+    }
     for entry in root.names(LOGS_OF_PODS) {
-        if let Some((uid, pod)) = pod(&entry) {
-            names.pods.insert(uid.to_owned(), pod);
+        let named = pod(&entry).and_then(|(uid, pod)| Some((wanted.pods.get(uid)?, pod)));
+        if let Some((groups, pod)) = named {
+            let each = groups.iter().map(|group| (group.clone(), pod.clone()));
+            names.pods.extend(each);
         }
     }
     for entry in root.names(LOGS_OF_CONTAINERS) {
-        if let Some((id, container)) = container(&entry) {
-            names.containers.insert(id.to_owned(), container);
+        let named =
+            container(&entry).and_then(|(id, named)| Some((wanted.of_root.get(id)?, named)));
+        if let Some((groups, named)) = named {
+            let each = groups.iter().map(|group| (group.clone(), named.clone()));
+            names.containers.extend(each);
         }
     }
 }

@@ -269,6 +269,33 @@ fn a_name_knows_how_far_the_path_leads_to_it() {
 }
 
 #[test]
+fn a_cgroup_that_the_hosts_systemd_made_is_unique_by_its_last_part() {
+    for path in [
+        "/system.slice/ssh.service",
+        "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0.slice",
+        "/user.slice/user-7.slice",
+        "/user.slice/user-7.slice/user@7.service",
+        "/user.slice/user-7.slice/session-3.scope",
+        "/init.scope",
+    ] {
+        assert_eq!(Some(unique_name(path)), path.rsplit('/').next(), "{path}");
+    }
+    for path in [
+        "/docker/a",
+        "/user.slice/user-7.slice/ssh.service",
+        "/user.slice/user-7.slice/user@7.service/app.slice/ssh.service",
+        "/user.slice/user-7.slice/x.slice/session-3.scope",
+        "/system.slice/a.service/system.slice/ssh.service",
+        "/docker/a/user.slice/user-7.slice/session-3.scope",
+    ] {
+        assert_eq!(unique_name(path), path);
+    }
+    assert!(is_within("/system.slice/a.service/b", "a.service"));
+    assert!(is_within("/docker/a/b", "/docker/a"));
+    assert!(!is_within("/docker/a/system.slice/a.service", "a.service"));
+}
+
+#[test]
 fn what_only_resembles_a_name_is_none() {
     for path in [
         "/docker",
