@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use report::Report;
 use report::model::Severity;
+use report::model::lab::UnscoredCase;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -100,13 +102,33 @@ pub struct Case {
     pub file: CaseFile,
 }
 
-impl Case {
-    /// All cases below a directory, in the order of their paths.
+/// The cases below a directory.
+#[derive(Debug, Clone, Default)]
+pub struct CasesBelow {
+    /// In the order of their paths.
+    pub whole: Vec<Case>,
+    /// What looks like a case and cannot be read as one, each with the reason.
+    pub damaged: Vec<UnscoredCase>,
+}
+
+impl CasesBelow {
+    /// Finds the cases below a directory.
     ///
     /// # Errors
-    /// [`LabError::Case`] where a file of labels cannot be read.
-    pub fn below(directory: &Path) -> Result<Vec<Self>, LabError> {
-        let mut cases: Vec<Self> = Self::in_directory(directory)?.into_iter().collect();
+    /// [`LabError::File`] where the directory itself cannot be read.
+    pub fn find(directory: &Path) -> Result<Self, LabError> {
+        let mut cases = Self::default();
+        cases.add(directory)?;
+        Ok(cases)
+    }
+
+    /// Adds those of another directory.
+    pub fn extend(&mut self, others: Self) {
+        self.whole.extend(others.whole);
+        self.damaged.extend(others.damaged);
+    }
+
+    fn add(&mut self, directory: &Path) -> Result<(), LabError> {
         let mut entries: Vec<PathBuf> = std::fs::read_dir(directory)
             .at(directory)?
             .filter_map(Result::ok)
@@ -115,28 +137,108 @@ impl Case {
             .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
             .map(|entry| entry.path())
             .collect();
+        match Case::in_directory(directory) {
+            Ok(case) => self.whole.extend(case),
+            Err(why) => self.is_damaged(directory, why),
+        }
         entries.sort();
         for entry in entries {
-            cases.extend(Self::below(&entry)?);
+            if let Err(error) = self.add(&entry) {
+                self.is_damaged(&entry, error.to_string());
+            }
         }
-        Ok(cases)
+        Ok(())
     }
 
-    /// The case of a directory; `None` where there is none.
-    pub(crate) fn in_directory(directory: &Path) -> Result<Option<Self>, LabError> {
-        let path = directory.join(LABELS);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            error => error.at(&path)?,
+    fn is_damaged(&mut self, directory: &Path, why: String) {
+        self.damaged.push(UnscoredCase {
+            case: name_of(directory),
+            why,
+        });
+    }
+}
+
+/// A `case.toml` as it is written. The tables that only its readers and the test suite use are named, so that a key that is
+/// misspelt is none of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCase {
+    labels: Option<CaseLabels>,
+    lab: Option<CaseRecipe>,
+    partner: Option<IgnoredAny>,
+    host: Option<IgnoredAny>,
+    headroom: Option<IgnoredAny>,
+    made: Option<IgnoredAny>,
+    origin: Option<IgnoredAny>,
+}
+
+impl WrittenCase {
+    /// What the lab uses of it; the error says what is missing.
+    fn checked(self) -> Result<CaseFile, &'static str> {
+        let others = [
+            self.partner,
+            self.host,
+            self.headroom,
+            self.made,
+            self.origin,
+        ];
+        let has_other = self.lab.is_some() || others.iter().any(Option::is_some);
+        match &self.labels {
+            None if !has_other => Err("it is empty"),
+            Some(labels) if labels.ask_for_nothing() => Err(
+                "its [labels] ask for nothing: none of must_find, must_not_find, may_find and calm",
+            ),
+            _ => Ok(CaseFile {
+                labels: self.labels,
+                lab: self.lab,
+            }),
+        }
+    }
+}
+
+/// More than any file of labels has; that of the largest case has 4 KiB.
+const LABELS_BYTES_MAX: u64 = 1 << 20;
+
+/// The text of a file of labels; `None` where there is none. A pipe or a device in its place is not opened.
+fn read_labels(path: &Path) -> std::io::Result<Option<String>> {
+    let fails = |why: &str| Err(std::io::Error::other(why.to_owned()));
+    let meta = match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        meta => meta?,
+    };
+    if !meta.is_file() {
+        return fails("it is not a regular file");
+    }
+    if meta.len() > LABELS_BYTES_MAX {
+        return fails("it is larger than 1 MiB");
+    }
+    match String::from_utf8(std::fs::read(path)?) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => fails("it is not UTF-8"),
+    }
+}
+
+fn name_of(directory: &Path) -> String {
+    let name = directory.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+impl Case {
+    /// The case of a directory; `None` where there is none. The error says what is wrong with its labels.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Option<Self>, String> {
+        let fails = |why: &dyn std::fmt::Display| format!("{LABELS}: {why}");
+        let text = read_labels(&directory.join(LABELS)).map_err(|error| fails(&error))?;
+        let Some(text) = text else {
+            return match source_in(directory) {
+                None => Ok(None),
+                Some(_) => Err(fails(&"it is missing")),
+            };
         };
-        let file = toml::from_str(&text).map_err(|error| LabError::Case {
-            path,
-            why: error.message().to_owned(),
-        })?;
+        let written: WrittenCase =
+            toml::from_str(&text).map_err(|error| fails(&error.message()))?;
         Ok(Some(Self {
             directory: directory.to_owned(),
-            file,
+            file: written.checked().map_err(|why| fails(&why))?,
         }))
     }
 
@@ -152,10 +254,7 @@ impl Case {
 
     /// The source: what memtide opens.
     pub fn source(&self) -> Option<PathBuf> {
-        ["capture.jsonl.gz", "paste.txt", "recording"]
-            .map(|name| self.directory.join(name))
-            .into_iter()
-            .find(|path| path.exists())
+        source_in(&self.directory)
     }
 
     /// Whether its source is there and not empty.
@@ -166,9 +265,16 @@ impl Case {
 
     /// The name of its directory.
     pub fn name(&self) -> String {
-        let name = self.directory.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+        name_of(&self.directory)
     }
+}
+
+/// The source of a case's directory.
+fn source_in(directory: &Path) -> Option<PathBuf> {
+    ["capture.jsonl.gz", "paste.txt", "recording"]
+        .map(|name| directory.join(name))
+        .into_iter()
+        .find(|path| path.exists())
 }
 
 impl CaseLabels {
@@ -185,6 +291,12 @@ impl CaseLabels {
             may_find: Some(owned(&mut may_find.into_iter())),
             ..Self::default()
         }
+    }
+
+    /// Whether every report would do.
+    fn ask_for_nothing(&self) -> bool {
+        let asks_for_some = !self.must_find.is_empty() || !self.must_not_find.is_empty();
+        !asks_for_some && self.may_find.is_none() && !self.calm
     }
 
     /// Compares a report with the labels.
@@ -268,6 +380,52 @@ mod tests {
             id,
             aliases: alias.into_iter().collect(),
             is_warning,
+        }
+    }
+
+    /// What is found below a directory in which one case has this file of labels.
+    fn with_labels(text: &str) -> CasesBelow {
+        let directory = tempfile::tempdir().unwrap();
+        let case = directory.path().join("x--1");
+        std::fs::create_dir(&case).unwrap();
+        std::fs::write(case.join(LABELS), text).unwrap();
+        CasesBelow::find(directory.path()).unwrap()
+    }
+
+    #[test]
+    fn a_file_of_labels_that_says_nothing_is_damaged() {
+        for (text, expected) in [
+            ("", "it is empty"),
+            ("# only this\n", "it is empty"),
+            ("[labels]\n", "its [labels] ask for nothing"),
+            (
+                "[labels]\nmust_find = []\ncalm = false\n",
+                "its [labels] ask for nothing",
+            ),
+            ("[label]\ncalm = true\n", "unknown field `label`"),
+            ("[labels]\ncalms = true\n", "unknown field `calms`"),
+            ("[lab]\nscenario = \"idle\"\n", "missing field `arm`"),
+            ("[labels]\nmust_find = [\"a\"", "case.toml: "),
+        ] {
+            let cases = with_labels(text);
+            assert!(cases.whole.is_empty(), "{text}");
+            let damaged = &cases.damaged[0];
+            assert_eq!(damaged.case, "x--1");
+            assert!(damaged.why.contains(expected), "{text}: {}", damaged.why);
+        }
+    }
+
+    #[test]
+    fn labels_that_ask_for_something_and_cases_for_other_tests_are_whole() {
+        for text in [
+            "[labels]\ncalm = true\n",
+            "[labels]\nmay_find = []\n",
+            "partner = \"healthy--idle\"\n",
+            "[origin]\nplace = \"a thread\"\n",
+        ] {
+            let cases = with_labels(text);
+            let counts = (cases.whole.len(), cases.damaged.len());
+            assert_eq!(counts, (1, 0), "{text}: {cases:?}");
         }
     }
 

@@ -373,6 +373,7 @@ fn pack(capture: &Path, target: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::CasesBelow;
 
     fn planned(run: &RunOptions) -> PlannedRun<'_> {
         PlannedRun {
@@ -430,7 +431,7 @@ mod tests {
         });
         assert!(planned.is_kept(directory).unwrap());
         // Its labels are those of today.
-        let kept = Case::below(directory).unwrap();
+        let kept = CasesBelow::find(directory).unwrap().whole;
         let labels = kept[0].file.labels.as_ref().unwrap();
         assert_eq!(labels.must_find, ["oom-cgroup"]);
         std::fs::write(kept[0].directory.join("case.toml"), "[la").unwrap();

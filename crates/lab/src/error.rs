@@ -126,6 +126,12 @@ pub enum LabError {
     /// The user ended it.
     #[error("it was interrupted")]
     Interrupted,
+    /// Another run writes its pages to the same directory.
+    #[error("{} is in use: another lab run writes its pages to it", directory.display())]
+    PagesInUse {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// There is too little memory for the machines.
     #[error("virtual machines need {needed}, and {available} is available")]
     NoMemory {
@@ -147,14 +153,6 @@ pub enum LabError {
     /// No cgroup with a limit can be made.
     #[error("no cgroup can be made: {why}")]
     NoCgroup {
-        /// Why.
-        why: String,
-    },
-    /// A case's labels cannot be read.
-    #[error("{}: {why}", path.display())]
-    Case {
-        /// The file.
-        path: PathBuf,
         /// Why.
         why: String,
     },
@@ -220,10 +218,10 @@ impl LabError {
             Self::Boot { .. } | Self::Ended { .. } => Some(
                 "a loaded host may be too slow: try again; or name another kernel: --kernel FILE",
             ),
-            Self::Case { .. } => Some("memtide lab corpus makes labelled cases"),
             Self::TimedOut { .. } => {
                 Some("--timeout waits longer; a loaded host slows the machine")
             }
+            Self::PagesInUse { .. } => Some("--out DIR names another directory"),
             Self::NoTerminal => Some("memtide lab run plays a scenario without one"),
             Self::NoMemory { .. } => {
                 Some("--ram makes the machine smaller; fewer --jobs run fewer at once")

@@ -27,6 +27,7 @@ mod host {
     pub(crate) mod kernel;
     pub(crate) mod machine;
     pub(crate) mod qemu;
+    pub(crate) mod terminal;
     pub(crate) mod vm;
     pub(crate) mod work;
 }
@@ -43,7 +44,7 @@ mod shell;
 mod sys;
 
 pub use answer::answer;
-pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, ReportedFinding};
+pub use case::{Case, CaseFile, CaseLabels, CaseRecipe, CaseVerdict, CasesBelow, ReportedFinding};
 pub use corpus::{CorpusOptions, CorpusStep, corpus};
 pub use error::LabError;
 pub use host::accelerator::Accelerator;

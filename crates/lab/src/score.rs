@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use report::model::lab::{SCORE_SCHEMA, ScoreCase, ScoreCell, ScoreReport, UnscoredCase};
 
-use crate::case::{Case, CaseLabels, CaseVerdict};
+use crate::case::{Case, CaseLabels, CaseVerdict, CasesBelow};
 
 /// Checks each case and compares it with its labels; `done` is given how many are.
 /// A case that cannot be read is listed and does not count; one without labels is made for something else.
-pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
+pub fn score(cases: &CasesBelow, done: &mut dyn FnMut(usize)) -> ScoreReport {
     let mut report = ScoreReport {
         schema: SCORE_SCHEMA,
         found: 0,
@@ -19,12 +19,12 @@ pub fn score(cases: &[Case], done: &mut dyn FnMut(usize)) -> ScoreReport {
         perfect: 0,
         unproven: 0,
         unlabelled: 0,
-        unscored: Vec::new(),
+        unscored: cases.damaged.clone(),
         cases: Vec::new(),
         matrix: Vec::new(),
     };
     let mut matrix = BTreeMap::new();
-    for (number, case) in (1..).zip(cases) {
+    for (number, case) in (1..).zip(&cases.whole) {
         let Some(labels) = &case.file.labels else {
             report.unlabelled += 1;
             continue;
@@ -179,15 +179,24 @@ mod tests {
             },
             ..cases[0].clone()
         };
-        let score = score(&[&cases[..], &[unlabelled]].concat(), &mut |_| ());
-        assert_eq!((score.unlabelled, score.unscored.len()), (1, 1));
+        let damaged = UnscoredCase {
+            case: "x--1".to_owned(),
+            why: "case.toml: it is empty".to_owned(),
+        };
+        let cases = CasesBelow {
+            whole: [&cases[..], &[unlabelled]].concat(),
+            damaged: vec![damaged.clone()],
+        };
+        let score = score(&cases, &mut |_| ());
+        assert_eq!((score.unlabelled, score.unscored.len()), (1, 2));
+        assert_eq!(score.unscored[0], damaged);
         assert_eq!((score.found, score.missed, score.wrong), (1, 2, 1));
         assert_eq!(
             (score.precision, score.recall),
             (Some(0.5), Some(1.0 / 3.0))
         );
         assert_eq!((score.perfect, score.cases.len()), (0, 2));
-        assert_eq!(score.unscored[0].case, "healthy--5.10-640m-commit--1");
+        assert_eq!(score.unscored[1].case, "healthy--5.10-640m-commit--1");
         let cell = score.matrix.iter().find(|cell| cell.rule == "oom-cgroup");
         let cell = cell.unwrap();
         assert_eq!((cell.found, cell.missed, cell.wrong), (1, 0, 1));

@@ -31,14 +31,16 @@ const ZRAM_IF_ANY: &[ModuleNeed] = &[
     ModuleNeed::if_any("zram"),
 ];
 
-/// Runs a machine with a shell on this terminal, until the shell ends.
+/// Runs a machine with a shell on this terminal, until the shell ends. Afterwards the terminal is as it was.
 ///
 /// # Errors
-/// [`LabError::NoTerminal`] where standard input is not a terminal, others where the machine cannot be started.
+/// [`LabError::NoTerminal`] where standard input is not a terminal, [`LabError::Interrupted`] where the user ended it, others
+/// where the machine cannot be started.
 pub fn shell(
     kernel: Option<&Path>,
     machine: &Machine,
     accelerator: Option<Accelerator>,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
     // What comes from a pipe is lost until the guest listens.
     if !std::io::stdin().is_terminal() {
@@ -48,7 +50,13 @@ pub fn shell(
     has_memory_for(machine.ram, 1)?;
     let image = GuestImage::build(kernel, ZRAM_IF_ANY, add_tools)?;
     let initramfs = image.with_job(Job::default())?;
-    Vm::run_on_terminal(&image, &initramfs, machine, accelerator)
+    Vm::run_on_terminal(&image, &initramfs, machine, accelerator, &mut |_| {
+        if is_interrupted() {
+            Err(LabError::Interrupted)
+        } else {
+            Ok(())
+        }
+    })
 }
 
 /// Adds the host's tools and the libraries that they need.

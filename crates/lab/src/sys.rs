@@ -83,14 +83,14 @@ pub(crate) fn in_container(
     Ok(())
 }
 
-/// Lets a command be killed when the thread that starts it ends.
-pub(crate) fn die_with_parent(command: &mut Command) {
+/// Lets a command get this signal when the thread that starts it ends.
+pub(crate) fn die_with_parent(command: &mut Command, signal: rustix::process::Signal) {
     let parent = Some(rustix::process::getpid());
     // SAFETY: the closure runs in the child between fork and exec and makes two system calls, which are
     // async-signal-safe: it allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            rustix::process::set_parent_process_death_signal(Some(signal))?;
             // The signal is not sent for a parent that ended before.
             if rustix::process::getppid() == parent {
                 Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 
 /// The exit code by which shells report a program that SIGINT ended: 128 and the signal's number.
@@ -26,4 +26,14 @@ pub(crate) fn listen_to_any() -> impl Fn() -> bool {
     }
     let is_interrupted = listen();
     move || is_interrupted() || ended.load(Ordering::Relaxed)
+}
+
+/// As [`listen_to_any`], and also for SIGQUIT, and the second Ctrl-C is like the first: while a terminal is raw, nothing ends
+/// memtide before it is set back.
+pub(crate) fn listen_on_terminal() -> impl Fn() -> bool {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
+        let _ = flag::register(signal, Arc::clone(&ended));
+    }
+    move || ended.load(Ordering::Relaxed)
 }

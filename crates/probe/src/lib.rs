@@ -72,4 +72,5 @@ pub use process::smaps::{SmapsBlock, SmapsField, VmFlag, VmFlags, each_smaps_blo
 pub use process::status::StatusFacts;
 pub use process::task::Task;
 pub use process::thread_stack::{StackPointer, StackPointers};
+pub use process::timed_read::{NoAnswer, TimedRead, read_within};
 pub use tasks::{TaskSource, Tasks, service_of};

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
+
 use crate::LabError;
 use crate::error::AtPath as _;
 use crate::host::accelerator::Accelerator;
@@ -25,6 +27,16 @@ pub(crate) enum ConsoleKind {
     File,
     /// To this terminal.
     Terminal,
+}
+
+impl ConsoleKind {
+    /// What ends QEMU when memtide is killed: on a terminal one that it can handle, as only QEMU is left to set that back.
+    pub(crate) fn end_signal(self) -> Signal {
+        match self {
+            Self::File => Signal::KILL,
+            Self::Terminal => Signal::TERM,
+        }
+    }
 }
 
 /// The arguments of QEMU; disks are made on the way.

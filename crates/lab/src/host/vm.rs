@@ -18,6 +18,7 @@ use crate::host::accelerator::Accelerator;
 use crate::host::image::GuestImage;
 use crate::host::machine::Machine;
 use crate::host::qemu::{CAPTURE, CONSOLE, ConsoleKind, INITRD, MESSAGES, QEMU, arguments};
+use crate::host::terminal::TerminalSetting;
 use crate::message::GuestMessage;
 use crate::progress::{RunProgress, RunStep};
 use crate::sys::die_with_parent;
@@ -101,7 +102,7 @@ impl Vm {
                 .stdout(Stdio::null())
                 .process_group(0);
         }
-        die_with_parent(&mut command);
+        die_with_parent(&mut command, console.end_signal());
         let qemu = match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(LabError::NoQemu);
@@ -143,23 +144,29 @@ impl Vm {
         }
     }
 
-    /// Runs a machine on this terminal until it ends.
+    /// Runs a machine on this terminal until it ends. The terminal is set back however that comes.
     ///
     /// # Errors
-    /// As [`Self::boot`].
+    /// As [`Self::boot`], and those of `progress`.
     pub(crate) fn run_on_terminal(
         image: &GuestImage,
         initramfs: &[PathBuf],
         machine: &Machine,
         accelerator: Option<Accelerator>,
+        progress: RunProgress<'_>,
     ) -> Result<(), LabError> {
         // Which accelerator works is found with a machine that has a file for its console.
-        let probe = Self::boot(image, initramfs, machine, accelerator, &mut |_| Ok(()))?;
+        let probe = Self::boot(image, initramfs, machine, accelerator, progress)?;
         let accelerator = probe.accelerator;
         drop(probe);
+        // Set back when the machine has ended: values are dropped in the reverse order.
+        let _terminal = TerminalSetting::kept();
         let terminal = (accelerator, ConsoleKind::Terminal);
         let mut vm = Self::start(image, initramfs, machine, terminal)?;
-        vm.qemu.wait().at(Path::new(QEMU))?;
+        while !vm.has_ended() {
+            progress(RunStep::Waiting)?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
         Ok(())
     }
 

@@ -5,6 +5,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use units::Span;
 
 use super::Deadline;
@@ -35,12 +37,7 @@ impl ReadPart {
     pub fn run(&self, mut each: impl FnMut(f64, u64)) -> std::io::Result<()> {
         let _ = rustix::thread::set_name(c"reader");
         if let Some(cpu) = self.cpu {
-            if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-                return Err(std::io::Error::other(format!("there is no CPU {cpu}")));
-            }
-            let mut cpus = rustix::thread::CpuSet::new();
-            cpus.set(cpu as usize);
-            rustix::thread::sched_setaffinity(None, &cpus)?;
+            run_on(cpu)?;
         }
         let deadline = Deadline::after(self.time);
         let mut buffer = vec![0; 256 << 10];
@@ -76,4 +73,18 @@ impl ReadPart {
         }
         Ok(())
     }
+}
+
+/// Lets this thread run on one CPU only.
+fn run_on(cpu: u32) -> std::io::Result<()> {
+    let fails = || std::io::Error::other(format!("there is no CPU {cpu} that it may use"));
+    if cpu as usize >= CpuSet::MAX_CPU {
+        return Err(fails());
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu as usize);
+    sched_setaffinity(None, &cpus).map_err(|error| match error {
+        Errno::INVAL => fails(),
+        error => error.into(),
+    })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use units::{Bytes, Ratio, Span};
 
-use super::typed::{cycle, demand, percentile};
+use super::typed::{cycle, percentile, some_size};
 use super::{AnswerFormat, GroupArgs, PartArgs};
 
 /// Say how much more fits into a host's memory, and whether a given demand does
@@ -59,7 +59,7 @@ pub(crate) struct HeadroomArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemandArgs {
     /// How much memory is to be added: 500M, 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = demand)]
+    #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) add: Option<Bytes>,
 
     /// The kind of that memory

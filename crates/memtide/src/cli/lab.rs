@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use units::{Bytes, Span};
 
 use super::AnswerFormat;
-use super::typed::{size, span};
+use super::typed::{size, some_size, span};
 
 /// Make memory pathologies in a throwaway virtual machine, and check what memtide finds in them
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ pub(crate) struct LabShellArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "512M")]
     pub(crate) ram: Bytes,
     /// An empty disk of this size: /dev/vda, /dev/vdb, …
-    #[arg(long = "disk", value_name = "SIZE", value_parser = size)]
+    #[arg(long = "disk", value_name = "SIZE", value_parser = some_size)]
     pub(crate) disks: Vec<Bytes>,
     /// NUMA nodes
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
@@ -204,7 +204,7 @@ pub(crate) struct PartOfLabArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) join: Option<PathBuf>,
     /// Stay below this in a cgroup made for it, without swap; needs root
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "join")]
+    #[arg(long, value_name = "SIZE", value_parser = some_size, conflicts_with = "join")]
     pub(crate) limit: Option<Bytes>,
     /// Part of a scenario: print numbers only, and do not ask what is available
     #[arg(long, hide = true)]
@@ -232,7 +232,7 @@ pub(crate) enum HogContent {
 #[derive(Debug, Args)]
 pub(crate) struct HogArgs {
     /// How much
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// Write every page once in this time, again and again
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -250,7 +250,7 @@ pub(crate) struct HogArgs {
     #[arg(long)]
     pub(crate) committed: bool,
     /// Use only this much of every 2 MiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) of_each_huge_page: Option<Bytes>,
     #[command(flatten)]
     pub(crate) holding: HoldingPartArgs,
@@ -269,10 +269,10 @@ pub(crate) struct WriteArgs {
     /// The directory
     pub(crate) directory: PathBuf,
     /// Size of each file
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// How many files
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) files: u32,
     /// What files hold
     #[arg(long, value_enum, default_value_t = WriteContent::Random)]
@@ -289,7 +289,7 @@ pub(crate) struct ReadArgs {
     /// A file, or a directory of files
     pub(crate) source: PathBuf,
     /// How often
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) passes: Option<u32>,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span, required_unless_present = "passes")]
@@ -312,16 +312,16 @@ pub(crate) struct MapArgs {
     /// The file that is mapped
     pub(crate) file: PathBuf,
     /// How much of it is used
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// Data beside it
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = some_size)]
     pub(crate) data: Bytes,
     /// What the data holds
     #[arg(long, value_enum, default_value_t = HogContent::Zero)]
     pub(crate) content: HogContent,
     /// Steps through the data
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) iterations: u32,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
@@ -333,10 +333,10 @@ pub(crate) struct MapArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShareArgs {
     /// Size of the segment
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// How many processes map and read it
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processes: u32,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
@@ -348,7 +348,7 @@ pub(crate) struct ShareArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
     /// Size of the data
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// How much is written to random pages a second
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -366,10 +366,10 @@ pub(crate) struct ForkArgs {
 #[derive(Debug, Args)]
 pub(crate) struct FragmentArgs {
     /// Size of all objects at first
-    #[arg(value_name = "SIZE", value_parser = size)]
+    #[arg(value_name = "SIZE", allow_negative_numbers = true, value_parser = some_size)]
     pub(crate) size: Bytes,
     /// Keep one object in this many
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_one_of: u32,
     /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
@@ -383,6 +383,7 @@ pub(crate) struct LookupArgs {
     /// The directory
     pub(crate) directory: PathBuf,
     /// How many names
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) names: u32,
     #[command(flatten)]
     pub(crate) part: PartOfLabArgs,

@@ -161,12 +161,13 @@ fn within_64_bits(text: &str, bytes: f64) -> Result<Bytes, String> {
 }
 
 /// A size above zero.
-pub(super) fn demand(text: &str) -> Result<Bytes, String> {
+pub(super) fn some_size(text: &str) -> Result<Bytes, String> {
     let size = size(text)?;
     if size > Bytes::ZERO {
         Ok(size)
     } else {
-        Err("nothing is added; write 500M or 2GiB".to_owned())
+        let typed = text.trim();
+        Err(format!("`{typed}` is nothing; write 500M or 2GiB"))
     }
 }
 
@@ -238,6 +239,10 @@ mod tests {
         }
         for text in ["99999999999999999999G", "16EiB", "18446744073709551616"] {
             assert!(size(text).is_err(), "{text}");
+        }
+        for text in ["0", "0.2", "0GiB"] {
+            let error = some_size(text).unwrap_err();
+            assert_eq!(error, format!("`{text}` is nothing; write 500M or 2GiB"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `memtide lab`: scenarios in a virtual machine, and parts of workloads alone.
 
 mod list;
+mod pages_directory;
 mod parts;
 mod place;
 mod progress;

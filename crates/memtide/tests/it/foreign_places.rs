@@ -188,6 +188,17 @@ impl Sleeper {
         )
     }
 
+    /// A process that holds the lock of its address space for ever once `flag` exists: a thread waits for a page of the file,
+    /// and another for the lock, behind which all readers wait.
+    fn with_held_lock(file: &Path, flag: &Path) -> Self {
+        let script = "import ctypes,mmap,os,sys,threading,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nmem=os.open('/proc/self/mem',os.O_RDONLY)\nt=[threading.Thread(target=os.pread,args=(mem,1,at)),threading.Thread(target=lambda:mmap.mmap(-1,4096))]\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nt[0].start()\ntime.sleep(1)\nt[1].start()\ntime.sleep(600)";
+        Self::ready(
+            Command::new("python3")
+                .args(["-c", script])
+                .args([file, flag]),
+        )
+    }
+
     fn ready(command: &mut Command) -> Self {
         use std::io::BufRead as _;
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -424,14 +435,31 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     let process = Sleeper::with_file(&silent.join("file"));
     let pid = process.pid();
     // In this order: a process with a file there does not end while nobody answers.
-    let used = (fuse, process, Sleeper::with_root(&silent));
+    let flag = host.path("flag");
+    let locked = Sleeper::with_held_lock(&silent.join("file"), &flag);
+    let locked_pid = locked.pid();
+    let used = (fuse, process, Sleeper::with_root(&silent), locked);
     let fuse = &used.0;
     host.mine("home/tree/a/b", |path| fs::create_dir(path).unwrap());
     symlink(&silent, host.path("home/tree/a/link")).unwrap();
     pipe(&host.path("home/tree/pipe"));
     let device = Device::make(host.path("home/tree/device"));
     fuse.be_silent();
+    fs::write(flag, "").unwrap();
+    until("the lock", || {
+        let mut cat = Command::new("timeout");
+        let cat = cat.args([
+            "-s",
+            "KILL",
+            "1",
+            "cat",
+            &format!("/proc/{locked_pid}/smaps_rollup"),
+        ]);
+        !cat.output().unwrap().status.success()
+    });
+    let by_lock = fuse.unanswered();
 
+    let capture = host.path("capture.jsonl");
     // The home's state lies there, by a link, and then by a mount over the home itself.
     let storage = host.mine("home/.local", |path| symlink(&silent, path).unwrap());
     let tree = host.path("home/tree");
@@ -442,6 +470,8 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         &["where", "--files"],
         &["where", "--files-in", tree.to_str().unwrap()],
         &["where", "--files-in", home.to_str().unwrap()],
+        &["where", "--by", "process"],
+        &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
         &["explain", &pid],
         &["check", "--for", "1s"],
     ] {
@@ -455,7 +485,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     device.assert_unopened("where --files-in");
     assert_eq!(
         fuse.unanswered(),
-        [0; 0],
+        by_lock,
         "no request reached the file system"
     );
 

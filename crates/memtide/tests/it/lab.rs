@@ -2,8 +2,9 @@
 //! nothing behind.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
@@ -35,7 +36,7 @@ fn command(temporary: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Whether a machine can be started: QEMU is there, and so is a kernel of the distribution, fetched where it is not.
-fn has_machine() -> bool {
+pub(crate) fn has_machine() -> bool {
     static FETCHED: LazyLock<bool> = LazyLock::new(|| {
         let script = root().join("scripts/kernel.sh");
         let fetched = Command::new(script).stdout(Stdio::null()).status();
@@ -110,7 +111,7 @@ fn a_scenario_that_does_not_hold_ends_with_2() {
 }
 
 /// Directories of machines below a directory for temporary files.
-fn machines_in(temporary: &Path) -> usize {
+pub(crate) fn machines_in(temporary: &Path) -> usize {
     let entries = std::fs::read_dir(temporary).unwrap();
     let is_machine = |name: &str| name.starts_with("memtide-lab-");
     entries
@@ -119,15 +120,15 @@ fn machines_in(temporary: &Path) -> usize {
 }
 
 /// PIDs of machines whose files are below a directory.
-fn qemus_with(directory: &Path) -> usize {
+pub(crate) fn qemus_with(directory: &Path) -> usize {
     let directory = directory.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines
-        .filter(|line| {
-            let line = String::from_utf8_lossy(line);
-            line.starts_with("qemu") && line.contains(directory)
-        })
+    let of = |path: &Path, file: &str| std::fs::read(path.join(file)).unwrap_or_default();
+    processes
+        .map(|entry| entry.path())
+        // The command line lies in the memory of the process, for which a test of another one may wait.
+        .filter(|path| of(path, "comm").starts_with(b"qemu"))
+        .filter(|path| String::from_utf8_lossy(&of(path, "cmdline")).contains(directory))
         .count()
 }
 
@@ -155,6 +156,36 @@ fn ctrl_c_ends_the_machine_and_leaves_nothing() {
     );
     assert_eq!(qemus_with(directory.path()), 0);
     assert_eq!(machines_in(directory.path()), 0);
+}
+
+#[test]
+fn a_second_run_into_the_same_directory_is_refused_and_the_first_goes_on() {
+    if !has_machine() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let run = ["lab", "run", "idle", "--keep", "--out", "page"];
+    let mut first = command(directory.path(), &run)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(first.stderr.take().unwrap()).lines();
+    assert!(progress.any(|line| line.unwrap().contains("ready")));
+    let other = ["lab", "run", "cgroup-oom", "--out", "./page/"];
+    for second in [&run[..], &other] {
+        let (code, out, error) = memtide_in(directory.path(), second);
+        assert_eq!(code, Some(3), "{out}{error}");
+        let expected = "page/ is in use: another lab run writes its pages to it";
+        let error = error.replace("page is in use", "page/ is in use");
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("help: --out DIR names another directory"));
+    }
+    let rest: Vec<String> = progress.map(Result::unwrap).collect();
+    assert_eq!(first.wait().unwrap().code(), Some(0), "{rest:?}");
+    for name in ["report.html", "idle.html", "idle.jsonl"] {
+        assert!(directory.path().join("page").join(name).is_file(), "{name}");
+    }
 }
 
 /// The commands `memtide lab run …` of a text, each as its words.
@@ -327,6 +358,63 @@ fn nothing_scored_is_no_success() {
     assert!(error.contains("there is no labelled case"), "{error}");
 }
 
+/// A copy of a labelled capture.
+fn copied_case(to: &Path, name: &str) -> PathBuf {
+    let from = root().join("corpus/captures/oom-cgroup--5.10-768m-150m");
+    let case = to.join(name);
+    std::fs::create_dir(&case).unwrap();
+    for file in ["capture.jsonl.gz", "case.toml"] {
+        std::fs::copy(from.join(file), case.join(file)).unwrap();
+    }
+    case
+}
+
+#[test]
+fn a_damaged_case_is_named_and_the_others_are_scored() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    copied_case(directory, "whole");
+    let labels = |name: &str| copied_case(directory, name).join("case.toml");
+    std::fs::write(labels("emptied"), "").unwrap();
+    std::fs::write(labels("binary"), b"[labels]\nmust_find = [\"\xff\"]\n").unwrap();
+    File::options()
+        .write(true)
+        .open(labels("huge"))
+        .and_then(|file| file.set_len(2 << 20))
+        .unwrap();
+    let removed = ["gone", "pipe", "directory", "device", "dangling"].map(|name| {
+        let path = labels(name);
+        std::fs::remove_file(&path).unwrap();
+        path
+    });
+    let [_, pipe, folder, device, dangling] = &removed;
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RUSR).unwrap();
+    std::fs::create_dir(folder).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", device).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", dangling).unwrap();
+    let (code, out, error) = memtide(&["lab", "score", directory.to_str().unwrap(), "--json"]);
+    assert_eq!(code, Some(3), "{out}{error}");
+    let score: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&score["perfect"], &score["unlabelled"]),
+        (&1.into(), &0.into())
+    );
+    for (name, why) in [
+        ("emptied", "it is empty"),
+        ("binary", "it is not UTF-8"),
+        ("huge", "it is larger than 1 MiB"),
+        ("gone", "it is missing"),
+        ("pipe", "it is not a regular file"),
+        ("directory", "it is not a regular file"),
+        ("device", "it is not a regular file"),
+        ("dangling", "it is missing"),
+    ] {
+        let expected = format!("warning: {name} is not scored: case.toml: {why}\n");
+        assert!(error.contains(&expected), "{expected}{error}");
+    }
+    assert_eq!(score["unscored"].as_array().unwrap().len(), 8, "{out}");
+}
+
 #[test]
 fn labelled_captures_are_scored() {
     let captures = root().join("corpus/captures");
@@ -392,6 +480,45 @@ fn parts_work_alone() {
         let (code, out, error) = memtide(&arguments);
         assert_eq!(code, Some(0), "{part:?}: {error}");
         assert!(out.contains(expected), "{part:?}: {out}");
+    }
+}
+
+#[test]
+fn a_size_or_a_count_that_cannot_be_says_what_can() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "some").unwrap();
+    let file = file.to_str().unwrap();
+    for (part, expected) in [
+        (&["hog", "0"][..], "`0` is nothing; write 500M or 2GiB"),
+        (&["hog", "0.2"], "`0.2` is nothing"),
+        (&["hog", "-1"], "`-1` is no size; write 500MiB, 2GiB"),
+        (&["hog", "1e99"], "`1e99` is no size"),
+        (&["hog", "99999999P"], "more than 16 EiB, the most"),
+        (&["hog", "1M", "--limit", "0"], "`0` is nothing"),
+        (&["hog", "1M", "--of-each-huge-page", "0"], "`0` is nothing"),
+        (&["share", "0"], "`0` is nothing"),
+        (&["share", "1M", "--processes", "0"], "0 is not in 1.."),
+        (&["fragment", "0"], "`0` is nothing"),
+        (&["fragment", "1M", "--keep-one-of", "0"], "0 is not in 1.."),
+        (&["write", place, "0"], "`0` is nothing"),
+        (&["write", place, "1M", "--files", "0"], "0 is not in 1.."),
+        (&["map", file, "0", "--data", "1M"], "`0` is nothing"),
+        (&["read", file, "--passes", "0"], "0 is not in 1.."),
+        (
+            &["read", file, "--passes", "1", "--cpu", "1000"],
+            "there is no CPU 1000 that it may use",
+        ),
+        (&["lookup", place, "0"], "0 is not in 1.."),
+        (
+            &["fork", "0", "--write", "1M", "--save", "1s", "--for", "1s"],
+            "`0` is nothing",
+        ),
+    ] {
+        let (code, out, error) = memtide(&[&["lab"], part].concat());
+        assert_eq!((code, &*out), (Some(3), ""), "{part:?}: {error}");
+        assert!(error.contains(expected), "{part:?}: {error}");
     }
 }
 

@@ -25,6 +25,7 @@ mod hostile;
 mod kept_names;
 mod kills;
 mod lab;
+mod lab_shell;
 mod levels;
 mod live;
 mod pages;

@@ -131,7 +131,7 @@ fn object(
 /// Whether a path is a directory or within it.
 fn is_within(path: &[u8], directory: &[u8]) -> bool {
     let rest = path.strip_prefix(directory);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    directory == b"/" || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 /// Looks up where a file system is mounted. The kernel knows the way to a mount point by heart, and no file system on it is
@@ -176,6 +176,7 @@ mod tests {
     fn paths_within_a_directory_begin_with_it() {
         for (path, is_in) in [("/a", true), ("/a/b", true), ("/ab", false), ("/", false)] {
             assert_eq!(is_within(path.as_bytes(), b"/a"), is_in, "{path}");
+            assert!(is_within(path.as_bytes(), b"/"));
         }
     }
 

@@ -9,6 +9,7 @@ use lab::{ArmOutcomes, LabError, RunOptions, scenarios};
 use report::model::lab::LabReport;
 use timeline::TimeRange;
 
+use super::pages_directory::PagesDirectory;
 use super::progress::RunWatcher;
 use crate::cli::{Format, LabRunArgs};
 use crate::commands::export::OutputTarget;
@@ -19,10 +20,10 @@ use crate::output::Output;
 
 pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
     let scenario = scenarios::named(&args.name)?;
-    let directory = args
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("lab-{}", scenario.name)));
+    let directory = args.output.clone();
+    let directory = directory.unwrap_or_else(|| PathBuf::from(format!("lab-{}", scenario.name)));
+    // One that cannot be used is better known before a scenario is played.
+    let directory = PagesDirectory::take(directory)?;
     let options = RunOptions {
         kernel: args.kernel.clone(),
         ram: args.ram,
@@ -32,13 +33,9 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         mglru: args.mglru,
         accelerator: args.accel.map(Into::into),
         timeout: args.timeout,
-        output: args.keep.then(|| directory.clone()),
+        output: args.keep.then(|| directory.path().to_owned()),
         ..RunOptions::default()
     };
-    // A directory that cannot be made is better known before a scenario is played.
-    let is_new = !directory.exists();
-    std::fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
     let is_interrupted = interrupt::listen_to_any();
     let mut watcher = RunWatcher::new(output);
     let outcomes = lab::run(scenario, &options, &mut |step| {
@@ -50,14 +47,13 @@ pub(super) fn run(args: &LabRunArgs, output: &Output) -> anyhow::Result<Exit> {
         }
     });
     watcher.finish();
-    // Another run may use one that was there.
-    if outcomes.is_err() && is_new {
-        // It stays if something is in it.
-        let _ = std::fs::remove_dir(&directory);
+    if outcomes.is_err() {
+        directory.remove_if_new();
     }
+    let directory = directory.path();
     let outcomes = outcomes?;
     let mut report = lab::answer(scenario, &outcomes);
-    write(&mut report, &outcomes, &directory, args.keep, output)?;
+    write(&mut report, &outcomes, directory, args.keep, output)?;
     match args.answer.get() {
         Format::Json => output.print(&report::model::json(&report)?)?,
         Format::Text => output.print(&report::text::lab(&report, &output.screen()))?,

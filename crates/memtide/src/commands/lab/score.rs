@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use lab::{Case, CorpusOptions, CorpusStep, LabError, RunOptions, WorkDirectory};
+use lab::{CasesBelow, CorpusOptions, CorpusStep, LabError, RunOptions, WorkDirectory};
 
 use crate::cli::{CorpusArgs, Format, LabCorpusArgs, LabScoreArgs};
 use crate::commands::export::OutputTarget;
@@ -14,35 +14,38 @@ use crate::output::Output;
 
 pub(super) fn corpus(args: &LabCorpusArgs, output: &Output) -> anyhow::Result<Exit> {
     let failed = make(&args.corpus, &args.output, output)?;
-    let cases = Case::below(&args.output)?;
+    let cases = CasesBelow::find(&args.output)?;
     let directory = args.output.display();
     output.print(&format!(
         "{} labelled captures in {directory}: memtide lab score {directory}\n",
-        cases.len()
+        cases.whole.len()
     ))?;
+    for case in &cases.damaged {
+        output.warn(&format!("{} cannot be scored: {}", case.case, case.why));
+    }
     Ok(if failed == 0 { Exit::Ok } else { Exit::Unknown })
 }
 
 pub(super) fn score(args: &LabScoreArgs, output: &Output) -> anyhow::Result<Exit> {
-    let mut cases = Vec::new();
+    let mut cases = CasesBelow::default();
     // Captures that are made now go with this.
     let mut played = None;
     let mut failed = 0;
     for directory in &args.directories {
-        let below = Case::below(directory)
+        let below = CasesBelow::find(directory)
             .with_context(|| format!("cannot read cases below {}", directory.display()))?;
         cases.extend(below);
     }
     if args.directories.is_empty() {
         let work = WorkDirectory::new()?;
         failed = make(&args.corpus, work.path(), output)?;
-        cases = Case::below(work.path())?;
+        cases = CasesBelow::find(work.path())?;
         played = Some(work);
     }
-    if cases.is_empty() {
+    if cases.whole.is_empty() && cases.damaged.is_empty() {
         bail!("there is no labelled case: none was found, and none could be played");
     }
-    let bar = output.progress("checking", cases.len() as u64);
+    let bar = output.progress("checking", cases.whole.len() as u64);
     let report = lab::score(&cases, &mut |done| bar.set_position(done as u64));
     bar.finish_and_clear();
     for case in &report.unscored {

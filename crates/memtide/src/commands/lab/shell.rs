@@ -4,6 +4,7 @@ use lab::{Machine, VirtualDisk};
 
 use crate::cli::LabShellArgs;
 use crate::exit::Exit;
+use crate::interrupt;
 
 pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
     let disks = args.disks.iter().map(|size| VirtualDisk {
@@ -16,6 +17,13 @@ pub(super) fn shell(args: &LabShellArgs) -> anyhow::Result<Exit> {
         nodes: args.nodes,
         disks: disks.collect(),
     };
-    lab::shell(args.kernel.as_deref(), &machine, args.accel.map(Into::into))?;
+    // First of all: what is made from here on is removed again.
+    let is_interrupted = interrupt::listen_on_terminal();
+    lab::shell(
+        args.kernel.as_deref(),
+        &machine,
+        args.accel.map(Into::into),
+        &is_interrupted,
+    )?;
     Ok(Exit::Ok)
 }

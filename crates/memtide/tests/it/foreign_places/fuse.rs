@@ -126,8 +126,25 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         17 => Ok(vec![0; 80]),
         // RELEASE, FLUSH, READDIR, RELEASEDIR
         18 | 25 | 28 | 29 => Ok(Vec::new()),
-        // Version 7.31, writes of a page.
-        INIT => Ok(words(&[7, 31, 0, 0, 0, 4096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // Version 7.31, with reading ahead.
+        INIT => Ok(words(&[
+            7,
+            31,
+            1 << 16,
+            0,
+            0,
+            1 << 16,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ])),
         _ => Err(NOSYS),
     }
 }
