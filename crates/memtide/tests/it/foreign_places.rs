@@ -369,12 +369,7 @@ fn without_openat2(command: &mut Command) {
             0,
             0,
         ),
-        line(
-            libc::BPF_RET | libc::BPF_K,
-            libc::SECCOMP_RET_ALLOW,
-            0,
-            0,
-        ),
+        line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
     let install = move || {
         let mut lines = lines;

@@ -189,6 +189,14 @@ mod tests {
         MapFiles::of(&Root::default(), std::process::id()).open(mapping)
     }
 
+    /// As where the link in `map_files` is refused.
+    fn open_by_path(mapping: &Mapping) -> Result<MappedFile, Errno> {
+        let (root, own) = (Root::default(), std::process::id());
+        let files = MapFiles::of(&root, own);
+        let found = find_by_path(&root, own, mapping, &|found| files.local(found))?;
+        MappedFile::regular(&found)
+    }
+
     #[test]
     fn the_own_program_is_opened_and_is_in_the_page_cache() {
         let own = Mappings::read(&Root::default(), std::process::id()).unwrap();
@@ -212,14 +220,14 @@ mod tests {
         let path = directory.path().join("data");
         std::fs::write(&path, "12345").unwrap();
         let mut mapping = of_path(&path);
-        let file = open(&mapping).unwrap();
+        let file = open_by_path(&mapping).unwrap();
         let mut buffer = [0; 9];
         assert_eq!(
             (file.size(), file.read_at(3, &mut buffer)),
             (Bytes::new(5), Ok(2))
         );
         mapping.inode += 1;
-        assert!(open(&mapping).is_err());
+        assert!(open_by_path(&mapping).is_err());
     }
 
     #[test]
@@ -235,7 +243,7 @@ mod tests {
         )
         .unwrap();
         for path in [pipe.as_path(), Path::new("/dev/null"), directory.path()] {
-            assert!(open(&of_path(path)).is_err(), "{path:?}");
+            assert!(open_by_path(&of_path(path)).is_err(), "{path:?}");
         }
     }
 }
