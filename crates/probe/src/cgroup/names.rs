@@ -4,7 +4,7 @@
 //! Files of root name cgroups that root made; files in a user's home name those below that user's slice, and no other: a
 //! user, and whoever runs in a container, may give a cgroup any id. Meant for one answer, or for cgroups that are new to a
 //! recorder, never for every sample. What this user may not read, or what is gone, has no name: most of these files are for
-//! root only. Bounds: 4,096 containers, 256 of a user, 8 MiB for a file of root and 1 MiB for one of a user,
+//! root only. Bounds: 4,096 containers, 256 of a user, 8 MiB for a file of root and 512 KiB for one of a user,
 //! [`NAMES_TIME_MAX`] in all. Cost: two files of a few KiB for each container, and lists of directories.
 
 mod container_runtimes;

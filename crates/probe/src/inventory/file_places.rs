@@ -3,11 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::file_stat;
+use crate::error::ReadError;
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers, Mount};
 
@@ -54,22 +56,29 @@ pub(crate) struct MountPlaces {
     by_point: HashMap<PathBuf, FilePlace>,
     /// Other mount namespaces that were added.
     namespaces: HashSet<PathBuf>,
+    /// Whether this is a directory of saved files without a mount table, where nothing is mounted.
+    is_saved: bool,
 }
 
 impl MountPlaces {
     /// The mounts that this process sees.
     pub(crate) fn own(root: &Root) -> Self {
-        let mut own = Self::default();
-        for mount in mounts::mountinfo(&root.read("/proc/self/mountinfo").unwrap_or_default()) {
+        let table = root.read("/proc/self/mountinfo");
+        let is_missing = |why: &ReadError| why.source.kind() == ErrorKind::NotFound;
+        let mut own = Self {
+            is_saved: table.as_ref().is_err_and(is_missing),
+            ..Self::default()
+        };
+        for mount in mounts::mountinfo(&table.unwrap_or_default()) {
             let point = PathBuf::from(OsStr::from_bytes(&mount.point));
-            own.by_point.insert(point, FilePlace::of(&mount));
-            own.add(&mount);
+            let place = FilePlace::of(&mount);
+            own.by_point.insert(point, place);
+            own.add(&mount, place);
         }
         own
     }
 
-    fn add(&mut self, mount: &Mount<'_>) {
-        let place = FilePlace::of(mount);
+    fn add(&mut self, mount: &Mount<'_>, place: FilePlace) {
         self.by_id.extend(mount.id.map(|id| (id, place)));
         self.by_device
             .extend(mount.device.map(|device| (device, place)));
@@ -80,27 +89,29 @@ impl MountPlaces {
         let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
         if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
             let text = root.read(&format!("/proc/{pid}/mountinfo"));
-            mounts::mountinfo(&text.unwrap_or_default()).for_each(|mount| self.add(&mount));
+            for mount in mounts::mountinfo(&text.unwrap_or_default()) {
+                let mut place = FilePlace::of(&mount);
+                let is_known = |device| self.by_device.contains_key(&device);
+                // A user may have made it over a file system of a program.
+                if place == FilePlace::Overlay && !mount.device.is_some_and(is_known) {
+                    place = FilePlace::Remote;
+                }
+                self.add(&mount, place);
+            }
         }
     }
 
-    /// Where a file lies that was looked up: by its mount, which no file system is asked for, else by its device. `None` if
-    /// that is in none of the mount tables, as the kernel's own file systems are.
-    pub(crate) fn of_file(&self, found: &OwnedFd) -> Option<FilePlace> {
+    /// Where a file lies that was looked up: by its mount, which no file system is asked for. `None` if that is in none of the
+    /// mount tables, as the kernel's own file systems are.
+    fn of_file(&self, found: &OwnedFd) -> Option<FilePlace> {
         let mount = file_stat::mount_of(found)?;
         self.by_id.get(&mount).copied()
     }
 
-    /// Whether a directory that was looked up lies where no other machine or program is waited for. Without a mount table, as
-    /// in a directory of saved files, it does.
+    /// Whether what was looked up lies where no other machine or program is waited for.
     pub(crate) fn is_local(&self, found: &OwnedFd) -> bool {
         let place = || self.of_file(found);
-        self.by_id.is_empty() || place().is_some_and(|place| place.is_local())
-    }
-
-    /// The same for a path, before anything is looked up.
-    pub(crate) fn answers(&self, path: &Path) -> bool {
-        self.of_path(path).is_local()
+        self.is_saved || place().is_some_and(|place| place.is_local())
     }
 
     /// Where a directory lies, by its path.

@@ -13,8 +13,8 @@ use crate::mounts::{DeviceNumbers, device_numbers};
 /// What a file is, and where.
 #[derive(Debug)]
 pub(crate) struct FileStat {
-    pub(super) device: DeviceNumbers,
-    pub(super) inode: u64,
+    pub(crate) device: DeviceNumbers,
+    pub(crate) inode: u64,
     pub(crate) kind: FileType,
     /// Its blocks: of a file in a tmpfs, what it has in RAM or swap.
     pub(super) bytes: Bytes,

@@ -7,7 +7,9 @@
 //! answer. Cost: 2 µs for each process, 50 µs for each namespace, 5 µs for each file system.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use checked_open::LastLink;
@@ -16,10 +18,11 @@ use rustix::io::Errno;
 use timeline::{SharedKind, SharedMeasure, SharedObject, UserProcess};
 use units::Bytes;
 
-use crate::inventory::file_stat;
 use crate::inventory::searched::{SearchTime, SearchedProcess};
+use crate::inventory::{MountPlaces, file_stat};
 use crate::kernel_file::Root;
-use crate::mounts::{self, DeviceNumbers, Mount, may_not_answer};
+use crate::mounts::{self, DeviceNumbers};
+use crate::path_walk::look_up_below;
 use crate::text;
 
 /// `TMPFS_MAGIC` of `include/uapi/linux/magic.h`, also of a devtmpfs and a rootfs that are a tmpfs. Files in a ramfs are no
@@ -33,6 +36,7 @@ pub(super) struct FileSystems {
     /// Whether namespaces were left out because the time was over.
     pub(super) is_cut: bool,
     measured: HashSet<DeviceNumbers>,
+    mounts: MountPlaces,
     /// Where those of unknown use are mounted.
     unknown: BTreeMap<DeviceNumbers, String>,
 }
@@ -40,7 +44,10 @@ pub(super) struct FileSystems {
 impl FileSystems {
     /// Measures the file systems of this process's mount namespace, then of others.
     pub(super) fn read(root: &Root, processes: &[SearchedProcess], time: SearchTime) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            mounts: MountPlaces::own(root),
+            ..Self::default()
+        };
         found.namespace(root, "self", None);
         let namespace = |pid: &str| std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
         let mut seen: HashSet<PathBuf> = namespace("self").into_iter().collect();
@@ -51,6 +58,7 @@ impl FileSystems {
             }
             let pid = process.pid.to_string();
             if namespace(&pid).is_ok_and(|namespace| seen.insert(namespace)) {
+                found.mounts.add_those_of(root, process.pid);
                 found.namespace(root, &pid, Some(process));
             }
         }
@@ -67,11 +75,6 @@ impl FileSystems {
         let Ok(text) = root.read(&format!("/proc/{pid}/mountinfo")) else {
             return;
         };
-        // A host whose root is on a server reads its programs from there; of another's root nothing is known.
-        let is_own_root = |point: &[u8]| seen_by.is_none() && point == b"/";
-        let remote: Vec<Mount<'_>> = mounts::mountinfo(&text)
-            .filter(|mount| may_not_answer(mount.kind) && !is_own_root(&mount.point))
-            .collect();
         let in_memory =
             || mounts::mountinfo(&text).filter(|m| m.kind != b"ramfs" && m.is_in_memory());
         // A mount of a whole file system names it better than one of a directory in it.
@@ -84,14 +87,12 @@ impl FileSystems {
                 continue;
             };
             let point = text::lossy(&mount.point).into_owned();
-            let place = match seen_by {
-                None => root.path(&point),
-                Some(process) => root.path(&format!("/proc/{}/root{point}", process.pid)),
+            let top = match seen_by {
+                None => root.path("/"),
+                Some(process) => root.path(&format!("/proc/{}/root", process.pid)),
             };
-            let is_in_remote = remote
-                .iter()
-                .any(|other| is_within(&mount.point, &other.point));
-            match look_up(&place, is_in_remote).and_then(|found| measure(&found, device)) {
+            let found = look_up(&top, &mount.point, &self.mounts);
+            match found.and_then(|found| measure(&found, device)) {
                 Some((bytes, limit)) => {
                     self.measured.insert(device);
                     self.unknown.remove(&device);
@@ -128,24 +129,24 @@ fn object(
     }
 }
 
-/// Whether a path is a directory or within it.
-fn is_within(path: &[u8], directory: &[u8]) -> bool {
-    let rest = path.strip_prefix(directory);
-    directory == b"/" || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-}
-
 /// Looks up where a file system is mounted. The kernel knows the way to a mount point by heart, and no file system on it is
-/// asked (`RESOLVE_CACHED`, 5.12). Only where that fails, and none that may not answer is on the way, they are asked.
-fn look_up(place: &Path, is_in_remote: bool) -> Option<OwnedFd> {
+/// asked (`RESOLVE_CACHED`, 5.12). Where that fails it is walked name by name, on file systems that answer.
+fn look_up(top: &Path, point: &[u8], mounts: &MountPlaces) -> Option<OwnedFd> {
     /// A rename anywhere makes the kernel give up.
     const TRIES: usize = 8;
+    let below = Path::new(OsStr::from_bytes(point.strip_prefix(b"/").unwrap_or(point)));
+    let place = top.join(below);
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let cached = || openat2(CWD, place, flags, Mode::empty(), ResolveFlags::CACHED);
+    let cached = || openat2(CWD, &place, flags, Mode::empty(), ResolveFlags::CACHED);
     let mut tries = (0..TRIES).map(|_| cached());
     match tries.find(|found| !matches!(found, Err(Errno::AGAIN))) {
         Some(Ok(found)) => Some(found),
-        _ if is_in_remote => None,
-        _ => checked_open::look_up(CWD, place, LastLink::Kept).ok(),
+        _ => {
+            let top = checked_open::look_up(CWD, top, LastLink::Followed).ok()?;
+            let may_pass = |found: &OwnedFd| mounts.is_local(found);
+            may_pass(&top).then_some(())?;
+            look_up_below(top, below, may_pass).ok()
+        }
     }
 }
 
@@ -171,14 +172,6 @@ fn measure(found: &OwnedFd, device: DeviceNumbers) -> Option<(Bytes, Bytes)> {
 mod tests {
     use super::*;
     use std::time::Duration;
-
-    #[test]
-    fn paths_within_a_directory_begin_with_it() {
-        for (path, is_in) in [("/a", true), ("/a/b", true), ("/ab", false), ("/", false)] {
-            assert_eq!(is_within(path.as_bytes(), b"/a"), is_in, "{path}");
-            assert!(is_within(path.as_bytes(), b"/"));
-        }
-    }
 
     #[test]
     fn only_a_tmpfs_with_the_device_of_the_mount_counts() {

@@ -139,6 +139,9 @@ impl NamelessFiles {
         }
         let mut unmeasured = HashMap::new();
         for mut file in search.mapped_files(process.pid) {
+            if time.is_over() {
+                break;
+            }
             let is_here = search
                 .kernel_tmpfs
                 .is_none_or(|device| device == file.device);
@@ -161,7 +164,8 @@ impl NamelessFiles {
                         unmeasured.insert(file.identity.inode, file);
                         continue;
                     }
-                    Err(_) => continue, // it was unmapped
+                    Err(Errno::TIMEDOUT) => break, // it does not answer
+                    Err(_) => continue,            // it was unmapped
                 }
             }
             self.add(process, file);

@@ -14,15 +14,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use checked_open::{LastLink, look_up, reopen};
-use rustix::fs::{CWD, FileType};
+use rustix::fs::{AtFlags, CWD, FileType};
 use rustix::io::{Errno, pread};
 use units::{Bytes, PageSize};
 
 use crate::error::ReadError;
 use crate::file_cache::{self, FileCacheUse};
-use crate::inventory::{MountPlaces, SearchTime};
+use crate::inventory::{MountPlaces, SearchTime, file_stat};
 use crate::kernel_file::{Root, retrying};
-use crate::mounts::device_numbers;
 use crate::path_walk::look_up_below;
 use crate::process::maps::Mapping;
 
@@ -70,7 +69,8 @@ impl<'a> MapFiles<'a> {
     fn find(&self, mapping: &Mapping) -> Result<OwnedFd, Errno> {
         match find_by_link(self.root, self.pid, mapping).and_then(|found| self.local(found)) {
             Err(Errno::PERM | Errno::ACCESS) if !mapping.is_deleted() => {
-                let found = find_by_path(self.root, self.pid, mapping, &|found| self.local(found));
+                let may_pass = |found: &OwnedFd| self.mounts.is_local(found);
+                let found = find_by_path(self.root, self.pid, mapping, &may_pass);
                 found.map_err(|_| Errno::PERM)
             }
             found => found,
@@ -135,41 +135,46 @@ pub(crate) fn find_by_link(root: &Root, pid: u32, mapping: &Mapping) -> Result<O
     look_up(CWD, root.path(&link), LastLink::Followed)
 }
 
-/// Finds it by its path, as this process sees it and below the other's root; `checked` passes what may be asked for its
-/// attributes.
+/// Finds it by its path, as this process sees it and below the other's root; `may_pass` says of each directory on the way and of
+/// the file whether its file system may be asked.
 pub(crate) fn find_by_path(
     root: &Root,
     pid: u32,
     mapping: &Mapping,
-    checked: &dyn Fn(OwnedFd) -> Result<OwnedFd, Errno>,
+    may_pass: &dyn Fn(&OwnedFd) -> bool,
 ) -> Result<OwnedFd, Errno> {
     let path = mapping.path().filter(|_| !mapping.is_deleted());
     let path = path.ok_or(Errno::PERM)?;
-    let is_mappings = |found| checked(found).and_then(|found| same(found, mapping));
-    let own = look_up_in(&root.path("/"), path).and_then(is_mappings);
-    let below = root.path(&format!("/proc/{pid}/root"));
-    own.or_else(|_| look_up_in(&below, path).and_then(is_mappings))
+    let find = |top: &Path| look_up_in(top, path, may_pass).and_then(|found| same(found, mapping));
+    find(&root.path("/")).or_else(|_| find(&root.path(&format!("/proc/{pid}/root"))))
 }
 
 /// The file, if it is that of a mapping. Subvolumes of btrfs have devices that mappings do not show.
 fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
-    let stat = rustix::fs::fstat(&found)?;
-    let device = device_numbers(stat.st_dev);
-    let is_device = device == mapping.device || (device.0 == 0 && mapping.device.0 == 0);
-    let is_same = is_device && stat.st_ino == mapping.inode;
+    let stat = file_stat::stat(&found, c"", AtFlags::EMPTY_PATH)?;
+    let is_device = stat.device == mapping.device || (stat.device.0 == 0 && mapping.device.0 == 0);
+    let is_same = is_device && stat.inode == mapping.inode;
     is_same.then_some(found).ok_or(Errno::STALE)
 }
 
 /// Looks a path up below a root directory. The kernel shows paths of mappings without links: one that is there by now leads to
 /// another file.
-fn look_up_in(root: &Path, path: &[u8]) -> Result<OwnedFd, Errno> {
+fn look_up_in(
+    root: &Path,
+    path: &[u8],
+    may_pass: &dyn Fn(&OwnedFd) -> bool,
+) -> Result<OwnedFd, Errno> {
     let top = look_up(CWD, root, LastLink::Followed)?;
-    look_up_below(top, Path::new(OsStr::from_bytes(path)), |_| true)
+    if !may_pass(&top) {
+        return Err(Errno::XDEV);
+    }
+    look_up_below(top, Path::new(OsStr::from_bytes(path)), may_pass)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mounts::device_numbers;
     use crate::process::maps::Mappings;
     use rustix::fs::Mode;
     use std::os::unix::fs::MetadataExt as _;
@@ -193,7 +198,7 @@ mod tests {
     fn open_by_path(mapping: &Mapping) -> Result<MappedFile, Errno> {
         let (root, own) = (Root::default(), std::process::id());
         let files = MapFiles::of(&root, own);
-        let found = find_by_path(&root, own, mapping, &|found| files.local(found))?;
+        let found = find_by_path(&root, own, mapping, &|found| files.mounts.is_local(found))?;
         MappedFile::regular(&found)
     }
 

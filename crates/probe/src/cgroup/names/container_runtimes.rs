@@ -45,15 +45,16 @@ struct StatePlaces<'a> {
 
 /// A longer file of root is not read.
 const OF_ROOT_BYTES_MAX: u64 = 8 << 20;
-/// A longer file of a user is not read. A list of a thousand containers takes about 1 MiB.
-const OF_USER_BYTES_MAX: u64 = 1 << 20;
+/// A longer file of a user is not read: while it is parsed it takes up to 25 times as much. A list of a thousand containers takes
+/// about 1 MiB.
+const OF_USER_BYTES_MAX: u64 = 512 << 10;
 
 impl StatePlaces<'_> {
     fn read(&self, wanted: &Wanted, time: SearchTime, names: &mut GroupNames) {
         for list in LISTS {
             self.list(&format!("{}/{list}", self.storage), wanted, names);
         }
-        for (id, groups) in wanted {
+        for (id, groups) in &wanted.by_id {
             if time.is_over() {
                 return;
             }
@@ -84,7 +85,7 @@ impl StatePlaces<'_> {
             let StoredEntry::Container(entry) = entry else {
                 continue;
             };
-            let groups = wanted.get(&entry.id);
+            let groups = wanted.by_id.get(&entry.id);
             if let Some((groups, name)) = groups.zip(entry.names.into_iter().next()) {
                 let found = of_kubernetes(&name).unwrap_or(ContainerNames { name, pod: None });
                 add(names, groups, found);
@@ -106,7 +107,7 @@ pub(super) fn read(
     time: SearchTime,
     names: &mut GroupNames,
 ) {
-    if !wanted.of_root.is_empty() {
+    if !wanted.of_root.by_id.is_empty() {
         let mut namespaces = root.names(CONTAINERD);
         namespaces.truncate(NAMESPACES_MAX);
         let places = StatePlaces {

@@ -4,13 +4,12 @@
 //! is opened only if it is a regular file of that user. A home on a file system that may wait for a program or another
 //! machine is left alone, whatever is mounted there meanwhile: the mount is asked for by its id, which no file system is asked for.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
 
 use checked_open::{LastLink, look_up, reopen};
 use rustix::fs::{CWD, FileType, fstat};
@@ -35,9 +34,7 @@ impl HomeDirectory {
         path: &str,
         owner: u32,
     ) -> Option<Self> {
-        let path = without_links_of_root(root, mounts, Path::new(path))?;
-        let top = look_up(CWD, root.path("/"), LastLink::Followed).ok()?;
-        let found = look_up_below(top, &path, |found| mounts.is_local(found)).ok()?;
+        let found = look_up_home(root, mounts, Path::new(path))?;
         let is_owners = fstat(&found).ok()?.st_uid == owner;
         is_owners.then_some(Self { found, owner })
     }
@@ -62,26 +59,38 @@ impl HomeDirectory {
     }
 }
 
-/// Returns the path without the first link in it, if root made that: `/home` leads to `/var/home` on some distributions.
-fn without_links_of_root(root: &Root, mounts: &MountPlaces, path: &Path) -> Option<PathBuf> {
-    let mut above: Vec<&Path> = path.ancestors().collect();
-    above.reverse();
-    for part in above {
-        if !mounts.answers(part) {
+/// Looks a home up name by name, on file systems that answer; one link on the way is followed, if root made it: `/home` leads to
+/// `/var/home` on some distributions.
+fn look_up_home(root: &Root, mounts: &MountPlaces, path: &Path) -> Option<OwnedFd> {
+    let top = || look_up(CWD, root.path("/"), LastLink::Followed).ok();
+    let names = |path: &Path| -> Vec<OsString> {
+        let names = path.components().rev().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        });
+        names.collect()
+    };
+    let (mut at, mut rest, mut has_followed) = (top()?, names(path), false);
+    while let Some(name) = rest.pop() {
+        let found = look_up(&at, &name, LastLink::Kept).ok()?;
+        if !mounts.is_local(&found) {
             return None;
         }
-        let at = root.path(std::str::from_utf8(part.as_os_str().as_bytes()).ok()?);
-        let found = at.symlink_metadata().ok()?;
-        if !found.is_symlink() {
+        let stat = fstat(&found).ok()?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+            at = found;
             continue;
         }
-        if found.uid() != 0 {
+        if stat.st_uid != 0 || std::mem::replace(&mut has_followed, true) {
             return None;
         }
-        let target = std::fs::read_link(at).ok()?;
-        let rest = path.strip_prefix(part).unwrap_or(Path::new(OsStr::new("")));
-        let whole = part.parent()?.join(target).join(rest);
-        return mounts.answers(&whole).then_some(whole);
+        let target = rustix::fs::readlinkat(&found, c"", Vec::new()).ok()?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        rest.extend(names(&target));
+        if target.is_absolute() {
+            at = top()?;
+        }
     }
-    Some(path.to_owned())
+    Some(at)
 }

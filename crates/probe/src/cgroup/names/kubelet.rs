@@ -12,11 +12,11 @@ const LOGS_OF_CONTAINERS: &str = "/var/log/containers";
 
 /// Reads the names of pods and of containers on this node.
 pub(super) fn read(root: &Root, wanted: &WantedNames, names: &mut GroupNames) {
-    if wanted.pods.is_empty() {
+    if wanted.pods.by_id.is_empty() {
         return;
     }
     for entry in root.names(LOGS_OF_PODS) {
-        let named = pod(&entry).and_then(|(uid, pod)| Some((wanted.pods.get(uid)?, pod)));
+        let named = pod(&entry).and_then(|(uid, pod)| Some((wanted.pods.by_id.get(uid)?, pod)));
         if let Some((groups, pod)) = named {
             let each = groups.iter().map(|group| (group.clone(), pod.clone()));
             names.pods.extend(each);
@@ -24,7 +24,7 @@ pub(super) fn read(root: &Root, wanted: &WantedNames, names: &mut GroupNames) {
     }
     for entry in root.names(LOGS_OF_CONTAINERS) {
         let named =
-            container(&entry).and_then(|(id, named)| Some((wanted.of_root.get(id)?, named)));
+            container(&entry).and_then(|(id, named)| Some((wanted.of_root.by_id.get(id)?, named)));
         if let Some((groups, named)) = named {
             let each = groups.iter().map(|group| (group.clone(), named.clone()));
             names.containers.extend(each);

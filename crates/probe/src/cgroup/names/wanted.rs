@@ -9,15 +9,34 @@ use timeline::cgroup::{GroupName, Named, parent, unique_name};
 use crate::cgroup::hierarchy::Hierarchy;
 use crate::kernel_file::Root;
 
-/// At most so many containers of root, and so many pods, are searched for.
+/// At most so many cgroups of containers of root, and so many of pods, are searched for.
 const OF_ROOT_MAX: usize = 4_096;
-/// At most so many containers of one user.
+/// At most so many cgroups of containers of one user.
 const OF_USER_MAX: usize = 256;
-/// At most so many containers of all users together.
+/// At most so many of all users together.
 const OF_USERS_MAX: usize = 1_024;
 
 /// Containers or pods by their ids, each with the unique names of its cgroups.
-pub(super) type Wanted = BTreeMap<String, BTreeSet<String>>;
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) by_id: BTreeMap<String, BTreeSet<String>>,
+    groups: usize,
+}
+
+impl Wanted {
+    /// Adds a cgroup that is new, if there are fewer. Returns whether it did.
+    fn add(&mut self, id: &str, path: &str, groups_max: usize) -> bool {
+        let group = unique_name(path);
+        let is_known = (self.by_id.get(id)).is_some_and(|groups| groups.contains(group));
+        if is_known || self.groups >= groups_max {
+            return false;
+        }
+        let groups = self.by_id.entry(id.to_owned()).or_default();
+        groups.insert(group.to_owned());
+        self.groups += 1;
+        true
+    }
+}
 
 /// What is searched for.
 #[derive(Debug, Default)]
@@ -50,23 +69,19 @@ impl WantedNames {
             if let Some(container) = &name.container {
                 let (into, room) = match user {
                     None => (&mut wanted.of_root, OF_ROOT_MAX),
-                    Some(user) if of_users < OF_USERS_MAX => {
-                        (wanted.of_users.entry(user).or_default(), OF_USER_MAX)
+                    Some(user) => {
+                        let of_user = wanted.of_users.entry(user).or_default();
+                        (of_user, OF_USER_MAX.min(OF_USERS_MAX - of_users))
                     }
-                    Some(_) => continue,
                 };
-                if into.len() < room && (user.is_some() || makers.is_of_root(container)) {
-                    of_users += usize::from(user.is_some());
-                    let groups = into.entry(container.what.id.to_owned()).or_default();
-                    groups.insert(unique_name(container.path).to_owned());
+                if user.is_some() || makers.is_of_root(container) {
+                    let is_new = into.add(container.what.id, container.path, room);
+                    of_users += usize::from(is_new && user.is_some());
                 }
             }
             let pod = name.pod.filter(|_| user.is_none());
-            if let Some(pod) = pod.filter(|pod| makers.is_of_root(pod))
-                && wanted.pods.len() < OF_ROOT_MAX
-            {
-                let groups = wanted.pods.entry(pod.what.uid().into_owned()).or_default();
-                groups.insert(unique_name(pod.path).to_owned());
+            if let Some(pod) = pod.filter(|pod| makers.is_of_root(pod)) {
+                wanted.pods.add(&pod.what.uid(), pod.path, OF_ROOT_MAX);
             }
         }
         wanted
