@@ -136,7 +136,7 @@ IPAddressDeny=any
 const PLACE: &str = "\
 ProtectSystem=strict
 # systemd leaves these writable beside it, /run with ProtectControlGroups=.
-ReadOnlyPaths=/run -/dev/shm -/dev/mqueue
+ReadOnlyPaths=/run -/dev/shm -/dev/mqueue -/dev/hugepages
 # Read-only rather than hidden: the names of users' containers are in their homes.
 ProtectHome=read-only
 # Of devices it gets the kernel log only: OOM kills with the kernel's report.
@@ -221,7 +221,7 @@ mod tests {
             "IPAddressDeny=any",
             "PrivateDevices=yes",
             "BindReadOnlyPaths=-/dev/kmsg",
-            "ReadOnlyPaths=/run -/dev/shm -/dev/mqueue",
+            "ReadOnlyPaths=/run -/dev/shm -/dev/mqueue -/dev/hugepages",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
