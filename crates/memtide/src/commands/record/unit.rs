@@ -118,6 +118,7 @@ NoNewPrivileges=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
 RestrictRealtime=yes
+# It takes openat2 away as well.
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 # process_vm_readv: malloc heaps, with --explain. bpf: the BPF task iterator. setpriority: the child that seals gives way.
@@ -134,6 +135,8 @@ IPAddressDeny=any
 /// the others is not taken for the host's: that is read of PID 1.
 const PLACE: &str = "\
 ProtectSystem=strict
+# systemd leaves these writable beside it, /run with ProtectControlGroups=.
+ReadOnlyPaths=/run -/dev/shm -/dev/mqueue -/dev/hugepages
 # Read-only rather than hidden: the names of users' containers are in their homes.
 ProtectHome=read-only
 # Of devices it gets the kernel log only: OOM kills with the kernel's report.
@@ -161,7 +164,7 @@ KeyringMode=private
 const RIGHTS: &str = "
 # Capabilities that it retains:
 #   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes; with --explain their malloc heaps
-#   CAP_DAC_READ_SEARCH  cgroups and recordings that belong to other users
+#   CAP_DAC_READ_SEARCH  io and pagemap of other users' processes, names of containers in their homes
 #   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
 #   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc)
 # Not CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE: the lines above give what they are for.
@@ -216,6 +219,9 @@ mod tests {
             "StateDirectoryMode=0700",
             "UMask=0077",
             "IPAddressDeny=any",
+            "PrivateDevices=yes",
+            "BindReadOnlyPaths=-/dev/kmsg",
+            "ReadOnlyPaths=/run -/dev/shm -/dev/mqueue -/dev/hugepages",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
@@ -249,6 +255,7 @@ mod tests {
             "CapabilityBoundingSet",
             "ProtectSystem",
             "DeviceAllow",
+            "PrivateDevices",
             "multi-user",
         ] {
             assert!(!text.contains(absent), "{absent}");
