@@ -40,6 +40,7 @@ if [ "$want" = test ]; then
     [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || need fonts-dejavu-core # what they are written with there
     command -v qemu-system-x86_64 >/dev/null 2>&1 || need qemu-system-x86 # runs the lab's machines
     [ -x /usr/sbin/mke2fs ] || command -v mke2fs >/dev/null 2>&1 || need e2fsprogs
+    command -v systemd-analyze >/dev/null 2>&1 || need systemd                            # judges the recorder's unit; nothing of it runs
     command -v promtool >/dev/null 2>&1 || need prometheus                                # judges the metrics
     command -v prometheus-node-exporter >/dev/null 2>&1 || need prometheus-node-exporter # its values are compared with ours
 fi

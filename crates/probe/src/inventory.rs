@@ -10,7 +10,7 @@ mod bpf_objects;
 pub mod cached_files;
 mod dma_heaps;
 mod file_places;
-mod file_stat;
+pub(crate) mod file_stat;
 mod file_systems;
 mod first_owners;
 mod gpu_buffers;

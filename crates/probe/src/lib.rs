@@ -32,6 +32,7 @@ mod kernel_log;
 mod memory_left;
 mod mounts;
 pub mod octal;
+mod path_walk;
 mod pressure;
 mod process;
 pub mod saved;
@@ -71,4 +72,5 @@ pub use process::smaps::{SmapsBlock, SmapsField, VmFlag, VmFlags, each_smaps_blo
 pub use process::status::StatusFacts;
 pub use process::task::Task;
 pub use process::thread_stack::{StackPointer, StackPointers};
+pub use process::timed_read::{NoAnswer, TimedRead, read_within};
 pub use tasks::{TaskSource, Tasks, service_of};

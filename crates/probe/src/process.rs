@@ -20,3 +20,8 @@ pub(crate) mod stat;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod thread_stack;
+pub(crate) mod timed_read;
+
+/// How long one process of many is waited for that does not let its memory map be read: another task has its lock, which may
+/// wait for ever for a file system of a user.
+pub(crate) const SILENT_AFTER: units::Span = units::Span::from_millis(100);

@@ -236,7 +236,7 @@ impl Collector {
             if is_secret && !self.secrets.command_lines {
                 continue;
             }
-            if let Ok(text) = self.root.read(&path) {
+            if let Ok(text) = host_facts::file_text(&self.root, &path) {
                 keep(&path, &host_facts::without_private(&path, &text));
             }
         }

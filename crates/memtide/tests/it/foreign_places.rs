@@ -178,6 +178,27 @@ impl Sleeper {
         Self::ready(Command::new("python3").args(["-c", script]).arg(file))
     }
 
+    /// A process of which the root directory lies there, with a tmpfs in it.
+    fn with_root(root: &Path) -> Self {
+        let script = "mount -t tmpfs tmpfs \"$0/below\" && exec python3 -c '\nimport os,sys,time\nos.chroot(sys.argv[1])\nprint(\"ready\",flush=True)\ntime.sleep(600)' \"$0\"";
+        Self::ready(
+            Command::new("unshare")
+                .args(["--mount", "sh", "-c", script])
+                .arg(root),
+        )
+    }
+
+    /// A process that holds the lock of its address space for ever once `flag` exists: a thread waits for a page of the file,
+    /// and another for the lock, behind which all readers wait.
+    fn with_held_lock(file: &Path, flag: &Path) -> Self {
+        let script = "import ctypes,mmap,os,sys,threading,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nmem=os.open('/proc/self/mem',os.O_RDONLY)\nt=[threading.Thread(target=os.pread,args=(mem,1,at)),threading.Thread(target=lambda:mmap.mmap(-1,4096))]\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nt[0].start()\ntime.sleep(1)\nt[1].start()\ntime.sleep(600)";
+        Self::ready(
+            Command::new("python3")
+                .args(["-c", script])
+                .args([file, flag]),
+        )
+    }
+
     fn ready(command: &mut Command) -> Self {
         use std::io::BufRead as _;
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -326,6 +347,73 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
     device.assert_unopened("record");
 }
 
+/// Has the kernel say that it has no `openat2(2)`, as systemd does for a service with `RestrictSUIDSGID=`.
+#[allow(unsafe_code)]
+fn without_openat2(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    let line = |code: u32, k, jt, jf| libc::sock_filter {
+        code: u16::try_from(code).unwrap(),
+        jt,
+        jf,
+        k,
+    };
+    let number = u32::try_from(libc::SYS_openat2).unwrap();
+    let errno = u32::try_from(libc::ENOSYS).unwrap();
+    let lines = [
+        // The number of the system call is what a filter's data begin with.
+        line(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        line(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1),
+        line(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_ERRNO | errno,
+            0,
+            0,
+        ),
+        line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let install = move || {
+        let mut lines = lines;
+        let program = libc::sock_fprog {
+            len: 4,
+            filter: lines.as_mut_ptr(),
+        };
+        // SAFETY: `prctl` reads the program and its four lines, which live until it returns, and writes nothing.
+        let is_installed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) == 0
+        };
+        is_installed
+            .then_some(())
+            .ok_or_else(std::io::Error::last_os_error)
+    };
+    // SAFETY: between fork and exec it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(install) };
+}
+
+#[test]
+fn a_users_container_has_its_name_where_a_service_has_no_openat2() {
+    if !can_make_a_host() {
+        return;
+    }
+    let mut host = Host::make(4719);
+    let group = host.of_al(ID);
+    let _sleeper = host.group(&group);
+    host.mine(&format!("{STORAGE}/containers.json"), |path| {
+        fs::write(path, list("own")).unwrap();
+    });
+    let mut command = host.command(&["where", "--by", "container"]);
+    without_openat2(&mut command);
+    let text = folded(&in_time(command, "where --by container"));
+    assert!(
+        text.contains("own (docker abcdefabcdef) of user al"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     if !can_make_a_host() {
@@ -342,14 +430,31 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     let process = Sleeper::with_file(&silent.join("file"));
     let pid = process.pid();
     // In this order: a process with a file there does not end while nobody answers.
-    let used = (fuse, process);
+    let flag = host.path("flag");
+    let locked = Sleeper::with_held_lock(&silent.join("file"), &flag);
+    let locked_pid = locked.pid();
+    let used = (fuse, process, Sleeper::with_root(&silent), locked);
     let fuse = &used.0;
     host.mine("home/tree/a/b", |path| fs::create_dir(path).unwrap());
     symlink(&silent, host.path("home/tree/a/link")).unwrap();
     pipe(&host.path("home/tree/pipe"));
     let device = Device::make(host.path("home/tree/device"));
     fuse.be_silent();
+    fs::write(flag, "").unwrap();
+    until("the lock", || {
+        let mut cat = Command::new("timeout");
+        let cat = cat.args([
+            "-s",
+            "KILL",
+            "1",
+            "cat",
+            &format!("/proc/{locked_pid}/smaps_rollup"),
+        ]);
+        !cat.output().unwrap().status.success()
+    });
+    let by_lock = fuse.unanswered();
 
+    let capture = host.path("capture.jsonl");
     // The home's state lies there, by a link, and then by a mount over the home itself.
     let storage = host.mine("home/.local", |path| symlink(&silent, path).unwrap());
     let tree = host.path("home/tree");
@@ -360,6 +465,8 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         &["where", "--files"],
         &["where", "--files-in", tree.to_str().unwrap()],
         &["where", "--files-in", home.to_str().unwrap()],
+        &["where", "--by", "process"],
+        &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
         &["explain", &pid],
         &["check", "--for", "1s"],
     ] {
@@ -371,7 +478,11 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         );
     }
     device.assert_unopened("where --files-in");
-    assert_eq!(fuse.unanswered(), 0, "no request reached the file system");
+    assert_eq!(
+        fuse.unanswered(),
+        by_lock,
+        "no request reached the file system"
+    );
 
     fs::remove_file(storage).unwrap();
     drop(used);
@@ -381,7 +492,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     };
     over.be_silent();
     host.run(&["where", "--by", "container"]);
-    assert_eq!(over.unanswered(), 0);
+    assert_eq!(over.unanswered(), [0; 0]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::support::{folded, json, memtide, stderr, stdout};
+use crate::support::{folded, has, json, memtide, stderr, stdout};
 
 /// A recorder that is ended with its test.
 pub(crate) struct Running(Child);
@@ -496,24 +496,49 @@ fn the_unit_is_shown_without_being_written_and_systemd_accepts_it() {
         "{}",
         stderr(&output)
     );
-    let analyze = Command::new("systemd-analyze").arg("--version").output();
-    if analyze.is_err() {
-        return lacks("systemd-analyze is not installed");
+    if !has("systemd-analyze") {
+        return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("memtide.service");
-    std::fs::write(&path, &unit).unwrap();
-    let path = path.to_str().unwrap();
-    let verified = Command::new("systemd-analyze")
-        .args(["verify", "--man=no", path])
-        .output()
-        .unwrap();
-    let said = stderr(&verified);
+    let said = stderr(&analyzed(&["verify", "--man=no"], &unit));
     let ours: Vec<_> = said
         .lines()
         .filter(|line| line.contains("memtide.service"))
         .collect();
     assert_eq!(ours, Vec::<&str>::new());
+}
+
+/// What systemd-analyze says of a unit.
+fn analyzed(arguments: &[&str], unit: &str) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memtide.service");
+    std::fs::write(&path, unit).unwrap();
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(arguments).arg(path).output().unwrap()
+}
+
+#[test]
+fn systemd_rates_the_exposure_of_the_unit_at_2_5_of_10_at_most() {
+    if !is_root() {
+        return skip("the system's unit is root's");
+    }
+    if !has("systemd-analyze") {
+        return;
+    }
+    let install = ["record", "--install", "--dry-run"];
+    for options in [&[][..], &["--to", "/srv/rec", "--explain", "redis"]] {
+        let unit = stdout(&memtide(&[&install, options].concat()));
+        let rate = ["security", "--offline=yes", "--threshold=25", "--no-pager"];
+        let rated = analyzed(&rate, &unit);
+        if stderr(&rated).contains("unrecognized option") {
+            return lacks("systemd-analyze rates no unit file before systemd 250");
+        }
+        assert!(
+            rated.status.success(),
+            "{}{}",
+            stdout(&rated),
+            stderr(&rated)
+        );
+    }
 }
 
 #[test]

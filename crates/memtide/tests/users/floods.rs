@@ -62,7 +62,6 @@ fn a_thousand(score: &mut Score) {
 fn five_thousand_live(score: &mut Score) {
     flood(".", 5000);
     let table = rows("container", None);
-    let table = table.unwrap_or_default();
     let is_named = table.iter().any(|row| row.name.contains("running"));
     let all = memtide(&["where", "--by", "container", "--top", "6000"]);
     let is_named = is_named || all.out.contains("running (docker 111111111111)");

@@ -15,6 +15,7 @@ use timeline::{
 use units::{PageSize, Span};
 
 use crate::cgroup::hierarchy::Hierarchy;
+use crate::error::ReadError;
 use crate::host::container;
 use crate::kernel_file::Root;
 use crate::mounts;
@@ -25,6 +26,9 @@ const NODES: &str = "/sys/devices/system/node/";
 const BLOCK: &str = "/sys/block/";
 /// One is a link to the other; a directory of saved files may have only one of them.
 const MOUNTS: [&str; 2] = ["/proc/self/mounts", "/proc/mounts"];
+/// The host's mount table. This process may have one of its own: a service in which systemd hides directories, each with a
+/// mount that lies on a tmpfs.
+const MOUNTS_OF_HOST: &str = "/proc/1/mounts";
 
 /// Returns the paths below `root` of files that contain a fact each, which a capture keeps: tunables, CPUs, nodes,
 /// disks, mounts. The other facts come from several files, or from none.
@@ -38,6 +42,19 @@ pub fn files(root: &Root) -> Vec<String> {
     let mounts = MOUNTS.into_iter().find(|path| root.has(path));
     paths.extend(mounts.map(str::to_owned));
     paths
+}
+
+/// Reads one of these files. The mount table is the host's, where that may be read.
+///
+/// # Errors
+/// [`ReadError`] if the file cannot be read.
+pub fn file_text(root: &Root, path: &str) -> Result<Vec<u8>, ReadError> {
+    if MOUNTS.contains(&path)
+        && let Ok(text) = root.read(MOUNTS_OF_HOST)
+    {
+        return Ok(text);
+    }
+    root.read(path)
 }
 
 /// Returns the part of one of these files that may be stored: only the lines about memory of a mount table, all of
@@ -71,7 +88,7 @@ pub fn page_size() -> Option<PageSize> {
 /// Reads all facts of the host below `root`; `at` is the time on the boot clock, for facts that changed.
 pub fn read(root: &Root, at: Span, facts: &mut Facts) {
     for path in files(root) {
-        if let Ok(text) = root.read(&path) {
+        if let Ok(text) = file_text(root, &path) {
             match facts::ALL.iter().find(|fact| fact.file == path) {
                 Some(fact) => facts.record(at, *fact, &text::lossy(&text)),
                 None => {
@@ -305,6 +322,30 @@ mod tests {
         std::fs::write(vm.join("swappiness"), "1\n").unwrap();
         read(&Root::at(directory.path()), Span::from_secs(60), &mut facts);
         assert_eq!(facts.changes().len(), 1, "a changed tunable is noticed");
+    }
+
+    #[test]
+    fn mounts_are_the_hosts_where_this_process_has_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let root = Root::at(directory.path());
+        let points = || {
+            let mut facts = Facts::default();
+            read(&root, Span::ZERO, &mut facts);
+            let points = facts.memory_mounts.into_iter().map(|mount| mount.point);
+            points.collect::<Vec<_>>()
+        };
+        write(
+            "proc/self/mounts",
+            "t /run tmpfs rw,size=4k 0 0\nt /usr/lib/modules tmpfs ro,size=4k 0 0\n",
+        );
+        assert_eq!(points(), ["/run", "/usr/lib/modules"]);
+        write("proc/1/mounts", "t /run tmpfs rw,size=4k 0 0\n");
+        assert_eq!(points(), ["/run"]);
     }
 
     #[test]

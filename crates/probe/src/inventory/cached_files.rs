@@ -30,8 +30,11 @@ use super::searched::{SearchTime, SearchedProcess};
 use crate::file_cache;
 use crate::kernel_file::Root;
 use crate::mounts::DeviceNumbers;
+use crate::path_walk::look_up_below;
+use crate::process::SILENT_AFTER;
 use crate::process::mapped_file;
 use crate::process::maps::{self, Mapping};
+use crate::process::timed_read::read_within;
 use crate::text;
 
 /// A person who asks for files waits this long.
@@ -138,8 +141,8 @@ impl CacheSearch<'_> {
             Err(_) => return, // it ended
         }
         let mut mapped = HashSet::new();
-        // A process that ended has no mappings.
-        let _ = maps::each_line(root, process.pid, "maps", &mut |_, line| {
+        // A process that ended or does not answer has no mappings.
+        let _ = maps::each_line_within(SILENT_AFTER, root, process.pid, "maps", &mut |_, line| {
             if self.is_over() {
                 return;
             }
@@ -167,7 +170,16 @@ impl CacheSearch<'_> {
                 return;
             }
         }
-        let by_link = mapped_file::find_by_link(self.root, process.pid, mapping);
+        // A link that leads to a file that is known need not be followed.
+        if let Some(index) = self.seen.get(&(mapping.device, mapping.inode)).copied() {
+            return self.used_by(index, process);
+        }
+        let (own_root, one) = (self.root.clone(), mapping.clone());
+        let pid = process.pid;
+        let by_link = read_within(SILENT_AFTER, move || {
+            mapped_file::find_by_link(&own_root, pid, &one)
+        });
+        let by_link = by_link.unwrap_or(Err(Errno::TIMEDOUT));
         let found = by_link.or_else(|refused| {
             if !matches!(refused, Errno::PERM | Errno::ACCESS) {
                 return Err(refused); // it was unmapped
@@ -215,10 +227,16 @@ impl CacheSearch<'_> {
                 index
             }
         };
-        let (Some(index), Some(process)) = (index, process) else {
+        if let Some(process) = process {
+            self.used_by(index, process);
+        }
+    }
+
+    /// Counts a process as a user of a file that is named.
+    fn used_by(&mut self, index: Option<usize>, process: &SearchedProcess) {
+        let Some((file, last_user)) = index.and_then(|index| self.used.get_mut(index)) else {
             return;
         };
-        let (file, last_user) = &mut self.used[index];
         if *last_user != process.pid {
             *last_user = process.pid;
             file.users += 1;
@@ -446,21 +464,30 @@ impl BelowMount {
                 let entered = Self::top(look_up(&above, name, LastLink::Kept)?, &self.path());
                 Ok((found, entered))
             }
-            // Before 5.6.
-            Err(Errno::NOSYS) => Ok((look_up(CWD, self.path(), LastLink::Kept)?, self)),
             found => Ok((found?, self)),
         }
     }
 
     fn on_mount(&self, below: &Path) -> Result<OwnedFd, Errno> {
         let here = below.as_os_str().is_empty();
-        rustix::fs::openat2(
-            &self.mount.directory,
+        let top = &self.mount.directory;
+        let at_once = rustix::fs::openat2(
+            top,
             if here { Path::new(".") } else { below },
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV,
-        )
+        );
+        match at_once {
+            // Name by name it takes ten times as long.
+            Err(Errno::NOSYS) => {
+                let mount = file_stat::mount_of(top);
+                let is_here = |found: &OwnedFd| file_stat::mount_of(found) == mount;
+                let top = top.try_clone().map_err(|_| Errno::MFILE)?;
+                look_up_below(top, below, is_here)
+            }
+            found => found,
+        }
     }
 }
 

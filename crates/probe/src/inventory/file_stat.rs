@@ -12,10 +12,10 @@ use crate::mounts::{DeviceNumbers, device_numbers};
 
 /// What a file is, and where.
 #[derive(Debug)]
-pub(super) struct FileStat {
+pub(crate) struct FileStat {
     pub(super) device: DeviceNumbers,
     pub(super) inode: u64,
-    pub(super) kind: FileType,
+    pub(crate) kind: FileType,
     /// Its blocks: of a file in a tmpfs, what it has in RAM or swap.
     pub(super) bytes: Bytes,
     /// The id of the mount it was reached by; `None` before 5.8.
@@ -23,7 +23,7 @@ pub(super) struct FileStat {
 }
 
 /// Returns the id of the mount by which a file was reached; before 5.8 by `/proc/self/fdinfo`. No file system is asked.
-pub(super) fn mount_of(found: &OwnedFd) -> Option<u64> {
+pub(crate) fn mount_of(found: &OwnedFd) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     match rustix::fs::statx(found, c"", flags, StatxFlags::MNT_ID) {
         Ok(stat) if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 => Some(stat.stx_mnt_id),
@@ -39,7 +39,7 @@ pub(super) fn mount_of(found: &OwnedFd) -> Option<u64> {
 const BLOCK_BYTES: u64 = 512;
 
 /// Asks about a path below a directory, or with `EMPTY_PATH` about an open file.
-pub(super) fn stat(
+pub(crate) fn stat(
     directory: impl AsFd,
     path: impl rustix::path::Arg + Copy,
     flags: AtFlags,

@@ -24,8 +24,10 @@ use crate::inventory::open_files::{self, FILES_MAX, OpenFile};
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
 use crate::mounts::{DeviceNumbers, device_numbers};
+use crate::process::SILENT_AFTER;
 use crate::process::maps::{self, DELETED, Mapping};
 use crate::process::smaps::{SmapsField, each_smaps_block};
+use crate::process::timed_read::read_within;
 use crate::text;
 
 /// What the search found.
@@ -255,8 +257,8 @@ impl NamelessSearch<'_> {
     fn mapped_files(&self, pid: u32) -> Vec<ProcessFile> {
         let mut found: Vec<(Mapping, SharedKind)> = Vec::new();
         let mut seen = HashSet::new();
-        // A process that ended or is closed to this user has no mappings.
-        let _ = maps::each_line(self.root, pid, "maps", &mut |_, line| {
+        // A process that ended, is closed to this user or does not answer has no mappings.
+        let _ = maps::each_line_within(SILENT_AFTER, self.root, pid, "maps", &mut |_, line| {
             if !line.ends_with(DELETED) || found.len() >= FILES_MAX {
                 return;
             }
@@ -293,7 +295,10 @@ impl NamelessSearch<'_> {
     fn size_behind(&self, pid: u32, range: &Range<u64>) -> Result<Bytes, Errno> {
         let link = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         let path = self.root.path(&link);
-        stat(CWD, path.as_path(), AtFlags::empty()).map(|stat| stat.bytes)
+        let size = read_within(SILENT_AFTER, move || {
+            stat(CWD, path.as_path(), AtFlags::empty())
+        });
+        size.map_err(|_| Errno::TIMEDOUT)?.map(|stat| stat.bytes)
     }
 }
 

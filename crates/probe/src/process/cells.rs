@@ -3,14 +3,17 @@
 //! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 use timeline::{EntityRow, ProcessCells};
+use units::Span;
 
 use crate::directory::{Directory, Sink};
 use crate::error::ParseError;
 use crate::process::files::ProcessFiles;
 use crate::process::stat;
+use crate::process::timed_read::{NoAnswer, read_within};
 
 /// Why some readings of a file are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,29 @@ impl CellReader {
     ) -> Result<(), Failure> {
         self.read(proc, pid, name, sink).map_err(Failure::Unread)?;
         self.parse(pid, name, cells)
+    }
+
+    /// Like [`file`](Self::file), for a file for which the reader may wait for the process's locks: at most this long.
+    pub(crate) fn file_within(
+        &mut self,
+        (process, most): (PathBuf, Span),
+        pid: u32,
+        name: &str,
+        cells: &mut ProcessCells,
+        sink: Sink<'_>,
+    ) -> Result<Result<(), Failure>, NoAnswer> {
+        let (file, mut text) = (name.to_owned(), std::mem::take(&mut self.text));
+        let (read, text) = read_within(most, move || {
+            let process = Directory::open(&process);
+            let read = process.and_then(|process| process.read_record(file.as_bytes(), &mut text));
+            (read, text)
+        })?;
+        self.text = text;
+        if let Err(errno) = read {
+            return Ok(Err(Failure::Unread(errno)));
+        }
+        sink(&format!("{PROC}{pid}/{name}"), &self.text);
+        Ok(self.parse(pid, name, cells))
     }
 
     /// Like [`file`](Self::file), in the process's own directory.

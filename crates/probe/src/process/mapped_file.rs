@@ -2,7 +2,8 @@
 //!
 //! `map_files` opens the very file, also one that was removed or lies in a container; it needs CAP_CHECKPOINT_RESTORE
 //! (5.9) or CAP_SYS_ADMIN. Only without these the path is tried as this process sees it and below `/proc/PID/root`, and
-//! counts only if the inode is the mapping's; links are not followed (`openat2`, 5.6). Only regular files are opened, and none whose file system may wait for a program or another machine.
+//! counts only if the inode is the mapping's; links are not followed. Only regular files are
+//! opened, and none whose file system may wait for a program or another machine.
 //! Cost: 20 µs a file, and the mount tables of this and of the other process once.
 
 use std::ffi::OsStr;
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use checked_open::{LastLink, look_up, reopen};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType};
 use rustix::io::{Errno, pread};
 use units::{Bytes, PageSize};
 
@@ -22,6 +23,7 @@ use crate::file_cache::{self, FileCacheUse};
 use crate::inventory::{MountPlaces, SearchTime};
 use crate::kernel_file::{Root, retrying};
 use crate::mounts::device_numbers;
+use crate::path_walk::look_up_below;
 use crate::process::maps::Mapping;
 
 /// The longest time that the page cache of one file is counted.
@@ -162,19 +164,14 @@ fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
 /// another file.
 fn look_up_in(root: &Path, path: &[u8]) -> Result<OwnedFd, Errno> {
     let top = look_up(CWD, root, LastLink::Followed)?;
-    rustix::fs::openat2(
-        top,
-        OsStr::from_bytes(path),
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS,
-    )
+    look_up_below(top, Path::new(OsStr::from_bytes(path)), |_| true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::process::maps::Mappings;
+    use rustix::fs::Mode;
     use std::os::unix::fs::MetadataExt as _;
     use std::path::Path;
 
@@ -190,6 +187,14 @@ mod tests {
 
     fn open(mapping: &Mapping) -> Result<MappedFile, ReadError> {
         MapFiles::of(&Root::default(), std::process::id()).open(mapping)
+    }
+
+    /// As where the link in `map_files` is refused.
+    fn open_by_path(mapping: &Mapping) -> Result<MappedFile, Errno> {
+        let (root, own) = (Root::default(), std::process::id());
+        let files = MapFiles::of(&root, own);
+        let found = find_by_path(&root, own, mapping, &|found| files.local(found))?;
+        MappedFile::regular(&found)
     }
 
     #[test]
@@ -215,14 +220,14 @@ mod tests {
         let path = directory.path().join("data");
         std::fs::write(&path, "12345").unwrap();
         let mut mapping = of_path(&path);
-        let file = open(&mapping).unwrap();
+        let file = open_by_path(&mapping).unwrap();
         let mut buffer = [0; 9];
         assert_eq!(
             (file.size(), file.read_at(3, &mut buffer)),
             (Bytes::new(5), Ok(2))
         );
         mapping.inode += 1;
-        assert!(open(&mapping).is_err());
+        assert!(open_by_path(&mapping).is_err());
     }
 
     #[test]
@@ -238,7 +243,7 @@ mod tests {
         )
         .unwrap();
         for path in [pipe.as_path(), Path::new("/dev/null"), directory.path()] {
-            assert!(open(&of_path(path)).is_err(), "{path:?}");
+            assert!(open_by_path(&of_path(path)).is_err(), "{path:?}");
         }
     }
 }

@@ -7,11 +7,16 @@
 //! Cost: about 1 µs for each mapping, under the process's mmap lock for reading, a page of text at a time (since 6.11
 //! without it). Needs the right to trace the process.
 
-use std::io::Read;
+use std::fs::File;
 use std::ops::Range;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use units::Span;
 
 use crate::error::{First, ParseError, ReadError};
-use crate::kernel_file::{Root, open};
+use crate::kernel_file::{Root, open, retrying};
+use crate::process::timed_read::{NoAnswer, read_within};
 use crate::text;
 
 /// One mapping: a range of addresses, what it may be used for, and what lies behind it.
@@ -138,39 +143,102 @@ impl Mappings {
 }
 
 /// Calls `each` for every line of a process's file, with its number from 1; a buffer of 64 KiB serves a file of any
-/// length. A line that is longer is cut.
+/// length. A line that is longer is cut. Waits as long as another task has the process's mmap lock.
 pub(crate) fn each_line(
     root: &Root,
     pid: u32,
     name: &str,
     each: &mut dyn FnMut(usize, &[u8]),
 ) -> Result<(), ReadError> {
-    let path = root.path(&format!("/proc/{pid}/{name}"));
-    let mut file = open(&path)?;
-    let mut buffer = vec![0; 64 << 10];
-    let (mut filled, mut number) = (0, 0);
-    loop {
-        let got = match file.read(&mut buffer[filled..]) {
-            Ok(got) => got,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(ReadError::new(&path, error)),
+    let mut file = FileOfProcess::new(root, pid, name);
+    lines(&mut |part| file.read(part), each)
+}
+
+/// The same, but waits for at most this long for each part of the file.
+pub(crate) fn each_line_within(
+    most: Span,
+    root: &Root,
+    pid: u32,
+    name: &str,
+    each: &mut dyn FnMut(usize, &[u8]),
+) -> Result<(), ReadError> {
+    let mut file = FileOfProcess::new(root, pid, name);
+    let path = file.path.clone();
+    let mut read = |part: FilePart| {
+        // The thread has it meanwhile, and for good where it waits too long.
+        let mut moved = std::mem::take(&mut file);
+        let read = read_within(most, move || (moved.read(part), moved));
+        let silent = |why: NoAnswer| ReadError::new(&path, std::io::Error::other(why));
+        let (part, back) = read.map_err(silent)?;
+        file = back;
+        part
+    };
+    lines(&mut read, each)
+}
+
+/// A file of a process that is opened when it is first read: that may wait, too.
+#[derive(Default)]
+struct FileOfProcess {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+/// What was read of a file so far and is not used up yet.
+#[derive(Default)]
+struct FilePart {
+    bytes: Vec<u8>,
+    filled: usize,
+    is_last: bool,
+}
+
+impl FileOfProcess {
+    fn new(root: &Root, pid: u32, name: &str) -> Self {
+        Self {
+            path: root.path(&format!("/proc/{pid}/{name}")),
+            file: None,
+        }
+    }
+
+    /// Reads more behind what is filled.
+    fn read(&mut self, mut part: FilePart) -> Result<FilePart, ReadError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(open(&self.path)?),
         };
-        filled += got;
-        let is_last = got == 0;
+        let got = retrying(|| rustix::io::read(&*file, &mut part.bytes[part.filled..]));
+        let got = got.map_err(|errno: Errno| ReadError::new(&self.path, errno))?;
+        part.filled += got;
+        part.is_last = got == 0;
+        Ok(part)
+    }
+}
+
+fn lines(
+    read: &mut dyn FnMut(FilePart) -> Result<FilePart, ReadError>,
+    each: &mut dyn FnMut(usize, &[u8]),
+) -> Result<(), ReadError> {
+    let mut number = 0;
+    let mut part = FilePart {
+        bytes: vec![0; 64 << 10],
+        ..FilePart::default()
+    };
+    loop {
+        part = read(part)?;
+        let (buffer, filled) = (&mut part.bytes, part.filled);
         let mut start = 0;
         while let Some(length) = memchr::memchr(b'\n', &buffer[start..filled]) {
             number += 1;
             each(number, &buffer[start..start + length]);
             start += length + 1;
         }
-        if start < filled && (is_last || (start == 0 && filled == buffer.len())) {
+        if start < filled && (part.is_last || (start == 0 && filled == buffer.len())) {
             number += 1;
             each(number, &buffer[start..filled]);
             start = filled;
         }
         buffer.copy_within(start..filled, 0);
-        filled -= start;
-        if is_last {
+        part.filled = filled - start;
+        if part.is_last {
             return Ok(());
         }
     }

@@ -24,8 +24,10 @@ use units::{Bytes, Pages};
 
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
+use crate::process::SILENT_AFTER;
 use crate::process::cells::{CellReader, Failure};
 use crate::process::task::{PROCESSES_MAX, Task};
+use crate::process::timed_read::NoAnswer;
 use crate::text;
 
 /// Selects the processes of which a scan of `/proc` reads the expensive files.
@@ -67,6 +69,9 @@ const OTHERS_MAX: usize = 16;
 /// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 
+/// After so many processes that did not answer no more shares are read in a scan.
+const SILENT_MAX: usize = 10;
+
 /// A scan of `/proc` that can be repeated.
 #[derive(Debug)]
 pub(crate) struct TaskScan {
@@ -103,6 +108,8 @@ struct Known {
     is_large: bool,
     /// Whether this user may not read its `io`, which is then not tried again.
     is_io_denied: bool,
+    /// Whether its shares did not come in time.
+    is_silent: bool,
 }
 
 impl TaskScan {
@@ -138,7 +145,7 @@ impl TaskScan {
         if let Some(budget) = detail.pss {
             // The swap of new processes is known only now.
             self.rank(detail.largest);
-            self.read_pss(&proc, budget, sink, &mut walk);
+            self.read_pss(budget, sink, &mut walk);
         }
         for known in &self.known {
             visit(Task {
@@ -258,7 +265,8 @@ impl TaskScan {
     }
 
     /// Reads the shares of the largest processes, largest first, within the time budget.
-    fn read_pss(&mut self, proc: &Directory, budget: Duration, sink: Sink<'_>, walk: &mut Walk) {
+    fn read_pss(&mut self, budget: Duration, sink: Sink<'_>, walk: &mut Walk) {
+        let mut silent = 0;
         self.sizes.sort_unstable_by(|a, b| b.cmp(a));
         // This crate reads the machine, including its clock; the pure crates have no clock.
         #[allow(clippy::disallowed_methods)]
@@ -270,10 +278,20 @@ impl TaskScan {
             }
             let known = &mut self.known[*index];
             // A smaller process may still fit after a larger one did not.
-            if pss_cost(known.resident()) <= left {
-                let (pid, cells) = (known.pid, &mut known.cells);
-                let result = self.files.file(proc, pid, "smaps_rollup", cells, sink);
-                note(walk, "smaps_rollup", result);
+            if pss_cost(known.resident()) > left || known.is_silent {
+                continue;
+            }
+            let (pid, cells) = (known.pid, &mut known.cells);
+            let process = (self.proc.join(pid.to_string()), SILENT_AFTER);
+            match (self.files).file_within(process, pid, "smaps_rollup", cells, sink) {
+                Ok(result) => note(walk, "smaps_rollup", result),
+                Err(NoAnswer { .. }) => {
+                    known.is_silent = true;
+                    silent += 1;
+                    if silent >= SILENT_MAX {
+                        break;
+                    }
+                }
             }
         }
     }
@@ -304,6 +322,7 @@ impl Known {
             is_changed: true,
             is_large: false,
             is_io_denied: false,
+            is_silent: false,
         }
     }
 

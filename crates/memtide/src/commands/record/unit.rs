@@ -122,7 +122,7 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 # process_vm_readv: malloc heaps, with --explain. bpf: the BPF task iterator. setpriority: the child that seals gives way.
 SystemCallFilter=@system-service process_vm_readv
-SystemCallFilter=~@resources @privileged
+SystemCallFilter=~@resources @privileged @aio @keyring process_vm_writev userfaultfd
 SystemCallFilter=bpf setpriority
 SystemCallErrorNumber=EPERM
 # systemd itself; nothing goes to a network.
@@ -130,30 +130,31 @@ RestrictAddressFamilies=AF_UNIX
 IPAddressDeny=any
 ";
 
-/// The file system of the system's recorder. Some common hardening settings are absent on purpose.
+/// The file system of the system's recorder. Some common hardening settings are absent on purpose. What systemd mounts for
+/// the others is not taken for the host's: that is read of PID 1.
 const PLACE: &str = "\
 ProtectSystem=strict
-# Read-only rather than hidden: hiding mounts a tmpfs, which would be recorded as one of the host's, and covers real ones.
+# Read-only rather than hidden: the names of users' containers are in their homes.
 ProtectHome=read-only
-# No PrivateTmp= and PrivateDevices= for the same reason; /tmp is read-only, and of devices it gets the kernel log only.
+# Of devices it gets the kernel log only: OOM kills with the kernel's report.
+PrivateDevices=yes
+BindReadOnlyPaths=-/dev/kmsg
 DevicePolicy=closed
 DeviceAllow=/dev/kmsg r
+ProtectKernelLogs=no
 # All of /proc: every process and all of the host's memory is what it is for.
 ProcSubset=all
 ProtectProc=default
-# Not ProtectKernelTunables=, which hides /proc/kallsyms, by which BPF programs find the kernel's variables.
-ReadOnlyPaths=/proc/sys /sys
+ProtectKernelTunables=yes
 ProtectControlGroups=yes
 ProtectKernelModules=yes
-# /dev/kmsg: OOM kills with the kernel's report.
-ProtectKernelLogs=no
 ProtectClock=yes
 ProtectHostname=yes
 RestrictNamespaces=yes
 # It mounts nothing; what is mounted later is shown to it all the same.
 PrivateMounts=yes
 KeyringMode=private
-# No PrivateNetwork=: /proc/net/sockstat would be that of an empty network.
+# No PrivateNetwork=: an empty network has no net.ipv4.tcp_mem, and other counters in /proc/net.
 ";
 
 /// The capabilities that it retains.

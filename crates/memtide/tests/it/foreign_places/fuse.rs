@@ -1,6 +1,6 @@
 //! A file system of a program that answers until it is told to be silent, as a hostile user's does.
 //!
-//! It has one directory with one file, `file`, and speaks the kernel's protocol (include/uapi/linux/fuse.h) as far as that
+//! It has a file, `file`, and a directory, `below`, and speaks the kernel's protocol (include/uapi/linux/fuse.h) as far as that
 //! takes. When it is dropped, its connection is ended: whoever waits goes on.
 
 use std::fs::File;
@@ -9,20 +9,25 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// It is mounted until dropped.
 pub(crate) struct SilentFuse {
     point: PathBuf,
     is_silent: Arc<AtomicBool>,
-    unanswered: Arc<AtomicU64>,
+    unanswered: Arc<Mutex<Vec<u32>>>,
 }
 
 const DIRECTORY: u64 = 1;
 const FILE: u64 = 2;
+/// A directory in it.
+const BELOW: u64 = 3;
 const SIZE: u64 = 8192;
 /// `FORGET` and `BATCH_FORGET`, which want no answer.
 const FORGETS: [u32; 2] = [2, 42];
+/// The kernel's greeting.
+const INIT: u32 = 26;
 
 impl SilentFuse {
     /// Mounts it for this user.
@@ -58,20 +63,21 @@ impl SilentFuse {
         self.is_silent.store(true, SeqCst);
     }
 
-    /// How many requests came since then.
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.unanswered.load(SeqCst)
+    /// The requests that came since then, by their operations.
+    pub(crate) fn unanswered(&self) -> Vec<u32> {
+        self.unanswered.lock().unwrap().clone()
     }
 }
 
 impl Drop for SilentFuse {
     fn drop(&mut self) {
-        let mut umount = Command::new("umount");
-        let _ = umount.args(["-f", "-l"]).arg(&self.point).output();
+        use rustix::mount::{UnmountFlags, unmount};
+        // A program would ask for the place first, and wait.
+        let _ = unmount(&self.point, UnmountFlags::FORCE | UnmountFlags::DETACH);
     }
 }
 
-fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &AtomicU64) {
+fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &Mutex<Vec<u32>>) {
     let mut request = vec![0; 1 << 18];
     while let Ok(length) = device.read(&mut request) {
         let word = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().unwrap());
@@ -80,8 +86,8 @@ fn serve(mut device: File, is_silent: &AtomicBool, unanswered: &AtomicU64) {
         if length < 40 || FORGETS.contains(&operation) {
             continue;
         }
-        if is_silent.load(SeqCst) {
-            unanswered.fetch_add(1, SeqCst);
+        if is_silent.load(SeqCst) && operation != INIT {
+            unanswered.lock().unwrap().push(operation);
             continue;
         }
         let answer = answer(operation, node, &request[40..length]);
@@ -104,17 +110,12 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
     const NOSYS: i32 = 38;
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     match operation {
-        // LOOKUP: no entry and no attribute stays valid.
-        1 if body == b"file\0" => {
-            let mut entry = Vec::new();
-            for word in [FILE, 0, 0, 0] {
-                entry.extend(word.to_ne_bytes());
-            }
-            entry.extend([0; 8]);
-            entry.extend(attributes(FILE));
-            Ok(entry)
-        }
-        1 => Err(NOENT),
+        // LOOKUP
+        1 => match body {
+            b"file\0" => Ok(entry(FILE)),
+            b"below\0" => Ok(entry(BELOW)),
+            _ => Err(NOENT),
+        },
         // GETATTR
         3 => Ok([vec![0; 16], attributes(node)].concat()),
         // OPEN, OPENDIR
@@ -125,15 +126,38 @@ fn answer(operation: u32, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         17 => Ok(vec![0; 80]),
         // RELEASE, FLUSH, READDIR, RELEASEDIR
         18 | 25 | 28 | 29 => Ok(Vec::new()),
-        // INIT: version 7.31, writes of a page.
-        26 => Ok(words(&[7, 31, 0, 0, 0, 4096, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // Version 7.31, with reading ahead.
+        INIT => Ok(words(&[
+            7,
+            31,
+            1 << 16,
+            0,
+            0,
+            1 << 16,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ])),
         _ => Err(NOSYS),
     }
 }
 
+/// No entry and no attribute stays valid.
+fn entry(node: u64) -> Vec<u8> {
+    let valid = [node, 0, 0, 0].map(u64::to_ne_bytes).concat();
+    [valid, vec![0; 8], attributes(node)].concat()
+}
+
 fn attributes(node: u64) -> Vec<u8> {
     let (mode, size): (u32, u64) = match node {
-        DIRECTORY => (0o040_755, 0),
+        DIRECTORY | BELOW => (0o040_755, 0),
         _ => (0o100_644, SIZE),
     };
     let mut attributes = Vec::new();

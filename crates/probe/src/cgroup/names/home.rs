@@ -1,6 +1,6 @@
 //! A user's home, in which root reads files that the user can replace by anything at any time.
 //!
-//! Nothing is followed out of it: no link, no mount (`openat2(2)`, 5.6). A file is looked up first, which opens nothing, and
+//! Nothing is followed out of it: no link, no mount. A file is looked up first, which opens nothing, and
 //! is opened only if it is a regular file of that user. A home on a file system that may wait for a program or another
 //! machine is left alone, whatever is mounted there meanwhile: the mount is asked for by its id, which no file system is asked for.
 
@@ -12,11 +12,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use checked_open::reopen;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat};
+use checked_open::{LastLink, look_up, reopen};
+use rustix::fs::{CWD, FileType, fstat};
 
 use crate::inventory::MountPlaces;
+use crate::inventory::file_stat::mount_of;
 use crate::kernel_file::Root;
+use crate::path_walk::look_up_below;
 
 /// A home that was looked up.
 #[derive(Debug)]
@@ -34,31 +36,18 @@ impl HomeDirectory {
         owner: u32,
     ) -> Option<Self> {
         let path = without_links_of_root(root, mounts, Path::new(path))?;
-        let found = rustix::fs::openat2(
-            CWD,
-            root.path(path.to_str()?),
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::NO_SYMLINKS,
-        )
-        .ok()?;
-        let is_safe = mounts.is_local(&found) && fstat(&found).ok()?.st_uid == owner;
-        is_safe.then_some(Self { found, owner })
+        let top = look_up(CWD, root.path("/"), LastLink::Followed).ok()?;
+        let found = look_up_below(top, &path, |found| mounts.is_local(found)).ok()?;
+        let is_owners = fstat(&found).ok()?.st_uid == owner;
+        is_owners.then_some(Self { found, owner })
     }
 
     /// Reads a file below it of at most `bytes_max`.
     pub(super) fn read(&self, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
-        let found = rustix::fs::openat2(
-            &self.found,
-            path,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH
-                | ResolveFlags::NO_SYMLINKS
-                | ResolveFlags::NO_MAGICLINKS
-                | ResolveFlags::NO_XDEV,
-        )
-        .ok()?;
+        let mount = mount_of(&self.found)?;
+        let top = self.found.try_clone().ok()?;
+        let is_here = |found: &OwnedFd| mount_of(found) == Some(mount);
+        let found = look_up_below(top, Path::new(path), is_here).ok()?;
         let stat = fstat(&found).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let is_short = u64::try_from(stat.st_size).is_ok_and(|size| size <= bytes_max);
