@@ -24,10 +24,7 @@ case ${1:-} in
 esac
 
 command -v debootstrap >/dev/null 2>&1 || (cd "$(dirname "$0")/.." && scripts/setup.sh heap) >&2
-# shellcheck disable=SC2016 # of apt-get
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
-    grep '/debian/*$' | head -n 1)}
-mirror=${mirror:-http://deb.debian.org/debian}
+mirror=$("$(dirname "$0")/debian-mirror.sh")
 mkdir -p "$roots"
 work=
 trap '[ -z "$work" ] || rm -rf --one-file-system "$work"' EXIT

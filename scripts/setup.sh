@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what scripts/run.sh (build), scripts/test.sh (test) or make test-heap (heap) needs and is missing. Debian and its
+# Installs what scripts/run.sh (build), scripts/test.sh (test), make test-heap (heap) or make test-users (users) needs and is missing. Debian and its
 # relatives; elsewhere it says what is missing.
 set -eu
 want=${1:-build}
@@ -48,6 +48,11 @@ if [ "$want" = heap ]; then
     [ -x /usr/sbin/debootstrap ] || command -v debootstrap >/dev/null 2>&1 || need debootstrap # other versions of glibc
     command -v musl-gcc >/dev/null 2>&1 || need musl-tools # a malloc that is not glibc's
     ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || need libjemalloc2 # another, preloaded
+fi
+if [ "$want" = users ]; then
+    [ -x /usr/sbin/debootstrap ] || command -v debootstrap >/dev/null 2>&1 || need debootstrap # a system with systemd
+    command -v qemu-system-x86_64 >/dev/null 2>&1 || need qemu-system-x86                     # runs it
+    [ -x /usr/sbin/mke2fs ] || command -v mke2fs >/dev/null 2>&1 || need e2fsprogs
 fi
 [ -z "$packages" ] && exit 0
 
