@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use probe::{FileKey, MapFiles, Mapping, Root};
+use probe::{FileKey, MapFiles, MappedFile, Mapping, Root};
 
 use crate::allocator::{self, Allocator, AllocatorKind};
 use crate::elf::{Bytewise, ElfImage};
@@ -32,9 +32,22 @@ pub struct AllocatorSearch {
 impl AllocatorSearch {
     /// Searches the files that a process executes. `program` is the path of its program.
     pub fn run(root: &Root, pid: u32, mappings: &[Mapping], program: Option<&[u8]>) -> Self {
+        let files = MapFiles::of(root, pid);
+        Self::search(mappings, program, |mapping| files.open(mapping).ok())
+    }
+
+    /// Goes by the files' names alone: none of them is opened.
+    pub(crate) fn by_names(mappings: &[Mapping], program: Option<&[u8]>) -> Self {
+        Self::search(mappings, program, |_| None)
+    }
+
+    fn search(
+        mappings: &[Mapping],
+        program: Option<&[u8]>,
+        open: impl Fn(&Mapping) -> Option<MappedFile>,
+    ) -> Self {
         let mut search = Self::default();
         let mut signs = AllocatorSigns::default();
-        let files = MapFiles::of(root, pid);
         for (index, mapping) in images(mappings).into_iter().enumerate() {
             let path = mapping.path().unwrap_or_default();
             let name = String::from_utf8_lossy(path).into_owned();
@@ -42,7 +55,7 @@ impl AllocatorSearch {
             if let Some((kind, version)) = allocator::by_library(path) {
                 signs.add(kind, version, &name, "the name of the library".to_owned());
             }
-            let file = (index < LIBRARIES_MAX).then(|| files.open(mapping).ok());
+            let file = (index < LIBRARIES_MAX).then(|| open(mapping));
             match file.flatten() {
                 Some(file) => {
                     if let Some(size) = signs.read(&file, &name, is_program) {

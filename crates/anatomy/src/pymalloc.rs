@@ -5,7 +5,7 @@
 //! size class (u32 each), next and last offset (u32 each). `struct pool_header` in CPython's `Objects/obmalloc.c`. Cost:
 //! 2 µs a pool; at most 256 pools of a mapping are read, which count as accessed then. Only present pages are read.
 
-use probe::{Pagemap, ProcessMemory, SmapsBlock};
+use probe::{ProcessMemory, SmapsBlock};
 
 use crate::sampled_pages::SampledPages;
 
@@ -15,8 +15,8 @@ const POOLS: [u64; 2] = [16 << 10, 4 << 10];
 const HEADER: usize = 48;
 
 /// Returns the first addresses of the mappings in which most pools have a valid header.
-pub fn python_arenas(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages::new(pagemap, blocks, ARENA_MIN);
+pub fn python_arenas(memory: &ProcessMemory, blocks: &[SmapsBlock]) -> Vec<u64> {
+    let sampled = SampledPages::new(memory, blocks, ARENA_MIN);
     sampled.first_addresses(|block| {
         let has_pools = |pool_size: u64| {
             let (mut valid, mut used) = (0, 0);

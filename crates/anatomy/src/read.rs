@@ -1,8 +1,7 @@
 //! Reads everything that is needed of a living process, and divides its memory.
 
 use probe::{
-    Pagemap, ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SmapsBlock,
-    StackPointers,
+    ProcessIdentity, ProcessLimits, ProcessMemory, ReadError, Root, SmapsBlock, StackPointers,
 };
 use units::PageSize;
 
@@ -25,8 +24,9 @@ pub const EXAMINED_MAX: usize = 16 * 65_530;
 pub struct ReadOptions {
     /// The page size of this host.
     pub page: PageSize,
-    /// Whether headers in the process's memory may be read, which sets these pages' accessed bits.
-    pub reads_memory: bool,
+    /// Whether only what the kernel itself knows is read: neither the process's memory nor its files, which may not answer.
+    /// Reading headers in its memory sets these pages' accessed bits.
+    pub mappings_alone: bool,
 }
 
 impl ReadOptions {
@@ -34,7 +34,15 @@ impl ReadOptions {
     pub fn usual(page: PageSize) -> Self {
         Self {
             page,
-            reads_memory: true,
+            mappings_alone: false,
+        }
+    }
+
+    /// Only what the kernel itself knows.
+    pub fn by_mappings(page: PageSize) -> Self {
+        Self {
+            page,
+            mappings_alone: true,
         }
     }
 }
@@ -82,7 +90,12 @@ impl ProcessAnatomy {
             .map(|block| block.mapping.clone())
             .collect();
         let program = identity.program.as_deref();
-        let mut allocators = AllocatorSearch::run(root, pid, &mappings, program);
+        let is_asked = !options.mappings_alone;
+        let mut allocators = if is_asked {
+            AllocatorSearch::run(root, pid, &mappings, program)
+        } else {
+            AllocatorSearch::by_names(&mappings, program)
+        };
         if malloc.is_some_and(|ranges| !ranges.is_empty()) {
             allocators.add_found_in_memory(program);
         }
@@ -91,7 +104,7 @@ impl ProcessAnatomy {
         let stacks = noted(StackPointers::read(root, pid), &mut problems);
         let mountinfo = root.read(&format!("/proc/{pid}/mountinfo"));
         let tmpfs = noted(mountinfo, &mut problems).map(|text| probe::tmpfs_devices(&text));
-        let headers = if options.reads_memory {
+        let headers = if is_asked {
             let found = &allocators.allocators;
             RuntimeHeaders::read(root, pid, options.page, &smaps.blocks, found)
         } else {
@@ -112,10 +125,13 @@ impl ProcessAnatomy {
         };
         let anatomy = Anatomy::new(&input);
         let mut files = MappedFiles::of(&smaps.blocks);
-        files.read_cache(root, pid, &smaps.blocks, options.page);
+        if is_asked {
+            files.read_cache(root, pid, &smaps.blocks, options.page);
+        }
+        let variables = is_asked.then(|| probe::memory_variables(root, pid));
         Ok(Self {
             sizes: FourSizes::of(&smaps.blocks, &smaps.beyond),
-            memory_variables: noted(probe::memory_variables(root, pid), &mut problems),
+            memory_variables: variables.and_then(|read| noted(read, &mut problems)),
             threads: stacks
                 .as_ref()
                 .map(|stacks| (stacks.threads, stacks.known.len())),
@@ -174,17 +190,12 @@ impl RuntimeHeaders {
         allocators: &[Allocator],
     ) -> Self {
         let has = |kind| allocators.iter().any(|one| one.kind == kind);
-        let address = blocks.first().map_or(0, |first| first.mapping.range.start);
-        let (Ok(memory), Ok(pages)) = (
-            ProcessMemory::open(root, pid, address),
-            Pagemap::open(root, pid, page),
-        ) else {
+        let Ok(memory) = ProcessMemory::open(root, pid, page) else {
             return Self::default();
         };
         Self {
-            python: has(AllocatorKind::Python)
-                .then(|| pymalloc::python_arenas(&memory, &pages, blocks)),
-            ruby: has(AllocatorKind::Ruby).then(|| ruby_pages::ruby_pages(&memory, &pages, blocks)),
+            python: has(AllocatorKind::Python).then(|| pymalloc::python_arenas(&memory, blocks)),
+            ruby: has(AllocatorKind::Ruby).then(|| ruby_pages::ruby_pages(&memory, blocks)),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! same in all versions. Cost: two reads of 2 µs a page; at most 256 pages of a mapping are read, which count as accessed
 //! then. Only present pages are read.
 
-use probe::{Pagemap, ProcessMemory, SmapsBlock};
+use probe::{ProcessMemory, SmapsBlock};
 
 use crate::sampled_pages::SampledPages;
 
@@ -18,14 +18,14 @@ const FIRST_OBJECT_MAX: u64 = 256;
 const DESCRIPTOR: usize = 64;
 
 /// Returns the first addresses of the mappings in which most pages are Ruby's.
-pub fn ruby_pages(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBlock]) -> Vec<u64> {
-    let sampled = SampledPages::new(pagemap, blocks, PAGES[1]);
+pub fn ruby_pages(memory: &ProcessMemory, blocks: &[SmapsBlock]) -> Vec<u64> {
+    let sampled = SampledPages::new(memory, blocks, PAGES[1]);
     sampled.first_addresses(|block| {
         let is_rubys = |page_bytes: u64| {
             let (mut valid, mut used) = (0_u32, 0);
             sampled.each(block, page_bytes, &mut |page| {
                 used += 1;
-                valid += u32::from(is_page(memory, pagemap, page));
+                valid += u32::from(is_page(memory, page));
             });
             valid > 0 && valid * 2 > used
         };
@@ -33,13 +33,13 @@ pub fn ruby_pages(memory: &ProcessMemory, pagemap: &Pagemap, blocks: &[SmapsBloc
     })
 }
 
-fn is_page(memory: &ProcessMemory, pagemap: &Pagemap, page: u64) -> bool {
+fn is_page(memory: &ProcessMemory, page: u64) -> bool {
     let mut header = [0; 8];
     if memory.read_at(page, &mut header) != Ok(header.len()) {
         return false;
     }
     let address = u64::from_ne_bytes(header);
-    if !address.is_multiple_of(8) || !pagemap.is_present(address) {
+    if !address.is_multiple_of(8) || !memory.is_present(address) {
         return false;
     }
     let mut descriptor = [0; DESCRIPTOR];

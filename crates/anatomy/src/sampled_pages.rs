@@ -1,6 +1,6 @@
 //! Which anonymous mappings have a runtime's own headers in them? Some of their pages are read, the present ones only.
 
-use probe::{Pagemap, SmapsBlock, SmapsField};
+use probe::{ProcessMemory, SmapsBlock, SmapsField};
 use units::Bytes;
 
 /// Pages of a mapping that are read, where there are few mappings.
@@ -14,14 +14,14 @@ const MAPPINGS_MAX: usize = 4096;
 
 /// The resident, unnamed mappings of a process, and which of their pages are in RAM.
 pub(crate) struct SampledPages<'a> {
-    pagemap: &'a Pagemap,
+    memory: &'a ProcessMemory,
     mappings: Vec<&'a SmapsBlock>,
     pages_max: u64,
 }
 
 impl<'a> SampledPages<'a> {
     /// Samples the mappings of at least `size_min` bytes.
-    pub(crate) fn new(pagemap: &'a Pagemap, blocks: &'a [SmapsBlock], size_min: u64) -> Self {
+    pub(crate) fn new(memory: &'a ProcessMemory, blocks: &'a [SmapsBlock], size_min: u64) -> Self {
         let is_candidate = |block: &&SmapsBlock| {
             let mapping = &block.mapping;
             mapping.is_anonymous()
@@ -34,7 +34,7 @@ impl<'a> SampledPages<'a> {
         let mappings: Vec<_> = candidates.take(MAPPINGS_MAX).collect();
         let share = ALL_PAGES_MAX / mappings.len().max(1) as u64;
         Self {
-            pagemap,
+            memory,
             mappings,
             pages_max: share.clamp(PAGES_MIN, PAGES_MAX),
         }
@@ -54,8 +54,8 @@ impl<'a> SampledPages<'a> {
         let step = pages.div_ceil(self.pages_max).max(1) * page_bytes;
         let mut at = first;
         while at.saturating_add(page_bytes) <= range.end {
-            // Reading an absent page would map one.
-            if self.pagemap.is_present(at) {
+            // A page in swap would be read back.
+            if self.memory.is_present(at) {
                 each(at);
             }
             at += step;

@@ -6,16 +6,19 @@
 mod heap_report;
 mod over_time;
 mod process_report;
+mod reading;
 mod select;
 
-use anatomy::{AllocatorKind, MallocRanges, ProcessAnatomy, ReadOptions};
 use diagnose::process_memory::{HeapFigures, MemoryVerdict, ProcessFigures};
-use heap::{HeapError, HeapNotRead};
-use probe::{FrozenProcess, Pagemap, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
+use heap::HeapNotRead;
+use probe::{NoAnswer, ProcessIdentity, ReadError, Root, SharerBudget, process_cpu};
 use report::model::explain::{EXPLAIN_SCHEMA, ExplainCost, ExplainReport};
 use rustix::io::Errno;
 use sampler::Progress;
-use units::{Bytes, PageSize, Span};
+use units::{Bytes, Span};
+
+use over_time::WatchedProcess;
+use reading::ProcessReading;
 
 pub(crate) use heap_report::ARENAS_MAX;
 pub use over_time::WATCH_MIN;
@@ -69,6 +72,14 @@ pub enum ExplainError {
     /// It ended meanwhile.
     #[error("process {0} ended, or started another program, while it was read")]
     Ended(u32),
+    /// Not even its mappings could be read in time.
+    #[error("process {pid} {why}")]
+    NoAnswer {
+        /// Its PID.
+        pid: u32,
+        /// What the reader waited for.
+        why: NoAnswer,
+    },
     /// This user may not read its memory.
     #[error("the memory of process {pid} may not be read")]
     NotPermitted {
@@ -109,6 +120,9 @@ impl ExplainError {
                 "run memtide as root, or as the process's user where it may be traced (Yama's kernel.yama.ptrace_scope 0); in a container, with --cap-add SYS_PTRACE"
                     .to_owned(),
             ),
+            Self::NoAnswer { pid, .. } => Some(format!(
+                "its size is in /proc/{pid}/status; what its threads wait for: grep . /proc/{pid}/task/*/wchan"
+            )),
             Self::Zombie { .. } | Self::Ended(_) | Self::Read { .. } => None,
         }
     }
@@ -144,28 +158,12 @@ fn read(
     options: ExplainOptions,
 ) -> Result<(ExplainReport, ProcessIdentity), ExplainError> {
     let (started, cpu) = (std::time::Instant::now(), process_cpu());
-    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
-    let pages = Pagemap::open(root, pid, page).map_err(|source| refused(pid, source))?;
-    let frozen = options.freeze.then(|| FrozenProcess::stop(root, pid));
-    let frozen = frozen.transpose().map_err(|source| refused(pid, source))?;
-    let heap = heap::read_process(root, pid, page);
-    let mut ranges = MallocRanges::of(&heap);
-    let divide = |ranges: Option<&MallocRanges>| {
-        ProcessAnatomy::read(root, pid, ranges, &ReadOptions::usual(page))
-            .map_err(|source| refused(pid, source))
-    };
-    let mut anatomy = divide(ranges.as_ref())?;
-    let is_missing = matches!(&heap, Err(HeapNotRead::NoHeap(HeapError::NoArena)));
-    if is_missing && has_only_glibc(&anatomy) {
-        // Its arenas must be somewhere: damaged, or of a form that is not known.
-        ranges = None;
-        anatomy = divide(None)?;
-    }
-    if pages.is_gone() {
-        return Err(ExplainError::Ended(pid));
-    }
-    let stopped = frozen.as_ref().map(FrozenProcess::elapsed);
-    drop(frozen);
+    let ProcessReading {
+        heap,
+        ranges,
+        mut anatomy,
+        stopped,
+    } = ProcessReading::take(root, pid, options.freeze)?;
     (anatomy.files).search_users(root, pid, SharerBudget::default());
     let files = anatomy.files.rows.iter();
     let mut report = ExplainReport {
@@ -189,7 +187,7 @@ fn read(
     report.cost = ExplainCost {
         cpu_s: process_cpu().saturating_sub(cpu).as_secs_f64(),
         wall_s: started.elapsed().as_secs_f64(),
-        stopped_s: stopped.map(|stopped| stopped.as_secs_f64()),
+        stopped_s: stopped.map(Span::as_secs_f64),
     };
     Ok((report, anatomy.identity))
 }
@@ -205,11 +203,11 @@ pub fn explain_watched(
     lasts: Span,
     progress: Progress<'_>,
 ) -> Result<ExplainReport, ExplainError> {
-    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
-    let pages = Pagemap::open(root, pid, page).map_err(|source| refused(pid, source))?;
+    let watched = WatchedProcess::open(root, pid);
+    let mut watched = watched.map_err(|source| refused(pid, source))?;
     let (mut first, _) = read(root, pid, options)?;
-    let series = over_time::watch(root, pid, &pages, lasts, progress);
-    let last = if pages.is_gone() {
+    let series = watched.watch(lasts, progress);
+    let last = if watched.is_gone() {
         Err(ExplainError::Ended(pid))
     } else {
         read(root, pid, options)
@@ -225,13 +223,6 @@ pub fn explain_watched(
     report.growth = over_time::judge(&report.process.name, pid, &series);
     report.is_watched = report.growth.is_some();
     Ok(judged(report))
-}
-
-/// Whether glibc's malloc is there, and no other that may serve the process instead.
-fn has_only_glibc(anatomy: &ProcessAnatomy) -> bool {
-    let kinds = anatomy.allocators.allocators.iter().map(|one| one.kind);
-    let mallocs: Vec<_> = kinds.filter(|kind| kind.is_malloc()).collect();
-    mallocs == [AllocatorKind::Ptmalloc]
 }
 
 /// Fills in the verdict: what the sizes say, in a word and in sentences.

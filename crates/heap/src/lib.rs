@@ -15,7 +15,7 @@
 //!
 //! let (root, pid) = (Root::default(), 4711);
 //! let mappings = Mappings::read(&root, pid)?;
-//! let memory = LiveMemory::open(&root, pid, &mappings, PageSize::USUAL)?;
+//! let memory = LiveMemory::open(&root, pid, PageSize::USUAL)?;
 //! let heap = read(&memory, &mappings, 4096).unwrap();
 //! println!("{} live chunks in {} arenas", heap.chunks().live.chunks, heap.arenas.len());
 //! # Ok::<(), probe::ReadError>(())

@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use probe::{Mappings, PageRun, Pagemap, PagesKnown, ProcessFiles, ProcessMemory, ReadError, Root};
+use probe::{PageRun, PagesKnown, ProcessFiles, ProcessMemory, ReadError, Root};
 use units::{Bytes, PageSize};
 
 /// The memory that holds a heap: of a running process, or an image in a test.
 pub trait TargetMemory {
     /// Reads ranges, in order, into `buffer`, which is as long as they are together. Stops at the first byte that
-    /// cannot be read, and may stop earlier after 1024 ranges. Returns the number of bytes read.
+    /// cannot be read, as one on a page that is in neither RAM nor swap, and may stop earlier: at the start of that range, after
+    /// 1024 ranges. Returns the number of bytes read.
     fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize;
 
     /// Appends the pages of a page-aligned range that are in RAM or in swap to `runs`: from its start on, as far as one
@@ -42,26 +43,18 @@ pub trait TargetMemory {
 /// The memory of a running process.
 #[derive(Debug)]
 pub struct LiveMemory {
-    bytes: ProcessMemory,
-    pages: Pagemap,
+    memory: ProcessMemory,
     resident: Bytes,
 }
 
 impl LiveMemory {
-    /// Opens the memory of a process with these mappings.
+    /// Opens the memory of a process.
     ///
     /// # Errors
     /// [`ReadError`] if it has ended, or this user may not read its memory.
-    pub fn open(
-        root: &Root,
-        pid: u32,
-        mappings: &Mappings,
-        page: PageSize,
-    ) -> Result<Self, ReadError> {
-        let first = mappings.all.first().map_or(0, |one| one.range.start);
+    pub fn open(root: &Root, pid: u32, page: PageSize) -> Result<Self, ReadError> {
         Ok(Self {
-            bytes: ProcessMemory::open(root, pid, first)?,
-            pages: Pagemap::open(root, pid, page)?,
+            memory: ProcessMemory::open(root, pid, page)?,
             resident: ProcessFiles::own_memory(root, pid)?,
         })
     }
@@ -69,11 +62,11 @@ impl LiveMemory {
 
 impl TargetMemory for LiveMemory {
     fn read_parts(&self, parts: &[Range<u64>], buffer: &mut [u8]) -> usize {
-        self.bytes.read_parts(parts, buffer).unwrap_or(0)
+        self.memory.read_parts(parts, buffer).unwrap_or(0)
     }
 
     fn populated(&self, range: &Range<u64>, runs: &mut Vec<PageRun>) -> PagesKnown {
-        self.pages
+        self.memory
             .populated(range, runs)
             .unwrap_or(nothing_in(range))
     }

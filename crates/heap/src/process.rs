@@ -1,6 +1,6 @@
 //! The heap of a running process: its mappings, its memory and its page map together.
 
-use probe::{Mappings, ReadError, Root};
+use probe::{Mappings, NoAnswer, ReadError, Root};
 use units::PageSize;
 
 use crate::heap::{Heap, HeapError};
@@ -16,6 +16,9 @@ pub enum HeapNotRead {
     /// This user may not read its memory, or it ended.
     #[error("{0}")]
     Denied(ReadError),
+    /// It gave no answer in time: whoever read it waited for the process.
+    #[error("its memory {0}")]
+    NoAnswer(NoAnswer),
 }
 
 /// Reads the heap of a process; up to three times if it changes meanwhile.
@@ -24,7 +27,7 @@ pub enum HeapNotRead {
 /// [`HeapNotRead`] if it has none that can be read, ended, or may not be read.
 pub fn read_process(root: &Root, pid: u32, page: PageSize) -> Result<Heap, HeapNotRead> {
     let mappings = Mappings::read(root, pid).map_err(HeapNotRead::Denied)?;
-    let memory = LiveMemory::open(root, pid, &mappings, page).map_err(HeapNotRead::Denied)?;
+    let memory = LiveMemory::open(root, pid, page).map_err(HeapNotRead::Denied)?;
     let again = || Mappings::read(root, pid).ok();
     read_settled(&memory, &mappings, again, page.bytes().get()).map_err(HeapNotRead::NoHeap)
 }

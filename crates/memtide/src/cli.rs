@@ -84,6 +84,19 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether it reads the memory of processes, each of which may keep a reader waiting for ever. The recorder has a child
+    /// for that.
+    pub(crate) fn reads_processes(&self) -> bool {
+        match self {
+            Self::Explain(_) => true,
+            Self::Capture(capture) => !capture.explain.is_empty(),
+            Self::Report(report) => report.explain.is_some(),
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set

@@ -1,5 +1,6 @@
 //! The `memtide` command: arguments in, exit code out.
 
+mod apart;
 mod cli;
 mod commands;
 mod exit;
@@ -33,12 +34,18 @@ fn main() -> ExitCode {
         }
     };
     let output = Output::new(cli.color);
-    match run(cli.command, &output) {
-        Ok(exit) => exit.into(),
+    let reads_processes = cli.command.reads_processes();
+    let answer = || match run(cli.command, &output) {
+        Ok(exit) => exit,
         Err(error) => {
             output.error(&error);
-            Exit::Unknown.into()
+            Exit::Unknown
         }
+    };
+    if reads_processes {
+        apart::answer(answer)
+    } else {
+        answer().into()
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod thread_stack;
 pub(crate) mod timed_read;
+mod turns;
 
 /// How long one process of many is waited for that does not let its memory map be read: another task has its lock, which may
 /// wait for ever for a file system of a user.

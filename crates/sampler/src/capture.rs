@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use probe::{ProcessDetail, ProcessFiles, Root, TaskSource, Tasks, host_facts, text};
+use probe::{CommandLine, ProcessDetail, ProcessFiles, Root, TaskSource, Tasks, host_facts, text};
 use store::capture_format::{CaptureHeader, CaptureSample, CaptureWriter};
 use store::{KeptName, NAMES_MAX};
 use timeline::signals::{PROC_RSS, PROC_SWAP};
@@ -107,7 +107,8 @@ struct Collector {
     problems: Vec<String>,
 }
 
-/// Heaps that a thread reads, as a walk takes longer than a sample may. The thread ends with its receiver.
+/// Heaps that a thread reads, as a walk takes longer than a sample may, and a process may not answer at all. The thread ends
+/// with its receiver.
 #[derive(Debug)]
 struct CaptureHeaps(Receiver<HeapRound>);
 
@@ -264,9 +265,10 @@ impl Collector {
         files.retain(|path, _| pid_of(path).is_none_or(|pid| large.contains(pid)));
         if self.secrets.command_lines {
             for pid in large {
-                let path = format!("/proc/{pid}/cmdline");
-                if let Ok(text) = self.root.read(&path) {
-                    files.insert(path, text::lossy(&text).into_owned());
+                let read = text::number(pid.as_bytes()).and_then(|n| u32::try_from(n).ok());
+                if let Some(line) = read.and_then(|pid| CommandLine::read(&self.root, pid)) {
+                    let text = text::lossy(&line.text).into_owned();
+                    files.insert(format!("/proc/{pid}/cmdline"), text);
                 }
             }
         }

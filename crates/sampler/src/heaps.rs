@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use anatomy::{MallocRanges, ProcessAnatomy, ReadOptions};
 use heap::{Heap, HeapNotRead};
-use probe::{ProcessIdentity, Root, host_facts, thread_cpu};
+use probe::{ProcessIdentity, Root, host_facts, read_within, thread_cpu};
 use serde::{Deserialize, Serialize};
 use timeline::SignalId;
 use timeline::signals::{
@@ -15,12 +15,12 @@ use timeline::signals::{
     PROC_HEAP_RESIDENT, PROC_HEAP_RETURNABLE, PROC_HEAP_SYSTEM, PROC_HEAP_UNKNOWN,
     PROC_RUNTIME_HEAP,
 };
-use units::{Bytes, PageSize, Pages, Ratio, Span};
+use units::{Bytes, PageSize, Ratio, Span};
 
 use crate::record::privilege;
 use crate::sampler::distance;
 
-/// At most this many processes of one name are read: the largest.
+/// At most this many processes of one name are read: the largest by anonymous memory, each owner's in turn.
 pub const HEAPS_PER_NAME_MAX: usize = 4;
 /// At most this many names are read.
 pub const HEAP_NAMES_MAX: usize = 16;
@@ -56,14 +56,25 @@ pub struct HeapRound {
 
 impl HeapRound {
     /// Returns it as a line of JSON, as a child hands it over.
-    pub fn json(&self) -> String {
+    pub fn json_line(&self) -> String {
         // Numbers and texts: there is nothing that JSON cannot express.
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads what [`json`](Self::json) wrote.
-    pub(crate) fn from_json(text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok()
+    /// Adds up the lines of JSON that a child wrote. One that it could not finish is left out; `None` without any.
+    pub(crate) fn of_lines(text: &[u8]) -> Option<Self> {
+        let lines = text.split(|byte| *byte == b'\n');
+        let parts = lines.filter_map(|line| serde_json::from_slice(line).ok());
+        parts.reduce(|mut all: Self, part| {
+            all.add(part);
+            all
+        })
+    }
+
+    pub(crate) fn add(&mut self, part: Self) {
+        self.readings.extend(part.readings);
+        self.problems.extend(part.problems);
+        self.cpu_s += part.cpu_s;
     }
 
     /// Returns the time to the next round: longer than planned where reading would exceed its share of a CPU.
@@ -72,27 +83,56 @@ impl HeapRound {
     }
 }
 
+/// How long reading one process may wait for it: then the others are read. While the reader runs, or waits for a CPU, no
+/// time passes.
+const WAIT_MAX: Span = Span::from_secs(3);
+
 /// Reads the heaps of the largest processes of each name: that of a process or its program, its service, container or
 /// cgroup, or a PID.
 pub fn read_heaps(root: &Root, names: &[String]) -> HeapRound {
-    let before = thread_cpu();
     let mut round = HeapRound::default();
+    each_heap(root, names, &mut |part| round.add(part));
+    round
+}
+
+/// As [`read_heaps`], a process at a time: `each` gets its part as soon as it is read.
+pub fn each_heap(root: &Root, names: &[String], each: &mut dyn FnMut(HeapRound)) {
+    let before = thread_cpu();
     let page = host_facts::page_size().unwrap_or(PageSize::USUAL);
-    for (pid, one) in wanted(root, names, &mut round.problems) {
-        let heap = heap::read_process(root, pid, page);
-        let mut lines = match &heap {
-            Ok(heap) if heap.is_whole() => figures(heap),
-            _ => String::new(),
-        };
-        lines += &runtime_figure(root, pid, &heap, page);
-        if lines.is_empty() {
-            round.problems.extend(refusal(&one, &heap));
-            continue;
-        }
+    let mut problems = Vec::new();
+    let wanted = wanted(root, names, &mut problems);
+    each(HeapRound {
+        problems,
+        cpu_s: thread_cpu().saturating_sub(before).as_secs_f64(),
+        ..HeapRound::default()
+    });
+    for (pid, one) in wanted {
+        let (root, process) = (root.clone(), one.clone());
+        let read = move || read_process(&root, pid, &process, page);
+        each(read_within(WAIT_MAX, read).unwrap_or_else(|why| HeapRound {
+            problems: vec![told(&one, &format!("its memory {why}"))],
+            ..HeapRound::default()
+        }));
+    }
+}
+
+/// Reads one process.
+fn read_process(root: &Root, pid: u32, one: &ProcessIdentity, page: PageSize) -> HeapRound {
+    let before = thread_cpu();
+    let heap = heap::read_process(root, pid, page);
+    let mut figures = match &heap {
+        Ok(heap) if heap.is_whole() => self::figures(heap),
+        _ => String::new(),
+    };
+    figures += &runtime_figure(root, pid, &heap, page);
+    let mut round = HeapRound::default();
+    if figures.is_empty() {
+        round.problems.extend(refusal(one, &heap));
+    } else {
         round.readings.push(HeapReading {
             pid,
             start_ticks: one.start_ticks.unwrap_or(0),
-            figures: lines,
+            figures,
         });
     }
     round.cpu_s = thread_cpu().saturating_sub(before).as_secs_f64();
@@ -106,9 +146,8 @@ fn wanted(
     problems: &mut Vec<String>,
 ) -> BTreeMap<u32, ProcessIdentity> {
     let own = std::process::id();
-    let has_memory = |one: &ProcessIdentity| one.rss.is_some_and(|pages| pages > Pages::ZERO);
     let is_any = |one: &ProcessIdentity| {
-        one.pid != own && has_memory(one) && names.iter().any(|name| is_meant(one, name))
+        one.pid != own && one.size > Bytes::ZERO && names.iter().any(|name| is_meant(one, name))
     };
     let found = match ProcessIdentity::find(root, is_any) {
         Ok(found) => found,
@@ -120,12 +159,13 @@ fn wanted(
     let mut wanted = BTreeMap::new();
     for name in names {
         let of_name = found.iter().filter(|one| is_meant(one, name));
-        let mut largest = of_name.take(HEAPS_PER_NAME_MAX).peekable();
-        if largest.peek().is_none() {
+        let largest = ProcessIdentity::in_turns(of_name);
+        if largest.is_empty() {
             problems.push(format!(
                 "no process is named `{name}`, and none belongs to a service or cgroup of that name"
             ));
         }
+        let largest = largest.into_iter().take(HEAPS_PER_NAME_MAX);
         wanted.extend(largest.map(|one| (one.pid, one.clone())));
     }
     wanted
@@ -141,7 +181,7 @@ fn refusal(one: &ProcessIdentity, heap: &Result<Heap, HeapNotRead>) -> Option<St
     let why = match heap {
         // Its figures would be too low.
         Ok(_) => "not all of its malloc heap was found".to_owned(),
-        Err(HeapNotRead::NoHeap(why)) => why.to_string(),
+        Err(why @ (HeapNotRead::NoHeap(_) | HeapNotRead::NoAnswer(_))) => why.to_string(),
         Err(HeapNotRead::Denied(why)) => match why.source.kind() {
             NotFound => return None,
             PermissionDenied => format!(
@@ -151,8 +191,12 @@ fn refusal(one: &ProcessIdentity, heap: &Result<Heap, HeapNotRead>) -> Option<St
             _ => why.to_string(),
         },
     };
+    Some(told(one, &why))
+}
+
+fn told(one: &ProcessIdentity, why: &str) -> String {
     let name = String::from_utf8_lossy(&one.name);
-    Some(format!("{name} (pid {}): {why}", one.pid))
+    format!("{name} (pid {}): {why}", one.pid)
 }
 
 /// Writes down what the process's runtime or another allocator than glibc's has in RAM; nothing if it has no such heap, or

@@ -26,7 +26,8 @@ mod watch;
 
 pub use capture::{CaptureOptions, Captured, Secrets, capture};
 pub use heaps::{
-    HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, heap_interval, read_heaps,
+    HEAP_NAMES_MAX, HEAPS_PER_NAME_MAX, HeapReading, HeapRound, each_heap, heap_interval,
+    read_heaps,
 };
 pub use pace::{Beat, LastDone};
 pub use record::{

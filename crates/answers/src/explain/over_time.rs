@@ -1,6 +1,7 @@
 //! How the memory of a process changes: watched for a while, or as this host's recording has it.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use diagnose::Evidence;
 use diagnose::growth::{Growth, GrowthOwnerKind, GrowthPoint, GrowthSeries, owners};
 use heap::Heap;
 use import::OpenOptions;
-use probe::{Pagemap, ProcessFiles, ProcessIdentity, Root, process_cpu};
+use probe::{Pagemap, ProcessFiles, ProcessIdentity, ReadError, Root, process_cpu, read_within};
 use report::model::growth::GrowthEntry;
 use sampler::{Progress, heap_interval};
 use timeline::signals::{MEM_AVAILABLE, PROC_RSS_ANON, PROC_SWAP};
@@ -29,39 +30,93 @@ const TICK: Duration = Duration::from_millis(100);
 /// How far back the recording is read.
 const RECORDED: Span = Span::from_hours(6);
 
-/// Reads size and heap of a process again and again. Ends early where `progress` says so, or the process ends.
-pub(super) fn watch(
-    root: &Root,
+/// How long one reading of a watched process may wait.
+const WAIT_MAX: Span = Span::from_secs(1);
+/// A process that gave no answer so often is not asked again: each time costs a thread that waits.
+const SILENCES_MAX: u32 = 3;
+
+/// A process that is read again and again.
+pub(super) struct WatchedProcess {
+    root: Root,
     pid: u32,
-    pages: &Pagemap,
-    lasts: Span,
-    progress: Progress<'_>,
-) -> GrowthSeries {
-    let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
-    let started = Instant::now();
-    let now = || Span::from_secs_f64(started.elapsed().as_secs_f64());
-    let mut series = GrowthSeries::default();
-    let mut next = Span::ZERO;
-    loop {
-        while now() < next {
-            if progress(now()).is_break() {
+    page: PageSize,
+    pages: Arc<Pagemap>,
+    silences: u32,
+}
+
+impl WatchedProcess {
+    pub(super) fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        let page = probe::host_facts::page_size().unwrap_or(PageSize::USUAL);
+        Ok(Self {
+            root: root.clone(),
+            pid,
+            page,
+            pages: Arc::new(Pagemap::open(root, pid, page)?),
+            silences: 0,
+        })
+    }
+
+    /// Whether it has ended, or started another program. One that gives no answer has not.
+    pub(super) fn is_gone(&mut self) -> bool {
+        let pages = Arc::clone(&self.pages);
+        self.ask(move || pages.is_gone()).unwrap_or(false)
+    }
+
+    /// Reads something of it that may wait; `None` if it gives no answer.
+    fn ask<T: Send + 'static>(&mut self, read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        if self.silences >= SILENCES_MAX {
+            return None;
+        }
+        let answer = read_within(WAIT_MAX, read).ok();
+        self.silences += u32::from(answer.is_none());
+        answer
+    }
+
+    /// Reads its size and its heap; `None` if it has ended. Without a heap, or where not all of it was found, its size alone is
+    /// judged.
+    fn point(&mut self, at: Span) -> Option<GrowthPoint> {
+        let (root, pid, page) = (self.root.clone(), self.pid, self.page);
+        let heap = self.ask(move || heap::read_process(&root, pid, page).ok());
+        let heap = heap.flatten().filter(Heap::is_whole);
+        let status = self.root.read(&format!("/proc/{pid}/status")).ok()?;
+        let mut row = EntityRow::default();
+        // A malformed line is an absent reading.
+        let _ = ProcessFiles::default().parse(pid, "status", &status, &mut row);
+        // A process that takes its PID is another one.
+        (!self.is_gone()).then_some(())?;
+        Some(GrowthPoint {
+            at,
+            total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
+            live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
+            free: heap.map(|heap| Bytes::new(heap.free_bytes())),
+        })
+    }
+
+    /// Reads it again and again. Ends early where `progress` says so, or the process ends.
+    pub(super) fn watch(&mut self, lasts: Span, progress: Progress<'_>) -> GrowthSeries {
+        let started = Instant::now();
+        let now = || Span::from_secs_f64(started.elapsed().as_secs_f64());
+        let mut series = GrowthSeries::default();
+        let mut next = Span::ZERO;
+        loop {
+            while now() < next {
+                if progress(now()).is_break() {
+                    return series;
+                }
+                sleep(TICK.min(next.saturating_sub(now()).as_duration()));
+            }
+            let (at, cpu) = (now(), process_cpu());
+            let Some(point) = self.point(at) else {
+                return series;
+            };
+            series.points.push(point);
+            series.limit = available(&self.root).map(|available| available + point.total);
+            let took = process_cpu().saturating_sub(cpu);
+            let every = lasts.times(1.0 / READINGS);
+            next = at.plus(every.max(EVERY_MIN).max(heap_interval(took)));
+            if next > lasts || progress(now()) == ControlFlow::Break(()) {
                 return series;
             }
-            sleep(TICK.min(next.saturating_sub(now()).as_duration()));
-        }
-        let (at, cpu) = (now(), process_cpu());
-        // A process that takes its PID is another one.
-        let point = read_point(root, pid, at, page).filter(|_| !pages.is_gone());
-        let Some(point) = point else {
-            return series;
-        };
-        series.points.push(point);
-        series.limit = available(root).map(|available| available + point.total);
-        let took = process_cpu().saturating_sub(cpu);
-        let every = lasts.times(1.0 / READINGS);
-        next = at.plus(every.max(EVERY_MIN).max(heap_interval(took)));
-        if next > lasts || progress(now()) == ControlFlow::Break(()) {
-            return series;
         }
     }
 }
@@ -69,24 +124,6 @@ pub(super) fn watch(
 /// Returns for how long to watch a process of which one reading takes this much CPU time: a large heap is read less often.
 pub(super) fn worth_watching(cost: Span) -> Span {
     heap_interval(cost).times(READINGS_ENOUGH).max(WATCH_MIN)
-}
-
-/// Reads the size of a process and its heap; `None` if it has ended. Without a heap, or where not all of it was found, its
-/// size alone is judged.
-fn read_point(root: &Root, pid: u32, at: Span, page: PageSize) -> Option<GrowthPoint> {
-    let heap = heap::read_process(root, pid, page)
-        .ok()
-        .filter(Heap::is_whole);
-    let status = root.read(&format!("/proc/{pid}/status")).ok()?;
-    let mut row = EntityRow::default();
-    // A malformed line is an absent reading.
-    let _ = ProcessFiles::default().parse(pid, "status", &status, &mut row);
-    Some(GrowthPoint {
-        at,
-        total: row.row.get(PROC_RSS_ANON)? + row.row.get(PROC_SWAP).unwrap_or_default(),
-        live: heap.as_ref().map(|heap| Bytes::new(heap.live_bytes())),
-        free: heap.map(|heap| Bytes::new(heap.free_bytes())),
-    })
 }
 
 /// What the host could still give.

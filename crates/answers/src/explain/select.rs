@@ -22,24 +22,28 @@ impl ExplainTarget {
             .map_or_else(|_| Self::Name(text.to_owned()), Self::Pid)
     }
 
-    /// Returns the processes that are meant, the largest first; never none.
+    /// Returns the processes that are meant; never none. The first is the largest by anonymous memory, and the owners take
+    /// turns ([`ProcessIdentity::in_turns`]). `own` are the PIDs of the program that asks: a name does not mean them.
     ///
     /// # Errors
     /// [`ExplainError`] if there is none, or only such that have no memory.
-    pub fn select(&self, root: &Root) -> Result<Vec<ProcessIdentity>, ExplainError> {
+    pub fn select(&self, root: &Root, own: &[u32]) -> Result<Vec<ProcessIdentity>, ExplainError> {
         let found = match self {
             Self::Pid(pid) => match ProcessIdentity::read(root, *pid) {
                 Ok(one) => vec![one],
                 Err(_) => return Err(no_such(root, *pid)),
             },
-            Self::Name(name) => find(root, |one| one.is_named(name.as_bytes()))?,
-            Self::Service(name) => find(root, |one| one.belongs_to(name))?,
+            Self::Name(name) => find(root, own, |one| one.is_named(name.as_bytes()))?,
+            Self::Service(name) => find(root, own, |one| one.belongs_to(name))?,
         };
         let reason = |one: &ProcessIdentity| memoryless(root, one);
         let (living, without): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|one| reason(one).is_none());
         match (living.is_empty(), without.first(), self) {
-            (false, ..) => Ok(living),
+            (false, ..) => {
+                let in_turns = ProcessIdentity::in_turns(&living);
+                Ok(in_turns.into_iter().cloned().collect())
+            }
             (true, Some(one), _) => Err(reason(one).unwrap_or(ExplainError::Ended(one.pid))),
             (true, None, Self::Service(name)) => Err(ExplainError::NoService(name.clone())),
             (true, None, Self::Name(name)) => Err(ExplainError::NoName(name.clone())),
@@ -50,13 +54,11 @@ impl ExplainTarget {
 
 fn find(
     root: &Root,
-    is_wanted: impl FnMut(&ProcessIdentity) -> bool,
+    own: &[u32],
+    mut is_wanted: impl FnMut(&ProcessIdentity) -> bool,
 ) -> Result<Vec<ProcessIdentity>, ExplainError> {
-    let own = std::process::id();
-    let found = ProcessIdentity::find(root, is_wanted);
-    let mut found = found.map_err(|source: ReadError| ExplainError::Read { source })?;
-    found.retain(|one| one.pid != own);
-    Ok(found)
+    ProcessIdentity::find(root, |one| !own.contains(&one.pid) && is_wanted(one))
+        .map_err(|source: ReadError| ExplainError::Read { source })
 }
 
 /// Returns why a process has no memory to explain; `None` if it has.
@@ -98,8 +100,13 @@ mod tests {
     fn what_has_no_memory_is_refused_with_the_reason() {
         let root = Root::default();
         let own = std::process::id();
-        assert_eq!(ExplainTarget::Pid(own).select(&root).unwrap()[0].pid, own);
-        let gone = ExplainTarget::Pid(0x3fff_ffff).select(&root).unwrap_err();
+        assert_eq!(
+            ExplainTarget::Pid(own).select(&root, &[]).unwrap()[0].pid,
+            own
+        );
+        let gone = ExplainTarget::Pid(0x3fff_ffff)
+            .select(&root, &[])
+            .unwrap_err();
         assert!(matches!(gone, ExplainError::NoPid { here: None, .. }));
         let mut zombie = ProcessIdentity::default();
         zombie.facts.state = Some('Z');

@@ -170,7 +170,7 @@ impl Target {
 pub(crate) fn memory_of(pid: u32) -> (Mappings, LiveMemory) {
     let root = Root::default();
     let mappings = Mappings::read(&root, pid).unwrap();
-    let memory = LiveMemory::open(&root, pid, &mappings, PageSize::USUAL).unwrap();
+    let memory = LiveMemory::open(&root, pid, PageSize::USUAL).unwrap();
     (mappings, memory)
 }
 

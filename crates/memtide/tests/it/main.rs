@@ -33,6 +33,7 @@ mod paste;
 mod record;
 mod report;
 mod rules;
+mod silent_processes;
 mod support;
 mod swapped;
 mod synthetic;

@@ -1,6 +1,9 @@
-//! `/proc/PID/cmdline`: the arguments of a process.
+//! `/proc/PID/cmdline`: the arguments of a process, which lie in its memory. Reading them takes the lock of its address space, and
+//! may wait for it: a process that does not answer has none. Cost: some 50 µs.
 
 use crate::Root;
+use crate::process::SILENT_AFTER;
+use crate::process::timed_read::read_within;
 
 /// A process and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +15,16 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
+    /// Reads that of a process; `None` of a kernel thread, or if it ended, may not be read or does not answer.
+    pub fn read(root: &Root, pid: u32) -> Option<Self> {
+        let root = root.clone();
+        let text = read_within(SILENT_AFTER, move || {
+            root.read(&format!("/proc/{pid}/cmdline"))
+        });
+        let text = text.ok()?.ok()?;
+        (!text.is_empty()).then_some(Self { pid, text })
+    }
+
     /// Returns the program and its arguments.
     pub fn words(&self) -> Vec<&[u8]> {
         let text = self.text.strip_suffix(b"\0").unwrap_or(&self.text);
@@ -19,17 +32,13 @@ impl CommandLine {
     }
 }
 
-/// Returns the command lines of all processes, reading one at a time. Kernel threads, and processes that vanish or may
-/// not be read, are left out.
+/// Returns the command lines of all processes that have one, reading one at a time.
 ///
 /// # Errors
 /// If `/proc` cannot be listed.
 pub fn command_lines(root: &Root) -> std::io::Result<impl Iterator<Item = CommandLine>> {
     let pids = root.numbers("/proc").map_err(|error| error.source)?;
-    Ok(pids.filter_map(|pid| {
-        let text = root.read(&format!("/proc/{pid}/cmdline")).ok()?;
-        (!text.is_empty()).then_some(CommandLine { pid, text })
-    }))
+    Ok(pids.filter_map(|pid| CommandLine::read(root, pid)))
 }
 
 #[cfg(test)]
@@ -49,6 +58,23 @@ mod tests {
             .map(|word| std::str::from_utf8(word).unwrap())
             .collect();
         assert_eq!(words, arguments);
+    }
+
+    #[test]
+    fn one_that_does_not_answer_is_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = |pid: u32| directory.path().join(format!("proc/{pid}"));
+        std::fs::create_dir_all(process(7)).unwrap();
+        std::fs::create_dir_all(process(8)).unwrap();
+        let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        let silent = process(7).join("cmdline");
+        rustix::fs::mknodat(rustix::fs::CWD, silent, fifo, mode, 0).unwrap();
+        std::fs::write(process(8).join("cmdline"), b"a\0").unwrap();
+        let all: Vec<_> = command_lines(&Root::at(directory.path()))
+            .unwrap()
+            .collect();
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].words(), [b"a"]);
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //! Each thread is stopped by itself. Unlike SIGSTOP this is invisible to the process's parent, and the kernel detaches
 //! and resumes every thread when the tracer ends, however it ends: no exit path leaves the process stopped. A signal
 //! that arrives meanwhile is delivered afterwards. Needs the right to attach, and that no debugger is attached.
+//!
+//! The tracer is a thread that does nothing else. It may have to wait for a process that is starting another program; and
+//! whoever reads the process may have to wait for the process itself, which then goes on.
 //! Cost: about 20 µs a thread.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io::Error;
-use std::marker::PhantomData;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::error::ReadError;
@@ -17,11 +21,11 @@ use crate::process::status::StatusFacts;
 /// A process of which every thread is stopped until this value is dropped.
 #[derive(Debug)]
 pub struct FrozenProcess {
-    /// The stopped threads, and the signal that each gets when it goes on.
-    threads: BTreeMap<i32, i32>,
     since: Instant,
-    /// Only the thread that attached may detach.
-    only_here: PhantomData<*const ()>,
+    /// Closing it makes the tracer let the process go.
+    hold: Option<Sender<Infallible>>,
+    /// Closed when it has.
+    gone: Receiver<Infallible>,
 }
 
 /// For all threads together. One in an uninterruptible sleep, such as a read from a lost NFS server, does not stop until
@@ -37,15 +41,67 @@ impl FrozenProcess {
     /// # Errors
     /// [`ReadError`] if it has ended, may not be traced, is traced already, or does not stop within 2 s. Whatever was stopped goes on.
     pub fn stop(root: &Root, pid: u32) -> Result<Self, ReadError> {
-        Self::stop_since(root, pid, Instant::now())
+        let since = Instant::now();
+        let failed = |error| ReadError::new(&root.path(&format!("/proc/{pid}/task")), error);
+        let (hold, held) = channel::<Infallible>();
+        let (going, gone) = channel::<Infallible>();
+        let (stopped, ready) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("memtide-freeze".to_owned());
+        let own = root.clone();
+        let trace = move || {
+            // What this thread has stopped goes on before `going` is closed.
+            let _going = going;
+            let threads = StoppedThreads::stop(&own, pid, since);
+            let (result, threads) = match threads {
+                Ok(threads) => (Ok(()), Some(threads)),
+                Err(error) => (Err(error), None),
+            };
+            // Nobody waits for a process that stops too late.
+            if stopped.send(result).is_ok() {
+                let _ = held.recv();
+            }
+            drop(threads);
+        };
+        thread.spawn(trace).map_err(failed)?;
+        match ready.recv_timeout(PATIENCE + 2 * PARTING) {
+            Ok(result) => result.map(|()| Self {
+                since,
+                hold: Some(hold),
+                gone,
+            }),
+            Err(_) => Err(failed(Error::other(
+                "it could not be traced within 2 s: it is starting another program",
+            ))),
+        }
     }
 
+    /// Returns for how long the process has been stopped.
+    pub fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+impl Drop for FrozenProcess {
+    fn drop(&mut self) {
+        drop(self.hold.take());
+        let _ = self.gone.recv_timeout(2 * PARTING);
+    }
+}
+
+/// The stopped threads of a process, and the signal that each gets when it goes on. Only the thread that stopped them may
+/// let them go.
+#[derive(Debug)]
+struct StoppedThreads {
+    threads: BTreeMap<i32, i32>,
+    since: Instant,
+}
+
+impl StoppedThreads {
     /// Stops all threads within the time from `since` on.
-    fn stop_since(root: &Root, pid: u32, since: Instant) -> Result<Self, ReadError> {
-        let mut frozen = Self {
+    fn stop(root: &Root, pid: u32, since: Instant) -> Result<Self, ReadError> {
+        let mut stopped = Self {
             threads: BTreeMap::new(),
             since,
-            only_here: PhantomData,
         };
         let tasks = format!("/proc/{pid}/task");
         let failed = |error| ReadError::new(&root.path(&tasks), error);
@@ -54,29 +110,24 @@ impl FrozenProcess {
             let new: Vec<i32> = root
                 .numbers(&tasks)?
                 .filter_map(|tid| i32::try_from(tid).ok())
-                .filter(|tid| !frozen.threads.contains_key(tid))
+                .filter(|tid| !stopped.threads.contains_key(tid))
                 .collect();
             let mut last = None;
             for tid in new {
-                let is_stopped = frozen.stop_thread(tid);
+                let is_stopped = stopped.stop_thread(tid);
                 if is_stopped.map_err(|error| failed(reason(root, pid, tid, error)))? {
                     last = Some(tid);
                 }
             }
             let Some(tid) = last else { break };
-            if frozen.is_late() {
+            if stopped.is_late() {
                 return Err(failed(late(tid)));
             }
         }
-        if frozen.threads.is_empty() {
+        if stopped.threads.is_empty() {
             return Err(failed(Error::from_raw_os_error(libc::ESRCH)));
         }
-        Ok(frozen)
-    }
-
-    /// Returns for how long the process has been stopped.
-    pub fn elapsed(&self) -> Duration {
-        self.since.elapsed()
+        Ok(stopped)
     }
 
     fn is_late(&self) -> bool {
@@ -113,7 +164,7 @@ impl FrozenProcess {
     }
 }
 
-impl Drop for FrozenProcess {
+impl Drop for StoppedThreads {
     fn drop(&mut self) {
         let deadline = Instant::now() + PARTING;
         for (tid, signal) in &self.threads {
@@ -245,11 +296,14 @@ mod tests {
         let frozen = FrozenProcess::stop(&Root::default(), child.id()).unwrap();
         let error = FrozenProcess::stop(&Root::default(), child.id()).unwrap_err();
         assert_ne!(error.source.kind(), std::io::ErrorKind::PermissionDenied);
-        let tracer = rustix::thread::gettid().as_raw_nonzero();
-        let own = std::process::id().to_string();
         let text = error.source.to_string();
-        let named = text.strip_prefix("it is traced by process ").unwrap();
-        assert!(named == own || named == tracer.to_string(), "{text}");
+        let tracer = text.strip_prefix("it is traced by process ").unwrap();
+        let tracer = format!("/proc/self/task/{tracer}/comm");
+        assert_eq!(
+            std::fs::read(tracer).unwrap(),
+            b"memtide-freeze\n",
+            "{text}"
+        );
         drop(frozen);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -259,7 +313,7 @@ mod tests {
     fn a_process_that_is_not_stopped_in_time_goes_on() {
         let mut child = cat();
         let since = Instant::now().checked_sub(2 * PATIENCE).unwrap();
-        let stopped = FrozenProcess::stop_since(&Root::default(), child.id(), since);
+        let stopped = StoppedThreads::stop(&Root::default(), child.id(), since);
         let error = stopped.unwrap_err().to_string();
         assert!(error.contains("did not stop within 2 s"), "{error}");
         drop(child.stdin.take());

@@ -1,4 +1,5 @@
-//! Which process is it? Small files of `/proc/PID`: `comm`, `cmdline`, `exe`, `stat`, `status`, `cgroup`, `oom_score`.
+//! Which process is it? Small files of `/proc/PID`: `comm`, `exe`, `stat`, `status`, `cgroup`, `oom_score`. None of them takes
+//! the lock of its address space, as `cmdline` does: that could wait for ever.
 //!
 //! All but `exe` are readable by every user. `oom_score` is 0 to 2000, with `oom_score_adj` counted in; the process with
 //! the highest is killed first. The link `exe` ends with ` (deleted)` if the program was replaced since it was started;
@@ -7,14 +8,14 @@
 use std::os::unix::ffi::OsStringExt as _;
 
 use timeline::EntityRow;
-use timeline::signals::{PROC_OOM_ADJ, PROC_RSS};
-use units::{Pages, Span};
+use timeline::signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP};
+use units::{Bytes, PageSize, Span};
 
 use crate::cgroup::hierarchy::Hierarchy;
 use crate::error::ReadError;
+use crate::host::facts::page_size;
 use crate::host::live::now;
 use crate::kernel_file::Root;
-use crate::process::command_line::CommandLine;
 use crate::process::files::ProcessFiles;
 use crate::process::stat;
 use crate::process::status::StatusFacts;
@@ -27,8 +28,6 @@ pub struct ProcessIdentity {
     pub pid: u32,
     /// Its name, at most 15 bytes of any value but 0.
     pub name: Vec<u8>,
-    /// Its program and arguments.
-    pub command: Vec<Vec<u8>>,
     /// Its program file, without the mark of a removed file.
     pub program: Option<Vec<u8>>,
     /// Whether the program file was removed or replaced since it was started.
@@ -37,8 +36,8 @@ pub struct ProcessIdentity {
     pub start_ticks: Option<u64>,
     /// How long it has been running.
     pub age: Option<Span>,
-    /// Its resident pages, as `stat` counts them: without what its threads have not yet summed up.
-    pub rss: Option<Pages>,
+    /// Its anonymous memory, in RAM and in swap; before 4.5 all that it has in RAM, files included, and in swap.
+    pub size: Bytes,
     /// Whether it is a thread of the kernel: it has no memory of its own.
     pub is_kernel_thread: bool,
     /// User, threads, PIDs in namespaces.
@@ -53,8 +52,6 @@ pub struct ProcessIdentity {
     pub oom_score_adj: Option<i64>,
 }
 
-/// Arguments beyond this number are left out.
-const ARGUMENTS_MAX: usize = 64;
 /// Length of the names that the kernel keeps; longer ones are cut.
 const COMM_LEN: usize = 15;
 
@@ -72,40 +69,38 @@ impl ProcessIdentity {
         let file = |name: &str| root.read(&format!("/proc/{pid}/{name}"));
         let text = |name: &str| file(name).unwrap_or_default();
         let comm = file("comm")?;
+        let status = text("status");
         let mut identity = Self {
             pid,
             name: comm.strip_suffix(b"\n").unwrap_or(&comm).to_vec(),
-            facts: StatusFacts::parse(&text("status")),
+            facts: StatusFacts::parse(&status),
             oom_score: text::number(text::trim(&text("oom_score"))),
             ..Self::default()
         };
-        let arguments = CommandLine {
-            pid,
-            text: text("cmdline"),
-        };
-        if !arguments.text.is_empty() {
-            let words = arguments.words().into_iter().take(ARGUMENTS_MAX);
-            identity.command = words.map(<[u8]>::to_vec).collect();
-        }
         if let Ok(link) = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))) {
             identity.set_program(link.into_os_string().into_vec());
         }
         let stat = text("stat");
         let mut row = EntityRow::default();
         let (found, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
-        identity.rss = row.row.get(PROC_RSS);
         identity.start_ticks = found.and_then(|found| found.start);
         identity.is_kernel_thread = found.is_some_and(|found| found.is_kernel_thread);
         identity.age = identity.start_ticks.map(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
         for (name, text) in [
+            ("status", &status),
             ("oom_score_adj", &text("oom_score_adj")),
             ("cgroup", &cgroup),
         ] {
             // A malformed text is an absent reading.
             let _ = parser.parse(pid, name, text, &mut row);
         }
+        let swapped = row.row.get(PROC_SWAP).unwrap_or_default();
+        identity.size = row.row.get(PROC_RSS_ANON).unwrap_or_else(|| {
+            let page = page_size().unwrap_or(PageSize::USUAL);
+            row.row.get(PROC_RSS).unwrap_or_default().to_bytes(page)
+        }) + swapped;
         let shifted = row.row.get(PROC_OOM_ADJ);
         identity.oom_score_adj = shifted.and_then(|n| Some(i64::try_from(n.get()).ok()? - 1000));
         identity.service = (!row.group.is_empty()).then_some(row.group);
@@ -113,7 +108,7 @@ impl ProcessIdentity {
         Ok(identity)
     }
 
-    /// Returns the processes for which `is_wanted` holds, the largest first. Processes that end meanwhile are left out.
+    /// Returns the processes for which `is_wanted` holds. Processes that end meanwhile are left out.
     ///
     /// # Errors
     /// [`ReadError`] if `/proc` cannot be listed.
@@ -124,9 +119,7 @@ impl ProcessIdentity {
         let pids = root.numbers("/proc")?;
         let cgroups = Hierarchy::find(root);
         let read = pids.filter_map(|pid| Self::read_in(root, pid, cgroups.as_ref()).ok());
-        let mut found: Vec<Self> = read.filter(|one| is_wanted(one)).collect();
-        found.sort_by_key(|one| std::cmp::Reverse(one.rss));
-        Ok(found)
+        Ok(read.filter(|one| is_wanted(one)).collect())
     }
 
     /// Returns a thread of it that goes on, other than its first one.
@@ -189,14 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_its_program_with_its_arguments() {
+    fn this_process_is_its_program() {
         let identity = ProcessIdentity::read(&Root::default(), std::process::id()).unwrap();
         let program = std::env::current_exe().unwrap();
         assert_eq!(
             identity.program.as_deref(),
             Some(program.as_os_str().as_encoded_bytes())
         );
-        assert_eq!(identity.command.len(), std::env::args().count());
         assert_eq!(
             identity.facts.namespace_pids.first(),
             Some(&std::process::id())
@@ -204,7 +196,7 @@ mod tests {
         assert!(identity.facts.threads.is_some_and(|n| n >= 1));
         assert!(identity.oom_score.is_some_and(|score| score <= 2000));
         assert!(identity.oom_score_adj.is_some_and(|adj| adj.abs() <= 1000));
-        assert!(identity.rss.is_some_and(|pages| pages > Pages::ZERO));
+        assert!(identity.size > Bytes::ZERO);
         assert!(identity.age.is_some_and(|age| age < Span::from_hours(1)));
     }
 
@@ -231,7 +223,7 @@ mod tests {
         assert!(identity.is_program_deleted);
         assert_eq!(identity.oom_score_adj, Some(-998));
         assert_eq!((identity.oom_score, identity.cgroup), (None, None));
-        assert!(identity.command.is_empty());
+        assert_eq!(identity.size, Bytes::ZERO);
         assert!(ProcessIdentity::read(&root, 8).is_err());
     }
 

@@ -125,15 +125,6 @@ impl Pagemap {
         retrying(|| pread(&self.file, &mut entry, 0)) != Ok(entry.len())
     }
 
-    /// Returns whether the page that contains an address is in RAM.
-    pub fn is_present(&self, address: u64) -> bool {
-        let page = self.page.bytes().get();
-        let start = address / page * page;
-        let mut runs = Vec::new();
-        let known = self.populated(&(start..start.saturating_add(page)), &mut runs);
-        known.is_ok() && runs.first().is_some_and(|run| !run.is_swapped)
-    }
-
     /// Reads the words of the pages in `range` into `states`, which it replaces. The caller bounds the range. Pages
     /// behind the last one that the kernel returns are absent: the address space ends there.
     fn read(&self, range: &Range<u64>, states: &mut Vec<PageState>) -> Result<(), ReadError> {

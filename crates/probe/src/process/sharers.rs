@@ -1,15 +1,17 @@
 //! Which other processes map the same files: `/proc/*/maps`, searched for device and inode.
 //!
 //! A mapped file is one object for all processes that map it, whatever its path. Cost: 1 µs for each line of each
-//! process, so the search is bounded in processes and in time. Processes of other users are skipped without the right
-//! to trace them.
+//! process and 50 µs for a thread, so the search is bounded in processes and in time. Processes of other users are skipped
+//! without the right to trace them, and so are those that do not answer.
 
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use timeline::Absence;
 
+use crate::error::ReadError;
 use crate::kernel_file::Root;
-use crate::process::maps;
+use crate::process::{SILENT_AFTER, maps};
 
 /// A file by its device and inode, as `maps` shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +56,7 @@ pub struct Sharers {
     pub files: Vec<FileUsers>,
     /// Processes that were read.
     pub searched: usize,
-    /// Processes that may not be read or are beyond the budget: counts are lower bounds if there are any.
+    /// Processes that may not be read, did not answer or are beyond the budget: counts are lower bounds if there are any.
     pub unread: usize,
 }
 
@@ -81,13 +83,13 @@ impl Sharers {
                 continue;
             }
             let mut has = vec![false; files.len()];
-            let read = maps::each_line(root, other, "maps", &mut |_, line| {
+            let read = maps::each_line_within(SILENT_AFTER, root, other, "maps", &mut |_, line| {
                 note(line, files, &needles, &mut has);
             });
             match read {
                 Ok(()) => found.searched += 1,
-                Err(error) if error.absence() == Absence::PermissionDenied => found.unread += 1,
-                Err(_) => {} // it ended
+                Err(error) if is_gone(&error) => {}
+                Err(_) => found.unread += 1,
             }
             for (users, _) in found.files.iter_mut().zip(has).filter(|(_, has)| *has) {
                 users.count += 1;
@@ -98,6 +100,12 @@ impl Sharers {
         }
         found
     }
+}
+
+/// Whether the process ended before it was read.
+fn is_gone(error: &ReadError) -> bool {
+    const ESRCH: i32 = Errno::SRCH.raw_os_error();
+    error.absence() == Absence::NotFound || error.source.raw_os_error() == Some(ESRCH)
 }
 
 /// How `maps` writes a file. A line with it in its name only is refused by the parser.
@@ -157,6 +165,22 @@ mod tests {
         assert_eq!(found.files[0].count, 4);
         assert_eq!(found.files[0].first.len(), 3);
         assert!(!found.files[0].first.contains(&1) && !found.files[0].first.contains(&3));
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_left_out_alone() {
+        let (directory, root) = processes(&[("1", LINE), ("2", LINE), ("4", LINE), ("5", LINE)]);
+        let silent = directory.path().join("proc/3");
+        std::fs::create_dir_all(&silent).unwrap();
+        let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, silent.join("maps"), fifo, mode, 0).unwrap();
+        let budget = SharerBudget {
+            time_max: Duration::from_secs(60),
+            ..SharerBudget::default()
+        };
+        let found = Sharers::search(&root, 1, &[SHARED], budget);
+        assert_eq!((found.searched, found.unread), (3, 1));
+        assert_eq!(found.files[0].count, 3);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! A page that lies behind a userfaultfd(2) comes when the program that serves it likes. The files of `/proc/PID` that take
 //! the lock of its address space (`maps`, `smaps`, `pagemap`, `mem`, `environ`, `cmdline`) wait for whoever has it, as for a
-//! thread that waits for a file system in user space (FUSE). Nothing calls a thread back from there; it ends with what it waits for,
-//! or with this program: SIGKILL and the program's exit end all but the waits for a request that a FUSE server has taken and
-//! does not answer.
+//! thread that waits for a file system in user space (FUSE). Nothing calls a thread back from there. It ends with what it waits
+//! for, or with this program: some waits not even then (`process_vm_readv` for that lock, anything for a FUSE server), so
+//! who must end in time reads in a child, which it can leave behind.
 //!
 //! What counts is the time that the thread waits. While it runs or waits for a CPU it does not, so that a busy host makes a
 //! reading slower and not incomplete. Cost: a thread, some 50 µs; where it takes longer than 20 ms, 20 µs for each of them.
@@ -153,7 +153,8 @@ fn waits_for(function: &[u8]) -> String {
 
 /// Parts of the names of functions that wait for the lock of an address space: the lock's own, or those that take it, where
 /// the kernel leaves its own out.
-const LOCK: [&str; 7] = [
+const LOCK: [&str; 8] = [
+    "process_vm_rw",
     "rwsem",
     "down_read",
     "m_start",

@@ -1,8 +1,9 @@
 //! Malloc heaps of chosen processes while the recorder runs: a child reads them at the lowest priority, a thread waits
 //! for it, and the sampler takes what has arrived with its next process scan.
 //!
-//! A child, because a walk takes up to 100 MiB, which the recorder would keep locked in memory, and because one that
-//! waits for a lock of the process can be killed. One child at a time, and reading heaps takes 5 % of a CPU at most.
+//! A child, because a walk takes up to 100 MiB, which the recorder would keep locked in memory, and because it can be killed
+//! whatever it waits for. It gives up a process that does not answer within seconds, and hands over each process by itself:
+//! what it has read is kept when it is killed. One child at a time, and reading heaps takes 5 % of a CPU at most.
 //! Starting the child takes some 10 ms of CPU.
 
 use std::ffi::OsString;
@@ -34,7 +35,7 @@ const STACK: usize = 256 << 10;
 /// Which heaps are read, and how.
 #[derive(Debug, Clone)]
 pub struct HeapPlan {
-    /// The command of a child that reads them once, and writes a [`HeapRound`] as JSON.
+    /// The command of a child that reads them once, and writes parts of a [`HeapRound`] as lines of JSON.
     pub command: Vec<OsString>,
     /// From the start of one round to the next.
     pub every: Span,
@@ -140,7 +141,7 @@ impl HeapRounds {
             Err(error) => {
                 let program = program.to_string_lossy();
                 let why = format!("cannot start `{program}` to read heaps: {error}");
-                failed(why, Span::ZERO)
+                failed(&[], why, Span::ZERO)
             }
         }
     }
@@ -160,11 +161,14 @@ impl HeapRounds {
                 self.killed.push(child);
                 return match (is_ending, is_long) {
                     (true, _) => Ended::Stopped,
-                    (_, true) => failed("the child that reads heaps wrote too much".into(), took()),
+                    (_, true) => {
+                        let why = "the child that reads heaps wrote too much";
+                        failed(&text, why.into(), took())
+                    }
                     _ => {
                         let why =
                             format!("reading the heaps took longer than {DEADLINE} and was ended");
-                        failed(why, took())
+                        failed(&text, why, took())
                     }
                 };
             }
@@ -175,17 +179,16 @@ impl HeapRounds {
                 }
             }
         }
-        let status = child.wait();
-        match HeapRound::from_json(&text) {
-            Some(round) => Ended::Read(round),
-            None => {
-                let why = match status {
-                    Ok(status) => format!("the child that reads heaps gave no answer ({status})"),
-                    Err(error) => format!("the child that reads heaps gave no answer: {error}"),
-                };
-                failed(why, took())
-            }
-        }
+        let why = match child.wait() {
+            Ok(status) if status.success() => match HeapRound::of_lines(&text) {
+                Some(round) => return Ended::Read(round),
+                None => status.to_string(),
+            },
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let why = format!("the child that reads heaps gave no complete answer ({why})");
+        failed(&text, why, took())
     }
 
     /// Waits for as long; returns whether the recorder ends meanwhile.
@@ -201,13 +204,12 @@ impl HeapRounds {
     }
 }
 
-/// A round without readings. What it cost is unknown, but not more than the time that it took.
-fn failed(why: String, took: Span) -> Ended {
-    Ended::Read(HeapRound {
-        problems: vec![why],
-        cpu_s: took.as_secs_f64(),
-        ..HeapRound::default()
-    })
+/// A round that is not complete: what the child had written is kept. What it cost is unknown, but not more than the time that it took.
+fn failed(text: &[u8], why: String, took: Span) -> Ended {
+    let mut round = HeapRound::of_lines(text).unwrap_or_default();
+    round.problems.push(why);
+    round.cpu_s = took.as_secs_f64();
+    Ended::Read(round)
 }
 
 /// Waits until one of the files can be read or has ended, at most for a time.
@@ -289,8 +291,19 @@ mod tests {
         for script in ["exit 7", "echo no JSON", "kill -9 $$"] {
             let round = round_of(script);
             assert_eq!(round.problems.len(), 1, "{script}");
-            assert!(round.problems[0].contains("no answer"), "{script}");
+            assert!(round.problems[0].contains("no complete answer"), "{script}");
         }
+    }
+
+    #[test]
+    fn what_a_child_had_read_is_kept_when_it_ends_before_its_time() {
+        let part = r#"{"readings":[{"pid":7,"start_ticks":9,"figures":"live 4096\n"}],"problems":["y"],"cpu_s":0.5}"#;
+        let round = round_of(&format!(
+            "printf '%s\\n' '{part}' '{part}'; printf '{{\"readings\":'; kill -9 $$"
+        ));
+        assert_eq!(round.readings.len(), 2);
+        assert_eq!(round.problems.len(), 3, "{:?}", round.problems);
+        assert_eq!(round.problems[..2], ["y", "y"]);
     }
 
     #[test]

@@ -5,11 +5,12 @@ use anyhow::Context;
 use probe::{ProcessIdentity, Root};
 use units::Count;
 
+use crate::apart;
 use crate::output::Output;
 
 /// Returns its PID, and notes the others on standard error.
 pub(super) fn pid(root: &Root, target: &ExplainTarget, output: &Output) -> anyhow::Result<u32> {
-    let processes = target.select(root)?;
+    let processes = target.select(root, &apart::own_pids())?;
     let (first, others) = processes.split_first().context("there is no process")?;
     if !others.is_empty() {
         output.note(&others_note(first, others));

@@ -8,7 +8,12 @@ use crate::output::Output;
 
 pub(super) fn run(names: &[String], output: &Output) -> anyhow::Result<Exit> {
     give_way();
-    let round = sampler::read_heaps(&Root::default(), names);
-    output.print(&round.json())?;
+    let mut printed = Ok(());
+    sampler::each_heap(&Root::default(), names, &mut |part| {
+        if printed.is_ok() {
+            printed = output.print(&part.json_line());
+        }
+    });
+    printed?;
     Ok(Exit::Ok)
 }
