@@ -13,7 +13,7 @@ use units::{PageSize, Quantity, Span, WallClock};
 
 use crate::builder::TimelineBuilder;
 use crate::decompress::{Packing, damage};
-use crate::paste::Paste;
+use crate::reports;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
 use crate::text::log_search::WINDOW_MAX;
 
@@ -193,7 +193,7 @@ impl Reader {
     fn report(&mut self, text: &str) -> Option<KernelReport> {
         // As of a log: a longer report is cut.
         let text = start_of(text, WINDOW_MAX);
-        let snapshot = Paste::report(text)?;
+        let snapshot = reports::read(text)?;
         for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);
         }

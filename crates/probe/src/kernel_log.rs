@@ -2,4 +2,5 @@
 
 pub mod kmsg;
 pub mod report;
+pub mod stored;
 pub(crate) mod watch;

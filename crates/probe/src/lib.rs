@@ -52,7 +52,7 @@ pub use host::meminfo::Meminfo;
 pub use host::pressure::PRESSURE;
 pub use kernel_file::{KernelFile, Root, Shape};
 pub use kernel_log::watch::{LogWatch, Written};
-pub use kernel_log::{kmsg, report as kernel_report};
+pub use kernel_log::{kmsg, report as kernel_report, stored as stored_report};
 pub use mounts::tmpfs_devices;
 pub use pressure::{Averages, Pressure};
 pub use process::command_line::{CommandLine, command_lines};

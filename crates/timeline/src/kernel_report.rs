@@ -295,8 +295,11 @@ impl Invoker {
     }
 }
 
-/// `java (4242)`
+/// `java (4242)`; a process may choose an empty name, and a line may be cut off before it.
 fn named(name: &str, pid: u32) -> String {
+    if name.is_empty() {
+        return format!("process {pid}");
+    }
     format!("{name} ({pid})")
 }
 

@@ -90,6 +90,55 @@ fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
     assert_eq!(is_before(&reported[1]), (false, false), "{}", reported[1]);
 }
 
+/// Within 5 seconds the kernel writes 10 reports, and of further kills one line each.
+#[test]
+fn no_name_hides_a_kill_however_little_the_kernel_says_of_it() {
+    let Some(group) = group("names") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let running = Running::started(directory.path(), &[]);
+    let names = [
+        "\nghost",
+        "ghost\n",
+        "\nKilled process",
+        "Kill process 1 ",
+        "x) total-vm:1kB",
+        ",task=x",
+        r"\x0aghost",
+        r"a\nb",
+        "\u{1b}[2J",
+        "oom-kill:",
+    ];
+    let killed = names.iter().chain(&names).chain(&names);
+    let killed: Vec<_> = killed
+        .map(|name| (*name, group.have_one_killed_as(name)))
+        .collect();
+    let place = directory.path().to_str().unwrap();
+    let kills = || -> Vec<Value> {
+        let kind = ["--kind", "oom-kill", "--format", "json"];
+        let output = memtide(&[&["events", place][..], &kind].concat());
+        let mut events = json(&output)["events"].take();
+        std::mem::take(events.as_array_mut().unwrap())
+    };
+    let is_of = |kill: &Value, pid: u32| {
+        let subject = kill["subject"].as_str();
+        subject.is_some_and(|subject| subject.ends_with(&format!("({pid})")))
+    };
+    let (_, last) = killed[killed.len() - 1];
+    until("the last kill", || {
+        kills().iter().any(|kill| is_of(kill, last))
+    });
+    assert_eq!(running.end().status.code(), Some(0));
+    let kills = kills();
+    for (name, pid) in killed {
+        let found: Vec<_> = kills.iter().filter(|kill| is_of(kill, pid)).collect();
+        let [kill] = found.as_slice() else {
+            panic!("{name:?} {pid}: {found:#?}")
+        };
+        assert_eq!(kill["subject"], format!("{name} ({pid})"));
+        assert!(kill["text"].as_str().unwrap().contains(" MiB"), "{kill}");
+    }
+}
+
 #[test]
 fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts() {
     let Some(group) = group("look") else { return };

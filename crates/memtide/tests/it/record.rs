@@ -593,12 +593,18 @@ impl Group {
     /// Has the kernel kill a process in it: a shell with a string that doubles until it fills the cgroup. The shell is alone
     /// there, so the kernel has no other process to kill: its PID.
     pub(crate) fn have_one_killed(&self) -> u32 {
-        let script =
-            "echo $$ > \"$0/cgroup.procs\" && x=0123456789abcdef && while :; do x=$x$x; done";
+        self.have_one_killed_as("sh")
+    }
+
+    /// As [`have_one_killed`](Self::have_one_killed), under this name.
+    pub(crate) fn have_one_killed_as(&self, name: &str) -> u32 {
+        let script = "printf %s \"$1\" > /proc/$$/comm && echo $$ > \"$0/cgroup.procs\" &&
+            x=0123456789abcdef && while :; do x=$x$x; done";
         let mut shell = Command::new("sh");
         let mut child = shell
             .args(["-c", script])
             .arg(&self.0)
+            .arg(name)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

@@ -46,8 +46,33 @@ pub struct Record {
     pub is_of_kernel: bool,
     /// Whether it continues the line before (3.5 to 4.8).
     pub goes_on: bool,
-    /// The text with the kernel's escapes undone; it may have several lines.
+    /// The text with the kernel's escapes undone; it may have line ends.
     pub text: String,
+}
+
+impl Record {
+    /// Its messages: the lines of a list of counts, such as `memory.stat` of a cgroup, which kernels write as one record;
+    /// else the text. A line end in any other text is part of a name, which its process chose.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &str> {
+        let is_list = || self.text.lines().all(is_counts);
+        let is_whole = !self.text.contains('\n') || !is_list();
+        let whole = is_whole.then_some(self.text.as_str());
+        let lines = (!is_whole).then(|| self.text.lines());
+        whole.into_iter().chain(lines.into_iter().flatten())
+    }
+}
+
+/// Whether a line has counts alone: `anon 98742272`, or ` mapped:9184 shmem:1204 pagetables:2210`.
+fn is_counts(line: &str) -> bool {
+    let is_name = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_count = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let mut words = line.split_ascii_whitespace();
+    words.clone().all(|word| {
+        let field = word.split_once(':');
+        field.is_some_and(|(name, count)| is_name(name) && is_count(count))
+    }) || words.next().is_some_and(is_name)
+        && words.next().is_some_and(is_count)
+        && words.next().is_none()
 }
 
 /// The result of a read.
@@ -112,7 +137,7 @@ impl AsFd for KernelLog {
 }
 
 /// Parses a record of the device; `None` if it is malformed.
-fn parse(record: &[u8]) -> Option<Record> {
+pub(super) fn parse(record: &[u8]) -> Option<Record> {
     let (prefix, rest) = split(record, b';')?;
     let mut fields = prefix.split(|byte| *byte == b',');
     let mut number = || text::number(fields.next()?);
@@ -203,6 +228,41 @@ mod tests {
     fn escapes_become_the_bytes_that_they_stand_for() {
         assert_eq!(read("6,1,1,-;a\\x0ab\\x5cc\\xc3\\xa9").text, "a\nb\\cé");
         assert_eq!(read("6,1,1,-;cut \\x1").text, "cut \\x1");
+    }
+
+    #[test]
+    fn a_record_is_one_message_but_for_a_list_of_counts() {
+        let messages = |record: &str| -> Vec<String> {
+            let record = read(&format!("6,1,1,-;{record}\n"));
+            record.messages().map(str::to_owned).collect()
+        };
+        // Of 5.10 and of 6.1.
+        assert_eq!(
+            messages(r"anon 3514368\x0afile 0\x0akernel_stack 49152\x0a"),
+            ["anon 3514368", "file 0", "kernel_stack 49152"]
+        );
+        assert_eq!(
+            messages(r"active_anon:9 inactive_anon:6\x0a active_file:3 free_cma:0").len(),
+            2
+        );
+        for (record, text) in [
+            (
+                r"Killed process 812 (\x0aghost) total-vm:9kB",
+                "Killed process 812 (\nghost) total-vm:9kB",
+            ),
+            (
+                r"anon 1\x0a2 invoked oom-killer:",
+                "anon 1\n2 invoked oom-killer:",
+            ),
+            (
+                r"\x0aOut of memory:[9]: segfault",
+                "\nOut of memory:[9]: segfault",
+            ),
+            ("anon 3514368", "anon 3514368"),
+            ("", ""),
+        ] {
+            assert_eq!(messages(record), [text]);
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub fn read<S: ReportLine>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
     first.extent()?;
     let lines_min = lines_min(first.as_ref().trim());
     let mut seen = vec![first];
-    let (reading, is_backwards) = ReportReader::run(&mut seen, &mut lines);
+    let (reading, is_backwards) = ReportReader::default().run(&mut seen, &mut lines);
     if is_backwards && let Some(count) = end_of_reversed(&mut seen, &mut lines) {
         return Some((count, reversed(&seen[..count])));
     }
@@ -74,6 +74,29 @@ pub fn read<S: ReportLine>(lines: impl IntoIterator<Item = S>) -> Option<(usize,
         return None;
     }
     Some(reading.finish())
+}
+
+/// Reads the report that begins at the first message, as [`read`] does, from messages that are whole and nothing but the
+/// kernel's: names in them are exact, and a message that only quotes a report, in the name of a process or a file, is no
+/// line of it.
+pub fn read_messages<'a>(
+    messages: impl IntoIterator<Item = &'a str>,
+) -> Option<(usize, KernelReport)> {
+    let mut messages = messages.into_iter();
+    let first = messages.next().filter(|first| is_message(first))?;
+    let lines_min = lines_min(first.trim());
+    let reading = ReportReader {
+        draft: Draft::of_messages(),
+        ..ReportReader::default()
+    };
+    let (reading, _) = reading.run(&mut vec![first], &mut messages);
+    let is_report = reading.understood >= lines_min && !reading.draft.is_trace_alone();
+    is_report.then(|| reading.finish())
+}
+
+/// Whether a message of the kernel is one of a report.
+pub fn is_message(message: &str) -> bool {
+    Draft::of_messages().take(message, 0).is_taken()
 }
 
 /// How much of a line of a report a text is.
@@ -151,8 +174,12 @@ struct ReportReader {
 impl ReportReader {
     /// Reads to the end of the report. `seen` has its first line, and receives those that are read. Also returns
     /// whether the lines are in reverse order.
-    fn run<S: AsRef<str>>(seen: &mut Vec<S>, lines: &mut impl Iterator<Item = S>) -> (Self, bool) {
-        let mut reading = Self::default();
+    fn run<S: AsRef<str>>(
+        self,
+        seen: &mut Vec<S>,
+        lines: &mut impl Iterator<Item = S>,
+    ) -> (Self, bool) {
+        let mut reading = self;
         let mut at = 0;
         let mut foreign: Vec<usize> = Vec::new();
         while at < LINES_MAX {
@@ -237,7 +264,7 @@ fn end_of_reversed<S: AsRef<str>>(
 /// Reads a report with its lines in reverse order.
 fn reversed<S: AsRef<str>>(lines: &[S]) -> KernelReport {
     let mut turned: Vec<&str> = lines.iter().rev().map(AsRef::as_ref).collect();
-    let (reading, _) = ReportReader::run(&mut turned, &mut std::iter::empty());
+    let (reading, _) = ReportReader::default().run(&mut turned, &mut std::iter::empty());
     let (_, mut report) = reading.finish();
     report.lines = lines.len();
     for (number, _) in &mut report.not_understood {

@@ -9,7 +9,7 @@ use units::{Count, Span, WallClock};
 use crate::error::ReadError;
 use crate::kernel_file::Root;
 use crate::kernel_log::kmsg::{KernelLog, Next, Record};
-use crate::kernel_log::report;
+use crate::kernel_log::{report, stored};
 
 /// A report is complete after this pause: its lines follow each other within milliseconds, on a thrashing host within
 /// tenths of a second.
@@ -219,8 +219,8 @@ impl WaitingLines {
             self.bytes += record.text.len();
             return;
         }
-        for text in record.text.lines() {
-            if self.lines.is_empty() && report::read([text]).is_none() {
+        for text in record.messages() {
+            if self.lines.is_empty() && !report::is_message(text) {
                 continue;
             }
             self.bytes += text.len();
@@ -239,7 +239,7 @@ impl WaitingLines {
         let mut done = 0;
         while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
             let texts = rest.iter().map(|line| line.text.as_str());
-            let Some((count, report)) = report::read(texts) else {
+            let Some((count, report)) = report::read_messages(texts) else {
                 done += 1;
                 continue;
             };
@@ -248,15 +248,21 @@ impl WaitingLines {
             if now - last < SETTLED && !at_once {
                 break;
             }
-            // A memory dump on request (SysRq m) is not an event.
             done += lines.len();
-            if !report.is_memory_dump() {
+            if is_event(&report) {
                 found(lines, report);
             }
         }
         self.lines.drain(..done.min(self.lines.len()));
         self.bytes = self.lines.iter().map(|line| line.text.len()).sum();
     }
+}
+
+/// Whether a report is one of a kill or of a failed allocation. A memory dump on request (SysRq m) is neither, and a few
+/// lines without a reason and a victim may be of anything, as users choose names within the kernel's messages.
+fn is_event(report: &KernelReport) -> bool {
+    let is_named = report.invoker.is_some() || report.request.is_some();
+    (is_named || !report.killed.is_empty()) && !report.is_memory_dump()
 }
 
 /// Returns the lines of a report; of a very long one the beginning, the number of lines left out, and the end.
@@ -284,13 +290,14 @@ fn stored_text(lines: &[LogLine]) -> String {
 }
 
 fn joined(lines: &[LogLine]) -> String {
-    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let texts: Vec<_> = lines.iter().map(|line| stored::line(&line.text)).collect();
     texts.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_log::kmsg::parse;
     use timeline::kernel_report::ReportKind;
 
     fn at(seconds: u64) -> Stamp {
@@ -405,12 +412,233 @@ mod tests {
         assert!(watch.settled(at(9), true).is_empty());
     }
 
+    /// A record of the device as the kernel writes it: what no terminal shows is escaped, and a backslash.
+    fn device_record(sequence: usize, message: &[u8]) -> Record {
+        let mut record = format!("4,{sequence},10000000,-;");
+        for byte in message {
+            match byte {
+                b'\\' | 0..0x20 | 0x7f.. => record.push_str(&format!("\\x{byte:02x}")),
+                byte => record.push(char::from(*byte)),
+            }
+        }
+        parse(format!("{record}\n").as_bytes()).unwrap()
+    }
+
+    /// The reports of messages that come one after the other, read and as they are read again where they were stored.
+    fn reports(messages: &[Vec<u8>]) -> Vec<Written> {
+        let mut watch = watch(&[]);
+        for (sequence, message) in messages.iter().enumerate() {
+            let record = device_record(sequence, message);
+            watch.waiting.take(record, at(10).boot);
+        }
+        let found = watch.settled(at(20), true);
+        for written in &found {
+            let lines: Vec<_> = written.lines.lines().map(stored::message).collect();
+            let again = report::read_messages(lines.iter().map(AsRef::as_ref));
+            let (count, again) = again.unwrap();
+            assert_eq!(count, lines.len(), "{}", written.lines);
+            assert_eq!(again.killed, written.report.killed, "{}", written.lines);
+            assert_eq!(again.tasks, written.report.tasks, "{}", written.lines);
+        }
+        found
+    }
+
+    /// The messages of a kill in a cgroup by 6.18, with a name in each place that has one.
+    fn kill_in_group(name: &[u8], pid: u32, path: &[u8]) -> Vec<Vec<u8>> {
+        let with_name =
+            |front: &str, behind: &str| [front.as_bytes(), name, behind.as_bytes()].concat();
+        let row = format!(
+            "[{pid:7}]     0 {pid:5}     6126     4199     3273      926         0    86016        0             0 "
+        );
+        let fields = |front: &str| {
+            [
+                front.as_bytes(),
+                b",oom_memcg=",
+                path,
+                b",task_memcg=",
+                path,
+            ]
+            .concat()
+        };
+        vec![
+            with_name("", " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"),
+            with_name(&format!("CPU: 0 UID: 0 PID: {pid} Comm: "), " Not tainted 6.18.44 #1 PREEMPT(none) "),
+            b"memory: usage 6144kB, limit 6144kB, failcnt 27".to_vec(),
+            [b"Memory cgroup stats for ", path, b":"].concat(),
+            b"anon 5914624\nfile 0\nkernel_stack 16384".to_vec(),
+            b"Tasks state (memory values in pages):".to_vec(),
+            b"[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name".to_vec(),
+            with_name(&row, ""),
+            [fields("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0"), with_name(",task=", &format!(",pid={pid},uid=0"))].concat(),
+            kill(name, pid),
+        ]
+    }
+
+    /// The line of a kill, which stands alone where the kernel limits the rate of its reports.
+    fn kill(name: &[u8], pid: u32) -> Vec<u8> {
+        let front = format!("Memory cgroup out of memory: Killed process {pid} (");
+        let behind = ") total-vm:24504kB, anon-rss:13092kB, file-rss:3704kB, shmem-rss:0kB, UID:0 pgtables:84kB oom_score_adj:0";
+        [front.as_bytes(), name, behind.as_bytes()].concat()
+    }
+
     #[test]
-    fn lines_of_one_record_are_lines_of_the_report() {
-        let whole = report(812, 2).join("\n");
-        let found = watch(&[whole]).settled(at(20), true);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].lines.lines().count(), report(812, 2).len());
+    fn the_lines_of_one_list_of_counts_are_lines_of_the_report() {
+        let found = reports(&kill_in_group(b"java", 812, b"/leaker"));
+        let [written] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        let group = written.report.group.as_ref().unwrap();
+        assert_eq!(group.stat.len(), 3, "{group:?}");
+        assert!(written.lines.contains("\nfile 0\n"), "{}", written.lines);
+        assert_eq!(written.report.not_understood_in_all, 0);
+    }
+
+    #[test]
+    fn a_process_with_any_name_is_killed_once_and_by_its_name() {
+        let names: [&[u8]; 26] = [
+            b"\nghost1",
+            b"ghost\n",
+            b"\n",
+            b"\n\n\na\n\nb\n",
+            b"a\nOut of memor",
+            b"\nKill process 1",
+            b"Killed process ",
+            b"Kill process 1 ",
+            b"\nKilled process",
+            b"1 (init)",
+            b"x) total-vm:1kB",
+            b"a (b) c)",
+            b")",
+            b"((((",
+            b" score 5",
+            b"oom-kill:",
+            b"oom_reaper: ",
+            b",task=x",
+            b",pid=1,uid=0",
+            b"active_anon:1\n2",
+            b"anon 1\nfile 2",
+            br"\x0aghost",
+            br"a\nb\",
+            b" 12 34 ",
+            b"",
+            b"\t\r\x1b[2J\x7f'\"`|>",
+        ];
+        let pid = |number: usize| u32::try_from(number + 800).unwrap();
+        let shown = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+        for whole in [true, false] {
+            let all = names.iter().enumerate().flat_map(|(number, name)| {
+                let name = &name[..name.len().min(15)];
+                if whole {
+                    kill_in_group(name, pid(number), b"/leaker")
+                } else {
+                    vec![kill(name, pid(number))]
+                }
+            });
+            let found = reports(&all.collect::<Vec<_>>());
+            let killed: Vec<_> = found
+                .iter()
+                .flat_map(|written| &written.report.killed)
+                .map(|killed| (killed.name.clone(), killed.pid, killed.anon))
+                .collect();
+            let expected: Vec<_> = names
+                .iter()
+                .enumerate()
+                .map(|(number, name)| {
+                    let size = units::Bytes::from_kib(13_092);
+                    (shown(name), pid(number), Some(size))
+                })
+                .collect();
+            assert_eq!(killed, expected);
+            assert_eq!(found.len(), names.len());
+            if whole {
+                for (written, name) in found.iter().zip(names) {
+                    let report = &written.report;
+                    let tasks: Vec<_> =
+                        report.tasks.iter().map(|task| task.name.as_str()).collect();
+                    assert_eq!(tasks, [shown(name)]);
+                    assert_eq!(report.invoker.as_ref().unwrap().name, shown(name));
+                    assert_eq!(report.kernel.as_deref(), Some("6.18.44"), "{name:?}");
+                    assert_eq!(
+                        report.not_understood_in_all, 0,
+                        "{:?}",
+                        report.not_understood
+                    );
+                }
+            }
+        }
+        // Bytes that are no text.
+        let found = reports(&kill_in_group(&[0xff; 15], 9, b"/leaker"));
+        assert_eq!(found[0].report.killed[0].name, "\u{fffd}".repeat(15));
+        assert_eq!(found[0].report.tasks.len(), 1);
+    }
+
+    #[test]
+    fn a_cgroup_with_words_of_the_kernel_in_its_name_is_no_other_cgroup() {
+        let path = "/user/x,task_memcg=/docker/A,task=y,pid=1,uid=0";
+        let found = reports(&kill_in_group(b"hog", 812, path.as_bytes()));
+        let group = found[0].report.group.as_ref().unwrap();
+        assert_eq!((&*group.path, &*group.victim_path), (path, path));
+        let global = "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/user/x,oom_memcg=/docker/A,task_memcg=/docker/A,task=hog,pid=812,uid=0";
+        let found = reports(&[global.as_bytes().to_vec(), kill(b"hog", 812)]);
+        let group = found[0].report.group.as_ref().unwrap();
+        let victim = "/user/x,oom_memcg=/docker/A,task_memcg=/docker/A";
+        assert_eq!((&*group.path, &*group.victim_path), ("", victim));
+        assert_eq!(found[0].report.mems_allowed.as_deref(), Some("0-1"));
+    }
+
+    /// The kernel logs names that users choose: of a process up to 15 bytes, of a file up to 255.
+    #[test]
+    fn what_a_user_makes_the_kernel_log_is_no_kill_of_another_process() {
+        let forged = [
+            "Out of memory: Killed process 1 (systemd) total-vm:9kB, anon-rss:7kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0",
+            " (systemd) score 5",
+            " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+            ": page allocation failure: order:0, mode:0xcc0(GFP_KERNEL)",
+            " killed as a result of limit of ",
+            "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=a,task_memcg=a,task=systemd,pid=1,uid=0",
+            "(1) possible memory allocation deadlock size 9 in kmem_alloc (mode:0x250)",
+        ];
+        let names = [
+            "a",
+            "\n",
+            "Kill process 1 ",
+            "Killed process ",
+            "Out of memory: ",
+            "oom-kill:",
+            "oom_reaper: ",
+            "Task in /",
+            "XFS: ",
+            "VM: killing pro",
+            "memory: usage ",
+            "Mem-Info:\n",
+            "SLUB: Unable to",
+        ];
+        for name in names {
+            for file in forged {
+                for between in ["", "\n"] {
+                    let crash = format!(
+                        "{name}[4242]: segfault at 0 ip 0000555 sp 00007ffc error 4 in {between}{file}{between}[555000+1000] likely on CPU 1 (core 1, socket 0)"
+                    );
+                    let script = format!(
+                        "process '/tmp/{between}{file}{between}' started with executable stack"
+                    );
+                    let messages =
+                        [&crash, &crash, &script, &script].map(|it| it.clone().into_bytes());
+                    let found = reports(&messages);
+                    assert!(found.is_empty(), "{crash}: {found:?}");
+                    // Within a report, they end it neither sooner nor otherwise.
+                    let mut within = kill_in_group(b"hog", 812, b"/leaker");
+                    for at in [9, 7, 4, 1] {
+                        within.insert(at, crash.clone().into_bytes());
+                    }
+                    let killed: Vec<_> = reports(&within)
+                        .iter()
+                        .map(|written| written.report.subject())
+                        .collect();
+                    assert_eq!(killed, ["hog (812)"], "{crash}");
+                }
+            }
+        }
     }
 
     #[test]

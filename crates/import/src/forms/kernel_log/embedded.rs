@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::iter;
 
 use probe::kernel_report::{LineExtent, extent, is_line};
+use probe::text::SplitText as _;
 
 use super::messages::may_have_message;
 use super::prefix::stripped;
@@ -34,6 +35,14 @@ pub(super) struct MessageText<'a> {
 /// is found.
 pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
     let may_have_message = may_have_message(line);
+    if may_have_message && let Some(front) = before_file(text) {
+        return MessageText {
+            text: front.into(),
+            time: None,
+            is_inner: false,
+            extent: None,
+        };
+    }
     let extent = |text: &str| may_have_message.then(|| extent(text)).flatten();
     // Tests ask each line, to show that no word is missing.
     debug_assert!(
@@ -84,6 +93,21 @@ pub(super) fn message<'a>(line: &'a str, text: &'a str) -> MessageText<'a> {
         };
     }
     as_it_stands()
+}
+
+/// The part of a kernel's message that precedes the name of a file, which any user chooses: it may read as another message.
+fn before_file(text: &str) -> Option<&str> {
+    const SEGFAULT: &str = "]: segfault at ";
+    const SCRIPT: &str = "process '";
+    let is_script = || {
+        let is_named = text.starts_with(SCRIPT);
+        is_named && text.trim_end().ends_with("' started with executable stack")
+    };
+    let end = match text.around(SEGFAULT) {
+        Some((front, _)) => front.len() + SEGFAULT.len(),
+        None => is_script().then_some(SCRIPT.len())?,
+    };
+    text.get(..end)
 }
 
 /// The first whole message that begins within a text, else the first that is cut off. `of_text`: how much of a message the
@@ -283,6 +307,19 @@ mod tests {
         }
         let apart = KILL.replace("kB", " kB");
         assert_eq!(prefix::message(&apart).text, KILL);
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_no_message() {
+        for line in [
+            format!("[12.5] x[9]: segfault at 0 ip 05 sp 07 error 4 in {KILL}[5000+1000]"),
+            format!("Nov 21 23:58:47 db1 kernel: process '/tmp/{KILL}' started with executable stack"),
+            "[12.5] x[9]: segfault at 0 ip 05 sp 07 error 4 in a invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0".to_owned(),
+        ] {
+            let message = prefix::message(&line);
+            assert!(message.extent.is_none(), "{line}: {message:?}");
+            assert!(extent(&message.text).is_none(), "{line}: {message:?}");
+        }
     }
 
     #[test]

@@ -153,9 +153,14 @@ fn joins(front: &str, back: &str) -> Option<String> {
         .strip_prefix('+')
         .filter(|rest| !rest.starts_with(' '))
         .unwrap_or(back);
-    [format!("{front} {back}"), format!("{front}{back}")]
-        .into_iter()
-        .find(|line| is_line(line))
+    let (apart, together) = (format!("{front} {back}"), format!("{front}{back}"));
+    // No blank stands behind a bracket: a name begins there.
+    let both = if front.ends_with('(') {
+        [together, apart]
+    } else {
+        [apart, together]
+    };
+    both.into_iter().find(|line| is_line(line))
 }
 
 impl<'a> Iterator for LogMessages<'a> {

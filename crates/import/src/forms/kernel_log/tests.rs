@@ -251,3 +251,49 @@ fn a_message_that_is_quoted_as_an_example_is_no_kill() {
         assert_eq!(reports.all_reports().len(), 1, "{words}");
     }
 }
+
+/// A name with a line end is printed as it is by `dmesg` and the journal; syslog repeats its prefix.
+#[test]
+fn a_kill_whose_name_breaks_its_line_is_one_kill() {
+    let front = "Memory cgroup out of memory: Killed process 812 (";
+    let back = "ghost) total-vm:24504kB, anon-rss:13604kB, file-rss:3704kB, shmem-rss:0kB";
+    let killed = |text: &str| -> Vec<_> {
+        let opened = paste(text);
+        let reports = opened.timeline.all_reports().iter();
+        let killed = reports.flat_map(|reported| &reported.report.killed);
+        killed
+            .map(|killed| (killed.name.clone(), killed.pid))
+            .collect()
+    };
+    for (text, name) in [
+        (format!("[  101.5] {front}\n{back}\n"), "ghost"),
+        (format!("[  101.5] {front}\n\n\n{back}\n"), "\nghost"),
+        (format!("[  101.5] {front}\n[  101.5] {back}\n"), "\nghost"),
+        (format!("[  101.5] {front}\n          {back}\n"), "ghost"),
+        (
+            format!("[  101.5] {front}a\n[  101.5] b\n[  101.5] {back}\n"),
+            "a\nb\nghost",
+        ),
+        (
+            format!("Nov 21 23:58:47 db1 kernel: {front}\n                            {back}\n"),
+            "ghost",
+        ),
+        (
+            format!(
+                "{{\"MESSAGE\":\"{front}\\n{back}\",\"__REALTIME_TIMESTAMP\":\"1795305527000000\"}}\n"
+            ),
+            "\nghost",
+        ),
+        // Where its end is lost, the process is known.
+        (
+            format!("[  101.5] {front}\n[  102.0] usb 1-1: new device\n"),
+            "",
+        ),
+    ] {
+        assert_eq!(killed(&text), [(name.to_owned(), 812)], "{text}");
+    }
+    let next = front.replace("812", "813");
+    let text = format!("[  101.5] {front}gh\n[  102.0] {next}x{back}\n");
+    let both = [(String::new(), 812), ("xghost".to_owned(), 813)];
+    assert_eq!(killed(&text), both);
+}

@@ -5,7 +5,7 @@ use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
 use units::PageSize;
 
 use super::group::GroupLines;
-use super::head::{self, Head};
+use super::head::Head;
 use super::kills::KillLines;
 use super::lists::ReportLists;
 use super::memory::ReportMemory;
@@ -23,6 +23,8 @@ pub(super) struct Draft {
     tasks: TaskTable,
     kills: KillLines,
     lists: ReportLists,
+    /// Whether the lines are whole messages of the kernel.
+    is_verbatim: bool,
     /// Whether another kernel event began since the head: its trace is not part of the report.
     is_elsewhere: bool,
 }
@@ -50,13 +52,27 @@ impl Draft {
     /// The largest distance of the trace from the head, in lines.
     const LINES_NEAR: usize = 8;
 
+    /// A report of whole messages of the kernel.
+    pub(super) fn of_messages() -> Self {
+        Self {
+            head: Head::of_messages(),
+            tasks: TaskTable::of_messages(),
+            kills: KillLines::of_messages(),
+            is_verbatim: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes a line; `foreign` lines that do not belong to the report come before it.
     pub(super) fn take(&mut self, line: &str, foreign: usize) -> Taken {
+        // The blanks at the ends of a whole message belong to names.
+        let whole = line;
         let line = line.trim();
         if line.is_empty() {
             return Taken::No;
         }
-        if head::is_start(line) && (self.has_body() || self.kills.is_begun()) {
+        let line = if self.is_verbatim { whole } else { line };
+        if self.head.is_start(line) && (self.has_body() || self.kills.is_begun()) {
             return Taken::Again;
         }
         if self.kills.is_begun() {
@@ -77,8 +93,9 @@ impl Draft {
     /// Takes a line after a kill: more of the kill, or, if the kill came first, the report in reverse order.
     fn take_end(&mut self, line: &str) -> Taken {
         let taken = self.kills.take(line);
-        let is_body = || Self::default().take_body(line) == Taken::Yes;
+        let is_body = || !self.is_verbatim && Self::default().take_body(line) == Taken::Yes;
         match taken {
+            Taken::Backwards if self.is_verbatim => Taken::Again,
             Taken::No if self.head.kind.is_none() && !self.has_body() && is_body() => {
                 Taken::Backwards
             }
@@ -87,7 +104,8 @@ impl Draft {
     }
 
     /// Takes a line between head and kill.
-    fn take_body(&mut self, line: &str) -> Taken {
+    fn take_body(&mut self, whole: &str) -> Taken {
+        let line = whole.trim();
         let taken = self.group.take(line);
         if taken != Taken::No {
             return taken;
@@ -97,7 +115,7 @@ impl Draft {
             taken = self.zones.take(line, &mut self.memory);
         }
         if taken == Taken::No {
-            taken = self.tasks.take(line);
+            taken = self.tasks.take(whole);
         }
         if taken == Taken::No && self.lists.take(line) {
             taken = Taken::Yes;

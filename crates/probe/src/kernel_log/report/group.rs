@@ -138,9 +138,20 @@ impl GroupLines {
 
     /// Takes `Task in /a killed as a result of limit of /b`.
     fn take_paths(&mut self, line: &str) -> Option<Taken> {
+        const BETWEEN: &str = " killed as a result of limit of ";
         let rest = line.strip_prefix("Task in ")?;
-        let (victim, limit) = rest
-            .around(" killed as a result of limit of ")
+        // A cgroup may have these words in its name. The path of the task is within that of the limit.
+        let both = |(at, _)| {
+            let (victim, limit) = rest.split_at_checked(at)?;
+            Some((victim, limit.strip_prefix(BETWEEN)?))
+        };
+        let is_within = |(victim, limit): &(&str, &str)| {
+            limit.starts_with('/') && victim.starts_with(limit.trim_end())
+        };
+        let splits = || rest.match_indices(BETWEEN).filter_map(both);
+        let (victim, limit) = splits()
+            .find(is_within)
+            .or_else(|| splits().find(|(_, limit)| limit.starts_with('/')))
             .or_else(|| {
                 // Before 3.10 the two halves were separate messages.
                 rest.strip_suffix(" killed as a result of limit of")

@@ -30,6 +30,8 @@ pub(super) struct Head {
     torn_order: Option<i32>,
     /// Whether only the call trace shows that it is of a kill.
     pub(super) is_of_trace: bool,
+    /// Whether the lines are whole messages of the kernel: before a reason stands the name of a task, and nothing else.
+    is_verbatim: bool,
 }
 
 /// The function that prints a report; a task that only waits for memory is not in it.
@@ -66,20 +68,56 @@ pub(super) const SLAB_FAILURES: [&str; 2] = [
 ];
 
 impl Head {
-    /// Takes a line that only a head has.
-    pub(super) fn take(&mut self, line: &str) -> Taken {
-        if let Some((name, request)) = line
+    /// A head of whole messages of the kernel.
+    pub(super) fn of_messages() -> Self {
+        Self {
+            is_verbatim: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a line names the reason of a report, as the first line of a report does.
+    pub(super) fn is_start(&self, line: &str) -> bool {
+        if self.is_verbatim {
+            Self::of_messages()
+                .take_reason(line)
+                .is_some_and(Taken::is_taken)
+        } else {
+            is_start(line)
+        }
+    }
+
+    /// Splits `java invoked oom-killer: gfp_mask=0xd0, order=0` into the name and the request.
+    fn invoker_in<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        if self.is_verbatim {
+            return line
+                .around(" invoked oom-killer: ")
+                .filter(|(name, _)| scan::is_task_name(name));
+        }
+        let found = line
             .around("invoked oom-killer:")
             .or_else(|| old_head(line))
-            .or_else(|| cut_head(line))
-        {
-            return self.invoked(name.trim_end(), request);
+            .or_else(|| cut_head(line));
+        found.map(|(name, request)| (name.trim_end(), request))
+    }
+
+    /// Splits a line around the reason of a failed allocation.
+    fn failure_in<'a>(&self, line: &'a str) -> Option<(&'a str, &'static str, &'a str)> {
+        failure(line).filter(|(name, _, _)| !self.is_verbatim || scan::is_task_name(name))
+    }
+
+    /// The name of a task before a reason, and whether nothing stands before it.
+    fn name_of<'a>(&self, text: &'a str) -> (&'a str, bool) {
+        if self.is_verbatim {
+            (text, true)
+        } else {
+            task_name(text)
         }
-        if let Some((name, reason, request)) = failure(line) {
-            let taken = self.failed(name, request, reason.contains("vmalloc"));
-            if reason == STALLS && !matches!(taken, Taken::No | Taken::Again) {
-                self.stalled(request);
-            }
+    }
+
+    /// Takes a line that only a head has.
+    pub(super) fn take(&mut self, line: &str) -> Taken {
+        if let Some(taken) = self.take_reason(line) {
             return taken;
         }
         if self.slub(line)
@@ -91,6 +129,19 @@ impl Head {
             return Taken::Yes;
         }
         Taken::No
+    }
+
+    /// Takes a line that names the reason of a report; `None` if it does not.
+    fn take_reason(&mut self, line: &str) -> Option<Taken> {
+        if let Some((name, request)) = self.invoker_in(line) {
+            return Some(self.invoked(name, request));
+        }
+        let (name, reason, request) = self.failure_in(line)?;
+        let taken = self.failed(name, request, reason.contains("vmalloc"));
+        if reason == STALLS && taken.is_taken() {
+            self.stalled(request);
+        }
+        Some(taken)
     }
 
     /// Takes a function of a trace that only a kill has. Its report has lost its first line.
@@ -132,11 +183,14 @@ impl Head {
         if read.is_none() && !is_cut() {
             return Taken::No;
         }
+        let (name, is_name) = self.name_of(name);
+        let is_whole = is_name && read.as_ref().is_some_and(|read| read.is_whole);
+        if self.is_verbatim && !is_whole {
+            return Taken::No;
+        }
         if self.is_begun() {
             return Taken::Again;
         }
-        let (name, is_name) = task_name(name);
-        let is_whole = is_name && read.as_ref().is_some_and(|read| read.is_whole);
         let adj = read.as_ref().and_then(|read| read.adj);
         self.kind = Some(ReportKind::OomKill);
         self.request = read.and_then(|read| read.request);
@@ -156,6 +210,26 @@ impl Head {
         if request.is_none() && !is_bare && order.is_none() {
             return Taken::No;
         }
+        let (name, is_name) = self.name_of(name);
+        // The rest of a torn line is a message of its own.
+        let is_torn = request.is_none() && order.is_some();
+        // The name of a cpuset may have blanks.
+        let is_last = |nodes: &str| {
+            nodes
+                .chars()
+                .all(|c| c.is_ascii_digit() || "-,".contains(c))
+        };
+        let is_to_end = || {
+            let nodes = text.rsplit_once(",mems_allowed=");
+            self.is_verbatim && nodes.is_some_and(|(_, nodes)| is_last(nodes))
+        };
+        let is_read = request
+            .as_ref()
+            .is_some_and(|read| read.is_whole || is_to_end());
+        let is_whole = is_bare || is_name && (is_torn || is_read);
+        if self.is_verbatim && !is_whole {
+            return Taken::No;
+        }
         if self.is_begun() {
             return Taken::Again;
         }
@@ -163,11 +237,6 @@ impl Head {
         self.torn_order = order;
         self.is_vmalloc = is_vmalloc;
         self.vmalloc = self.vmalloc.or(vmalloc_size(text).filter(|_| is_vmalloc));
-        let (name, is_name) = task_name(name);
-        // The rest of a torn line is a message of its own.
-        let is_torn = request.is_none() && order.is_some();
-        let is_whole =
-            is_bare || is_name && (is_torn || request.as_ref().is_some_and(|read| read.is_whole));
         self.request = request
             .and_then(|read| read.request)
             .or(self.request.take());
@@ -221,6 +290,7 @@ impl Head {
                 .strip_prefix("XFS: ")?
                 .around(" possible memory allocation deadlock size ")?;
             let (name, pid) = task.strip_suffix(')')?.rsplit_once('(')?;
+            scan::is_task_name(name).then_some(())?;
             let size = scan::number(rest.split(' ').next()?)?;
             let pages = size.div_ceil(USUAL_PAGE.bytes().get()).max(1);
             let (_, behind) = rest.around("(mode:")?;
@@ -378,12 +448,11 @@ fn cut_head(line: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, ""))
 }
 
-/// The name of a task at the end of a text, and whether nothing stands before it. The kernel keeps 15 bytes of a name; of
-/// a longer text it is the last word.
+/// The name of a task at the end of a text, and whether nothing stands before it. Of a text that is too long for a name,
+/// it is the last word.
 fn task_name(text: &str) -> (&str, bool) {
-    const NAME_MAX: usize = 15;
     let is_mark = |c: char| "\"`|'>".contains(c);
-    if text.len() <= NAME_MAX && !text.contains(is_mark) {
+    if scan::is_task_name(text) && !text.contains(is_mark) {
         return (text, true);
     }
     let name = text.rsplit(|c: char| c == ' ' || is_mark(c)).next();
@@ -474,7 +543,8 @@ fn running(line: &str) -> Option<Running> {
         .or_else(|| line.around("Pid: "))
         .map(|(_, rest)| rest);
     let pid = pid.and_then(|rest| small(rest.split([' ', ',']).next()?));
-    let behind = line.around("ainted").map_or("", |(_, rest)| rest);
+    // A task may have a name with this word; the kernel's own is the last.
+    let behind = line.rsplit_once("ainted").map_or("", |(_, rest)| rest);
     let is_release =
         |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     let kernel = behind

@@ -32,13 +32,30 @@ pub(super) struct KillLines {
     pub(super) is_of_old_kernel: bool,
     /// Whether the line with the reason is cut off before the task.
     is_reason_cut: bool,
+    /// The text from the PID on of a kill whose line ends within the name: the name has a line end.
+    unclosed: Option<String>,
+    /// Whether the lines are whole messages of the kernel.
+    is_verbatim: bool,
 }
 
 /// Bounds the list: a cgroup may have more processes than is useful to list.
 const KILLED_MAX: usize = 1000;
 
 impl KillLines {
+    /// The end of a report of whole messages of the kernel.
+    pub(super) fn of_messages() -> Self {
+        Self {
+            is_verbatim: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn take(&mut self, line: &str) -> Taken {
+        if let Some(front) = self.unclosed.take()
+            && self.closed(&format!("{front}\n{line}"))
+        {
+            return Taken::Yes;
+        }
         if let Some(rest) = line.strip_prefix("oom-kill:") {
             return self.constraint(rest);
         }
@@ -97,10 +114,9 @@ impl KillLines {
             .strip_prefix("reaped process ")
             .filter(|_| !self.is_begun());
         if let Some((pid, victim)) = victim.and_then(|victim| Some((pid(victim)?, victim))) {
-            let front = victim.around(", now ").map_or(victim, |(front, _)| front);
             self.killed.push(Killed {
                 pid,
-                name: name(front),
+                name: name(victim),
                 ..Killed::default()
             });
         }
@@ -141,6 +157,9 @@ impl KillLines {
     /// Takes
     /// `constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=b,pid=1,uid=0`.
     fn constraint(&mut self, text: &str) -> Taken {
+        if !text.trim_start().starts_with("constraint=") {
+            return Taken::No;
+        }
         let constraint = match scan::value(text, "constraint") {
             Some("CONSTRAINT_NONE") => Some(Constraint::None),
             Some("CONSTRAINT_CPUSET") => Some(Constraint::Cpuset),
@@ -148,9 +167,11 @@ impl KillLines {
             Some("CONSTRAINT_MEMCG") => Some(Constraint::ControlGroup),
             _ => None,
         };
-        let named = named(text);
+        let (front, named) = match named(text) {
+            Some((front, named)) => (front, Some(named)),
+            None => (text.around(",task=").map_or(text, |(front, _)| front), None),
+        };
         match (&named, constraint) {
-            (None, None) if !text.starts_with("constraint=") => return Taken::No,
             (Some(named), _) if self.named.is_some() || !self.killed.is_empty() => {
                 return self.before(named.pid);
             }
@@ -158,24 +179,43 @@ impl KillLines {
             _ => {}
         }
         let taken = Taken::whole(named.is_some());
-        self.named = named;
         self.is_reason_cut |= taken == Taken::Part;
         self.constraint = constraint;
-        // Lists of nodes and names of cgroups may contain commas: they end where the next field begins.
-        let until = |from: &str, to: &[&str]| {
-            let (_, rest) = text.around(from)?;
-            let end = to.iter().filter_map(|to| rest.find(to)).min()?;
+        let paths = paths(front);
+        // Lists of nodes may contain commas: they end where the next field begins.
+        let before = paths.as_ref().map_or(front, |paths| paths.before);
+        let until = |from: &str, to: &str| {
+            let (_, rest) = before.around(from)?;
+            let end = rest.find(to)?;
             Some(cut(rest.get(..end)?, 4096))
         };
-        self.cpuset = until(",cpuset=", &[",mems_allowed="]);
-        self.nodemask = until(",nodemask=", &[",cpuset="]).filter(|mask| mask != "(null)");
-        self.mems_allowed = until(
-            ",mems_allowed=",
-            &[",global_oom", ",oom_memcg=", ",task_memcg="],
-        );
-        self.group_path = until(",oom_memcg=", &[",task_memcg="]);
-        self.victim_path = until(",task_memcg=", &[",task="]);
+        self.cpuset = until(",cpuset=", ",mems_allowed=");
+        self.nodemask = until(",nodemask=", ",cpuset=").filter(|mask| mask != "(null)");
+        let mems = before.around(",mems_allowed=").map(|(_, mems)| mems);
+        let mems = mems.map(|mems| mems.strip_suffix(",global_oom").unwrap_or(mems));
+        if let Some(paths) = paths {
+            self.mems_allowed = mems.map(|mems| cut(mems, 4096));
+            self.group_path = paths.limit.map(|path| cut(path, 4096));
+            let is_whole = front.len() < text.len();
+            self.victim_path = is_whole.then(|| cut(paths.victim, 4096));
+        }
+        self.named = named;
         taken
+    }
+
+    /// Takes the rest of a kill's line: with it, the line is whole or goes on to break.
+    fn closed(&mut self, text: &str) -> bool {
+        let killed = killed(text, self.is_verbatim);
+        let Some((killed, is_whole)) = killed.filter(|(it, _)| scan::is_task_name(&it.name)) else {
+            return false;
+        };
+        if is_whole || killed.total_vm.is_some() {
+            let known = self.killed.iter_mut().find(|it| it.pid == killed.pid);
+            known.map(|known| *known = killed).is_some()
+        } else {
+            self.unclosed = is_unclosed(text).then(|| text.to_owned());
+            self.unclosed.is_some()
+        }
     }
 
     /// Takes `123 (name) score 651 or sacrifice child`: the chosen task, which the next line kills.
@@ -184,6 +224,9 @@ impl KillLines {
         else {
             return Taken::No;
         };
+        if self.is_verbatim && !names_task(rest) {
+            return Taken::No;
+        }
         if rest.contains("sharing same memory") {
             return Taken::Yes;
         }
@@ -230,7 +273,7 @@ impl KillLines {
 
     /// Takes `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
     fn killed(&mut self, front: &str, text: &str) -> Taken {
-        let Some((killed, is_whole)) = killed(text) else {
+        let Some((killed, is_whole)) = killed(text, self.is_verbatim) else {
             // Cut off within the PID.
             let is_cut = !front.is_empty() && text.trim_end().bytes().all(|b| b.is_ascii_digit());
             self.is_cut |= is_cut;
@@ -249,12 +292,10 @@ impl KillLines {
         if !is_same && self.killed.len() < KILLED_MAX {
             self.killed.push(killed);
         }
+        self.unclosed = (!is_whole && is_unclosed(text)).then(|| text.to_owned());
         Taken::whole(is_whole)
     }
 }
-
-/// The kernel stores 15 bytes of a name.
-const NAME_MAX: usize = 15;
 
 /// Lines that end a report without a killed process, and the reaper's line after a kill.
 const ENDS: [&str; 7] = [
@@ -278,7 +319,7 @@ fn is_group_kill(line: &str) -> bool {
 /// Parses `VM: killing process gammu-smsd` of kernel 2.4, which does not name the PID.
 fn old_kill(line: &str) -> Option<Killed> {
     let name = line.strip_prefix("VM: killing process ")?.trim();
-    (!name.is_empty() && name.len() <= NAME_MAX).then(|| Killed {
+    (!name.is_empty() && scan::is_task_name(name)).then(|| Killed {
         name: name.to_owned(),
         ..Killed::default()
     })
@@ -329,32 +370,58 @@ fn pid(text: &str) -> Option<u32> {
     small(text.split([' ', ',', ':']).next()?)
 }
 
-/// Returns the name in brackets, which may contain brackets itself.
-fn name(text: &str) -> String {
-    let end = ["total-vm:", "vsz:", " score "]
+/// Whether a text is `123 (name` or, of Red Hat, `123, UID 27, (name`: what follows a PID where the kernel names a task.
+fn names_task(text: &str) -> bool {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.starts_with(" (") || behind.starts_with(", UID ")
+}
+
+/// The words behind a name.
+const BEHIND_NAMES: [&str; 4] = ["total-vm:", "vsz:", " score ", ", now anon-rss:"];
+
+/// Where the words behind the name begin. A name may have the same words, but has 15 bytes: they begin at the last place
+/// that leaves a name before it. Further kills in the same line leave none.
+fn behind_name(text: &str) -> Option<usize> {
+    let places = BEHIND_NAMES
         .iter()
-        .filter_map(|mark| text.find(mark))
-        .min();
-    let front = end.and_then(|end| text.get(..end)).unwrap_or(text);
-    let name = front
-        .split_once('(')
-        .and_then(|(_, rest)| rest.rsplit_once(')'));
-    cut(name.map_or("", |(name, _)| name), 64)
+        .flat_map(|words| text.match_indices(words));
+    let places = places.map(|(at, _)| at);
+    let leaves_name = |at: &usize| {
+        let front = text.get(..*at).unwrap_or_default();
+        in_brackets(front).is_some_and(scan::is_task_name)
+    };
+    places.clone().filter(leaves_name).max().or(places.min())
+}
+
+/// The text in brackets, which may contain brackets itself.
+fn in_brackets(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('(')?;
+    Some(rest.rsplit_once(')')?.0)
+}
+
+/// Returns the name in brackets.
+fn name(text: &str) -> String {
+    let front = behind_name(text).and_then(|end| text.get(..end));
+    cut(in_brackets(front.unwrap_or(text)).unwrap_or_default(), 64)
 }
 
 /// Parses `123 (name) total-vm:47388kB, anon-rss:3744kB, file-rss:80kB, UID:27 pgtables:57kB oom_score_adj:0` and its
 /// variants, and whether that is all of the text. What follows the first word that is not the kernel's is ignored.
-fn killed(text: &str) -> Option<(Killed, bool)> {
+fn killed(text: &str, is_verbatim: bool) -> Option<(Killed, bool)> {
+    if is_verbatim && !names_task(text) {
+        return None;
+    }
     let mut killed = Killed {
         pid: pid(text)?,
         name: name(text),
         ..Killed::default()
     };
-    let sizes = text.find("total-vm:").or_else(|| text.find("vsz:"));
-    let Some(sizes) = sizes.and_then(|at| text.get(at..)) else {
+    let sizes = behind_name(text).and_then(|at| text.get(at..));
+    let Some(sizes) = sizes.filter(|sizes| !sizes.starts_with(" score ")) else {
         // Before 2.6.28 the line ends after the name.
-        let is_whole =
-            text.trim_end().ends_with([')', '.']) && (1..=NAME_MAX).contains(&killed.name.len());
+        let is_whole = text.trim_end().ends_with([')', '.'])
+            && !killed.name.is_empty()
+            && scan::is_task_name(&killed.name);
         return (is_whole || is_cut_name(text)).then_some((killed, is_whole));
     };
     for word in scan::words(sizes) {
@@ -372,8 +439,76 @@ fn is_cut_name(text: &str) -> bool {
     };
     match rest.rsplit_once(')') {
         Some((_, behind)) => "total-vm:".starts_with(behind.trim()),
-        None => !rest.is_empty() && rest.len() <= NAME_MAX && !rest.contains(' '),
+        None => scan::is_task_name(rest) && !rest.contains(' '),
     }
+}
+
+/// Whether a text ends within the name of `123 (name)`.
+fn is_unclosed(text: &str) -> bool {
+    let name = text.around(" (").map(|(_, rest)| rest);
+    name.is_some_and(|name| !name.contains(')') && scan::is_task_name(name))
+}
+
+/// The cgroups of an `oom-kill:` line, and the text before them.
+struct KillPaths<'a> {
+    before: &'a str,
+    /// The one at its limit.
+    limit: Option<&'a str>,
+    /// That of the task.
+    victim: &'a str,
+}
+
+/// Splits `…,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b` or `…,global_oom,task_memcg=/a`. Whoever may make a cgroup
+/// chooses its name, which may have these words: the path of the task lies within that of the limit.
+fn paths(text: &str) -> Option<KillPaths<'_>> {
+    const LIMIT: &str = ",oom_memcg=";
+    const VICTIM: &str = ",task_memcg=";
+    let path = |at: usize, name: &str| text.get(at + name.len()..);
+    let mut victims = text.match_indices(VICTIM).map(|(at, _)| at);
+    let begin = text.find(LIMIT);
+    let first = victims.clone().next()?;
+    let Some(begin) = begin.filter(|begin| *begin < first) else {
+        return Some(KillPaths {
+            before: text.get(..first)?,
+            limit: None,
+            victim: path(first, VICTIM)?,
+        });
+    };
+    let split = |at: usize| {
+        Some(KillPaths {
+            before: text.get(..begin)?,
+            limit: Some(text.get(begin + LIMIT.len()..at)?),
+            victim: path(at, VICTIM)?,
+        })
+    };
+    let is_within = |paths: &KillPaths<'_>| {
+        let limit = paths.limit.unwrap_or_default();
+        paths.victim.starts_with(limit)
+    };
+    victims
+        .find_map(|at| split(at).filter(is_within))
+        .or_else(|| split(first))
+}
+
+/// Returns the task at the end of an `oom-kill:` line, and the text before it. `None` if the line is cut.
+fn named(text: &str) -> Option<(&str, Killed)> {
+    let (front, uid) = text.rsplit_once(",uid=")?;
+    small(uid.trim_end())?;
+    let (front, pid) = front.rsplit_once(",pid=")?;
+    let pid = small(pid)?;
+    // A name may have the same word.
+    let mut names = front.match_indices(",task=").filter_map(|(at, word)| {
+        let name = front.get(at + word.len()..)?;
+        Some((front.get(..at)?, name))
+    });
+    let last = names.clone().last();
+    let (front, name) = names.find(|(_, name)| scan::is_task_name(name)).or(last)?;
+    let killed = Killed {
+        pid,
+        name: cut(name, 64),
+        ..Killed::default()
+    };
+    Some((front, killed))
 }
 
 /// Notes a word such as `anon-rss:3744kB,`. `None` if it is not one of the kernel.
@@ -398,17 +533,4 @@ fn note(killed: &mut Killed, word: &str) -> Option<()> {
     };
     *slot = Some(size(value)?);
     Some(())
-}
-
-/// Returns the task at the end of an `oom-kill:` line. `None` if the line is cut.
-fn named(text: &str) -> Option<Killed> {
-    let (front, uid) = text.rsplit_once(",uid=")?;
-    small(uid.trim_end())?;
-    let (front, pid) = front.rsplit_once(",pid=")?;
-    let (_, name) = front.rsplit_once(",task=")?;
-    Some(Killed {
-        pid: small(pid)?,
-        name: cut(name, 64),
-        ..Killed::default()
-    })
 }

@@ -72,6 +72,12 @@ pub(super) fn is_name(word: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"_()-".contains(&b))
 }
 
+/// Whether a text may be the name of a task: the kernel stores 15 bytes. A byte that is no text is a character here.
+pub(super) fn is_task_name(text: &str) -> bool {
+    const NAME_MAX: usize = 15;
+    text.len() <= NAME_MAX || text.chars().take(NAME_MAX + 1).count() <= NAME_MAX
+}
+
 /// Cuts a text to this many characters.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()

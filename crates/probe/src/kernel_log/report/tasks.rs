@@ -18,6 +18,8 @@ pub(super) struct TaskTable {
     rows: Vec<TaskRow>,
     /// Rows beyond the limit.
     pub(super) left_out: usize,
+    /// Whether the lines are whole messages of the kernel: a name may begin with blanks and numbers, or be empty.
+    is_verbatim: bool,
 }
 
 /// A row with sizes in pages, until the page size is known.
@@ -98,6 +100,14 @@ fn columns_of(numbers: &[&str]) -> Option<Vec<TaskColumn>> {
 }
 
 impl TaskTable {
+    /// A table of whole messages of the kernel.
+    pub(super) fn of_messages() -> Self {
+        Self {
+            is_verbatim: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn take(&mut self, line: &str) -> Taken {
         if line.starts_with("Tasks state (memory values in ") {
             let taken = Taken::once(self.has_title);
@@ -149,6 +159,9 @@ impl TaskTable {
 
     /// Parses the row after `[ 1234]`, or, if that is lost, a row with a number in each column, or with one more.
     fn row(&self, pid: Option<u32>, text: &str) -> Option<TaskRow> {
+        if let Some(columns) = self.columns.as_ref().filter(|_| self.is_verbatim) {
+            return verbatim_row(pid?, columns, text);
+        }
         let (mut numbers, name) = numbers(text);
         let guessed = match self.columns {
             None => Some(columns_of(&numbers)?),
@@ -229,6 +242,20 @@ impl TaskRow {
         task.swap = bytes(self.swap);
         task
     }
+}
+
+/// Parses a row of a whole message: behind the last number stand a blank and the name.
+fn verbatim_row(pid: u32, columns: &[TaskColumn], text: &str) -> Option<TaskRow> {
+    let mut row = TaskRow::default();
+    row.task.pid = pid;
+    let mut rest = text;
+    for column in columns {
+        let (word, behind) = rest.trim_start_matches(' ').split_once(' ')?;
+        row.set(*column, word)?;
+        rest = behind;
+    }
+    row.task.name = scan::cut(rest, 64);
+    Some(row)
 }
 
 /// The names of the columns in a heading: `[ pid ]   uid  tgid total_vm … name`. A bracket may be lost.
