@@ -82,7 +82,7 @@ impl WaitingGroups {
     }
 }
 
-/// Whose the container, the pod or the user's slice is that begins in this path, `Some(None)` of the host; `None` if no file
+/// The owner of the container, the pod or the user's slice that begins in this path, `Some(None)` is the host; `None` if no file
 /// of this host names it. Containers in containers have their state files there.
 fn searched_for(path: &str) -> Option<Option<u32>> {
     let name = GroupName::of(path);

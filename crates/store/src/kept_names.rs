@@ -112,7 +112,7 @@ impl KeptName {
         all.filter(|name| room.admits(name)).collect()
     }
 
-    /// The user below whose slice the container or pod is.
+    /// The user with the slice in which the container or pod is.
     fn owner(&self) -> Option<u32> {
         let is_group = matches!(self.kind, NamedKind::Container | NamedKind::Pod);
         let name = GroupName::of(&self.id);

@@ -3,7 +3,7 @@
 //! `map_files` opens the very file, also one that was removed or lies in a container; it needs CAP_CHECKPOINT_RESTORE
 //! (5.9) or CAP_SYS_ADMIN. Only without these the path is tried as this process sees it and below `/proc/PID/root`, and
 //! counts only if the inode is the mapping's; links are not followed. Only regular files are
-//! opened, and none whose file system may wait for a program or another machine.
+//! opened, and none on a file system that may wait for a program or another machine.
 //! Cost: 20 µs a file, and the mount tables of this and of the other process once.
 
 use std::ffi::OsStr;

@@ -7,7 +7,7 @@
 //!
 //! The target does not stop. Its mmap lock is taken for reading, a batch of pages at a time; a page that is read counts
 //! as accessed. Needs the right to attach to it (`PTRACE_MODE_ATTACH`): same user and Yama's `ptrace_scope` 0, or
-//! CAP_SYS_PTRACE. Cost: 0.17 s for a GiB in blocks of 64 KiB or more; a look of 1 µs for a page that the last one did not
+//! CAP_SYS_PTRACE. Cost: 0.17 s for a GiB in blocks of 64 KiB or more; 1 µs to ask for a page that the last answer did not
 //! cover.
 
 use std::cell::RefCell;

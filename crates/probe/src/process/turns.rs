@@ -12,7 +12,7 @@ use timeline::cgroup::PathPart;
 
 use crate::process::identity::ProcessIdentity;
 
-/// Whose processes take turns.
+/// The owner of processes that take turns.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum ProcessOwner<'a> {
     User(Option<u32>),

@@ -66,7 +66,7 @@ impl GroupNames {
         let runtime = container.what.runtime;
         let runtime = runtime.map_or("container", |runtime| runtime.name());
         let short = format!("{runtime} {}", container.what.short_id());
-        Some(self.container_or(name, &container, &short) + &self.whose(name))
+        Some(self.container_or(name, &container, &short) + &self.of_owner(name))
     }
 
     /// Returns its name as files have it, or `short`.
@@ -87,8 +87,8 @@ impl GroupNames {
         }
     }
 
-    /// Says whose it is what a path names, where that is not the host's: ` of user al`.
-    fn whose(&self, name: &GroupName<'_>) -> String {
+    /// Names the owner of what a path names, where that is not the host: ` of user al`.
+    fn of_owner(&self, name: &GroupName<'_>) -> String {
         match name.user {
             Some(user) => format!(" of {}", self.named_user(user.what)),
             None => String::new(),
@@ -108,7 +108,7 @@ impl GroupNames {
             Some(names) => names.to_string(),
             None => format!("pod {}", pod.what.uid()),
         };
-        Some(named + &self.whose(name))
+        Some(named + &self.of_owner(name))
     }
 
     /// Returns what people call a user: `alice`, or `user 1000`.
@@ -171,7 +171,7 @@ impl GroupNames {
     }
 
     /// Returns what people call a service, by the unique name of its cgroup: a container by its names, a pod, a unit without
-    /// escapes, with whose it is.
+    /// escapes, with its owner.
     pub fn service(&self, service: &str) -> String {
         let path = if service.starts_with('/') {
             Cow::Borrowed(service)
@@ -187,7 +187,7 @@ impl GroupNames {
         } else {
             let part = path.rsplit('/').next().unwrap_or_default();
             let within = self.container(&name).map(|outer| format!(" in {outer}"));
-            unescaped(part).into_owned() + &within.unwrap_or_else(|| self.whose(&name))
+            unescaped(part).into_owned() + &within.unwrap_or_else(|| self.of_owner(&name))
         }
     }
 
@@ -202,7 +202,7 @@ impl GroupNames {
         if let Some(container) = name.container.filter(|it| it.path == path) {
             // Without any name it is called by its id.
             let named = match (self.of_container(&container), self.of_pod_in(&name)) {
-                (None, None) => container.what.short_id().to_owned() + &self.whose(&name),
+                (None, None) => container.what.short_id().to_owned() + &self.of_owner(&name),
                 _ => self.container(&name).unwrap_or_default(),
             };
             return Cow::Owned(format!("container {named}"));
@@ -233,7 +233,7 @@ impl GroupNames {
         let name = GroupName::of(path);
         self.container(&name)
             .or_else(|| self.pod(&name))
-            .or_else(|| Some(name.unit_name()?.into_owned() + &self.whose(&name)))
+            .or_else(|| Some(name.unit_name()?.into_owned() + &self.of_owner(&name)))
             .or_else(|| Some(self.user(name.user?.what)))
     }
 }

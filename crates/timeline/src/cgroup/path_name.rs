@@ -163,7 +163,7 @@ impl<'a> PathPart<'a> {
 pub struct Named<'a, T> {
     /// The path up to it and with it.
     pub path: &'a str,
-    /// Whether it lies in a container, whose root may make cgroups by any name.
+    /// Whether it lies in a container: who runs there may make cgroups by any name.
     pub is_in_container: bool,
     /// What it names.
     pub what: T,
@@ -244,8 +244,8 @@ impl<'a> GroupName<'a> {
             found.user = found
                 .user
                 .or_else(|| Some(Named::new(path, is_in_container, user?)));
-            let container = names.container;
-            let container = container.map(|it| Named::new(path, is_in_container, it));
+            let inner = names.container;
+            let container = inner.map(|it| Named::new(path, is_in_container, it));
             found.container = container.or(found.container);
             let pod = names.pod.map(|it| Named::new(path, is_in_container, it));
             found.pod = pod.or(found.pod);

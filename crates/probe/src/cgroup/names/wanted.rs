@@ -1,4 +1,4 @@
-//! Which containers and pods a search is for, and whose files may name each.
+//! Which containers and pods a search is for, and which files may name each: those of root or of a user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;

@@ -32,7 +32,7 @@ pub(super) struct KillLines {
     pub(super) is_of_old_kernel: bool,
     /// Whether the line with the reason is cut off before the task.
     is_reason_cut: bool,
-    /// The text from the PID on of a kill whose line ends within the name: the name has a line end.
+    /// The text from the PID on of a kill with a line that ends within the name: the name has a line end.
     unclosed: Option<String>,
     /// Whether the lines are whole messages of the kernel.
     is_verbatim: bool,
@@ -192,9 +192,9 @@ impl KillLines {
         self.cpuset = until(",cpuset=", ",mems_allowed=");
         self.nodemask = until(",nodemask=", ",cpuset=").filter(|mask| mask != "(null)");
         let mems = before.around(",mems_allowed=").map(|(_, mems)| mems);
-        let mems = mems.map(|mems| mems.strip_suffix(",global_oom").unwrap_or(mems));
+        let nodes = mems.map(|mems| mems.strip_suffix(",global_oom").unwrap_or(mems));
         if let Some(paths) = paths {
-            self.mems_allowed = mems.map(|mems| cut(mems, 4096));
+            self.mems_allowed = nodes.map(|nodes| cut(nodes, 4096));
             self.group_path = paths.limit.map(|path| cut(path, 4096));
             let is_whole = front.len() < text.len();
             self.victim_path = is_whole.then(|| cut(paths.victim, 4096));
@@ -384,8 +384,8 @@ const BEHIND_NAMES: [&str; 4] = ["total-vm:", "vsz:", " score ", ", now anon-rss
 fn behind_name(text: &str) -> Option<usize> {
     let places = BEHIND_NAMES
         .iter()
-        .flat_map(|words| text.match_indices(words));
-    let places = places.map(|(at, _)| at);
+        .flat_map(|words| text.match_indices(words))
+        .map(|(at, _)| at);
     let leaves_name = |at: &usize| {
         let front = text.get(..*at).unwrap_or_default();
         in_brackets(front).is_some_and(scan::is_task_name)
