@@ -273,6 +273,10 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
         let name = GroupName::of(path);
         let begins = |at: &str| at == path;
         let pod = name.pod.filter(|pod| begins(pod.path));
+        let is_in_container = match (&pod, &name.container) {
+            (Some(pod), _) => pod.is_in_container,
+            (None, container) => container.is_some_and(|it| it.is_in_container),
+        };
         let (called, id) = match selector {
             GroupSelector::Cgroup(_) => {
                 let bare = path.trim_start_matches('/');
@@ -304,7 +308,7 @@ fn candidates(source: &Source, selector: &GroupSelector) -> Vec<GroupCandidate> 
             path: path.to_owned(),
             names: called,
             id,
-            is_of_host: name.user.is_none() && !name.container.is_some_and(|it| it.is_in_container),
+            is_of_host: name.user.is_none() && !is_in_container,
             bytes,
         })
     };

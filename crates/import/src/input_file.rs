@@ -42,17 +42,21 @@ fn readable(file: &File) -> io::Result<Option<u64>> {
 /// Whether a file may be opened: of devices only terminals and those in which the kernel has text or nothing (`/dev/null`,
 /// `/dev/kmsg`).
 fn is_text(kind: FileType, device: u64) -> bool {
-    /// Major numbers of character devices (Documentation/admin-guide/devices.txt): memory, terminals, their second ends.
+    /// Major numbers of character devices (Documentation/admin-guide/devices.txt): memory, consoles, terminals, pseudo terminals.
     const MEMORY: u32 = 1;
-    const TERMINALS: [u32; 2] = [4, 5];
+    const CONSOLES: u32 = 4;
+    const TERMINALS: u32 = 5;
     const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
     /// In memory: null, zero, full, random, urandom, kmsg. Not the memory of the machine itself.
     const TEXTS: [u32; 6] = [3, 5, 7, 8, 9, 11];
     match kind {
         FileType::BlockDevice => false,
-        FileType::CharacterDevice => match rustix::fs::major(device) {
-            MEMORY => TEXTS.contains(&rustix::fs::minor(device)),
-            major => TERMINALS.contains(&major) || PSEUDO_TERMINALS.contains(&major),
+        FileType::CharacterDevice => match (rustix::fs::major(device), rustix::fs::minor(device)) {
+            (MEMORY, minor) => TEXTS.contains(&minor),
+            // Behind the consoles are serial lines, and 5:2 makes a new terminal.
+            (CONSOLES, minor) => minor < 64,
+            (TERMINALS, minor) => minor < 2,
+            (major, _) => PSEUDO_TERMINALS.contains(&major),
         },
         _ => true,
     }
@@ -221,6 +225,9 @@ mod tests {
             (1, 11, true),
             (1, 1, false),
             (5, 0, true),
+            (5, 2, false),
+            (4, 1, true),
+            (4, 64, false),
             (136, 3, true),
             (10, 130, false),
             (10, 229, false),

@@ -109,7 +109,7 @@ impl KeptName {
         let user = |(uid, name): (&u32, &String)| plain(NamedKind::User, &uid.to_string(), name);
         let all = containers.chain(pods).chain(names.users.iter().map(user));
         let mut room = NameRoom::default();
-        all.filter(|name| room.admits(name)).collect()
+        all.filter(|name| room.admits(name.owner())).collect()
     }
 
     /// The user with the slice in which the container or pod is.
@@ -129,7 +129,7 @@ impl KeptName {
 
     /// Adds the name to others; the later of two of one id counts. What finds no room is left out.
     pub fn add_to(self, names: &mut GroupNames, room: &mut NameRoom) {
-        let has_room = room.admits(&self);
+        let owner = self.owner();
         let mut one = GroupNames::default();
         let short = |text: String| start_of(&text, NAME_LEN_MAX).to_owned();
         let id = start_of(&self.id, ID_LEN_MAX).to_owned();
@@ -151,7 +151,7 @@ impl KeptName {
             }
             NamedKind::Other => {}
         }
-        if has_room || one.is_known_to(names) {
+        if one.is_known_to(names) || room.admits(owner) {
             names.containers.append(&mut one.containers);
             names.pods.append(&mut one.pods);
             names.users.append(&mut one.users);
@@ -168,9 +168,9 @@ pub struct NameRoom {
 }
 
 impl NameRoom {
-    /// Counts a name that is new, if there is room for it.
-    fn admits(&mut self, name: &KeptName) -> bool {
-        let Some(user) = name.owner() else {
+    /// Counts a new name of this user, or of the host, if there is room for it.
+    fn admits(&mut self, owner: Option<u32>) -> bool {
+        let Some(user) = owner else {
             let has_room = self.of_host + self.of_users < NAMES_MAX;
             self.of_host += usize::from(has_room);
             return has_room;
@@ -307,7 +307,7 @@ fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
             None => (&mut left_bytes, LEFT_BYTES_MAX),
             Some(_) => (&mut of_users, USERS_BYTES_MAX),
         };
-        if seen.contains(&(name.kind, name.id.clone())) || !room.admits(&name) {
+        if seen.contains(&(name.kind, name.id.clone())) || !room.admits(name.owner()) {
             continue;
         }
         seen.insert((name.kind, name.id));

@@ -75,8 +75,11 @@ impl OutputTarget {
 /// Returns the user who made a symbolic link at this path, if it is neither root nor this user: it may lead anywhere.
 fn foreign_link(path: &Path) -> Option<u32> {
     let found = path.symlink_metadata().ok()?;
-    let is_own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
-    (found.is_symlink() && !is_own).then_some(found.uid())
+    (found.is_symlink() && !is_own(&found)).then_some(found.uid())
+}
+
+fn is_own(found: &std::fs::Metadata) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&found.uid())
 }
 
 /// Who may read a new file.
