@@ -1,6 +1,6 @@
 # One door for chores. Set-up is shell by necessity; all other logic is Rust.
 CARGO ?= cargo
-.PHONY: run test lint web docs bench fuzz abuse test-heap test-lab rule
+.PHONY: run test lint web docs bench fuzz abuse test-heap test-lab test-users rule
 
 run: ## set up, build, check this machine
 	scripts/run.sh
@@ -46,6 +46,9 @@ test-lab: ## play scenarios in virtual machines and score what check finds; need
 	scripts/kernel.sh
 	$(CARGO) build --release --locked --package memtide
 	target/release/memtide lab score $(LAB)
+
+test-users: ## let an ordinary user of a machine with systemd try what he can; needs root, and 350 MB of cache; ten minutes
+	$(CARGO) test --release --locked --package memtide --test users -- --ignored
 
 rule: ## scaffold a rule: make rule NAME=id-of-the-pathology
 	scripts/rule.sh "$(NAME)"

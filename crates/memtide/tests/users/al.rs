@@ -18,6 +18,7 @@ pub(crate) fn play(part: &str, words: &[&str]) {
         ("fuse", [point, options, count]) => serve_nothing(point, options, count),
         ("lease", [file]) => keep_lease(file),
         ("swap", [one, other]) => swap(one, other),
+        ("stay", [group]) => stay(group),
         _ => panic!("al has no part {part} {words:?}"),
     }
 }
@@ -27,6 +28,19 @@ fn swap(one: &str, other: &str) {
     loop {
         renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
     }
+}
+
+/// Lives in a cgroup of its own making.
+fn stay(group: &str) {
+    std::fs::create_dir_all(group).unwrap();
+    std::fs::write(
+        format!("{group}/cgroup.procs"),
+        std::process::id().to_string(),
+    )
+    .unwrap();
+    // Some memory to be seen.
+    std::hint::black_box(vec![1_u8; 1 << 20]);
+    std::thread::sleep(std::time::Duration::from_secs(3600));
 }
 
 /// A lease for writing: whoever opens the file waits until this process gives it up, which it does not.

@@ -86,3 +86,9 @@ pub(crate) fn kept_names() -> String {
 pub(crate) fn until_kept(name: &str, max: Duration) -> Option<Duration> {
     until(max, || is_kept(name))
 }
+
+/// What the recorder says of itself, and whether that is that it is well.
+pub(crate) fn recorder_state() -> (bool, String) {
+    let status = memtide(&["record", "--status"]);
+    (status.out.starts_with("healthy"), status.short())
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::asked::{is_kept, kept_names, memtide, rows, shown, until_kept};
+use crate::asked::{is_kept, kept_names, memtide, recorder_state, rows, shown, until_kept};
 use crate::host::{GroupOfRoot, OF_AL, RECORDING, al, id, until};
 use crate::names::LISTS;
 use crate::score::Score;
@@ -134,14 +134,12 @@ fn beyond_all_bounds(score: &mut Score) {
     let table = rows("container", None);
     let is_there = table.iter().any(|row| row.name.contains("beyond-bounds"));
     score.check("row 7", "and `where` names it", is_there, &shown(&table));
-    let status = until(Duration::from_secs(40), || {
-        memtide(&["record", "--status"]).code == Some(0)
-    });
+    let is_well = until(Duration::from_secs(40), || recorder_state().0).is_some();
     score.check(
         "row 7",
         "the recorder says that it is well",
-        status.is_some(),
-        &memtide(&["record", "--status"]).short(),
+        is_well,
+        &recorder_state().1,
     );
     drop(of_root);
     for part in 0..ALL / 1000 {

@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FileType, Mode, inotify, makedev, mknodat};
 
 use crate::asked::{memtide, rows, shown, until_kept};
-use crate::host::{AlService, GroupOfRoot, OF_AL, RECORDING, al, id, root, until};
+use crate::host::{AlService, GroupOfRoot, RECORDING, al, group_of_al, id, root, until};
 use crate::names::LISTS;
 use crate::score::Score;
 
@@ -66,14 +66,10 @@ pub(crate) fn tried(score: &mut Score) {
     .unwrap();
     nothing_wanted(score);
     // From here on al has a container.
-    group_of_al(&b);
+    let of_al = group_of_al(&format!("docker-{b}.scope"));
     let homes = Homes { score, device, b };
     homes.all();
-}
-
-/// A cgroup of a container below al's slice.
-fn group_of_al(id: &str) {
-    al(&format!("mkdir {OF_AL}/docker-{id}.scope"));
+    drop(of_al);
 }
 
 /// Homes of users who run no containers are not looked into.
@@ -90,7 +86,14 @@ fn nothing_wanted(score: &mut Score) {
         &["where", "--by", "container"][..],
         &["where"],
         &["check", "--for", "1s"],
-        &["capture", "--for", "1s", "-o", "/tmp/capture.jsonl"],
+        &[
+            "capture",
+            "--for",
+            "1s",
+            "--force",
+            "-o",
+            "/tmp/capture.jsonl",
+        ],
     ] {
         let answer = memtide(words);
         let counts = opens.each_ref().map(Opens::count);
@@ -186,9 +189,16 @@ impl Homes<'_> {
             &["where"][..],
             &["check", "--for", "1s"],
             &["check", "--for", "1s", "--container", "none-of-this"],
-            &["capture", "--for", "1s", "-o", "/tmp/capture.jsonl"],
+            &[
+                "capture",
+                "--for",
+                "1s",
+                "--force",
+                "-o",
+                "/tmp/capture.jsonl",
+            ],
             &["headroom"],
-            &["report", "-o", "/tmp/report.html", "--for", "1s"],
+            &["record", "--status"],
         ] {
             al(&format!("rm -f {0}; ln -s {DEVICE} {0}", files[0]));
             let answer = memtide(words);
@@ -235,7 +245,7 @@ impl Homes<'_> {
 
     fn ask_recorder(&mut self, what: &str, number: u32) {
         let new = format!("{number:064x}");
-        group_of_al(&new.replacen('0', "e", 1));
+        let of_al = group_of_al(&format!("docker-{}.scope", new.replacen('0', "e", 1)));
         let name = format!("while-{number}");
         let of_root = GroupOfRoot::make(&new.replacen('0', "f", 1), &name);
         let took = until_kept(&name, NAMED_MAX);
@@ -244,7 +254,7 @@ impl Homes<'_> {
         let must = format!("{what}: the recorder goes on to name root's new container");
         self.score
             .check("row 1", &must, took.is_some() && opens == 0, &seen);
-        drop(of_root);
+        drop((of_root, of_al));
     }
 
     /// The directory is a link to root's in every other moment.
@@ -317,7 +327,7 @@ impl Homes<'_> {
             self.clear();
             // Once his home is silent, al's systemd starts nothing that begins there.
             let ids = format!("{number:064x}");
-            group_of_al(&ids.replacen('0', "d", 1));
+            let of_al = group_of_al(&format!("docker-{}.scope", ids.replacen('0', "d", 1)));
             let count = format!("/tmp/unanswered-{number}");
             let options = options.replace("nonempty,", "");
             let fuse = AlService::start(
@@ -361,8 +371,7 @@ impl Homes<'_> {
                 took.is_some(),
                 &format!("after {took:?}, {} requests reached al", asked() - before),
             );
-            drop(of_root);
-            drop(fuse);
+            drop((of_root, fuse, of_al));
             root(&["umount", "-l", point]);
         }
         let recorded = memtide(&["check", RECORDING, "--recent", "1m"]);

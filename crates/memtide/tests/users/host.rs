@@ -141,6 +141,21 @@ impl AlService {
     }
 }
 
+/// A cgroup of a container below al's slice, with a process in it.
+#[track_caller]
+pub(crate) fn group_of_al(path: &str) -> AlService {
+    let group = format!("{OF_AL}/{path}");
+    let unit: String = path.chars().filter(char::is_ascii_alphanumeric).collect();
+    let service = AlService::start(&format!("stay-{unit}"), &["stay", &group]);
+    let is_there =
+        || fs::read_to_string(format!("{group}/cgroup.procs")).is_ok_and(|pids| !pids.is_empty());
+    assert!(
+        until(Duration::from_secs(30), is_there).is_some(),
+        "al has no {group}"
+    );
+    service
+}
+
 impl Drop for AlService {
     fn drop(&mut self) {
         run(&mut of_al(&[

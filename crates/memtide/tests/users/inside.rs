@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::asked::memtide;
+use crate::asked::recorder_state;
 use crate::host::{OF_AL, root, until};
 use crate::score::Score;
 use crate::{floods, homes, names};
@@ -95,11 +95,6 @@ fn recorder_is_well(score: &mut Score) {
         is_well,
         &unit.out,
     );
-    let status = memtide(&["record", "--status"]);
-    score.check(
-        "",
-        "the recorder says that it is well",
-        status.code == Some(0),
-        &status.short(),
-    );
+    let (is_well, seen) = recorder_state();
+    score.check("", "the recorder says that it is well", is_well, &seen);
 }

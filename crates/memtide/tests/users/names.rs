@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::asked::{OwnerRow, lines_with, memtide, rows, shown, until_kept};
-use crate::host::{OF_AL, RECORDING, Started, al, container_of_root, id, of_al, run, until};
+use crate::host::{
+    OF_AL, RECORDING, Started, al, container_of_root, group_of_al, id, of_al, run, until,
+};
 use crate::score::Score;
 
 /// All cgroups are read every ten seconds, and what is new is searched for every ten.
@@ -228,27 +230,7 @@ fn by_hand(score: &mut Score, id: &str) {
         format!("user-0.slice/docker-{id}.scope"),
         format!("docker-{own}.scope"),
     ];
-    let mut script = format!("cd {OF_AL}; ");
-    for group in &groups {
-        script += &format!("mkdir -p {group}; sleep 3600 & echo $! > {group}/cgroup.procs; ");
-    }
-    let words = [
-        "systemd-run",
-        "--user",
-        "--collect",
-        "--quiet",
-        "--unit=by-hand",
-        "-p",
-        "KillMode=process",
-        "sh",
-        "-euc",
-    ];
-    let script = script + "wait";
-    let made = run(&mut of_al(&[&words[..], &[&script]].concat()));
-    assert_eq!(made.code, Some(0), "{}", made.short());
-    let last = Path::new(OF_AL).join(&groups[5]);
-    let came = until(Duration::from_secs(30), || last.exists());
-    assert!(came.is_some(), "al could not make {}", last.display());
+    let made = groups.each_ref().map(|group| group_of_al(group));
     std::thread::sleep(SEARCHED);
     for source in [None, Some(RECORDING)] {
         let rows = rows("container", source);
@@ -268,7 +250,7 @@ fn by_hand(score: &mut Score, id: &str) {
         is_root,
         &answer.short(),
     );
-    run(&mut of_al(&["systemctl", "--user", "stop", "by-hand"]));
+    drop(made);
 }
 
 /// The same with the UID of root's pod.

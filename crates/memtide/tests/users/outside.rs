@@ -13,11 +13,6 @@ const WHOLE_MAX: Duration = Duration::from_secs(45 * 60);
 
 pub(crate) fn play() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let setup = Command::new("sh")
-        .args(["scripts/setup.sh", "users"])
-        .current_dir(&root)
-        .status();
-    assert!(setup.unwrap().success(), "what it needs is missing");
     let began = Instant::now();
     let made = Command::new(root.join("scripts/systemd-vm.sh")).status();
     assert!(made.unwrap().success(), "there is no system to boot");
