@@ -14,7 +14,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> String {
 }
 
 /// Serialises a value to a JSON object with a last field `crc32`: the CRC-32 (IEEE) of the text before its comma.
-pub(crate) fn checked_json<T: Serialize>(value: &T) -> String {
+pub fn checked_json<T: Serialize>(value: &T) -> String {
     let mut text = json(value);
     text.pop();
     let field = checksum_field(crc32fast::hash(text.as_bytes()));
@@ -22,7 +22,7 @@ pub(crate) fn checked_json<T: Serialize>(value: &T) -> String {
 }
 
 /// Whether a text of [`checked_json`] is unchanged; `crc32` is the field that was read from it.
-pub(crate) fn is_unchanged(text: &[u8], crc32: u32) -> bool {
+pub fn is_unchanged(text: &[u8], crc32: u32) -> bool {
     let before = text.strip_suffix(checksum_field(crc32).as_bytes());
     before.is_some_and(|before| crc32fast::hash(before) == crc32)
 }

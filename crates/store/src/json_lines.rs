@@ -74,9 +74,10 @@ pub(crate) fn replace<'a>(
     files::sync(directory)
 }
 
-/// Reads the bytes of a file; of one that is longer than `bytes_max`, the last complete lines.
+/// Reads the bytes of a file, which is never a symbolic link; of one that is longer than `bytes_max`, the last complete
+/// lines.
 pub(crate) fn tail(path: &Path, bytes_max: u64, problems: &mut Vec<String>) -> Result<Vec<u8>> {
-    let mut file = files::open_regular(path)?;
+    let mut file = files::open_own(OpenOptions::new().read(true), path)?;
     let cut = file.metadata()?.len().saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();

@@ -36,6 +36,7 @@ pub use directory::pinned::{PinnedDirectory, ensure_recording};
 pub use directory::retention::{Dropped, drop_oldest, enforce};
 pub use error::StoreError;
 pub use files::{create_draft, open_own};
+pub use format::{checked_json, is_unchanged};
 pub use kept_names::{KeptName, NAMES_MAX, NameBook, NameRoom};
 pub use recording::{Info, Loaded, Recording, Resolution, RollUpScreen, Screened, Selection};
 pub use seal::{Sealed, seal};

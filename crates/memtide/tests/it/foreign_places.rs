@@ -294,7 +294,8 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
         host.mine(&state, |path| make(path));
     };
     let secret = host.path("secret");
-    let cases: [(&str, &dyn Fn(&Path)); 5] = [
+    type Replacement<'a> = (&'a str, &'a dyn Fn(&Path));
+    let cases: [Replacement<'_>; 5] = [
         ("a link to a device", &|path| {
             symlink(&device.path, path).unwrap()
         }),

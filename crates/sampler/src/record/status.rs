@@ -1,5 +1,7 @@
 //! The status of a recorder, a file in its recording: `status.json`, rewritten every 30 seconds and at the end.
 //!
+//! Its last field, `crc32`, is the checksum of the text before it, as in other files of a recording.
+//!
 //! `--status` reads it. So does the next recorder, which continues in the kernel log where this one ended. The file
 //! outlives a killed recorder, so it names the process that wrote it: PID, start and boot.
 
@@ -11,6 +13,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use probe::{ProcessFiles, Root};
 use recorder_status::RecorderStatus;
+use serde::Deserialize;
+use serde_json::Value;
 use timeline::{BootId, EntityRow, Stamp};
 use units::{Span, WallClock};
 
@@ -21,14 +25,55 @@ const UNFINISHED: &str = "status.json.tmp";
 /// A larger file is not a status.
 const STATUS_BYTES_MAX: u64 = 1 << 20;
 
+/// A year, in seconds: nothing that a recorder measures lasts longer than a thousand of them.
+const YEAR_S: f64 = 365.25 * 86_400.0;
+/// No file, no process and no disk of a recorder is larger.
+const BYTES_MAX: f64 = 1.125e15;
+/// No recorder counts so far: a thousand million of anything a second, for a month.
+const COUNT_MAX: f64 = 1e15;
+
+/// The checksum of the file.
+#[derive(Deserialize)]
+struct StatusChecksum {
+    /// `None` from an earlier memtide, which wrote a field a line.
+    crc32: Option<u32>,
+}
+
 /// Reads the status in a directory; `None` if there is none, or the file is damaged.
 pub fn read(directory: &Path) -> Option<RecorderStatus> {
     let mut text = Vec::new();
     let file = store::open_own(File::options().read(true), &directory.join(FILE)).ok()?;
     file.take(STATUS_BYTES_MAX).read_to_end(&mut text).ok()?;
-    let status: RecorderStatus = serde_json::from_slice(&text).ok()?;
+    let text = text.trim_ascii_end();
+    let StatusChecksum { crc32 } = serde_json::from_slice(text).ok()?;
+    let is_sound = match crc32 {
+        Some(crc32) => store::is_unchanged(text, crc32),
+        None => text.contains(&b'\n'),
+    };
+    let value: Value = serde_json::from_slice(text).ok().filter(|_| is_sound)?;
+    let is_possible = is_possible("", &value);
+    let status: RecorderStatus = serde_json::from_value(value).ok()?;
     // Without a PID, the file is not a status: even an empty list would parse as one.
-    (status.pid > 0).then_some(status)
+    (status.pid > 0 && is_possible).then_some(status)
+}
+
+/// Whether the figures of a status are possible. Its fields have their unit at the end of their names.
+fn is_possible(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().all(|(name, value)| is_possible(name, value)),
+        Value::Array(values) => values.iter().all(|value| is_possible(name, value)),
+        Value::Number(number) => {
+            let most = match name.rsplit('_').next() {
+                // From the boot.
+                Some("ns") => YEAR_S * 1e11,
+                Some("s") => YEAR_S * 1e3,
+                Some("bytes") => BYTES_MAX,
+                _ => COUNT_MAX,
+            };
+            number.as_f64().is_some_and(|it| (0.0..=most).contains(&it))
+        }
+        _ => true,
+    }
 }
 
 /// Writes a status, atomically for readers. On a full disk it overwrites the previous one: that is when a status is
@@ -37,7 +82,7 @@ pub fn read(directory: &Path) -> Option<RecorderStatus> {
 /// # Errors
 /// The operating system's; the previous status stays.
 pub(crate) fn write(status: &RecorderStatus, directory: &Path) -> std::io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(status)?;
+    let mut text = store::checked_json(status).into_bytes();
     text.push(b'\n');
     let (file, unfinished) = (directory.join(FILE), directory.join(UNFINISHED));
     let new = store::create_draft(&unfinished);
@@ -225,7 +270,7 @@ mod tests {
         let path = directory.path().join(FILE);
         std::fs::write(
             &path,
-            r#"{"pid": 7, "samples": {"taken": 3}, "later": [1]}"#,
+            "{\n\"pid\": 7, \"samples\": {\"taken\": 3}, \"later\": [1]}",
         )
         .unwrap();
         let status = read(directory.path()).unwrap();
@@ -233,6 +278,50 @@ mod tests {
         for damage in ["", "{\"pid\": 7", "[]", "\0\0\0\0"] {
             std::fs::write(&path, damage).unwrap();
             assert_eq!(read(directory.path()), None, "{damage:?}");
+        }
+    }
+
+    #[test]
+    fn an_altered_byte_is_damage_and_so_is_a_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let mut status = of_this_process();
+        status.samples.taken = 812;
+        write(&status, directory.path()).unwrap();
+        let text = std::fs::read(&path).unwrap();
+        for at in 0..text.len() - 1 {
+            let mut altered = text.clone();
+            altered[at] = if altered[at] == b'7' { b'8' } else { b'7' };
+            std::fs::write(&path, &altered).unwrap();
+            assert_eq!(read(directory.path()), None, "byte {at}");
+            std::fs::write(&path, &text[..at]).unwrap();
+            assert_eq!(read(directory.path()), None, "{at} bytes");
+        }
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(read(directory.path()), Some(status));
+    }
+
+    #[test]
+    fn impossible_figures_of_an_earlier_memtide_are_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let is_read = |field: &str| {
+            std::fs::write(&path, format!("{{\n  \"pid\": 7,\n  {field}\n}}\n")).unwrap();
+            read(directory.path()).is_some()
+        };
+        for (field, expected) in [
+            (r#""started_boot_ns": 1795240800000000"#, true),
+            (
+                r#""settings": {"keep_s": 1209600.0, "keep_size_bytes": 2147483648}"#,
+                true,
+            ),
+            (r#""settings": {"keep_s": 1e99}"#, false),
+            (r#""samples": {"worst_late_s": -1.0}"#, false),
+            (r#""samples": {"taken": 9223372036854775807}"#, false),
+            (r#""cost": {"rss_bytes": 18446744073709551615}"#, false),
+            (r#""heaps": {"cpu_s": 812345678901234567890}"#, false),
+        ] {
+            assert_eq!(is_read(field), expected, "{field}");
         }
     }
 

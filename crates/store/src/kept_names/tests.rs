@@ -96,6 +96,22 @@ fn a_torn_line_is_left_out_and_swallows_nothing() {
 }
 
 #[test]
+fn a_symbolic_link_in_the_place_of_the_names_is_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let (recording, target) = (directory.path().join("r"), directory.path().join("theirs"));
+    std::fs::create_dir(&recording).unwrap();
+    kept(&recording, rich());
+    std::fs::rename(recording.join(FILE), &target).unwrap();
+    std::os::unix::fs::symlink(&target, recording.join(FILE)).unwrap();
+    let (names, problems) = found(&recording);
+    assert_eq!(names, GroupNames::default());
+    assert_eq!(
+        problems,
+        ["names.jsonl: it is a symbolic link; containers are called by their ids"]
+    );
+}
+
+#[test]
 fn no_flipped_bit_makes_another_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

@@ -2,6 +2,7 @@
 //! `vm.unprivileged_userfaultfd`, as the reader's faults are the kernel's.
 
 #![allow(unsafe_code)]
+#![allow(clippy::cast_possible_truncation)] // addresses of this machine
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
