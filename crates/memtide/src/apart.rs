@@ -31,18 +31,18 @@ pub(crate) fn own_pids() -> Vec<u32> {
 
 /// Has a child answer. Where there is no room for one, this program does.
 pub(crate) fn answer(answer: impl FnOnce() -> Exit) -> ExitCode {
-    let Ok((told, tell)) = std::io::pipe() else {
+    let Ok((from_child, tell)) = std::io::pipe() else {
         return answer().into();
     };
     let parent = getpid();
     match fork() {
         Some(0) => {
-            drop(told);
+            drop(from_child);
             as_child(parent, tell, answer)
         }
         Some(child) => {
             drop(tell);
-            as_parent(child, told)
+            as_parent(child, from_child)
         }
         None => answer().into(),
     }
@@ -65,11 +65,11 @@ fn as_child(parent: Pid, mut tell: PipeWriter, answer: impl FnOnce() -> Exit) ->
     exit.into()
 }
 
-fn as_parent(child: i32, mut told: PipeReader) -> ExitCode {
+fn as_parent(child: i32, mut from_child: PipeReader) -> ExitCode {
     // The child gets the terminal's signals too, and decides; a second Ctrl-C ends both.
     let _pressed = interrupt::listen();
     let mut code = [0];
-    match told.read_exact(&mut code) {
+    match from_child.read_exact(&mut code) {
         Ok(()) => {
             let answered = Instant::now();
             while wait(child, WaitOptions::NOHANG).is_none() && answered.elapsed() < PARTING {

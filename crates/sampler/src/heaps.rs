@@ -110,7 +110,7 @@ pub fn each_heap(root: &Root, names: &[String], each: &mut dyn FnMut(HeapRound))
         let (root, process) = (root.clone(), one.clone());
         let read = move || read_process(&root, pid, &process, page);
         each(read_within(WAIT_MAX, read).unwrap_or_else(|why| HeapRound {
-            problems: vec![told(&one, &format!("its memory {why}"))],
+            problems: vec![problem_of(&one, &format!("its memory {why}"))],
             ..HeapRound::default()
         }));
     }
@@ -191,10 +191,10 @@ fn refusal(one: &ProcessIdentity, heap: &Result<Heap, HeapNotRead>) -> Option<St
             _ => why.to_string(),
         },
     };
-    Some(told(one, &why))
+    Some(problem_of(one, &why))
 }
 
-fn told(one: &ProcessIdentity, why: &str) -> String {
+fn problem_of(one: &ProcessIdentity, why: &str) -> String {
     let name = String::from_utf8_lossy(&one.name);
     format!("{name} (pid {}): {why}", one.pid)
 }

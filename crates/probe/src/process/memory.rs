@@ -36,7 +36,7 @@ pub struct ProcessMemory {
 
 /// `UIO_MAXIOV`: the most parts that one call takes.
 const PARTS_MAX: usize = 1024;
-/// An address that no process has: reading it tells whether reading is permitted, and touches no page.
+/// An address that no process has: whether it is refused shows whether reading is permitted, and touches no page.
 const NOWHERE: u64 = 0u64.wrapping_sub(1 << 16);
 
 impl ProcessMemory {
@@ -127,7 +127,7 @@ impl ProcessMemory {
         }
     }
 
-    /// Returns up to where a range is populated from its start on; its start if it is not. Looks at its pages if the last
+    /// Returns up to where a range is populated from its start on; its start if it is not. Asks for its pages if the last
     /// look did not cover them.
     fn reach(&self, part: &Range<u64>) -> u64 {
         let seen = populated_until(&self.seen.borrow(), part.start);
