@@ -115,7 +115,7 @@ fn end_of(shell: &mut Child) -> ExitStatus {
         if let Some(status) = shell.try_wait().unwrap() {
             return status;
         }
-        if began.elapsed() > Duration::from_secs(30) {
+        if began.elapsed() > Duration::from_secs(120) {
             let _ = shell.kill();
             panic!("the shell did not end");
         }
