@@ -4,7 +4,6 @@
 //! form that the sample already has, or that contradicts it, starts another sample. Samples with known times are on one
 //! clock; between others nothing is computed.
 
-mod parts;
 mod snapshot;
 
 use std::collections::BTreeSet;
@@ -15,8 +14,8 @@ use timeline::{
 };
 use units::Span;
 
-pub(crate) use parts::{drop_parts_above_total, parts_problem};
-use parts::{has_part_above, has_part_above_size};
+use crate::plausible::{Impossible, drop_impossible, has_part_above, has_part_above_size};
+
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
 /// A timeline in the making.
@@ -33,8 +32,8 @@ pub(crate) struct TimelineBuilder {
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
     skipping: bool,
-    /// The first part of RAM or swap that was dropped because it is larger than the whole.
-    pub(crate) above_total: Option<SignalId>,
+    /// The first figures that no host has.
+    pub(crate) impossible: Option<Impossible>,
     /// MemTotal of the samples that the pending one follows.
     ram_before: Option<u64>,
     /// How many samples are unrelated to the one before.
@@ -185,17 +184,13 @@ impl TimelineBuilder {
         let Some(pending) = self.pending.take() else {
             return;
         };
-        let is_bundle = pending.is_bundle();
         let PendingSnapshot {
             mut snapshot,
             after,
             ..
         } = pending;
-        // The kernel files of a bundle and its own reports are taken as they are: rules compare their figures.
-        if !is_bundle && snapshot.report.is_none() {
-            let above = drop_parts_above_total(&mut snapshot);
-            self.above_total = self.above_total.or(above);
-        }
+        let impossible = drop_impossible(&mut snapshot);
+        self.impossible = self.impossible.or(impossible);
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
             || self.timeline.is_full()
             || (after.is_none() && self.unrelated >= Self::UNRELATED_MAX);

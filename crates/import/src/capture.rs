@@ -11,8 +11,9 @@ use timeline::{
 };
 use units::{PageSize, Quantity, Span, WallClock};
 
-use crate::builder::TimelineBuilder;
+use crate::builder::{Snapshot, TimelineBuilder};
 use crate::decompress::{Packing, damage};
+use crate::plausible::drop_impossible;
 use crate::reports;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
 use crate::text::log_search::WINDOW_MAX;
@@ -172,8 +173,11 @@ impl Reader {
         if self.facts.page_size.is_none() {
             self.facts.page_size = page_size(&self.sample);
         }
+        let mut snapshot = Snapshot::from(std::mem::take(&mut self.sample));
+        self.drop_impossible(&mut snapshot, line.t);
+        self.sample = snapshot.sample;
         let text = line.files.get(KERNEL_LOG);
-        let report = text.and_then(|text| self.report(text));
+        let report = text.and_then(|text| self.report(text, line.t));
         if line.unrelated {
             self.timeline.push_new_segment(&self.sample);
         } else if self.timeline.push(&self.sample).is_err() {
@@ -189,11 +193,20 @@ impl Reader {
         }
     }
 
+    /// Drops the figures of the snapshot at `t` seconds that no host has.
+    fn drop_impossible(&mut self, snapshot: &mut Snapshot, t: f64) {
+        if let Some(impossible) = drop_impossible(snapshot) {
+            self.problems
+                .note(format!("sample at {t} s: {}", impossible.problem()));
+        }
+    }
+
     /// Adds the readings of a kernel report to the sample, and returns the report.
-    fn report(&mut self, text: &str) -> Option<KernelReport> {
+    fn report(&mut self, text: &str, t: f64) -> Option<KernelReport> {
         // As of a log: a longer report is cut.
         let text = start_of(text, WINDOW_MAX);
-        let snapshot = reports::read(text)?;
+        let mut snapshot = reports::read(text)?;
+        self.drop_impossible(&mut snapshot, t);
         for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);
         }

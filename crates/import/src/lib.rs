@@ -22,6 +22,7 @@ mod history;
 mod input_file;
 mod open;
 mod paste;
+mod plausible;
 mod process_table;
 mod recording;
 mod reports;

@@ -10,7 +10,7 @@ use probe::saved::Parsers;
 use timeline::{Facts, Input, Inventory, Origin, Problems, Sample, Source, SourceKind};
 
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, TimelineBuilder, parts_problem};
+use crate::builder::{Snapshot, TimelineBuilder};
 use crate::forms;
 use crate::sar::SarDocument;
 use crate::text::times::PrintedTime;
@@ -316,8 +316,8 @@ impl Paste {
         let is_partly_quoted = quoted.is_some();
         quoted.into_iter().for_each(|problem| self.problem(problem));
         self.builder.flush();
-        if let Some(signal) = self.builder.above_total {
-            self.problem(parts_problem(signal));
+        if let Some(impossible) = self.builder.impossible {
+            self.problem(impossible.problem());
         }
         let is_count_whole = !self.builder.is_past_counting();
         let (timeline, dropped) = self.builder.finish();

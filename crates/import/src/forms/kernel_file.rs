@@ -13,7 +13,8 @@ use units::{Bytes, PageSize, Pages};
 use super::Form;
 use super::ram_unit::{self, TotalUnit};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{Snapshot, SnapshotTime, drop_parts_above_total, parts_problem};
+use crate::builder::{Snapshot, SnapshotTime};
+use crate::plausible::drop_impossible;
 use crate::text::line_scan::BlockStart;
 use crate::text::prompt;
 use crate::text::times::{PrintedTime, SampleTimes};
@@ -168,8 +169,8 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     /// Adds the snapshot and begins the next.
     fn end_snapshot(&mut self) {
         let mut snapshot = std::mem::take(&mut self.snapshot);
-        if let Some(signal) = drop_parts_above_total(&mut snapshot) {
-            self.problem(0, parts_problem(signal));
+        if let Some(impossible) = drop_impossible(&mut snapshot) {
+            self.problem(0, impossible.problem());
         }
         if snapshot.has_readings() {
             let mut paths = self.paths.iter();

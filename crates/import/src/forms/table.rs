@@ -12,9 +12,8 @@ use super::ram_unit::{self, TotalUnit};
 use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
-use crate::builder::{
-    Snapshot, SnapshotTime, TimelineBuilder, drop_parts_above_total, parts_problem,
-};
+use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
+use crate::plausible::drop_impossible;
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
@@ -390,7 +389,7 @@ impl TableReader<'_> {
         block: &mut TextBlock,
     ) {
         let is_apart = header.has_keys();
-        let mut above_total = None;
+        let mut impossible = None;
         let rows = std::mem::take(&mut self.rows);
         let mut before = None;
         for (i, row) in rows.iter().enumerate() {
@@ -412,13 +411,13 @@ impl TableReader<'_> {
                     self.fill(i, cell, between, &mut snapshot, input);
                 }
             }
-            above_total = above_total.or(drop_parts_above_total(&mut snapshot));
+            impossible = impossible.or(drop_impossible(&mut snapshot));
             if snapshot.has_readings() {
                 input.add(snapshot);
             }
         }
-        if let Some(signal) = above_total {
-            block.problem(parts_problem(signal));
+        if let Some(impossible) = impossible {
+            block.problem(impossible.problem());
         }
     }
 

@@ -46,9 +46,24 @@ pub(crate) fn rows(by: &str, source: Option<&str>) -> Vec<OwnerRow> {
         .collect()
 }
 
-/// The lines of an answer that have a word, as one.
-pub(crate) fn lines_with(answer: &Answer, word: &str) -> String {
-    let lines = answer.out.lines().filter(|line| line.contains(word));
+/// The rows once a command shows what is waited for, or the last of two minutes: a machine of a busy host reads rarely.
+pub(crate) fn rows_once(
+    by: &str,
+    source: Option<&str>,
+    is_so: impl Fn(&[OwnerRow]) -> bool,
+) -> Vec<OwnerRow> {
+    let mut last = Vec::new();
+    until(Duration::from_secs(120), || {
+        last = rows(by, source);
+        is_so(&last)
+    });
+    last
+}
+
+/// The lines of an answer that have each of these words, as one.
+pub(crate) fn lines_with(answer: &Answer, words: &[&str]) -> String {
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    let lines = answer.out.lines().filter(has_all);
     let text = lines.collect::<Vec<_>>().join(" | ");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -80,6 +95,14 @@ pub(crate) fn is_kept(name: &str) -> bool {
 
 pub(crate) fn kept_names() -> String {
     std::fs::read_to_string(format!("{RECORDING}/names.jsonl")).unwrap_or_default()
+}
+
+/// How long the recorder takes to name a new cgroup: one reading of all cgroups, which their cost delays, and two searches.
+pub(crate) fn naming_max() -> Duration {
+    let status = memtide(&["record", "--status", "--json"]);
+    let status: Value = serde_json::from_str(&status.out).unwrap_or_default();
+    let every = status["cgroups_every_s"].as_f64().unwrap_or_default();
+    Duration::from_secs_f64(every) + Duration::from_secs(25)
 }
 
 /// Waits for a name to be kept.

@@ -116,7 +116,11 @@ pub(crate) fn al(script: &str) -> Answer {
 }
 
 /// A service of al's systemd that goes on.
-pub(crate) struct AlService(String);
+pub(crate) struct AlService {
+    unit: String,
+    /// A cgroup that it made for itself.
+    group: Option<PathBuf>,
+}
 
 impl AlService {
     /// Starts this program as a part of al.
@@ -137,7 +141,10 @@ impl AlService {
         ];
         let answer = run(&mut of_al(&[&words[..], part].concat()));
         assert_eq!(answer.code, Some(0), "{name}: {}", answer.short());
-        Self(name.to_owned())
+        Self {
+            unit: name.to_owned(),
+            group: None,
+        }
     }
 }
 
@@ -146,7 +153,8 @@ impl AlService {
 pub(crate) fn group_of_al(path: &str) -> AlService {
     let group = format!("{OF_AL}/{path}");
     let unit: String = path.chars().filter(char::is_ascii_alphanumeric).collect();
-    let service = AlService::start(&format!("stay-{unit}"), &["stay", &group]);
+    let mut service = AlService::start(&format!("stay-{unit}"), &["stay", &group]);
+    service.group = Some(PathBuf::from(&group));
     let is_there =
         || fs::read_to_string(format!("{group}/cgroup.procs")).is_ok_and(|pids| !pids.is_empty());
     assert!(
@@ -164,8 +172,17 @@ impl Drop for AlService {
             "kill",
             "-s",
             "KILL",
-            &self.0,
+            &self.unit,
         ]));
+        // An empty cgroup is a container, too, and so are those around it.
+        for group in self.group.iter().flat_map(|group| group.ancestors()) {
+            let is_within = group != Path::new(OF_AL) && group.starts_with(OF_AL);
+            if !is_within
+                || until(Duration::from_secs(5), || fs::remove_dir(group).is_ok()).is_none()
+            {
+                break;
+            }
+        }
     }
 }
 

@@ -17,6 +17,25 @@ fn variants(text: &str, other: &str) -> Vec<String> {
     let mut all: Vec<String> = (1..16)
         .flat_map(|part| [text[..cut(part)].to_owned(), text[cut(part)..].to_owned()])
         .collect();
+    // A figure with its digits twice, in one line.
+    let doubled = |at: usize| {
+        let line = lines[at];
+        let from = line.find(|c: char| c.is_ascii_digit() && c != '0')?;
+        let digits = line[from..]
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .count();
+        let digits = &line[from..from + digits];
+        let mut changed = lines.clone();
+        let line = line.replacen(digits, &digits.repeat(2), 1);
+        changed[at] = &line;
+        Some(changed.join("\n"))
+    };
+    all.extend(
+        (0..lines.len())
+            .step_by(lines.len() / 12 + 1)
+            .filter_map(doubled),
+    );
     let joined = |lines: &mut dyn Iterator<Item = &str>| lines.collect::<Vec<_>>().join("\n");
     let without = |at: usize| {
         let kept = lines.iter().enumerate().filter(|(line, _)| *line != at);

@@ -1,0 +1,111 @@
+//! Sizes in a kernel report that are larger than RAM or than their cgroup.
+
+use timeline::KernelReport;
+use units::Bytes;
+
+use super::{MOVED_SHARE, RAM_MAX};
+
+/// Sizes in memory.stat of a cgroup, cgroup v2 and v1.
+const STAT_SIZES: [&str; 11] = [
+    "anon",
+    "file",
+    "kernel",
+    "kernel_stack",
+    "pagetables",
+    "shmem",
+    "slab",
+    "slab_unreclaimable",
+    "cache",
+    "rss",
+    "mapped_file",
+];
+/// By how much they may be off: 64 pages of 64 KiB on each of 128 CPUs.
+const STAT_DRIFT: Bytes = Bytes::from_mib(512);
+
+/// Drops the figures of a kernel report that are larger than RAM or than their cgroup. Returns whether there was one.
+pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bool {
+    let drifted = |size: u64| size.saturating_add(size / MOVED_SHARE);
+    let ram = ram.map_or(RAM_MAX, drifted);
+    let mut is_any = false;
+    let mut drop_above = |most: u64, size: &mut Option<Bytes>| {
+        let is_above = size.is_some_and(|size| size.get() > most);
+        is_any |= is_above;
+        *size = size.filter(|_| !is_above);
+    };
+    for killed in &mut report.killed {
+        drop_above(ram, &mut killed.anon);
+        drop_above(ram, &mut killed.page_tables);
+        // A page counts as often as it is mapped.
+        drop_above(RAM_MAX, &mut killed.file);
+        drop_above(RAM_MAX, &mut killed.shmem);
+    }
+    if let Some(group) = &mut report.group {
+        for limit in [&mut group.memory, &mut group.kernel] {
+            let mut usage = limit.map(|limit| limit.usage);
+            drop_above(ram, &mut usage);
+            *limit = limit.filter(|_| usage.is_some());
+        }
+        let charged = group
+            .memory
+            .map_or(ram, |memory| drifted(memory.usage.get()));
+        let most = charged.saturating_add(STAT_DRIFT.get());
+        group.stat.retain(|(field, value)| {
+            let is_size = STAT_SIZES.contains(&field.trim_start_matches("total_"));
+            let is_possible = *value <= if is_size { most } else { RAM_MAX };
+            is_any |= !is_possible;
+            is_possible
+        });
+    }
+    let tasks = report.tasks.len();
+    report.tasks.retain(|task| task.rss.get() <= RAM_MAX);
+    is_any || report.tasks.len() < tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::kernel_report::{GroupLimit, GroupReport, Killed};
+
+    #[test]
+    fn sizes_in_a_kernel_report_above_ram_or_their_cgroup_are_dropped() {
+        let report = || {
+            let killed = Killed {
+                anon: Some(Bytes::from_gib(288)),
+                file: Some(Bytes::from_mib(1)),
+                ..Killed::default()
+            };
+            let memory = GroupLimit {
+                usage: Bytes::from_mib(256),
+                limit: Bytes::from_mib(256),
+                failures: 7,
+            };
+            let mib = |count: u64| Bytes::from_mib(count).get();
+            let stat = [
+                ("file", mib(92 << 10)),
+                ("anon", mib(200)),
+                ("pgfault", mib(92 << 10)),
+            ];
+            KernelReport {
+                killed: vec![killed],
+                group: Some(GroupReport {
+                    memory: Some(memory),
+                    stat: stat.map(|(field, value)| (field.to_owned(), value)).into(),
+                    ..GroupReport::default()
+                }),
+                ..KernelReport::default()
+            }
+        };
+        let mut small = report();
+        assert!(drop_impossible(&mut small, Some(1 << 30)));
+        assert_eq!(small.killed[0].rss(), Some(Bytes::from_mib(1)));
+        let mut unknown = report();
+        assert!(drop_impossible(&mut unknown, None));
+        assert_eq!(unknown.killed[0].anon, Some(Bytes::from_gib(288)));
+        for report in [small, unknown] {
+            let group = report.group.unwrap();
+            let left: Vec<_> = group.stat.iter().map(|(field, _)| field.as_str()).collect();
+            assert_eq!(left, ["anon", "pgfault"]);
+            assert!(group.memory.is_some());
+        }
+    }
+}
