@@ -56,15 +56,23 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
             is_possible
         });
     }
-    let tasks = report.tasks.len();
-    report.tasks.retain(|task| task.rss.get() <= RAM_MAX);
-    is_any || report.tasks.len() < tasks
+    let rows = report.tasks.len() + report.zones.len();
+    report
+        .tasks
+        .retain(|task| task.rss.max(task.swap).get() <= RAM_MAX);
+    report.zones.retain(|zone| {
+        let largest = zone.free.max(zone.min).max(zone.low).max(zone.high);
+        // With vm.min_free_kbytes too large, watermarks are above the zone.
+        let is_known = zone.managed > Bytes::ZERO;
+        largest.get() <= RAM_MAX && !(is_known && largest.get() / 2 > zone.managed.get())
+    });
+    is_any || report.tasks.len() + report.zones.len() < rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::kernel_report::{GroupLimit, GroupReport, Killed};
+    use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ZoneReport};
 
     #[test]
     fn sizes_in_a_kernel_report_above_ram_or_their_cgroup_are_dropped() {
@@ -98,6 +106,15 @@ mod tests {
         let mut small = report();
         assert!(drop_impossible(&mut small, Some(1 << 30)));
         assert_eq!(small.killed[0].rss(), Some(Bytes::from_mib(1)));
+        small.zones = [(4, 1), (1, 4), (9, 4)]
+            .map(|(high, managed)| ZoneReport {
+                high: Bytes::from_gib(high),
+                managed: Bytes::from_gib(managed),
+                ..ZoneReport::default()
+            })
+            .into();
+        assert!(drop_impossible(&mut small, Some(1 << 30)));
+        assert_eq!(small.zones.len(), 1);
         let mut unknown = report();
         assert!(drop_impossible(&mut unknown, None));
         assert_eq!(unknown.killed[0].anon, Some(Bytes::from_gib(288)));
