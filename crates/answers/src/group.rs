@@ -222,7 +222,7 @@ pub fn own_container(source: &Source) -> Option<String> {
         return Some(ROOT.to_owned());
     }
     let cx = Evidence::new(&source.timeline, &source.facts);
-    let own = source.facts.own_cgroup.as_deref()?;
+    let own = source.facts.own_container();
     ancestors(own)
         .any(|path| is_limited(&cx, path))
         .then(|| own.to_owned())

@@ -5,13 +5,9 @@ use diagnose::headroom::Question;
 use report::model::headroom::HeadroomReport;
 use timeline::Source;
 
-/// The answer of `headroom`; `group` is the path of the cgroup in which something is added, else that of memtide.
+/// The answer of `headroom`; `group` is the path of the cgroup in which something is added.
 pub fn headroom(source: &Source, question: &Question, group: Option<&str>) -> HeadroomReport {
-    let mut facts = source.facts.clone();
-    if let Some(group) = group {
-        facts.own_cgroup = Some(group.to_owned());
-    }
-    let evidence = Evidence::new(&source.timeline, &facts);
-    let answer = diagnose::headroom::headroom(&evidence, question);
+    let evidence = Evidence::new(&source.timeline, &source.facts);
+    let answer = diagnose::headroom::headroom(&evidence, question, group);
     HeadroomReport::new(source, question, &answer)
 }

@@ -211,8 +211,10 @@ pub struct Headroom {
     pub unknown: Vec<Unknown>,
 }
 
-/// Answers the question from a source.
-pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
+/// Answers the question from a source: for the cgroup `within` something is added, by default that of the container in
+/// which the source was read.
+pub fn headroom(cx: &Evidence<'_>, question: &Question, within: Option<&str>) -> Headroom {
+    let within = within.unwrap_or_else(|| cx.facts.own_container());
     let cycle = Cycle::watched(cx, question.cycle);
     let ram = cx.ram().ok();
     let mut unknown = Vec::new();
@@ -224,7 +226,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
     let series = terms::RoomSeries::new(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
-    let limits = limits::all(cx, &cache, question.add.map(|add| add.kind));
+    let limits = limits::all(cx, within, &cache, question.add.map(|add| add.kind));
     let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);
     let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
     let article = room

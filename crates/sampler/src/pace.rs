@@ -41,7 +41,7 @@ impl Pace {
     /// The shortest interval: below it the host would be busy with the recorder alone.
     const INTERVAL_MIN: Span = Span::from_millis(10);
 
-    /// Creates a beat; its first sample is due at `start`.
+    /// Creates a beat; its first sample is due at `start`, and begins it.
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
             every: every.max(Self::INTERVAL_MIN),
@@ -51,7 +51,7 @@ impl Pace {
         }
     }
 
-    /// Returns when the first sample was due.
+    /// Returns when the first sample began; before it, when it is due.
     pub(crate) fn start(&self) -> Span {
         self.start
     }
@@ -66,8 +66,13 @@ impl Pace {
         self.due.saturating_sub(self.start)
     }
 
-    /// Records that the due sample began at `now`: several missed beats become one late sample.
+    /// Records that the due sample began at `now`: several missed beats become one late sample. The beat counts from the first
+    /// one, before which files are opened: what is asked for as a second has to last one.
     pub(crate) fn begin(&mut self, now: Span) -> Beat {
+        if self.number == 0 {
+            self.start = now;
+            self.due = now;
+        }
         let late = now.saturating_sub(self.due);
         let missed = late.as_nanos() / self.every.as_nanos();
         let beats = missed + 1;
@@ -127,6 +132,14 @@ mod tests {
             assert_eq!(beat, Beat { late, missed }, "at {now}");
             assert_eq!(pace.due(), Span::from_secs(next), "at {now}");
         }
+    }
+
+    #[test]
+    fn the_beat_begins_with_the_first_sample_however_long_files_take_to_open() {
+        let mut pace = Pace::from(Span::from_secs(100), SECOND);
+        let opened = Span::from_millis(100_027);
+        assert_eq!(pace.begin(opened).late, Span::ZERO);
+        assert_eq!((pace.start(), pace.due()), (opened, opened.plus(SECOND)));
     }
 
     #[test]

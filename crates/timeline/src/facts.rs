@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, PageSize, Span};
 
-use crate::cgroup::GroupNames;
+use crate::cgroup::{GroupName, GroupNames, ROOT};
 use crate::memory_budget::{MemoryBudget, start_of};
 
 /// A tunable or setting that a kernel file gives as a short text.
@@ -211,6 +211,16 @@ impl Facts {
 
     /// At most this many changes: a host has some in a week, and each is compared with each sample.
     const CHANGES_MAX: usize = 2_000;
+
+    /// The cgroup of the container in which the source was read, as keyed in the timeline; on the machine itself the root. The
+    /// limit of a recorder's own unit, or of a session, is none of the host's.
+    pub fn own_container(&self) -> &str {
+        let own = self.own_cgroup.as_deref().unwrap_or(ROOT);
+        let name = GroupName::of(own);
+        let is_container =
+            self.container.is_some() || name.container.is_some() || name.pod.is_some();
+        if is_container { own } else { ROOT }
+    }
 
     /// How many changes found no room in memory: of these the last values are known, and not when they changed.
     pub fn changes_left_out(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Limits other than the host's RAM: NUMA nodes, cgroups, the commit limit, reserved huge pages.
 
-use timeline::cgroup::{ROOT, ancestors};
+use timeline::cgroup::ancestors;
 use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE,
@@ -20,14 +20,15 @@ use crate::remedy::Knob;
 /// At most this many cgroups are shown, the tightest.
 const GROUPS_MAX: usize = 3;
 
-/// All limits that bear on the demand: those that apply first, the tightest first among these.
+/// All limits that bear on the demand in the cgroup `within`: those that apply first, the tightest first among these.
 pub(super) fn all(
     cx: &Evidence<'_>,
+    within: &str,
     cache: &ReadCache,
     kind: Option<DemandKind>,
 ) -> Vec<HeadroomLimit> {
     let mut limits = nodes(cx, cache);
-    limits.extend(groups(cx));
+    limits.extend(groups(cx, within));
     limits.extend(commit(cx));
     limits.extend(huge_pages(cx));
     limits.extend((kind == Some(DemandKind::Tmpfs)).then(|| tmpfs::limit(cx)));
@@ -164,10 +165,9 @@ fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
     }
 }
 
-/// Cgroups with a limit below RAM: those that contain the observer apply; of the others the tightest are listed.
-fn groups(cx: &Evidence<'_>) -> Vec<HeadroomLimit> {
-    let own = cx.facts.own_cgroup.as_deref().unwrap_or(ROOT);
-    let chain: Vec<&str> = ancestors(own).collect();
+/// Cgroups with a limit below RAM: those around what is added apply; of the others the tightest are listed.
+fn groups(cx: &Evidence<'_>, within: &str) -> Vec<HeadroomLimit> {
+    let chain: Vec<&str> = ancestors(within).collect();
     let limits = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
         let holds = chain.contains(&group.key.as_str());
         group_limit(cx, group, holds)
@@ -199,7 +199,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<H
             let bounds = group_room(cx, group, signal, max)?;
             (bounds, group_text(&group.key, bounds, max))
         }
-        // An unknown is reported only for a cgroup that memtide runs in.
+        // An unknown is reported only for a cgroup around what is added.
         None if holds && cx.timeline.last_of(group, CGROUP_CURRENT).is_some() => (
             Bounds {
                 lower: None,

@@ -62,7 +62,21 @@ fn asked_over(cycle: Span, case: &Case, add: Option<(u64, DemandKind)>) -> Headr
         cycle,
         ..Question::default()
     };
-    case.with(|cx| headroom(cx, &question))
+    case.with(|cx| headroom(cx, &question, None))
+}
+
+/// The answer for something that is added in a cgroup.
+fn asked_within(group: &str, case: &Case, add: (u64, DemandKind)) -> Headroom {
+    let (mib, kind) = add;
+    let question = Question {
+        add: Some(Demand {
+            bytes: MIB(mib),
+            kind,
+        }),
+        cycle: Span::from_mins(1),
+        ..Question::default()
+    };
+    case.with(|cx| headroom(cx, &question, Some(group)))
 }
 
 #[test]
@@ -279,12 +293,11 @@ fn files_that_come_back_need_more_cache_than_there_is() {
 #[test]
 fn the_tightest_limit_that_holds_binds() {
     let group = |own: &str| {
-        let mut case = host()
+        let case = host()
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Bytes(MIB(300)))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(250))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(30));
-        case.facts.own_cgroup = Some(own.to_owned());
-        asked(&case, Some((100, DemandKind::Anon)))
+        asked_within(own, &case, (100, DemandKind::Anon))
     };
     let inside = group("/pod/app");
     assert_eq!(inside.answer, Answer::DoesNotFit);
@@ -299,15 +312,26 @@ fn the_tightest_limit_that_holds_binds() {
 }
 
 #[test]
+fn the_limit_of_the_recorders_own_unit_is_none_of_the_hosts() {
+    let unit = "/system.slice/memtide.service";
+    let mut case = host()
+        .gauge_of(Entity::Cgroup, unit, CGROUP_MAX, Size::Bytes(MIB(384)))
+        .gauge_of(Entity::Cgroup, unit, CGROUP_CURRENT, MIB(350))
+        .gauge_of(Entity::Cgroup, unit, CGROUP_FILE, MIB(0));
+    case.facts.own_cgroup = Some(unit.to_owned());
+    let answer = asked(&case, Some((100, DemandKind::Anon)));
+    assert_eq!(answer.answer, Answer::Fits, "{}", answer.binds);
+}
+
+#[test]
 fn where_a_cgroup_is_throttled_nothing_more_fits_in_it() {
     let group = |own: &str| {
-        let mut case = host()
+        let case = host()
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_HIGH, Size::Bytes(MIB(200)))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Unlimited)
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(190))
             .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(0));
-        case.facts.own_cgroup = Some(own.to_owned());
-        asked(&case, Some((100, DemandKind::Anon)))
+        asked_within(own, &case, (100, DemandKind::Anon))
     };
     let inside = group("/pod");
     assert_eq!(inside.answer, Answer::DoesNotFit);
@@ -457,7 +481,7 @@ fn a_higher_percentile_asks_for_more_of_the_time() {
             quantile,
             ..Question::default()
         };
-        let answer = case.with(|cx| headroom(cx, &question));
+        let answer = case.with(|cx| headroom(cx, &question, None));
         mib(answer.room.unwrap().usual.likely)
     };
     assert_eq!((usual(90.0), usual(99.0)), (Some(320), Some(120)));
@@ -553,7 +577,11 @@ fn usual(available: impl Iterator<Item = (Span, u64)>, percent: f64) -> Option<i
         quantile: Ratio::from_percent(percent),
         ..Question::default()
     };
-    let answer = headroom(&Evidence::new(&timeline, &Facts::default()), &question);
+    let answer = headroom(
+        &Evidence::new(&timeline, &Facts::default()),
+        &question,
+        None,
+    );
     mib(Some(answer.room?.usual.upper))
 }
 
@@ -687,11 +715,7 @@ fn without_the_size_of_ram_nothing_is_said_to_fit() {
 
 #[test]
 fn a_group_whose_limit_or_use_is_not_told_is_not_taken_for_harmless() {
-    let group = |own: &str, case: Case| {
-        let mut case = case;
-        case.facts.own_cgroup = Some(own.to_owned());
-        asked(&case, Some((100, DemandKind::Anon))).answer
-    };
+    let group = |own: &str, case: Case| asked_within(own, &case, (100, DemandKind::Anon)).answer;
     let current = || host().gauge_of(Entity::Cgroup, "/app", CGROUP_CURRENT, MIB(86));
     let limit = || host().gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Size::Bytes(MIB(400)));
     let of_both = || limit().gauge_of(Entity::Cgroup, "/app", CGROUP_CURRENT, MIB(350));

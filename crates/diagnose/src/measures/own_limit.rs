@@ -1,15 +1,15 @@
-//! The memory limit of memtide's own cgroup: in a container, that limit matters first.
+//! The memory limit of the container in which a source was read: there that limit matters first.
 
 use timeline::{
     Entity, Gauge, Signal,
-    cgroup::{ROOT, ancestors},
+    cgroup::ancestors,
     signals::{CGROUP_CURRENT, CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM},
 };
 use units::{Bytes, Limit, Ratio};
 
 use crate::evidence::Evidence;
 
-/// The tightest memory limit among the observer's cgroup and its ancestors.
+/// The tightest memory limit among the container's cgroup and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnLimit {
     /// The cgroup that sets it, by its key in the timeline.
@@ -23,11 +23,10 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
-    /// Returns the limit; `None` outside a limited cgroup, and if the source has no cgroup files.
+    /// Returns the limit; `None` outside a limited container, and if the source has no cgroup files.
     pub fn from_cgroups(cx: &Evidence<'_>) -> Option<Self> {
         // The kernel's own root has no limit: where the root has one, its files were read in a container.
-        let own = cx.facts.own_cgroup.as_deref().unwrap_or(ROOT);
-        ancestors(own)
+        ancestors(cx.facts.own_container())
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
                 Some(Self {
@@ -91,6 +90,7 @@ pub(crate) fn words(used: Bytes, limit: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timeline::facts::Container;
     use timeline::{Facts, Sample, Timeline, signals::MEM_TOTAL};
     use units::{Limit, Span};
 
@@ -113,6 +113,9 @@ mod tests {
         let limit = |facts: &Facts| OwnLimit::from_cgroups(&Evidence::new(&timeline, facts));
         assert_eq!(limit(&facts), None);
         facts.own_cgroup = Some("/pod/app".to_owned());
+        // The unit of a recorder is no container.
+        assert_eq!(limit(&facts), None);
+        facts.container = Some(Container::default());
         assert_eq!(limit(&facts).unwrap().cgroup, "/pod");
         facts.own_cgroup = Some("/".to_owned());
         assert_eq!(limit(&facts), None);

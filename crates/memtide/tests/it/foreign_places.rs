@@ -326,7 +326,7 @@ fn whatever_lies_in_a_users_home_nothing_is_opened_there_but_the_users_own_file(
     let recording = host.path("recording");
     for arguments in [
         &["where"][..],
-        &["check", "--for", "1s"],
+        &["check", "--for", "5s"],
         &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
     ] {
         host.run(arguments);
@@ -469,7 +469,7 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
         &["where", "--by", "process"],
         &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
         &["explain", &pid],
-        &["check", "--for", "1s"],
+        &["check", "--for", "5s"],
     ] {
         let output = host.run(arguments);
         let code = output.status.code();

@@ -39,8 +39,9 @@ fn stay(group: &str) {
     )
     .unwrap();
     // Some memory to be seen.
-    std::hint::black_box(vec![1_u8; 1 << 20]);
+    let memory = std::hint::black_box(vec![1_u8; 1 << 20]);
     std::thread::sleep(std::time::Duration::from_secs(3600));
+    drop(memory);
 }
 
 /// A lease for writing: whoever opens the file waits until this process gives it up, which it does not.

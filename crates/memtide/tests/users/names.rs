@@ -23,7 +23,7 @@ pub(crate) fn al_lists(containers: &[(&str, &str)]) {
         .map(|(id, name)| format!(r#"{{"id":"{id}","names":["{name}"]}}"#));
     let list = entries.collect::<Vec<_>>().join(",");
     al(&format!(
-        "mkdir -p {LISTS}; echo '[{list}]' > {LISTS}/containers.json"
+        "mkdir -p {LISTS}; printf %s '[{list}]' > {LISTS}/containers.json"
     ));
 }
 

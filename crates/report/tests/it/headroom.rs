@@ -36,7 +36,7 @@ fn drawn(samples: &[Sample], add: Option<(u64, DemandKind)>) -> String {
         cycle: Span::from_mins(1),
         ..Question::default()
     };
-    let answer = headroom(&Evidence::new(&timeline, &facts), &question);
+    let answer = headroom(&Evidence::new(&timeline, &facts), &question, None);
     let source = Source::new(SourceKind::Capture, "case.jsonl.gz", timeline, facts);
     let report = HeadroomReport::new(&source, &question, &answer);
     text::headroom(&report, &Screen::default())
