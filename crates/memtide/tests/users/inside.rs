@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::asked::recorder_state;
-use crate::host::{OF_AL, root, until};
+use crate::host::{OF_AL, RECORDING, root, until};
 use crate::score::Score;
 use crate::{floods, homes, names};
 
@@ -98,4 +98,18 @@ fn recorder_is_well(score: &mut Score) {
     );
     let (is_well, seen) = recorder_state();
     score.check("", "the recorder says that it is well", is_well, &seen);
+    // The unit of the recorder has a limit of its own.
+    for command in ["check", "headroom"] {
+        let answer = root(&["memtide", command, RECORDING]);
+        let is_of_host = !answer.out.contains("this container")
+            && !answer
+                .out
+                .contains("binds:       cgroup: /system.slice/memtide.service");
+        score.check(
+            "",
+            &format!("`memtide {command} {RECORDING}` is about the host"),
+            is_of_host && answer.code.is_some(),
+            &answer.short(),
+        );
+    }
 }
