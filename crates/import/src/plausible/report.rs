@@ -57,9 +57,10 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
         });
     }
     let rows = report.tasks.len() + report.zones.len();
-    report
-        .tasks
-        .retain(|task| task.rss.max(task.swap).get() <= RAM_MAX);
+    report.tasks.retain(|task| {
+        let largest = task.rss.max(task.swap).max(task.page_tables);
+        largest.get() <= RAM_MAX
+    });
     report.zones.retain(|zone| {
         let largest = zone.free.max(zone.min).max(zone.low).max(zone.high);
         // With vm.min_free_kbytes too large, watermarks are above the zone.

@@ -20,7 +20,7 @@ use timeline::signals::{
     PROC_MAJFLT, PROC_MINFLT, PROC_RSS, PROC_SIZE, PROC_STIME, PROC_SWAP, PROC_UTIME,
 };
 use timeline::{Entity, ProcessCells};
-use units::{Bytes, Pages};
+use units::{Bytes, Pages, Span};
 
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
@@ -277,12 +277,15 @@ impl TaskScan {
                 break;
             }
             let known = &mut self.known[*index];
+            let cost = pss_cost(known.resident());
             // A smaller process may still fit after a larger one did not.
-            if pss_cost(known.resident()) > left || known.is_silent {
+            if cost > left || known.is_silent {
                 continue;
             }
             let (pid, cells) = (known.pid, &mut known.cells);
-            let process = (self.proc.join(pid.to_string()), SILENT_AFTER);
+            // A large process takes its time, and three times as long on a busy machine.
+            let patience = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
+            let process = (self.proc.join(pid.to_string()), SILENT_AFTER.plus(patience));
             match (self.files).file_within(process, pid, "smaps_rollup", cells, sink) {
                 Ok(result) => note(walk, "smaps_rollup", result),
                 Err(NoAnswer { .. }) => {
