@@ -7,9 +7,10 @@ mod report;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_HIGH, CGROUP_LOW, CGROUP_MAX, CGROUP_MIN, CGROUP_SWAP_MAX, COMMIT_LIMIT,
     COMMITTED_AS, DIRECT_MAP_1G, DIRECT_MAP_2M, DIRECT_MAP_4K, HUGEPAGE_SIZE, HUGEPAGES_FREE,
-    HUGEPAGES_TOTAL, MEM_ANON, MEM_BALLOON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_SLAB,
-    MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_VMALLOC_USED, MEM_ZSWAPPED,
-    MEMINFO, PROC_DATA, PROC_SIZE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
+    HUGEPAGES_TOTAL, MEM_ANON, MEM_BALLOON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_LOW_TOTAL,
+    MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_VMALLOC_USED,
+    MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_SIZE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
+    ZRAM_LIMIT,
 };
 use timeline::{Entity, Row, Sample, SignalId};
 use units::{Bytes, Limit, PageSize, Pages, Quantity};
@@ -85,6 +86,9 @@ const DISJOINT: [SignalId; 5] = [
     MEM_SLAB.id(),
 ];
 
+/// The kernel's direct map of RAM on x86-64, which covers all of it and what firmware keeps.
+const DIRECT_MAP: [SignalId; 3] = [DIRECT_MAP_4K.id(), DIRECT_MAP_2M.id(), DIRECT_MAP_1G.id()];
+
 /// Figures of a snapshot that no host has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Impossible {
@@ -92,6 +96,8 @@ pub(crate) enum Impossible {
     Part(SignalId, SignalId),
     /// Parts of RAM that add up to more than MemTotal.
     Sum,
+    /// More RAM than the kernel maps.
+    Unmapped,
     /// A size above what a processor can address.
     Size(SignalId),
     /// Sizes in a kernel report above RAM or above the cgroup.
@@ -108,6 +114,7 @@ impl Impossible {
                 name(whole)
             ),
             Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than MemTotal: they are not used".to_owned(),
+            Self::Unmapped => "MemTotal is larger than what the kernel maps of it (DirectMap4k, 2M and 1G together): one of them is wrong, and not used".to_owned(),
             Self::Report => "the kernel report has sizes of processes or cgroups above those of their host or cgroup: they are not used".to_owned(),
             Self::Size(signal) => format!(
                 "{} is larger than any machine's memory: such figures are not used",
@@ -179,6 +186,9 @@ pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Option<Impossible> {
         first = first.or(Some(why));
         snapshot.sample.host.forget(signals);
     };
+    if let Some(wrong) = wrong_of_direct_map(snapshot) {
+        forget(Impossible::Unmapped, wrong, snapshot);
+    }
     let readings: Vec<SignalId> = snapshot.sample.host.iter().map(|(it, _)| it).collect();
     let of_ram = readings.into_iter().filter(|it| is_of_ram(*it));
     for (part, whole) in of_ram.map(|part| (part, MEM_TOTAL.id())).chain(OTHER_PARTS) {
@@ -209,6 +219,22 @@ pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Option<Impossible> {
     first
         .or(of_cgroups)
         .or(of_report.then_some(Impossible::Report))
+}
+
+/// The signals to drop where there is more RAM than the kernel maps: MemTotal, unless what is used of it is above that, too.
+fn wrong_of_direct_map(snapshot: &Snapshot) -> Option<&'static [SignalId]> {
+    const TOTAL: &[SignalId] = &[MEM_TOTAL.id()];
+    let ram = snapshot.host(MEM_TOTAL.id())?;
+    // A 32-bit kernel maps a part of RAM only, and other processors have no such counters.
+    let is_whole =
+        snapshot.host(DIRECT_MAP_2M.id()).is_some() && snapshot.host(MEM_LOW_TOTAL.id()).is_none();
+    let mapped = sum(snapshot, &DIRECT_MAP);
+    let most = mapped.saturating_add(mapped / MOVED_SHARE);
+    if !is_whole || ram.saturating_sub(snapshot.error(MEM_TOTAL.id())) <= most {
+        return None;
+    }
+    let is_used = sum(snapshot, &DISJOINT) > most;
+    Some(if is_used { &DIRECT_MAP } else { TOTAL })
 }
 
 /// Drops the memory of cgroups that is above RAM or their limit. Returns the first of them.
@@ -273,11 +299,6 @@ fn is_above(snapshot: &Snapshot, parts: &[SignalId], whole: SignalId) -> bool {
     let Some(total) = snapshot.host(whole) else {
         return false;
     };
-    let known = parts.iter().filter_map(|part| {
-        let size = snapshot.host(*part)?;
-        Some(size.saturating_sub(snapshot.error(*part)))
-    });
-    let sum = known.fold(0, u64::saturating_add);
     // Pages move between readings of a small cache; swap has a size of its own.
     let is_reading = PARTS_OF_READINGS
         .iter()
@@ -285,7 +306,16 @@ fn is_above(snapshot: &Snapshot, parts: &[SignalId], whole: SignalId) -> bool {
     let ram = snapshot.host(MEM_TOTAL.id()).filter(|_| is_reading);
     let moved = total.max(ram.unwrap_or(0)) / MOVED_SHARE;
     let drift = snapshot.error(whole).saturating_add(moved);
-    sum > total.saturating_add(drift)
+    sum(snapshot, parts) > total.saturating_add(drift)
+}
+
+/// The sum of sizes, each as small as its rounding allows.
+fn sum(snapshot: &Snapshot, parts: &[SignalId]) -> u64 {
+    let known = parts.iter().filter_map(|part| {
+        let size = snapshot.host(*part)?;
+        Some(size.saturating_sub(snapshot.error(*part)))
+    });
+    known.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -369,6 +399,26 @@ mod tests {
         };
         assert_eq!(of(9), (None, Some(9 << 30), Some(16 << 30)));
         assert_eq!(of(14), (Some(Impossible::Sum), None, Some(16 << 30)));
+    }
+
+    #[test]
+    fn more_ram_than_the_kernel_maps_is_none_unless_it_is_used() {
+        let left = |total: u64, mapped: u64, free: u64, low: bool| {
+            let mut readings = vec![
+                (MEM_TOTAL.id(), total << 30),
+                (DIRECT_MAP_2M.id(), mapped << 30),
+                (MEM_FREE.id(), free << 30),
+            ];
+            readings.extend(low.then_some((MEM_LOW_TOTAL.id(), 1 << 29)));
+            let mut snapshot = snapshot(&readings);
+            drop_impossible(&mut snapshot);
+            let has = |signal: SignalId| snapshot.host(signal).is_some();
+            (has(MEM_TOTAL.id()), has(DIRECT_MAP_2M.id()))
+        };
+        assert_eq!(left(24, 26, 20, false), (true, true));
+        assert_eq!(left(224, 26, 20, false), (false, true));
+        assert_eq!(left(24, 2, 20, false), (true, false));
+        assert_eq!(left(16, 1, 1, true), (true, true));
     }
 
     #[test]

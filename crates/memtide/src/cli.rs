@@ -89,9 +89,10 @@ impl Command {
     /// for that.
     pub(crate) fn reads_processes(&self) -> bool {
         match self {
-            Self::Explain(_) => true,
-            Self::Capture(capture) => !capture.explain.is_empty(),
-            Self::Report(report) => report.explain.is_some(),
+            Self::Explain(_) | Self::Capture(_) => true,
+            Self::Check(check) => check.files.is_empty(),
+            Self::Where(asked) => asked.file.is_none(),
+            Self::Report(report) => report.source.is_none() || report.explain.is_some(),
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ mod dying;
 mod event_watch;
 pub(crate) mod files;
 pub(crate) mod hierarchy;
+pub(crate) mod host_listing;
 mod kept_files;
 pub mod names;
 pub(crate) mod service;

@@ -41,6 +41,7 @@ pub mod text;
 
 pub use cgroup::files::CgroupFiles;
 pub use cgroup::hierarchy::memory_cgroup_mount;
+pub use cgroup::host_listing::host_cgroup_keys;
 pub use cgroup::names as group_names;
 pub use cgroup::walk::{Cgroups, cgroup_keys};
 pub use directory::{Sink, Walk};

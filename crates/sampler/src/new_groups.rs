@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use probe::{Root, group_names};
+use probe::{Root, group_names, host_cgroup_keys, thread_cpu};
 use store::NAMES_MAX;
 use timeline::cgroup::{GroupName, GroupNames};
 use timeline::{Entity, Sample};
@@ -104,12 +104,18 @@ impl NewGroups {
     /// Adds to `waiting` the cgroups of a scan that name a container, a pod or a user and were not added before. Those
     /// for which it has no room are added after a later scan.
     pub(crate) fn find(&mut self, scan: &Sample, waiting: &mut WaitingGroups) {
-        for row in scan.table(Entity::Cgroup).rows() {
-            let hash = hash_of(&row.key);
+        let rows = scan.table(Entity::Cgroup).rows().iter();
+        self.find_of(rows.map(|row| row.key.as_str()), waiting);
+    }
+
+    /// The same of keys.
+    fn find_of<'a>(&mut self, keys: impl Iterator<Item = &'a str>, waiting: &mut WaitingGroups) {
+        for key in keys {
+            let hash = hash_of(key);
             if self.known.contains(&hash) {
                 continue;
             }
-            let is_done = searched_for(&row.key).is_none_or(|user| waiting.add(&row.key, user, 0));
+            let is_done = searched_for(key).is_none_or(|user| waiting.add(key, user, 0));
             if is_done {
                 if self.known.len() >= KNOWN_MAX {
                     self.known.clear();
@@ -130,6 +136,8 @@ fn hash_of(key: &str) -> u64 {
 pub(crate) struct NameSearch {
     root: Root,
     waiting: WaitingGroups,
+    /// What was found by a listing.
+    listed: NewGroups,
 }
 
 impl NameSearch {
@@ -138,7 +146,17 @@ impl NameSearch {
         Self {
             root: root.clone(),
             waiting: WaitingGroups::default(),
+            listed: NewGroups::default(),
         }
+    }
+
+    /// Adds the cgroups of the host that came since the last listing, without those of its users. Returns what that cost.
+    pub(crate) fn list(&mut self) -> Span {
+        let before = thread_cpu();
+        let keys = host_cgroup_keys(&self.root, NAMES_MAX);
+        let keys = keys.iter().map(String::as_str);
+        self.listed.find_of(keys, &mut self.waiting);
+        thread_cpu().saturating_sub(before)
     }
 
     /// Adds cgroups; what finds no room stays without a name.
@@ -185,6 +203,28 @@ mod tests {
             sample.table_mut(Entity::Cgroup).entry(path);
         }
         sample
+    }
+
+    #[test]
+    fn a_container_of_the_host_is_listed_without_a_scan_and_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let mount = "25 1 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        file("proc/self/mountinfo", mount);
+        file("sys/fs/cgroup/cgroup.controllers", "memory\n");
+        file(&format!("sys/fs/cgroup{}/memory.max", path(1)), "max\n");
+        let of_al = format!("/user.slice/user-1000.slice/{:064x}", 2);
+        file(&format!("sys/fs/cgroup{of_al}/memory.max"), "max\n");
+        let mut search = NameSearch::new(&Root::at(directory.path()));
+        search.list();
+        assert!(search.waiting.has(&path(1)) && !search.waiting.has(&of_al));
+        search.waiting = WaitingGroups::default();
+        search.list();
+        assert!(!search.waiting.has(&path(1)));
     }
 
     #[test]

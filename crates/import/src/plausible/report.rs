@@ -1,9 +1,10 @@
 //! Sizes in a kernel report that are larger than RAM or than their cgroup.
 
 use timeline::KernelReport;
+use timeline::kernel_report::GroupLimit;
 use units::Bytes;
 
-use super::{MOVED_SHARE, RAM_MAX};
+use super::{FORCED_MAX, MOVED_SHARE, RAM_MAX};
 
 /// Sizes in memory.stat of a cgroup, cgroup v2 and v1.
 const STAT_SIZES: [&str; 11] = [
@@ -26,13 +27,19 @@ const STAT_DRIFT: Bytes = Bytes::from_mib(512);
 pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bool {
     let drifted = |size: u64| size.saturating_add(size / MOVED_SHARE);
     let ram = ram.map_or(RAM_MAX, drifted);
-    let mut is_any = false;
+    let (mut is_any, mut is_any_limit) = (false, false);
     let mut drop_above = |most: u64, size: &mut Option<Bytes>| {
         let is_above = size.is_some_and(|size| size.get() > most);
         is_any |= is_above;
         *size = size.filter(|_| !is_above);
     };
     for killed in &mut report.killed {
+        // The table has what it held a moment before.
+        let task = report.tasks.iter().find(|task| task.pid == killed.pid);
+        let held = task.map_or(RAM_MAX, |task| {
+            task.rss.get().saturating_mul(2).saturating_add(FORCED_MAX)
+        });
+        drop_above(held, &mut killed.anon);
         drop_above(ram, &mut killed.anon);
         drop_above(ram, &mut killed.page_tables);
         // A page counts as often as it is mapped.
@@ -40,10 +47,31 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
         drop_above(RAM_MAX, &mut killed.shmem);
     }
     if let Some(group) = &mut report.group {
+        let is_elsewhere = [group.swap, group.memory_and_swap, group.kernel]
+            .iter()
+            .flatten()
+            .any(GroupLimit::is_full);
         for limit in [&mut group.memory, &mut group.kernel] {
             let mut usage = limit.map(|limit| limit.usage);
-            drop_above(ram, &mut usage);
+            let most = limit
+                .filter(GroupLimit::is_limited)
+                .map_or(RAM_MAX, |limit| {
+                    limit
+                        .limit
+                        .get()
+                        .saturating_mul(2)
+                        .saturating_add(FORCED_MAX)
+                });
+            drop_above(ram.min(most), &mut usage);
             *limit = limit.filter(|_| usage.is_some());
+        }
+        // The kernel reports a cgroup that is at a limit.
+        let is_at_none = |memory: &GroupLimit| {
+            memory.is_limited() && memory.usage.get() < memory.limit.get() / 2 && !is_elsewhere
+        };
+        if group.memory.as_ref().is_some_and(is_at_none) {
+            group.memory = None;
+            is_any_limit = true;
         }
         let charged = group
             .memory
@@ -67,13 +95,48 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
         let is_known = zone.managed > Bytes::ZERO;
         largest.get() <= RAM_MAX && !(is_known && largest.get() / 2 > zone.managed.get())
     });
-    is_any || report.tasks.len() + report.zones.len() < rows
+    is_any || is_any_limit || report.tasks.len() + report.zones.len() < rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ZoneReport};
+    use timeline::kernel_report::{GroupReport, Killed, ReportTask, ZoneReport};
+
+    #[test]
+    fn a_cgroup_that_is_at_no_limit_and_a_victim_larger_than_its_row_are_misread() {
+        let report = |usage: u64, limit: u64, anon: u64| KernelReport {
+            group: Some(GroupReport {
+                memory: Some(GroupLimit {
+                    usage: Bytes::from_mib(usage),
+                    limit: Bytes::from_mib(limit),
+                    failures: 7,
+                }),
+                ..GroupReport::default()
+            }),
+            tasks: vec![ReportTask {
+                pid: 7,
+                rss: Bytes::from_mib(81),
+                ..ReportTask::default()
+            }],
+            killed: vec![Killed {
+                pid: 7,
+                anon: Some(Bytes::from_mib(anon)),
+                ..Killed::default()
+            }],
+            ..KernelReport::default()
+        };
+        let left = |usage, limit, anon| {
+            let mut report = report(usage, limit, anon);
+            let is_any = drop_impossible(&mut report, None);
+            let has_limit = report.group.unwrap().memory.is_some();
+            (is_any, has_limit, report.killed[0].anon.is_some())
+        };
+        assert_eq!(left(75, 75, 74), (false, true, true));
+        assert_eq!(left(758, 75, 74), (true, false, true));
+        assert_eq!(left(75, 758, 74), (true, false, true));
+        assert_eq!(left(75, 75, 758), (true, true, false));
+    }
 
     #[test]
     fn sizes_in_a_kernel_report_above_ram_or_their_cgroup_are_dropped() {

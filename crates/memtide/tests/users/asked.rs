@@ -101,7 +101,9 @@ pub(crate) fn kept_names() -> String {
 pub(crate) fn naming_max() -> Duration {
     let status = memtide(&["record", "--status", "--json"]);
     let status: Value = serde_json::from_str(&status.out).unwrap_or_default();
-    let every = status["cgroups_every_s"].as_f64().unwrap_or_default();
+    let every = status["recorder"]["seen"]["cgroups_every_s"]
+        .as_f64()
+        .unwrap_or_default();
     Duration::from_secs_f64(every) + Duration::from_secs(25)
 }
 

@@ -15,11 +15,13 @@ type Chapter = (&'static str, fn(&mut Score));
 pub(crate) fn play() {
     let mut score = Score::new();
     set_up(&mut score);
-    let chapters: [Chapter; 3] = [
+    let chapters: [Chapter; 4] = [
         // First, before al has a container.
-        ("homes", homes::tried),
+        ("untouched", homes::untouched),
         ("names", names::tried),
         ("floods", floods::tried),
+        // Last: his own systemd waits for file systems of his that do not answer.
+        ("homes", homes::tried),
     ];
     let only = std::env::var("MEMTIDE_USERS_ONLY").unwrap_or_default();
     for (name, chapter) in chapters {

@@ -1,22 +1,27 @@
 //! Data in pipes by process: pages that no counter of the host has. No file says how full a pipe is, so the descriptor is duplicated
-//! (`pidfd_getfd(2)`, 5.6; as `ptrace(2)` may, without stopping anything) and asked (`FIONREAD`).
+//! (`pidfd_getfd(2)`, 5.6; as `ptrace(2)` may, without stopping anything) and asked (`FIONREAD`). The kernel takes locks for both
+//! that a user may hold for ever: a process during exec(2), and a writer into the pipe whose data lie on a file system that does
+//! not answer. So each pipe is asked in a thread, with a deadline.
 //!
-//! Cost: 3 µs for each pipe, within a time limit.
+//! Cost: 50 µs for each pipe, within a time limit.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use units::Bytes;
 
 use super::first_owners::FirstOwners;
 use super::open_files::OpenFile;
+use crate::process::SILENT_AFTER;
+use crate::process::timed_read::read_within;
 
 /// What was found so far, by the inode of the pipe.
 #[derive(Debug, Default)]
 pub(super) struct Pipes {
     found: FirstOwners<u64>,
     /// The process of the last pipe; `None` if it cannot be opened.
-    last: Option<(u32, Option<OwnedFd>)>,
+    last: Option<(u32, Option<Arc<OwnedFd>>)>,
 }
 
 impl Pipes {
@@ -43,11 +48,17 @@ impl Pipes {
     fn unread(&mut self, pid: u32, descriptor: i32) -> Option<Bytes> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != pid) {
             let process = Pid::from_raw(i32::try_from(pid).ok()?)?;
-            self.last = Some((pid, pidfd_open(process, PidfdFlags::empty()).ok()));
+            self.last = Some((
+                pid,
+                pidfd_open(process, PidfdFlags::empty()).ok().map(Arc::new),
+            ));
         }
-        let process = self.last.as_ref()?.1.as_ref()?;
-        let pipe = pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?;
-        rustix::io::ioctl_fionread(&pipe).ok().map(Bytes::new)
+        let process = Arc::clone(self.last.as_ref()?.1.as_ref()?);
+        let asked = read_within(SILENT_AFTER, move || {
+            let pipe = pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?;
+            rustix::io::ioctl_fionread(&pipe).ok().map(Bytes::new)
+        });
+        asked.ok().flatten()
     }
 }
 

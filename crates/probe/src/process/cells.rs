@@ -13,6 +13,7 @@ use crate::directory::{Directory, Sink};
 use crate::error::ParseError;
 use crate::process::files::ProcessFiles;
 use crate::process::stat;
+use crate::process::status::StatusFacts;
 use crate::process::timed_read::{NoAnswer, read_within};
 
 /// Why some readings of a file are missing.
@@ -97,6 +98,11 @@ impl CellReader {
     ) -> Result<(), Failure> {
         self.read(proc, pid, name, sink).map_err(Failure::Unread)?;
         self.parse(pid, name, cells)
+    }
+
+    /// Whether the process of the last `status` waits and cannot be interrupted, or only to end it (`D`).
+    pub(crate) fn is_waiting(&self) -> bool {
+        StatusFacts::parse(&self.text).state == Some('D')
     }
 
     /// Like [`file`](Self::file), for a file for which the reader may wait for the process's locks: at most this long.

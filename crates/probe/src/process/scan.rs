@@ -12,7 +12,7 @@
 //! counted. Cost on 6.18: 6 µs per process (0.16 µs for each of its threads), 15 µs for its expensive files.
 
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -69,7 +69,7 @@ const OTHERS_MAX: usize = 16;
 /// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 
-/// After so many processes that did not answer no more shares are read in a scan.
+/// After so many processes that did not answer no more are waited for in a scan.
 const SILENT_MAX: usize = 10;
 
 /// A scan of `/proc` that can be repeated.
@@ -108,7 +108,7 @@ struct Known {
     is_large: bool,
     /// Whether this user may not read its `io`, which is then not tried again.
     is_io_denied: bool,
-    /// Whether its shares did not come in time.
+    /// Whether a file of it did not come in time: its shares, or its `io`.
     is_silent: bool,
 }
 
@@ -240,6 +240,7 @@ impl TaskScan {
         walk: &mut Walk,
     ) {
         let (mut new, mut others) = (detail.new, OTHERS_MAX);
+        let mut patience = SILENT_MAX;
         // After all had their turn, it starts with the first ones again.
         let mut next_turn = 0;
         for known in &mut self.known {
@@ -258,7 +259,12 @@ impl TaskScan {
                 false
             };
             if is_due {
-                known.read(proc, &mut self.files, detail.is_complete, sink, walk);
+                let files = &mut self.files;
+                known.read((proc, &self.proc), files, &mut patience, sink, walk);
+                if detail.is_complete {
+                    let result = files.service(proc, known.pid, &mut known.service, sink);
+                    note(walk, "cgroup", result);
+                }
             }
         }
         self.turn = next_turn;
@@ -361,31 +367,58 @@ impl Known {
         self.resident() + self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO)
     }
 
-    /// Reads the expensive files.
+    /// Reads the expensive files. `patience` is for how many silent ones this scan still waits.
     fn read(
         &mut self,
-        proc: &Directory,
+        proc: (&Directory, &Path),
         files: &mut CellReader,
-        with_service: bool,
+        patience: &mut usize,
         sink: Sink<'_>,
         walk: &mut Walk,
     ) {
         self.is_read = true;
         self.is_changed = false;
         self.age = 0;
-        for name in ["status", "io", "oom_score_adj"] {
-            if name == "io" && self.is_io_denied {
-                continue;
-            }
-            let result = files.file(proc, self.pid, name, &mut self.cells, sink);
-            let denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
-            self.is_io_denied |= name == "io" && denied;
+        for name in ["oom_score_adj", "status"] {
+            let result = files.file(proc.0, self.pid, name, &mut self.cells, sink);
             note(walk, name, result);
         }
-        if with_service {
-            let result = files.service(proc, self.pid, &mut self.service, sink);
-            note(walk, "cgroup", result);
+        if !self.is_io_denied && !self.is_silent {
+            self.read_io(proc, files, patience, sink, walk);
         }
+    }
+
+    /// Reads `io`, just after `status`. The kernel takes a lock for it that a process has during exec(2), which may wait for
+    /// the lock of an address space for ever: one that waits is read with a deadline.
+    fn read_io(
+        &mut self,
+        (proc, path): (&Directory, &Path),
+        files: &mut CellReader,
+        patience: &mut usize,
+        sink: Sink<'_>,
+        walk: &mut Walk,
+    ) {
+        let (pid, name, cells) = (self.pid, "io", &mut self.cells);
+        let result = if files.is_waiting() {
+            if !spend(patience) {
+                return;
+            }
+            let process = (path.join(pid.to_string()), SILENT_AFTER);
+            match files.file_within(process, pid, name, cells, sink) {
+                Ok(result) => {
+                    *patience += 1;
+                    result
+                }
+                Err(NoAnswer { .. }) => {
+                    self.is_silent = true;
+                    return;
+                }
+            }
+        } else {
+            files.file(proc, pid, name, cells, sink)
+        };
+        self.is_io_denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
+        note(walk, name, result);
     }
 }
 

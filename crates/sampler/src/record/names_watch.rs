@@ -3,10 +3,11 @@
 use probe::Root;
 use store::{NameBook, PinnedDirectory};
 use timeline::Stamp;
-use units::Span;
+use units::{Ratio, Span};
 
 use crate::Health;
 use crate::new_groups::{GROUPS_PER_SEARCH_MAX, NameSearch, SEARCH_EVERY};
+use crate::sampler::distance;
 
 /// The names of a recording's cgroups.
 #[derive(Debug)]
@@ -16,7 +17,12 @@ pub(crate) struct NamesWatch {
     due: Span,
     /// When it is due at the earliest.
     due_min: Span,
+    /// When the cgroups of the host are listed again.
+    list_due: Span,
 }
+
+/// What listings may take.
+const LISTINGS_SHARE: Ratio = Ratio::new(0.0005);
 
 /// From one search to the next where kernel reports name cgroups: a container may be killed again and again.
 const REPORTED_EVERY: Span = Span::from_secs(1);
@@ -29,6 +35,7 @@ impl NamesWatch {
             book: NameBook::open(directory),
             due,
             due_min: due,
+            list_due: due,
         }
     }
 
@@ -53,6 +60,11 @@ impl NamesWatch {
     /// Searches for the names of new cgroups.
     pub(crate) fn run(&mut self, now: Stamp, health: &Health, directory: &PinnedDirectory) {
         self.search.add(health.take_new_groups());
+        // Where there are many cgroups, and a user may make them, scans of all are rare.
+        if health.figures().cgroups_every > SEARCH_EVERY && now.boot >= self.list_due {
+            let every = distance(self.search.list(), LISTINGS_SHARE);
+            self.list_due = now.boot.plus(every.max(SEARCH_EVERY));
+        }
         let found = self.search.run(GROUPS_PER_SEARCH_MAX);
         // The book keeps what a disk refused, and samples report such a disk.
         let _ = self.book.keep(directory, now.wall, found);
