@@ -1,6 +1,6 @@
 //! Data in pipes by process: pages that no counter of the host has. No file says how full a pipe is, so the descriptor is duplicated
 //! (`pidfd_getfd(2)`, 5.6; as `ptrace(2)` may, without stopping anything) and asked (`FIONREAD`). The kernel takes locks for both
-//! that a user may hold for ever: a process during exec(2), and a writer into the pipe whose data lie on a file system that does
+//! that a user may hold for ever: a process during exec(2), and a writer into the pipe with data on a file system that does
 //! not answer. So each pipe is asked in a thread, with a deadline.
 //!
 //! Cost: 50 µs for each pipe, within a time limit.
