@@ -100,9 +100,9 @@ impl CellReader {
         self.parse(pid, name, cells)
     }
 
-    /// Whether the process of the last `status` waits and cannot be interrupted, or only to end it (`D`).
-    pub(crate) fn is_waiting(&self) -> bool {
-        StatusFacts::parse(&self.text).state == Some('D')
+    /// Whether the process of the last `status` is root's.
+    pub(crate) fn is_of_root(&self) -> bool {
+        StatusFacts::parse(&self.text).uid == Some(0)
     }
 
     /// Like [`file`](Self::file), for a file for which the reader may wait for the process's locks: at most this long.

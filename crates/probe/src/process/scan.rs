@@ -388,8 +388,8 @@ impl Known {
         }
     }
 
-    /// Reads `io`, just after `status`. The kernel takes a lock for it that a process has during exec(2), which may wait for
-    /// the lock of an address space for ever: one that waits is read with a deadline.
+    /// Reads `io`, just after `status`. The kernel takes a lock for it that a process has during exec(2), and a user's may stay
+    /// there for ever: it closes a file on a file system that does not answer. So it is read with a deadline, which takes 50 µs.
     fn read_io(
         &mut self,
         (proc, path): (&Directory, &Path),
@@ -399,7 +399,9 @@ impl Known {
         walk: &mut Walk,
     ) {
         let (pid, name, cells) = (self.pid, "io", &mut self.cells);
-        let result = if files.is_waiting() {
+        let result = if files.is_of_root() {
+            files.file(proc, pid, name, cells, sink)
+        } else {
             if !spend(patience) {
                 return;
             }
@@ -414,8 +416,6 @@ impl Known {
                     return;
                 }
             }
-        } else {
-            files.file(proc, pid, name, cells, sink)
         };
         self.is_io_denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
         note(walk, name, result);
