@@ -54,6 +54,20 @@ fn asked(case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
 }
 
 fn asked_over(cycle: Span, case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
+    answered(cycle, case, add, None)
+}
+
+/// The answer for something that is added in a cgroup.
+fn asked_within(group: &str, case: &Case, add: (u64, DemandKind)) -> Headroom {
+    answered(Span::from_mins(1), case, Some(add), Some(group))
+}
+
+fn answered(
+    cycle: Span,
+    case: &Case,
+    add: Option<(u64, DemandKind)>,
+    within: Option<&str>,
+) -> Headroom {
     let question = Question {
         add: add.map(|(mib, kind)| Demand {
             bytes: MIB(mib),
@@ -62,21 +76,7 @@ fn asked_over(cycle: Span, case: &Case, add: Option<(u64, DemandKind)>) -> Headr
         cycle,
         ..Question::default()
     };
-    case.with(|cx| headroom(cx, &question, None))
-}
-
-/// The answer for something that is added in a cgroup.
-fn asked_within(group: &str, case: &Case, add: (u64, DemandKind)) -> Headroom {
-    let (mib, kind) = add;
-    let question = Question {
-        add: Some(Demand {
-            bytes: MIB(mib),
-            kind,
-        }),
-        cycle: Span::from_mins(1),
-        ..Question::default()
-    };
-    case.with(|cx| headroom(cx, &question, Some(group)))
+    case.with(|cx| headroom(cx, &question, within))
 }
 
 #[test]

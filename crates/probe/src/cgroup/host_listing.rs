@@ -2,11 +2,12 @@
 //! cgroups a user makes.
 
 use std::collections::VecDeque;
-use std::fs;
+use std::ops::ControlFlow;
 
 use timeline::cgroup::{PathPart, ROOT};
 
 use crate::cgroup::hierarchy::Hierarchy;
+use crate::directory::Directory;
 use crate::kernel_file::Root;
 
 /// Lists the keys of this host's cgroups: at most `most`, those near the root first. Slices of users and what is in a container are
@@ -17,32 +18,28 @@ pub fn host_cgroup_keys(root: &Root, most: usize) -> Vec<String> {
     let Some(hierarchy) = Hierarchy::find(root) else {
         return Vec::new();
     };
-    let point = root.path(&hierarchy.point);
+    let Ok(mount) = Directory::open(&root.path(&hierarchy.point)) else {
+        return Vec::new();
+    };
     let mut keys = Vec::new();
     let mut waiting = VecDeque::from([String::new()]);
     while let Some(above) = waiting.pop_front() {
+        let path = above.strip_prefix(ROOT).unwrap_or(".");
         // One that is gone has nothing in it.
-        let below = fs::read_dir(point.join(above.trim_start_matches('/')));
-        for entry in below.into_iter().flatten().flatten() {
-            let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let Some(part) = entry
-                .file_name()
-                .to_str()
-                .filter(|_| is_group)
-                .map(str::to_owned)
-            else {
-                continue;
-            };
+        let _ = mount.each_directory(path.as_bytes(), |name| {
             if keys.len() >= most {
-                return keys;
+                return ControlFlow::Break(());
             }
-            let key = format!("{above}{ROOT}{part}");
-            let names = PathPart::of(&part, &above);
-            keys.push(key.clone());
-            if names.uid.is_none() && names.container.is_none() {
-                waiting.push_back(key);
+            if let Ok(part) = std::str::from_utf8(name) {
+                let key = format!("{above}{ROOT}{part}");
+                let names = PathPart::of(part, &above);
+                if names.uid.is_none() && names.container.is_none() {
+                    waiting.push_back(key.clone());
+                }
+                keys.push(key);
             }
-        }
+            ControlFlow::Continue(())
+        });
     }
     keys
 }
@@ -50,6 +47,7 @@ pub fn host_cgroup_keys(root: &Root, most: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn cgroups_of_users_and_in_containers_are_left_out_and_the_near_ones_come_first() {
