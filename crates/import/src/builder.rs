@@ -14,7 +14,9 @@ use timeline::{
 };
 use units::Span;
 
-use crate::plausible::{Impossible, drop_impossible, has_part_above, has_part_above_size};
+use crate::plausible::{
+    Impossible, drop_impossible, has_part_above, has_part_above_size, note_new,
+};
 
 pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
 
@@ -32,8 +34,8 @@ pub(crate) struct TimelineBuilder {
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
     skipping: bool,
-    /// The first figures that no host has.
-    pub(crate) impossible: Option<Impossible>,
+    /// Why figures were dropped that no host has.
+    pub(crate) impossible: Vec<Impossible>,
     /// MemTotal of the samples that the pending one follows.
     ram_before: Option<u64>,
     /// How many samples are unrelated to the one before.
@@ -189,8 +191,7 @@ impl TimelineBuilder {
             after,
             ..
         } = pending;
-        let impossible = drop_impossible(&mut snapshot);
-        self.impossible = self.impossible.or(impossible);
+        note_new(&mut self.impossible, drop_impossible(&mut snapshot));
         let is_full = self.timeline.len() >= Self::SNAPSHOTS_MAX
             || self.timeline.is_full()
             || (after.is_none() && self.unrelated >= Self::UNRELATED_MAX);

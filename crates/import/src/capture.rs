@@ -195,7 +195,7 @@ impl Reader {
 
     /// Drops the figures of the snapshot at `t` seconds that no host has.
     fn drop_impossible(&mut self, snapshot: &mut Snapshot, t: f64) {
-        if let Some(impossible) = drop_impossible(snapshot) {
+        for impossible in drop_impossible(snapshot) {
             self.problems
                 .note(format!("sample at {t} s: {}", impossible.problem()));
         }

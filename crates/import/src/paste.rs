@@ -316,7 +316,7 @@ impl Paste {
         let is_partly_quoted = quoted.is_some();
         quoted.into_iter().for_each(|problem| self.problem(problem));
         self.builder.flush();
-        if let Some(impossible) = self.builder.impossible {
+        for impossible in std::mem::take(&mut self.builder.impossible) {
             self.problem(impossible.problem());
         }
         let is_count_whole = !self.builder.is_past_counting();

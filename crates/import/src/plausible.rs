@@ -7,10 +7,11 @@ mod report;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_HIGH, CGROUP_LOW, CGROUP_MAX, CGROUP_MIN, CGROUP_SWAP_MAX, COMMIT_LIMIT,
     COMMITTED_AS, DIRECT_MAP_1G, DIRECT_MAP_2M, DIRECT_MAP_4K, HUGEPAGE_SIZE, HUGEPAGES_FREE,
-    HUGEPAGES_TOTAL, MEM_ANON, MEM_BALLOON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_LOW_TOTAL,
-    MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, MEM_VMALLOC_USED,
-    MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_SIZE, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
-    ZRAM_LIMIT,
+    HUGEPAGES_TOTAL, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON, MEM_BALLOON, MEM_BUFFERS,
+    MEM_CACHED, MEM_FREE, MEM_INACTIVE_ANON, MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_LOW_TOTAL,
+    MEM_PAGE_TABLES, MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE,
+    MEM_TOTAL, MEM_UNEVICTABLE, MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_SIZE,
+    PROC_SWAP, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
 };
 use timeline::{Entity, Row, Sample, SignalId};
 use units::{Bytes, Limit, PageSize, Pages, Quantity};
@@ -64,7 +65,8 @@ const MOVED_SHARE: u64 = 50;
 const FORCED_MAX: u64 = 16 << 20;
 
 /// Parts of another size that is set, not used, and that size.
-const OTHER_PARTS: [(SignalId, SignalId); 3] = [
+const OTHER_PARTS: [(SignalId, SignalId); 4] = [
+    (MEM_VMALLOC_USED.id(), MEM_TOTAL.id()),
     (SWAP_USED.id(), SWAP_TOTAL.id()),
     (SWAP_FREE.id(), SWAP_TOTAL.id()),
     (HUGEPAGES_FREE.id(), HUGEPAGES_TOTAL.id()),
@@ -85,6 +87,16 @@ const DISJOINT: [SignalId; 5] = [
     MEM_ANON.id(),
     MEM_SLAB.id(),
 ];
+/// Further parts, of the kernel; its stacks count as vmalloc, too.
+const OF_KERNEL: [SignalId; 3] = [MEM_PAGE_TABLES.id(), MEM_KERNEL_STACK.id(), MEM_PERCPU.id()];
+const SLAB: [SignalId; 2] = [MEM_SLAB_RECLAIMABLE.id(), MEM_SLAB_UNRECLAIMABLE.id()];
+/// Lists that have all anonymous pages, and those that have pages of files alone.
+const ANON_LISTS: [SignalId; 3] = [
+    MEM_ACTIVE_ANON.id(),
+    MEM_INACTIVE_ANON.id(),
+    MEM_UNEVICTABLE.id(),
+];
+const FILE_LISTS: [SignalId; 2] = [MEM_ACTIVE_FILE.id(), MEM_INACTIVE_FILE.id()];
 
 /// The kernel's direct map of RAM on x86-64, which covers all of it and what firmware keeps.
 const DIRECT_MAP: [SignalId; 3] = [DIRECT_MAP_4K.id(), DIRECT_MAP_2M.id(), DIRECT_MAP_1G.id()];
@@ -96,6 +108,14 @@ pub(crate) enum Impossible {
     Part(SignalId, SignalId),
     /// Parts of RAM that add up to more than MemTotal.
     Sum,
+    /// Page tables, kernel stacks and the like, which do so with them.
+    SumOfKernel,
+    /// A pool of huge pages that does so with them.
+    SumOfPool,
+    /// Both kinds of slab, which are more than Slab.
+    Slab,
+    /// More anonymous memory than the lists of its pages have, where the parts of RAM add up to too much.
+    Anon,
     /// More RAM than the kernel maps.
     Unmapped,
     /// A size above what a processor can address.
@@ -114,6 +134,10 @@ impl Impossible {
                 name(whole)
             ),
             Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than MemTotal: they are not used".to_owned(),
+            Self::SumOfKernel => "with PageTables, KernelStack and Percpu the parts of RAM add up to more than MemTotal: these three are not used".to_owned(),
+            Self::SumOfPool => "with the pool of huge pages the parts of RAM add up to more than MemTotal: the pool is not used".to_owned(),
+            Self::Slab => "SReclaimable and SUnreclaim add up to more than Slab: such figures are not used".to_owned(),
+            Self::Anon => "AnonPages is larger than Active(anon), Inactive(anon) and Unevictable together: it is not used".to_owned(),
             Self::Unmapped => "MemTotal is larger than what the kernel maps of it (DirectMap4k, 2M and 1G together): one of them is wrong, and not used".to_owned(),
             Self::Report => "the kernel report has sizes of processes or cgroups above those of their host or cgroup: they are not used".to_owned(),
             Self::Size(signal) => format!(
@@ -179,46 +203,101 @@ fn slab_caches(snapshot: &Snapshot) -> u64 {
         .get()
 }
 
-/// Drops the figures of a snapshot that no host has, beyond rounding. Returns the first of them.
-pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Option<Impossible> {
-    let mut first = drop_sizes(snapshot);
+/// A whole with what its parts may exceed it by because they are not read at one instant.
+fn drifted(size: u64) -> u64 {
+    size.saturating_add(size / MOVED_SHARE)
+}
+
+/// The most that is charged where this much is allowed.
+fn charged_most(limit: Bytes) -> u64 {
+    limit.get().saturating_mul(2).saturating_add(FORCED_MAX)
+}
+
+/// Drops the figures of a snapshot that no host has, beyond rounding. Returns why, each reason once.
+pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let mut found = drop_sizes(snapshot);
     let mut forget = |why: Impossible, signals: &[SignalId], snapshot: &mut Snapshot| {
-        first = first.or(Some(why));
+        found.push(why);
         snapshot.sample.host.forget(signals);
     };
     if let Some(wrong) = wrong_of_direct_map(snapshot) {
         forget(Impossible::Unmapped, wrong, snapshot);
     }
+    let ram = MEM_TOTAL.id();
     let readings: Vec<SignalId> = snapshot.sample.host.iter().map(|(it, _)| it).collect();
     let of_ram = readings.into_iter().filter(|it| is_of_ram(*it));
-    for (part, whole) in of_ram.map(|part| (part, MEM_TOTAL.id())).chain(OTHER_PARTS) {
-        if is_above(snapshot, &[part], whole) {
+    for (part, whole) in of_ram.map(|part| (part, ram)).chain(OTHER_PARTS) {
+        if is_above(snapshot, &[part], whole, whole) {
             forget(Impossible::Part(part, whole), &[part], snapshot);
         }
     }
     for (part, whole) in PARTS_OF_READINGS {
-        if is_above(snapshot, &[part], whole) {
-            forget(Impossible::Part(part, whole), &[part, whole], snapshot);
+        // Of a small cache more pages come and go between two readings than a share of it.
+        if is_above(snapshot, &[part], whole, ram) {
+            let either = if whole == MEM_CACHED.id() && has_pages_of_files(snapshot) {
+                &[part][..]
+            } else {
+                &[part, whole]
+            };
+            forget(Impossible::Part(part, whole), either, snapshot);
         }
     }
-    let pool_and_ram = huge_pool(snapshot).zip(snapshot.host(MEM_TOTAL.id()));
+    if is_above(snapshot, &SLAB, MEM_SLAB.id(), ram) {
+        let slab = [SLAB[0], SLAB[1], MEM_SLAB.id()];
+        forget(Impossible::Slab, &slab, snapshot);
+    }
+    let pool = [HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()];
+    let pool_and_ram = huge_pool(snapshot).zip(snapshot.host(ram));
     if pool_and_ram.is_some_and(|(pool, ram)| pool > ram) {
-        let pool = [HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()];
-        let why = Impossible::Part(HUGEPAGES_TOTAL.id(), MEM_TOTAL.id());
+        let why = Impossible::Part(HUGEPAGES_TOTAL.id(), ram);
         forget(why, &pool, snapshot);
     }
-    if is_above(snapshot, &DISJOINT, MEM_TOTAL.id()) {
-        forget(Impossible::Sum, &DISJOINT, snapshot);
+    if is_above(snapshot, &DISJOINT, ram, ram) {
+        // In a container some figures of /proc/meminfo are of the container, and some of its host.
+        if has_more_anon_than_lists(snapshot) {
+            forget(Impossible::Anon, &[MEM_ANON.id()], snapshot);
+        } else {
+            forget(Impossible::Sum, &DISJOINT, snapshot);
+        }
     }
-    let ram = snapshot.host(MEM_TOTAL.id());
-    let of_cgroups = drop_of_cgroups(&mut snapshot.sample, ram);
-    let of_report = snapshot
-        .report
-        .as_mut()
-        .is_some_and(|report| report::drop_impossible(report, ram));
-    first
-        .or(of_cgroups)
-        .or(of_report.then_some(Impossible::Report))
+    if is_above(snapshot, &[&DISJOINT[..], &OF_KERNEL].concat(), ram, ram) {
+        forget(Impossible::SumOfKernel, &OF_KERNEL, snapshot);
+    }
+    let pages = sum(snapshot, &DISJOINT).saturating_add(huge_pool(snapshot).unwrap_or_default());
+    if snapshot.host(ram).is_some_and(|ram| pages > drifted(ram)) {
+        forget(Impossible::SumOfPool, &pool, snapshot);
+    }
+    let ram = snapshot.host(ram);
+    found.extend(drop_of_cgroups(&mut snapshot.sample, ram));
+    found.extend(drop_of_processes(&mut snapshot.sample, ram));
+    let report = snapshot.report.as_mut();
+    if report.is_some_and(|report| report::drop_impossible(report, ram)) {
+        found.push(Impossible::Report);
+    }
+    let mut each_once = Vec::new();
+    note_new(&mut each_once, found);
+    each_once
+}
+
+/// Adds the reasons that are not there yet.
+pub(crate) fn note_new(all: &mut Vec<Impossible>, found: Vec<Impossible>) {
+    for why in found {
+        if !all.contains(&why) {
+            all.push(why);
+        }
+    }
+}
+
+/// Whether the page cache has room for the pages on the lists of files, so that it is not the wrong one.
+fn has_pages_of_files(snapshot: &Snapshot) -> bool {
+    let known = FILE_LISTS.iter().all(|list| snapshot.host(*list).is_some());
+    let cache = sum(snapshot, &[MEM_CACHED.id(), MEM_BUFFERS.id()]);
+    known && drifted(cache) >= sum(snapshot, &FILE_LISTS)
+}
+
+fn has_more_anon_than_lists(snapshot: &Snapshot) -> bool {
+    let known = ANON_LISTS.iter().all(|list| snapshot.host(*list).is_some());
+    known && sum(snapshot, &[MEM_ANON.id()]) > drifted(sum(snapshot, &ANON_LISTS))
 }
 
 /// The signals to drop where there is more RAM than the kernel maps: MemTotal, unless what is used of it is above that, too.
@@ -229,7 +308,7 @@ fn wrong_of_direct_map(snapshot: &Snapshot) -> Option<&'static [SignalId]> {
     let is_whole =
         snapshot.host(DIRECT_MAP_2M.id()).is_some() && snapshot.host(MEM_LOW_TOTAL.id()).is_none();
     let mapped = sum(snapshot, &DIRECT_MAP);
-    let most = mapped.saturating_add(mapped / MOVED_SHARE);
+    let most = drifted(mapped);
     if !is_whole || ram.saturating_sub(snapshot.error(MEM_TOTAL.id())) <= most {
         return None;
     }
@@ -237,31 +316,49 @@ fn wrong_of_direct_map(snapshot: &Snapshot) -> Option<&'static [SignalId]> {
     Some(if is_used { &DIRECT_MAP } else { TOTAL })
 }
 
-/// Drops the memory of cgroups that is above RAM or their limit. Returns the first of them.
-fn drop_of_cgroups(sample: &mut Sample, ram: Option<u64>) -> Option<Impossible> {
+/// Drops the memory of cgroups that is above RAM or their limit. Returns why.
+fn drop_of_cgroups(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
     let current = CGROUP_CURRENT.id();
-    let mut first = None;
+    let mut found = Vec::new();
     for row in sample.table_mut(Entity::Cgroup).rows_mut() {
         let Some(used) = row.row.get(CGROUP_CURRENT) else {
             continue;
         };
         let limit = row.row.get(CGROUP_MAX).and_then(Limit::limited);
-        let is_above = |most: u64| used.get() > most.saturating_mul(2).saturating_add(FORCED_MAX);
-        let why = if ram.is_some_and(|ram| used.get() > ram.saturating_add(ram / MOVED_SHARE)) {
-            Impossible::Part(current, MEM_TOTAL.id())
-        } else if limit.is_some_and(|limit| is_above(limit.get())) {
-            Impossible::Part(current, CGROUP_MAX.id())
+        let whole = if ram.is_some_and(|ram| used.get() > drifted(ram)) {
+            MEM_TOTAL.id()
+        } else if limit.is_some_and(|limit| used.get() > charged_most(limit)) {
+            CGROUP_MAX.id()
         } else {
             continue;
         };
         row.row.forget(&[current, CGROUP_MAX.id()]);
-        first = first.or(Some(why));
+        found.push(Impossible::Part(current, whole));
     }
-    first
+    found
 }
 
-/// Drops sizes above what a processor can address, of the host and of its parts. Returns the first of them.
-fn drop_sizes(snapshot: &mut Snapshot) -> Option<Impossible> {
+/// Drops the memory of processes that is above RAM. Returns why.
+fn drop_of_processes(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
+    let Some(most) = ram.map(drifted) else {
+        return Vec::new();
+    };
+    let is_in_ram = |signal: SignalId| {
+        is_size(signal) && !VIRTUAL.contains(&signal) && signal != PROC_SWAP.id()
+    };
+    let mut found = Vec::new();
+    for row in sample.table_mut(Entity::Process).rows_mut() {
+        let readings = row.row.iter();
+        let above = readings.filter(|(it, raw)| is_in_ram(*it) && bytes(*it, *raw) > most);
+        let above: Vec<SignalId> = above.map(|(it, _)| it).collect();
+        row.row.forget(&above);
+        found.extend(above.iter().map(|it| Impossible::Part(*it, MEM_TOTAL.id())));
+    }
+    found
+}
+
+/// Drops sizes above what a processor can address, of the host and of its parts. Returns why.
+fn drop_sizes(snapshot: &mut Snapshot) -> Vec<Impossible> {
     let mut too_large = Vec::new();
     drop_sizes_of_row(&mut snapshot.sample.host, &mut too_large);
     for entity in Entity::ALL {
@@ -269,7 +366,16 @@ fn drop_sizes(snapshot: &mut Snapshot) -> Option<Impossible> {
             drop_sizes_of_row(&mut row.row, &mut too_large);
         }
     }
-    too_large.first().copied().map(Impossible::Size)
+    too_large.into_iter().map(Impossible::Size).collect()
+}
+
+/// A size in bytes; pages may be larger than usual.
+fn bytes(signal: SignalId, raw: u64) -> u64 {
+    if signal.def().unit == Pages::NAME {
+        Pages::new(raw).to_bytes(PageSize::USUAL).get()
+    } else {
+        raw
+    }
 }
 
 /// Drops such sizes of a row and adds them to `too_large`.
@@ -280,12 +386,7 @@ fn drop_sizes_of_row(row: &mut Row, too_large: &mut Vec<SignalId>) {
         } else {
             RAM_MAX
         };
-        let bytes = if signal.def().unit == Pages::NAME {
-            raw.saturating_mul(PageSize::USUAL.bytes().get())
-        } else {
-            *raw
-        };
-        is_size(*signal) && bytes > most
+        is_size(*signal) && bytes(*signal, *raw) > most
     };
     let found: Vec<SignalId> = row.iter().filter(is_too_large).map(|(it, _)| it).collect();
     if !found.is_empty() {
@@ -294,17 +395,13 @@ fn drop_sizes_of_row(row: &mut Row, too_large: &mut Vec<SignalId>) {
     }
 }
 
-/// Whether parts add up to more than a whole, beyond rounding and the drift of counters that are not read at one instant.
-fn is_above(snapshot: &Snapshot, parts: &[SignalId], whole: SignalId) -> bool {
+/// Whether parts add up to more than a whole, beyond rounding and drift, which is a share of the whole or of `moves`, if that is
+/// more.
+fn is_above(snapshot: &Snapshot, parts: &[SignalId], whole: SignalId, moves: SignalId) -> bool {
     let Some(total) = snapshot.host(whole) else {
         return false;
     };
-    // Pages move between readings of a small cache; swap has a size of its own.
-    let is_reading = PARTS_OF_READINGS
-        .iter()
-        .any(|(_, reading)| *reading == whole);
-    let ram = snapshot.host(MEM_TOTAL.id()).filter(|_| is_reading);
-    let moved = total.max(ram.unwrap_or(0)) / MOVED_SHARE;
+    let moved = total.max(snapshot.host(moves).unwrap_or(0)) / MOVED_SHARE;
     let drift = snapshot.error(whole).saturating_add(moved);
     sum(snapshot, parts) > total.saturating_add(drift)
 }
@@ -321,7 +418,7 @@ fn sum(snapshot: &Snapshot, parts: &[SignalId]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::MEM_AVAILABLE;
+    use timeline::signals::{MEM_AVAILABLE, PROC_RSS};
 
     fn snapshot(readings: &[(SignalId, u64)]) -> Snapshot {
         let mut snapshot = Snapshot::default();
@@ -342,7 +439,10 @@ mod tests {
         ]);
         assert_eq!(
             drop_impossible(&mut snapshot),
-            Some(Impossible::Part(MEM_AVAILABLE.id(), MEM_TOTAL.id()))
+            [
+                Impossible::Part(MEM_AVAILABLE.id(), MEM_TOTAL.id()),
+                Impossible::Part(SWAP_FREE.id(), SWAP_TOTAL.id())
+            ]
         );
         let left: Vec<_> = snapshot.sample.host.iter().map(|(id, _)| id).collect();
         assert_eq!(left.len(), 3, "{left:?}");
@@ -350,9 +450,9 @@ mod tests {
             Impossible::Part(SWAP_FREE.id(), SWAP_TOTAL.id()).problem(),
             "SwapFree is larger than SwapTotal: such figures are not used"
         );
-        assert_eq!(drop_impossible(&mut snapshot), None);
+        assert_eq!(drop_impossible(&mut snapshot), []);
         let mut swap = self::snapshot(&[(SWAP_TOTAL.id(), 100 << 20), (SWAP_USED.id(), 500 << 20)]);
-        let problem = drop_impossible(&mut swap).unwrap().problem();
+        let problem = drop_impossible(&mut swap)[0].problem();
         assert!(
             problem.starts_with("used swap is larger than SwapTotal"),
             "{problem}"
@@ -368,11 +468,11 @@ mod tests {
                 (HUGEPAGES_TOTAL.id(), pages),
                 (HUGEPAGES_FREE.id(), free),
             ]);
-            let first = drop_impossible(&mut snapshot);
-            (first, snapshot.host(HUGEPAGES_TOTAL.id()))
+            let found = drop_impossible(&mut snapshot);
+            (found, snapshot.host(HUGEPAGES_TOTAL.id()))
         };
-        let above = |part, whole| Some(Impossible::Part(part, whole));
-        assert_eq!(left(4000, 4000), (None, Some(4000)));
+        let above = |part, whole| vec![Impossible::Part(part, whole)];
+        assert_eq!(left(4000, 4000), (vec![], Some(4000)));
         assert_eq!(
             left(5000, 4000),
             (above(HUGEPAGES_TOTAL.id(), MEM_TOTAL.id()), None)
@@ -397,8 +497,78 @@ mod tests {
                 snapshot.host(MEM_TOTAL.id()),
             )
         };
-        assert_eq!(of(9), (None, Some(9 << 30), Some(16 << 30)));
-        assert_eq!(of(14), (Some(Impossible::Sum), None, Some(16 << 30)));
+        assert_eq!(of(9), (vec![], Some(9 << 30), Some(16 << 30)));
+        assert_eq!(of(14), (vec![Impossible::Sum], None, Some(16 << 30)));
+    }
+
+    #[test]
+    fn where_parts_do_not_fit_the_one_that_others_contradict_is_dropped() {
+        const GIB: u64 = 1 << 30;
+        let left = |more: &[(SignalId, u64)]| {
+            let mut snapshot = snapshot(&[
+                (MEM_TOTAL.id(), 16 * GIB),
+                (MEM_FREE.id(), 4 * GIB),
+                (MEM_CACHED.id(), 6 * GIB),
+                (MEM_ANON.id(), 4 * GIB),
+            ]);
+            for (signal, gib) in more {
+                snapshot.sample.host.set_raw(*signal, gib * GIB);
+            }
+            let why = drop_impossible(&mut snapshot);
+            let is_gone = |signal: &SignalId| snapshot.host(*signal).is_none();
+            let kept = [MEM_FREE.id(), MEM_CACHED.id(), MEM_ANON.id()];
+            let mut gone: Vec<SignalId> = more.iter().map(|(signal, _)| *signal).collect();
+            gone.extend(kept);
+            gone.retain(is_gone);
+            gone.sort();
+            gone.dedup();
+            (why, gone)
+        };
+        let of_kernel = [(MEM_PAGE_TABLES.id(), 12)];
+        let gone = |signal: SignalId| vec![signal];
+        assert_eq!(
+            left(&of_kernel),
+            (vec![Impossible::SumOfKernel], gone(MEM_PAGE_TABLES.id()))
+        );
+        // AnonPages of the host, in a container.
+        let lists = [
+            (MEM_ANON.id(), 12),
+            (MEM_ACTIVE_ANON.id(), 1),
+            (MEM_INACTIVE_ANON.id(), 1),
+            (MEM_UNEVICTABLE.id(), 0),
+        ];
+        assert_eq!(left(&lists), (vec![Impossible::Anon], gone(MEM_ANON.id())));
+        let shmem = [
+            (MEM_SHMEM.id(), 12),
+            (MEM_ACTIVE_FILE.id(), 3),
+            (MEM_INACTIVE_FILE.id(), 2),
+        ];
+        let part = Impossible::Part(MEM_SHMEM.id(), MEM_CACHED.id());
+        assert_eq!(left(&shmem), (vec![part], gone(MEM_SHMEM.id())));
+        let slab = [
+            (MEM_SLAB.id(), 1),
+            (MEM_SLAB_RECLAIMABLE.id(), 1),
+            (MEM_SLAB_UNRECLAIMABLE.id(), 1),
+        ];
+        assert_eq!(left(&slab).0, [Impossible::Slab]);
+        let vmalloc = [(MEM_VMALLOC_USED.id(), 124)];
+        let part = Impossible::Part(MEM_VMALLOC_USED.id(), MEM_TOTAL.id());
+        assert_eq!(left(&vmalloc), (vec![part], gone(MEM_VMALLOC_USED.id())));
+        let fits = [(MEM_PAGE_TABLES.id(), 1), (MEM_VMALLOC_USED.id(), 1)];
+        assert_eq!(left(&fits), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_process_larger_than_ram_loses_its_size() {
+        let mut snapshot = snapshot(&[(MEM_TOTAL.id(), 8 << 30)]);
+        let row = &mut snapshot.sample.table_mut(Entity::Process).entry("7@1").row;
+        row.set(PROC_RSS, Pages::new(69 << 18));
+        row.set(PROC_SIZE, Bytes::from_gib(90));
+        let why = drop_impossible(&mut snapshot);
+        let part = Impossible::Part(PROC_RSS.id(), MEM_TOTAL.id());
+        assert_eq!(why, [part]);
+        let row = &snapshot.sample.table(Entity::Process).rows()[0].row;
+        assert_eq!(row.iter().count(), 1);
     }
 
     #[test]
@@ -438,11 +608,11 @@ mod tests {
                 .count();
             (why, is_left)
         };
-        let above = |whole| Some(Impossible::Part(CGROUP_CURRENT.id(), whole));
+        let above = |whole| vec![Impossible::Part(CGROUP_CURRENT.id(), whole)];
         assert_eq!(left(4096, 994, None), (above(CGROUP_MAX.id()), 0));
         assert_eq!(left(4096, 5000, Some(2048)), (above(MEM_TOTAL.id()), 0));
-        assert_eq!(left(120, 100, Some(2048)), (None, 2));
-        assert_eq!(left(10, 0, Some(2048)), (None, 2));
+        assert_eq!(left(120, 100, Some(2048)), (vec![], 2));
+        assert_eq!(left(10, 0, Some(2048)), (vec![], 2));
     }
 
     #[test]
@@ -451,8 +621,9 @@ mod tests {
         let row = &mut snapshot.sample.table_mut(Entity::Cgroup).entry("/web").row;
         row.set_raw(CGROUP_CURRENT.id(), 5 << 50);
         row.set_raw(CGROUP_MAX.id(), 1 << 62);
-        let first = drop_impossible(&mut snapshot);
-        assert_eq!(first, Some(Impossible::Size(MEM_SLAB.id())));
+        let found = drop_impossible(&mut snapshot);
+        let size = |signal| Impossible::Size(signal);
+        assert_eq!(found, [size(MEM_SLAB.id()), size(CGROUP_CURRENT.id())]);
         assert_eq!(snapshot.host(COMMITTED_AS.id()), Some(38 << 50));
         let cgroup = &snapshot.sample.table(Entity::Cgroup).rows()[0].row;
         assert_eq!(

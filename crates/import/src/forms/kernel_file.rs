@@ -169,7 +169,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     /// Adds the snapshot and begins the next.
     fn end_snapshot(&mut self) {
         let mut snapshot = std::mem::take(&mut self.snapshot);
-        if let Some(impossible) = drop_impossible(&mut snapshot) {
+        for impossible in drop_impossible(&mut snapshot) {
             self.problem(0, impossible.problem());
         }
         if snapshot.has_readings() {

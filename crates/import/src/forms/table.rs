@@ -13,7 +13,7 @@ use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime, TimelineBuilder};
-use crate::plausible::drop_impossible;
+use crate::plausible::{drop_impossible, note_new};
 use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use crate::text::line_scan::BlockStart;
 use decimal_mark::{DecimalMark, MarksSeen};
@@ -389,7 +389,7 @@ impl TableReader<'_> {
         block: &mut TextBlock,
     ) {
         let is_apart = header.has_keys();
-        let mut impossible = None;
+        let mut impossible = Vec::new();
         let rows = std::mem::take(&mut self.rows);
         let mut before = None;
         for (i, row) in rows.iter().enumerate() {
@@ -411,12 +411,12 @@ impl TableReader<'_> {
                     self.fill(i, cell, between, &mut snapshot, input);
                 }
             }
-            impossible = impossible.or(drop_impossible(&mut snapshot));
+            note_new(&mut impossible, drop_impossible(&mut snapshot));
             if snapshot.has_readings() {
                 input.add(snapshot);
             }
         }
-        if let Some(impossible) = impossible {
+        for impossible in impossible {
             block.problem(impossible.problem());
         }
     }

@@ -1,10 +1,10 @@
 //! Sizes in a kernel report that are larger than RAM or than their cgroup.
 
 use timeline::KernelReport;
-use timeline::kernel_report::GroupLimit;
+use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask};
 use units::Bytes;
 
-use super::{FORCED_MAX, MOVED_SHARE, RAM_MAX};
+use super::{RAM_MAX, charged_most, drifted};
 
 /// Sizes in memory.stat of a cgroup, cgroup v2 and v1.
 const STAT_SIZES: [&str; 11] = [
@@ -25,69 +25,18 @@ const STAT_DRIFT: Bytes = Bytes::from_mib(512);
 
 /// Drops the figures of a kernel report that are larger than RAM or than their cgroup. Returns whether there was one.
 pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bool {
-    let drifted = |size: u64| size.saturating_add(size / MOVED_SHARE);
     let ram = ram.map_or(RAM_MAX, drifted);
-    let (mut is_any, mut is_any_limit) = (false, false);
-    let mut drop_above = |most: u64, size: &mut Option<Bytes>| {
-        let is_above = size.is_some_and(|size| size.get() > most);
-        is_any |= is_above;
-        *size = size.filter(|_| !is_above);
-    };
+    let mut is_any = false;
     for killed in &mut report.killed {
-        // The table has what it held a moment before.
-        let task = report.tasks.iter().find(|task| task.pid == killed.pid);
-        let held = task.map_or(RAM_MAX, |task| {
-            task.rss.get().saturating_mul(2).saturating_add(FORCED_MAX)
-        });
-        drop_above(held, &mut killed.anon);
-        drop_above(ram, &mut killed.anon);
-        drop_above(ram, &mut killed.page_tables);
-        // A page counts as often as it is mapped.
-        drop_above(RAM_MAX, &mut killed.file);
-        drop_above(RAM_MAX, &mut killed.shmem);
+        is_any |= drop_of_killed(killed, &report.tasks, ram);
     }
     if let Some(group) = &mut report.group {
-        let is_elsewhere = [group.swap, group.memory_and_swap, group.kernel]
-            .iter()
-            .flatten()
-            .any(GroupLimit::is_full);
-        for limit in [&mut group.memory, &mut group.kernel] {
-            let mut usage = limit.map(|limit| limit.usage);
-            let most = limit
-                .filter(GroupLimit::is_limited)
-                .map_or(RAM_MAX, |limit| {
-                    limit
-                        .limit
-                        .get()
-                        .saturating_mul(2)
-                        .saturating_add(FORCED_MAX)
-                });
-            drop_above(ram.min(most), &mut usage);
-            *limit = limit.filter(|_| usage.is_some());
-        }
-        // The kernel reports a cgroup that is at a limit.
-        let is_at_none = |memory: &GroupLimit| {
-            memory.is_limited() && memory.usage.get() < memory.limit.get() / 2 && !is_elsewhere
-        };
-        if group.memory.as_ref().is_some_and(is_at_none) {
-            group.memory = None;
-            is_any_limit = true;
-        }
-        let charged = group
-            .memory
-            .map_or(ram, |memory| drifted(memory.usage.get()));
-        let most = charged.saturating_add(STAT_DRIFT.get());
-        group.stat.retain(|(field, value)| {
-            let is_size = STAT_SIZES.contains(&field.trim_start_matches("total_"));
-            let is_possible = *value <= if is_size { most } else { RAM_MAX };
-            is_any |= !is_possible;
-            is_possible
-        });
+        is_any |= drop_of_group(group, ram);
     }
     let rows = report.tasks.len() + report.zones.len();
     report.tasks.retain(|task| {
-        let largest = task.rss.max(task.swap).max(task.page_tables);
-        largest.get() <= RAM_MAX
+        let largest = task.rss.max(task.page_tables);
+        largest.get() <= ram && task.swap.get() <= RAM_MAX
     });
     report.zones.retain(|zone| {
         let largest = zone.free.max(zone.min).max(zone.low).max(zone.high);
@@ -95,13 +44,64 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
         let is_known = zone.managed > Bytes::ZERO;
         largest.get() <= RAM_MAX && !(is_known && largest.get() / 2 > zone.managed.get())
     });
-    is_any || is_any_limit || report.tasks.len() + report.zones.len() < rows
+    is_any || report.tasks.len() + report.zones.len() < rows
+}
+
+/// Drops sizes of a victim above RAM or above its row in the table. Returns whether there was one.
+fn drop_of_killed(killed: &mut Killed, tasks: &[ReportTask], ram: u64) -> bool {
+    // The table has what it held a moment before.
+    let task = tasks.iter().find(|task| task.pid == killed.pid);
+    let held = task.map_or(RAM_MAX, |task| charged_most(task.rss));
+    let mut is_any = false;
+    for (size, most) in [
+        (&mut killed.anon, held.min(ram)),
+        (&mut killed.page_tables, ram),
+        // A page counts as often as it is mapped.
+        (&mut killed.file, RAM_MAX),
+        (&mut killed.shmem, RAM_MAX),
+    ] {
+        is_any |= size.take_if(|size| size.get() > most).is_some();
+    }
+    is_any
+}
+
+/// Drops what a cgroup is charged above RAM or its limit, a limit that it is not at, and sizes above what it is charged.
+/// Returns whether there was one.
+fn drop_of_group(group: &mut GroupReport, ram: u64) -> bool {
+    let is_elsewhere = [group.swap, group.memory_and_swap, group.kernel]
+        .iter()
+        .flatten()
+        .any(GroupLimit::is_full);
+    let is_above = |limit: &GroupLimit| {
+        let most = if limit.is_limited() {
+            charged_most(limit.limit)
+        } else {
+            RAM_MAX
+        };
+        limit.usage.get() > ram.min(most)
+    };
+    // The kernel reports a cgroup that is at a limit.
+    let is_at_none = |memory: &GroupLimit| {
+        memory.is_limited() && memory.usage.get() < memory.limit.get() / 2 && !is_elsewhere
+    };
+    let of_memory = group.memory.take_if(|it| is_above(it) || is_at_none(it));
+    let of_kernel = group.kernel.take_if(|it| is_above(it));
+    let charged = group
+        .memory
+        .map_or(ram, |memory| drifted(memory.usage.get()));
+    let most = charged.saturating_add(STAT_DRIFT.get());
+    let fields = group.stat.len();
+    group.stat.retain(|(field, value)| {
+        let is_size = STAT_SIZES.contains(&field.trim_start_matches("total_"));
+        *value <= if is_size { most } else { RAM_MAX }
+    });
+    of_memory.is_some() || of_kernel.is_some() || group.stat.len() < fields
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::kernel_report::{GroupReport, Killed, ReportTask, ZoneReport};
+    use timeline::kernel_report::ZoneReport;
 
     #[test]
     fn a_cgroup_that_is_at_no_limit_and_a_victim_larger_than_its_row_are_misread() {
