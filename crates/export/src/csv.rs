@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
+use timeline::plain::escape;
 use timeline::{Entity, SignalId, Source, Stamp, Timeline};
 use units::WallClock;
 
@@ -123,7 +124,7 @@ impl<'a> CsvRows<'a> {
         };
         let names = series.entity.map_or_else(String::new, |entity| {
             let names = [&entity.key, &entity.label, &entity.group];
-            names.map(|name| format!(",{}", quoted(name))).concat()
+            names.map(|name| format!(",{}", field(name))).concat()
         });
         Some(Self {
             series,
@@ -162,12 +163,18 @@ fn number(signal: SignalId, raw: u64) -> String {
     }
 }
 
-/// Returns a field, quoted if necessary.
-pub fn quoted(text: &str) -> Cow<'_, str> {
-    if text.contains(['"', ',', '\n', '\r']) {
-        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+/// Returns a text as a field, quoted if necessary. A user chooses the names of processes and cgroups: what is not plainly visible is
+/// escaped ([`timeline::plain`]), and what a spreadsheet would take for a formula begins with `'`.
+pub fn field(text: &str) -> Cow<'_, str> {
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let plain = match escape(text) {
+        plain if is_formula => Cow::Owned(format!("'{plain}")),
+        plain => plain,
+    };
+    if plain.contains(['"', ',']) {
+        Cow::Owned(format!("\"{}\"", plain.replace('"', "\"\"")))
     } else {
-        Cow::Borrowed(text)
+        plain
     }
 }
 

@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use timeline::{SignalId, Source};
 
 pub use capture::Capture;
-pub use csv::{Csv, quoted, rfc3339};
+pub use csv::{Csv, field, rfc3339};
 pub use openmetrics::OpenMetrics;
 pub use packed::Packed;
 pub use timeline::metric::MetricNaming;

@@ -35,9 +35,8 @@ pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
     }
 }
 
-/// Escapes characters that would end a value or a line with a backslash; all others stay.
+/// Escapes what is not plainly visible ([`timeline::plain`]), and then with a backslash what would end a value.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    let plain = timeline::plain::escape(text);
+    plain.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -51,7 +51,7 @@ pub(super) fn source() -> Source {
 pub(super) fn hostile_source() -> Source {
     let mut sample = sample(0);
     let row = sample.table_mut(Entity::Process).entry("42@7");
-    row.label = "a\"b,c\nd\\\u{1b}[2J".to_owned();
+    row.label = "=a\"b,c\nd\\\u{1b}[2J\u{202e}".to_owned();
     row.row.set(PROC_RSS, Pages::new(2));
     let mut timeline = Timeline::default();
     timeline.push(&sample).unwrap();

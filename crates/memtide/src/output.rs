@@ -7,11 +7,11 @@ use answers::{ExplainError, RuntimeStatsError};
 use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
-use report::plain::escape;
 use report::text::Detail;
 use report::{ColourMode, Screen};
 use sampler::Progress;
 use store::StoreError;
+use timeline::plain::escape;
 use units::Span;
 
 use crate::cli::ColorChoice;

@@ -21,7 +21,7 @@ pub mod html;
 pub mod model;
 mod phrases;
 mod picture;
-pub mod plain;
+mod plain;
 mod screen;
 pub mod text;
 

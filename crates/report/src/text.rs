@@ -1,6 +1,6 @@
 //! The terminal's text of a report: the verdict first, in words; colour only repeats them.
 //!
-//! Every line is written by one sink that makes text from the host harmless ([`crate::plain`]): no name can move the
+//! Every line is written by one sink that makes text from the host harmless ([`timeline::plain`]): no name can move the
 //! cursor, change colours or reorder a line. Widths are in terminal cells. Cost: proportional to the report.
 
 mod bar;

@@ -29,6 +29,7 @@ pub mod kernel_report;
 mod kill_notice;
 mod memory_budget;
 pub mod metric;
+pub mod plain;
 mod problems;
 mod repeats;
 mod roll_ups;

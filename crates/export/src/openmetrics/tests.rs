@@ -56,7 +56,7 @@ fn all_readings_carry_their_times_and_counters_the_name_of_their_family() {
 #[test]
 fn a_hostile_name_stays_in_its_label() {
     let text = text(&hostile_source(), &[Entity::Process], false);
-    let label = "{pid=\"42\",comm=\"a\\\"b,c\\nd\\\\\u{1b}[2J\"} ";
+    let label = r#"{pid="42",comm="=a\"b,c\\nd\\\\x1b[2J\\u{202e}"} "#;
     assert!(text.contains(label), "{text}");
     assert!(
         text.lines()

@@ -1,6 +1,6 @@
 //! `memtide events`: what happened, in order of time.
 
-use ::export::quoted;
+use ::export::field;
 use answers::recording_directory;
 use report::model::EventsReport;
 
@@ -34,7 +34,7 @@ fn csv(report: &EventsReport) -> String {
             [event.since, event.at].map(|at| at.map_or_else(String::new, |at| at.to_string()));
         let subject = event.subject.as_deref().unwrap_or_default();
         let report = event.report.as_deref().unwrap_or_default();
-        let cells = [subject, &event.text, report].map(quoted);
+        let cells = [subject, &event.text, report].map(field);
         text.push_str(&format!(
             "{},{},{}\n",
             times.join(","),

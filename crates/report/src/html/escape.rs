@@ -1,7 +1,7 @@
 //! The only writer of the page: markup comes from this program's source, everything else is text.
 //!
 //! Markup can only be a `&'static str`, so no name of a process can become a tag, an attribute or a class. Text is
-//! first made plain ([`crate::plain`]: control, hidden and reordering characters are written out, overlong text is
+//! first made plain ([`timeline::plain`]: control, hidden and reordering characters are written out, overlong text is
 //! cut), then escaped for HTML. No text goes into an element that a browser reads as code; [`json`] is for those.
 
 use std::fmt::{Display, Write as _};

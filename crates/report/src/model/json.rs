@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::Report;
-use crate::plain::is_plain;
+use timeline::plain::is_plain;
 
 /// The report as JSON text, indented. What is not plainly visible is written as `\u202e`: programs read the same, and a
 /// terminal that it is printed to is not steered by a name.

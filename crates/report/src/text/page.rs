@@ -3,7 +3,7 @@
 use super::wrap;
 use super::{ColourMode, Screen};
 use crate::model::{Level, Severity};
-use crate::plain::escape;
+use timeline::plain::escape;
 
 /// On screens narrower than this, text has a line of its own below its label.
 pub(super) const NARROW: usize = 60;

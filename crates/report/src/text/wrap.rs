@@ -1,7 +1,8 @@
 //! Wraps text to terminal cells. Its output is escaped.
 
-use crate::plain::{char_width, escape};
+use crate::plain::char_width;
 pub(super) use crate::plain::{cut, width};
+use timeline::plain::escape;
 
 /// Returns the text padded with blanks to `cells`.
 pub(super) fn pad(text: &str, cells: usize) -> String {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use report::model::{
     Affected, Branch, BranchKind, Evidence, Fix, Graph, Report, RuledOut, Severity,
 };
-use report::plain::escape;
 use report::text::{self, Detail};
 use report::{ColourMode, Screen};
+use timeline::plain::escape;
 use unicode_width::UnicodeWidthChar;
 
 use crate::fixtures;

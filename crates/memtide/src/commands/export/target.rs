@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ::export::Packed;
 use anyhow::bail;
-use report::plain::escape;
+use timeline::plain::escape;
 
 /// The output.
 pub(crate) enum OutputTarget {

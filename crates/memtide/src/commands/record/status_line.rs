@@ -224,7 +224,7 @@ impl View {
     fn closing(&self) -> String {
         let lasted = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let directory = self.directory.display().to_string();
-        let directory = report::plain::escape(&directory).into_owned();
+        let directory = timeline::plain::escape(&directory).into_owned();
         let size = RecordingSize::default().of(self.monitor.directory().path());
         let size = size.map_or_else(String::new, |size| format!(", which holds {size}"));
         format!(
@@ -236,7 +236,7 @@ impl View {
 }
 
 fn say(text: &str, bar: Option<&ProgressBar>) {
-    let text = report::plain::escape(text).into_owned();
+    let text = timeline::plain::escape(text).into_owned();
     match bar {
         Some(bar) => bar.suspend(|| output::say(&text)),
         None => output::say(&text),
