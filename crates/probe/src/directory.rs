@@ -26,6 +26,8 @@ pub struct Walk {
     pub read: usize,
     /// Processes or cgroups beyond the walk's bounds: found but not read.
     pub left_out: usize,
+    /// Processes that do not answer: they start a program, and wait for a file system that does not answer either.
+    pub silent: usize,
     /// Files that this user may not read.
     pub denied: usize,
     /// The catalogue names of these files, each once.

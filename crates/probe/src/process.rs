@@ -12,6 +12,7 @@ pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod pagemap;
 pub(crate) mod pss;
+pub(crate) mod reader_thread;
 pub(crate) mod scan;
 pub(crate) mod sharers;
 pub(crate) mod smaps;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use probe::{ProcessDetail, Root, TaskSource, Tasks, Walk, host_facts};
 use timeline::{Absence, Entity, Facts, Problems, Source, SourceKind, Timeline, signals};
-use units::Span;
+use units::{Count, Span};
 
 use crate::sampler::{Progress, Rates, Sampler};
 use kernel_reports::KernelReports;
@@ -194,6 +194,8 @@ struct Unread {
     entity: Entity,
     /// The most entities that one scan left out.
     left_out: usize,
+    /// The most that did not answer in one scan.
+    silent: usize,
     /// Why the last scan had nothing to read.
     absent: Option<Absence>,
     /// Files that this user may not read, by their catalogue names.
@@ -205,6 +207,7 @@ impl Unread {
         Self {
             entity,
             left_out: 0,
+            silent: 0,
             absent: None,
             denied: Vec::new(),
         }
@@ -215,6 +218,7 @@ impl Unread {
             problems.note(malformed.to_string());
         }
         self.left_out = self.left_out.max(walk.left_out);
+        self.silent = self.silent.max(walk.silent);
         self.absent = walk.absent;
         for file in walk.denied_files {
             if !self.denied.contains(&file) {
@@ -232,6 +236,12 @@ impl Unread {
             problems.note(format!(
                 "up to {} {what} at once were not read: {which}",
                 self.left_out
+            ));
+        }
+        if self.silent > 0 {
+            problems.note(format!(
+                "left out as they do not answer: {}; such a process waits in execve(2) for a file system, or its user has several that do",
+                Count::new(self.silent as u64).named("process", "processes")
             ));
         }
         if let Some(absent) = &self.absent {
@@ -290,6 +300,7 @@ mod tests {
             for left_out in [7, 9, 8] {
                 let walk = Walk {
                     left_out,
+                    silent: 0,
                     denied_files: vec!["/proc/PID/io"],
                     ..Walk::default()
                 };

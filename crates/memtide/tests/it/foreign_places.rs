@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, inotify, makedev, mknodat};
 
-use crate::record::{Group, is_root, skip, until};
-use crate::support::folded;
+use crate::record::{Group, is_root, skip, status, until};
+use crate::support::{folded, stderr};
 use fuse::SilentFuse;
 
 const ID: &str = "abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd";
@@ -108,11 +108,23 @@ impl Host {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        self.command_by(&[], arguments)
+    }
+
+    /// memtide as root without the rights that BPF needs, so that it reads `/proc`.
+    fn command_without_bpf(&self, arguments: &[&str]) -> Command {
+        let bounding = "--bounding-set=-bpf,-perfmon,-sys_admin";
+        self.command_by(&["setpriv", bounding], arguments)
+    }
+
+    /// memtide, started by another program.
+    fn command_by(&self, by: &[&str], arguments: &[&str]) -> Command {
         let script = "mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/lib\" /var/lib && exec \"$@\"";
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script]);
         command
             .arg(self.place.path())
+            .args(by)
             .arg(env!("CARGO_BIN_EXE_memtide"))
             .args(arguments);
         command.env("TZ", "UTC").stdin(Stdio::null());
@@ -192,6 +204,27 @@ impl Sleeper {
     /// and another for the lock, behind which all readers wait.
     fn with_held_lock(file: &Path, flag: &Path) -> Self {
         let script = "import ctypes,mmap,os,sys,threading,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nmem=os.open('/proc/self/mem',os.O_RDONLY)\nt=[threading.Thread(target=os.pread,args=(mem,1,at)),threading.Thread(target=lambda:mmap.mmap(-1,4096))]\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nt[0].start()\ntime.sleep(1)\nt[1].start()\ntime.sleep(600)";
+        Self::ready(
+            Command::new("python3")
+                .args(["-c", script])
+                .args([file, flag]),
+        )
+    }
+
+    /// A process of a user that starts another program once `flag` exists, and never gets there: the kernel closes the file on
+    /// the way.
+    fn with_endless_exec(uid: u32, file: &Path, flag: &Path) -> Self {
+        let script = "import os,sys,time\nos.setuid(int(sys.argv[1]))\nf=os.open(sys.argv[2],os.O_RDONLY)\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[3]): time.sleep(.05)\nos.execv('/bin/sleep',['sleep','600'])";
+        Self::ready(
+            Command::new("python3")
+                .args(["-c", script, &uid.to_string()])
+                .args([file, flag]),
+        )
+    }
+
+    /// A process with a pipe of which the lock is held for ever once `flag` exists: it writes a page of the file.
+    fn with_held_pipe(file: &Path, flag: &Path) -> Self {
+        let script = "import ctypes,mmap,os,sys,time\nf=open(sys.argv[1])\nm=mmap.mmap(f.fileno(),4096,mmap.MAP_PRIVATE,mmap.PROT_READ|mmap.PROT_WRITE)\nat=ctypes.addressof(ctypes.c_char.from_buffer(m))\nr,w=os.pipe()\nos.write(w,b'x'*100)\nprint('ready',flush=True)\nwhile not os.path.exists(sys.argv[2]): time.sleep(.05)\nctypes.CDLL(None).write(w,ctypes.c_void_p(at),4096)";
         Self::ready(
             Command::new("python3")
                 .args(["-c", script])
@@ -494,6 +527,80 @@ fn a_file_system_of_a_user_that_never_answers_stops_nothing() {
     over.be_silent();
     host.run(&["where", "--by", "container"]);
     assert_eq!(over.unanswered(), [0; 0]);
+}
+
+#[test]
+fn processes_that_never_end_exec_or_a_write_stop_nothing() {
+    if !can_make_a_host() {
+        return;
+    }
+    let host = Host::make(4720);
+    let silent = host.mine("home/silent", |path| fs::create_dir(path).unwrap());
+    let fuse = match SilentFuse::mount(&silent, host.al) {
+        Ok(fuse) => fuse,
+        Err(why) => return skip(&why),
+    };
+    let (file, flag) = (silent.join("file"), host.path("flag"));
+    let endless = |_| Sleeper::with_endless_exec(host.al, &file, &flag);
+    let writer = Sleeper::with_held_pipe(&file, &flag);
+    // In this order: the processes do not end while nobody answers.
+    let used = (fuse, [0; 6].map(endless), writer);
+    let recording = host.path("recording");
+    let to = recording.to_str().unwrap();
+    let options = ["record", "--processes", "1s", "--to", to];
+    let mut recorder = Sleeper(host.command_without_bpf(&options).spawn().unwrap());
+    let samples = |of: &Path| {
+        let taken = &status(of)["recorder"]["samples"]["taken"];
+        taken.as_u64().unwrap_or_default()
+    };
+    until("the first sample", || samples(&recording) > 0);
+    used.0.be_silent();
+    fs::write(flag, "").unwrap();
+    // FLUSH of each process, and READ of the writer.
+    until("all processes to wait", || used.0.unanswered().len() >= 7);
+    let waiting = samples(&recording);
+
+    let capture = host.path("capture.jsonl");
+    for arguments in [
+        &["where"][..],
+        &["where", "--files"],
+        &["where", "--deep"],
+        &["capture", "--for", "1s", "-o", capture.to_str().unwrap()],
+        &["explain", "sleep"],
+        &["check", "--for", "5s"],
+    ] {
+        let output = host.run(arguments);
+        let code = output.status.code();
+        assert!(
+            code.is_some_and(|code| code < 3),
+            "{arguments:?}: {output:?}"
+        );
+    }
+    let text = folded(&host.run(&["where"]));
+    assert!(
+        text.contains("left out as they do not answer: 6 processes"),
+        "{text}"
+    );
+    let refused = host.run(&["explain", &used.1[0].pid()]);
+    assert!(
+        stderr(&refused).contains("could not be read within"),
+        "{refused:?}"
+    );
+    until("samples beside them", || samples(&recording) >= waiting + 3);
+    let terminated = Command::new("sh")
+        .args(["-c", "kill \"$0\"", &recorder.pid()])
+        .status();
+    assert!(terminated.unwrap().success());
+    until("the recorder's end", || {
+        recorder.0.try_wait().unwrap().is_some()
+    });
+    // One that starts beside them, and compares BPF with `/proc` first.
+    let late = host.path("late");
+    let late_to = late.to_str().unwrap();
+    let recorder = host.command(&["record", "--to", late_to]).spawn();
+    let _recorder = Sleeper(recorder.unwrap());
+    until("its first sample", || samples(&late) > 0);
+    drop(used);
 }
 
 #[test]

@@ -183,17 +183,24 @@ impl NamelessFiles {
         if files.is_empty() {
             return;
         }
-        let mut sizes: HashMap<u64, Bytes> = HashMap::new();
-        // A process that ended has no sizes; a malformed line is an absent one.
-        let _ = each_smaps_block(search.root, process.pid, &mut |block| {
-            let inode = block.mapping.inode;
-            let same = files
-                .get(&inode)
-                .filter(|file| file.device == block.mapping.device);
-            if let Some(size) = same.and_then(|_| block.get(SmapsField::Rss)) {
-                *sizes.entry(inode).or_default() += size;
-            }
+        let (root, pid) = (search.root.clone(), process.pid);
+        let read = read_within(SILENT_AFTER, move || {
+            let mut sizes: HashMap<u64, Bytes> = HashMap::new();
+            // A process that ended has no sizes; a malformed line is an absent one.
+            let _ = each_smaps_block(&root, pid, &mut |block| {
+                let inode = block.mapping.inode;
+                let same = files
+                    .get(&inode)
+                    .filter(|file| file.device == block.mapping.device);
+                if let Some(size) = same.and_then(|_| block.get(SmapsField::Rss)) {
+                    *sizes.entry(inode).or_default() += size;
+                }
+            });
+            (files, sizes)
         });
+        let Ok((files, sizes)) = read else {
+            return;
+        };
         for (inode, mut file) in files {
             let size = sizes.get(&inode).copied().unwrap_or_default();
             let known = self.files.get_mut(&file.identity);

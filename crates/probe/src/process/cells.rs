@@ -3,18 +3,15 @@
 //! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use rustix::io::Errno;
 use timeline::{EntityRow, ProcessCells};
-use units::Span;
 
 use crate::directory::{Directory, Sink};
 use crate::error::ParseError;
 use crate::process::files::ProcessFiles;
-use crate::process::stat;
-use crate::process::status::StatusFacts;
-use crate::process::timed_read::{NoAnswer, read_within};
+use crate::process::reader_thread::TextRead;
+use crate::process::stat::{self, StatIdentity};
 
 /// Why some readings of a file are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,58 +30,31 @@ pub(crate) struct CellReader {
     row: EntityRow,
     path: String,
     text: Vec<u8>,
-    /// Where in `text` the name of the last `stat` is.
-    name: (usize, usize),
 }
 
 /// The beginning of a process's paths in the catalogue and in captures.
 const PROC: &str = "/proc/";
 
 impl CellReader {
-    /// Reads `stat` and returns the process's start in ticks since boot, which with the PID is its identity. Its name
-    /// is then in [`name`](Self::name).
-    pub(crate) fn stat(
+    /// Takes over `stat`, which was read elsewhere. Its name and its start, in ticks since boot, are in the identity.
+    pub(crate) fn stat<'a>(
         &mut self,
-        proc: &Directory,
         pid: u32,
+        read: TextRead<'a>,
         cells: &mut ProcessCells,
         sink: Sink<'_>,
-    ) -> (Option<u64>, Result<(), Failure>) {
-        self.name = (0, 0);
-        if let Err(errno) = self.read(proc, pid, "stat", sink) {
-            return (None, Err(Failure::Unread(errno)));
+    ) -> (Option<StatIdentity<'a>>, Result<(), Failure>) {
+        match self.shown(pid, "stat", read, sink) {
+            Ok(text) => parse_stat(text, cells),
+            Err(failure) => (None, Err(failure)),
         }
-        self.parse_stat(cells)
     }
 
-    /// Like [`stat`](Self::stat), in the process's own directory.
-    pub(crate) fn stat_in(
-        &mut self,
-        process: &Directory,
-        cells: &mut ProcessCells,
-    ) -> (Option<u64>, Result<(), Failure>) {
-        self.name = (0, 0);
-        if let Err(errno) = process.read_record(b"stat", &mut self.text) {
-            return (None, Err(Failure::Unread(errno)));
-        }
-        self.parse_stat(cells)
-    }
-
-    fn parse_stat(&mut self, cells: &mut ProcessCells) -> (Option<u64>, Result<(), Failure>) {
-        let (identity, result) =
-            stat::read(&self.text, |signal, value| cells.set_raw(signal, value));
-        let result = result.map_err(Failure::Malformed);
-        let Some(identity) = identity else {
-            return (None, result);
-        };
-        let before = identity.name.as_ptr().addr() - self.text.as_ptr().addr();
-        self.name = (before, before + identity.name.len());
-        (identity.start, result)
-    }
-
-    /// Returns the name in the last [`stat`](Self::stat).
-    pub(crate) fn name(&self) -> &[u8] {
-        self.text.get(self.name.0..self.name.1).unwrap_or_default()
+    /// Reads `stat` in the process's own directory, and returns its start in ticks since boot.
+    pub(crate) fn start_in(&mut self, process: &Directory) -> Option<u64> {
+        process.read_record(b"stat", &mut self.text).ok()?;
+        let (identity, _) = parse_stat(&self.text, &mut ProcessCells::default());
+        identity.and_then(|identity| identity.start)
     }
 
     /// Reads another file of a process that has a parser.
@@ -96,36 +66,26 @@ impl CellReader {
         cells: &mut ProcessCells,
         sink: Sink<'_>,
     ) -> Result<(), Failure> {
-        self.read(proc, pid, name, sink).map_err(Failure::Unread)?;
-        self.parse(pid, name, cells)
+        self.path.clear();
+        // Writing to a string cannot fail.
+        let _ = write!(self.path, "{PROC}{pid}/{name}");
+        let read = proc.read_record(&self.path.as_bytes()[PROC.len()..], &mut self.text);
+        read.map_err(Failure::Unread)?;
+        sink(&self.path, &self.text);
+        self.parse_own(pid, name, cells)
     }
 
-    /// Whether the process of the last `status` is root's.
-    pub(crate) fn is_of_root(&self) -> bool {
-        StatusFacts::parse(&self.text).uid == Some(0)
-    }
-
-    /// Like [`file`](Self::file), for a file for which the reader may wait for the process's locks: at most this long.
-    pub(crate) fn file_within(
+    /// Takes over another file that was read elsewhere.
+    pub(crate) fn other(
         &mut self,
-        (process, most): (PathBuf, Span),
         pid: u32,
         name: &str,
+        read: TextRead<'_>,
         cells: &mut ProcessCells,
         sink: Sink<'_>,
-    ) -> Result<Result<(), Failure>, NoAnswer> {
-        let (file, mut text) = (name.to_owned(), std::mem::take(&mut self.text));
-        let (read, text) = read_within(most, move || {
-            let process = Directory::open(&process);
-            let read = process.and_then(|process| process.read_record(file.as_bytes(), &mut text));
-            (read, text)
-        })?;
-        self.text = text;
-        if let Err(errno) = read {
-            return Ok(Err(Failure::Unread(errno)));
-        }
-        sink(&format!("{PROC}{pid}/{name}"), &self.text);
-        Ok(self.parse(pid, name, cells))
+    ) -> Result<(), Failure> {
+        let text = self.shown(pid, name, read, sink)?;
+        parse(&mut self.files, &mut self.row, (pid, name), text, cells)
     }
 
     /// Like [`file`](Self::file), in the process's own directory.
@@ -138,16 +98,7 @@ impl CellReader {
     ) -> Result<(), Failure> {
         let read = process.read_record(name.as_bytes(), &mut self.text);
         read.map_err(Failure::Unread)?;
-        self.parse(pid, name, cells)
-    }
-
-    fn parse(&mut self, pid: u32, name: &str, cells: &mut ProcessCells) -> Result<(), Failure> {
-        self.row.row.clear();
-        let result = self.files.parse(pid, name, &self.text, &mut self.row);
-        for (signal, value) in self.row.row.iter() {
-            cells.set_raw(signal, value);
-        }
-        result.map(|_| ()).map_err(Failure::Malformed)
+        self.parse_own(pid, name, cells)
     }
 
     /// Reads the service of a process from its `cgroup`; leaves it unchanged if that cannot be read.
@@ -163,18 +114,52 @@ impl CellReader {
         Ok(())
     }
 
-    fn read(
+    fn parse_own(&mut self, pid: u32, name: &str, cells: &mut ProcessCells) -> Result<(), Failure> {
+        parse(
+            &mut self.files,
+            &mut self.row,
+            (pid, name),
+            &self.text,
+            cells,
+        )
+    }
+
+    /// Passes a text to the sink.
+    fn shown<'a>(
         &mut self,
-        proc: &Directory,
         pid: u32,
         name: &str,
+        read: TextRead<'a>,
         sink: Sink<'_>,
-    ) -> Result<(), Errno> {
+    ) -> Result<&'a [u8], Failure> {
+        let text = read.map_err(Failure::Unread)?;
         self.path.clear();
         // Writing to a string cannot fail.
         let _ = write!(self.path, "{PROC}{pid}/{name}");
-        proc.read_record(&self.path.as_bytes()[PROC.len()..], &mut self.text)?;
-        sink(&self.path, &self.text);
-        Ok(())
+        sink(&self.path, text);
+        Ok(text)
     }
+}
+
+fn parse_stat<'a>(
+    text: &'a [u8],
+    cells: &mut ProcessCells,
+) -> (Option<StatIdentity<'a>>, Result<(), Failure>) {
+    let (identity, result) = stat::read(text, |signal, value| cells.set_raw(signal, value));
+    (identity, result.map_err(Failure::Malformed))
+}
+
+fn parse(
+    files: &mut ProcessFiles,
+    row: &mut EntityRow,
+    (pid, name): (u32, &str),
+    text: &[u8],
+    cells: &mut ProcessCells,
+) -> Result<(), Failure> {
+    row.row.clear();
+    let result = files.parse(pid, name, text, row);
+    for (signal, value) in row.row.iter() {
+        cells.set_raw(signal, value);
+    }
+    result.map(|_| ()).map_err(Failure::Malformed)
 }

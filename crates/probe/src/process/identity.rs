@@ -1,5 +1,5 @@
 //! Which process is it? Small files of `/proc/PID`: `comm`, `exe`, `stat`, `status`, `cgroup`, `oom_score`. None of them takes
-//! the lock of its address space, as `cmdline` does: that could wait for ever.
+//! the lock of its address space, as `cmdline` does: that could wait for ever. `stat` may, too, so a [`ReaderThread`] reads it.
 //!
 //! All but `exe` are readable by every user. `oom_score` is 0 to 2000, with `oom_score_adj` counted in; the process with
 //! the highest is killed first. The link `exe` ends with ` (deleted)` if the program was replaced since it was started;
@@ -17,6 +17,7 @@ use crate::host::facts::page_size;
 use crate::host::live::now;
 use crate::kernel_file::Root;
 use crate::process::files::ProcessFiles;
+use crate::process::reader_thread::ReaderThread;
 use crate::process::stat;
 use crate::process::status::StatusFacts;
 use crate::text;
@@ -61,11 +62,21 @@ impl ProcessIdentity {
     /// # Errors
     /// [`ReadError`] if there is no such process.
     pub fn read(root: &Root, pid: u32) -> Result<Self, ReadError> {
-        Self::read_in(root, pid, Hierarchy::find(root).as_ref())
+        Self::read_in(
+            root,
+            pid,
+            Hierarchy::find(root).as_ref(),
+            &mut stat_of(root),
+        )
     }
 
     /// Reads it where the hierarchy of cgroups is already known: finding it parses all mounts.
-    fn read_in(root: &Root, pid: u32, cgroups: Option<&Hierarchy>) -> Result<Self, ReadError> {
+    fn read_in(
+        root: &Root,
+        pid: u32,
+        cgroups: Option<&Hierarchy>,
+        stat: &mut ReaderThread,
+    ) -> Result<Self, ReadError> {
         let file = |name: &str| root.read(&format!("/proc/{pid}/{name}"));
         let text = |name: &str| file(name).unwrap_or_default();
         let comm = file("comm")?;
@@ -77,15 +88,20 @@ impl ProcessIdentity {
             oom_score: text::number(text::trim(&text("oom_score"))),
             ..Self::default()
         };
-        if let Ok(link) = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))) {
+        let mut row = EntityRow::default();
+        let answers = stat.one(pid, Span::ZERO, &mut |text| {
+            let text = text.unwrap_or_default();
+            let (found, _malformed) =
+                stat::read(text, |signal, value| row.row.set_raw(signal, value));
+            identity.start_ticks = found.and_then(|found| found.start);
+            identity.is_kernel_thread = found.is_some_and(|found| found.is_kernel_thread);
+        });
+        identity.age = identity.start_ticks.map(age);
+        // The links of a process wait for what `stat` waits for.
+        let link = answers.then(|| std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))));
+        if let Some(Ok(link)) = link {
             identity.set_program(link.into_os_string().into_vec());
         }
-        let stat = text("stat");
-        let mut row = EntityRow::default();
-        let (found, _malformed) = stat::read(&stat, |signal, value| row.row.set_raw(signal, value));
-        identity.start_ticks = found.and_then(|found| found.start);
-        identity.is_kernel_thread = found.is_some_and(|found| found.is_kernel_thread);
-        identity.age = identity.start_ticks.map(age);
         let mut parser = ProcessFiles::default();
         let cgroup = text("cgroup");
         for (name, text) in [
@@ -118,7 +134,9 @@ impl ProcessIdentity {
     ) -> Result<Vec<Self>, ReadError> {
         let pids = root.numbers("/proc")?;
         let cgroups = Hierarchy::find(root);
-        let read = pids.filter_map(|pid| Self::read_in(root, pid, cgroups.as_ref()).ok());
+        let mut stat = stat_of(root);
+        let read =
+            pids.filter_map(|pid| Self::read_in(root, pid, cgroups.as_ref(), &mut stat).ok());
         Ok(read.filter(|one| is_wanted(one)).collect())
     }
 
@@ -157,6 +175,10 @@ impl ProcessIdentity {
         }
         self.program = Some(link);
     }
+}
+
+fn stat_of(root: &Root) -> ReaderThread {
+    ReaderThread::new(root.path("/proc"), "stat")
 }
 
 /// Returns how long ago this many ticks after boot were. The clock of `stat` counts suspended time too.

@@ -79,8 +79,7 @@ impl Details {
             .below(pid)
             .map_err(|errno| DetailsError::from_errno(pid, errno))?;
         let mut found = *cells;
-        let (start, _) = self.files.stat_in(&process, &mut ProcessCells::default());
-        if start != Some(start_ticks) {
+        if self.files.start_in(&process) != Some(start_ticks) {
             return Err(DetailsError::Ended(pid));
         }
         let mut malformed = None;

@@ -9,10 +9,10 @@
 //!
 //! Bounds: 65,536 processes; [`ProcessDetail`] limits for how many new processes the expensive files are read in a
 //! scan, the others follow later. Processes that end meanwhile are skipped; files that this user may not read are
-//! counted. Cost on 6.18: 6 µs per process (0.16 µs for each of its threads), 15 µs for its expensive files.
+//! counted, and so are processes that do not answer, of which a [`ReaderThread`] reads the files for which one may wait. Cost on 6.18: 6 µs per process (0.16 µs for each of its threads), 15 µs for its expensive files.
 
 use std::ops::{ControlFlow, Range};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -24,10 +24,9 @@ use units::{Bytes, Pages, Span};
 
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
-use crate::process::SILENT_AFTER;
 use crate::process::cells::{CellReader, Failure};
+use crate::process::reader_thread::ReaderThread;
 use crate::process::task::{PROCESSES_MAX, Task};
-use crate::process::timed_read::NoAnswer;
 use crate::text;
 
 /// Selects the processes of which a scan of `/proc` reads the expensive files.
@@ -69,14 +68,13 @@ const OTHERS_MAX: usize = 16;
 /// Cost of `smaps_rollup` per resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
 const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 
-/// After so many processes that did not answer no more are waited for in a scan.
-const SILENT_MAX: usize = 10;
-
 /// A scan of `/proc` that can be repeated.
 #[derive(Debug)]
 pub(crate) struct TaskScan {
     proc: PathBuf,
     files: CellReader,
+    /// The files for which a process may never answer.
+    waiting: WaitingFiles,
     pids: Vec<u32>,
     /// The processes of the last scan by ascending PID.
     known: Vec<Known>,
@@ -88,6 +86,13 @@ pub(crate) struct TaskScan {
     sizes: Vec<(Bytes, usize)>,
     /// The PID at which the turn of the smaller processes continues.
     turn: u32,
+}
+
+#[derive(Debug)]
+struct WaitingFiles {
+    stat: ReaderThread,
+    io: ReaderThread,
+    shares: ReaderThread,
 }
 
 /// The last readings of a process.
@@ -108,15 +113,20 @@ struct Known {
     is_large: bool,
     /// Whether this user may not read its `io`, which is then not tried again.
     is_io_denied: bool,
-    /// Whether a file of it did not come in time: its shares, or its `io`.
-    is_silent: bool,
 }
 
 impl TaskScan {
     /// Creates a scan of the processes below `root`.
     pub(crate) fn new(root: &Root) -> Self {
+        let proc = root.path("/proc");
+        let waiting = |name| ReaderThread::new(proc.clone(), name);
         Self {
-            proc: root.path("/proc"),
+            waiting: WaitingFiles {
+                stat: waiting("stat"),
+                io: waiting("io"),
+                shares: waiting("smaps_rollup"),
+            },
+            proc,
             files: CellReader::default(),
             pids: Vec::new(),
             known: Vec::new(),
@@ -139,7 +149,7 @@ impl TaskScan {
             Ok(proc) => proc,
             Err(errno) => return Walk::absent(errno),
         };
-        self.read_stat(&proc, sink, &mut walk);
+        self.read_stat(sink, &mut walk);
         self.rank(detail.largest);
         self.read_expensive(&proc, detail, sink, &mut walk);
         if let Some(budget) = detail.pss {
@@ -184,17 +194,18 @@ impl TaskScan {
     }
 
     /// Reads `stat` of all processes, and joins them with those of the previous scan.
-    fn read_stat(&mut self, proc: &Directory, sink: Sink<'_>, walk: &mut Walk) {
+    fn read_stat(&mut self, sink: Sink<'_>, walk: &mut Walk) {
         std::mem::swap(&mut self.known, &mut self.before);
         self.known.reserve(self.before.len());
         self.names.clear();
         let mut before = self.before.drain(..).peekable();
-        for &pid in &self.pids {
+        let pids = self.pids.iter().copied();
+        let silent = self.waiting.stat.each(pids, Span::ZERO, &mut |pid, read| {
             let mut cells = ProcessCells::default();
-            let (start, result) = self.files.stat(proc, pid, &mut cells, sink);
+            let (identity, result) = self.files.stat(pid, read, &mut cells, sink);
             note(walk, "stat", result);
-            let Some(start) = start else {
-                continue; // It ended, or its text has no identity.
+            let Some((identity, start)) = identity.and_then(|it| Some((it, it.start?))) else {
+                return; // It ended, or its text has no identity.
             };
             while before.next_if(|known| known.pid < pid).is_some() {}
             let same = before.next_if(|known| known.pid == pid && known.start == start);
@@ -206,11 +217,12 @@ impl TaskScan {
                 None => Known::new(pid, start, cells),
             };
             let name_start = self.names.len();
-            self.names.extend_from_slice(self.files.name());
+            self.names.extend_from_slice(identity.name);
             known.name = name_start..self.names.len();
             self.known.push(known);
             walk.read += 1;
-        }
+        });
+        walk.silent = silent;
     }
 
     /// Marks the largest processes; `sizes` then has only those.
@@ -240,7 +252,6 @@ impl TaskScan {
         walk: &mut Walk,
     ) {
         let (mut new, mut others) = (detail.new, OTHERS_MAX);
-        let mut patience = SILENT_MAX;
         // After all had their turn, it starts with the first ones again.
         let mut next_turn = 0;
         for known in &mut self.known {
@@ -259,10 +270,11 @@ impl TaskScan {
                 false
             };
             if is_due {
-                let files = &mut self.files;
-                known.read((proc, &self.proc), files, &mut patience, sink, walk);
+                known.read(proc, &mut self.files, &mut self.waiting.io, sink, walk);
                 if detail.is_complete {
-                    let result = files.service(proc, known.pid, &mut known.service, sink);
+                    let result = self
+                        .files
+                        .service(proc, known.pid, &mut known.service, sink);
                     note(walk, "cgroup", result);
                 }
             }
@@ -272,7 +284,6 @@ impl TaskScan {
 
     /// Reads the shares of the largest processes, largest first, within the time budget.
     fn read_pss(&mut self, budget: Duration, sink: Sink<'_>, walk: &mut Walk) {
-        let mut silent = 0;
         self.sizes.sort_unstable_by(|a, b| b.cmp(a));
         // This crate reads the machine, including its clock; the pure crates have no clock.
         #[allow(clippy::disallowed_methods)]
@@ -285,23 +296,16 @@ impl TaskScan {
             let known = &mut self.known[*index];
             let cost = pss_cost(known.resident());
             // A smaller process may still fit after a larger one did not.
-            if cost > left || known.is_silent {
+            if cost > left {
                 continue;
             }
-            let (pid, cells) = (known.pid, &mut known.cells);
+            let (pid, cells, files) = (known.pid, &mut known.cells, &mut self.files);
             // A large process takes its time, and three times as long on a busy machine.
-            let patience = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
-            let process = (self.proc.join(pid.to_string()), SILENT_AFTER.plus(patience));
-            match (self.files).file_within(process, pid, "smaps_rollup", cells, sink) {
-                Ok(result) => note(walk, "smaps_rollup", result),
-                Err(NoAnswer { .. }) => {
-                    known.is_silent = true;
-                    silent += 1;
-                    if silent >= SILENT_MAX {
-                        break;
-                    }
-                }
-            }
+            let more = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
+            self.waiting.shares.one(pid, more, &mut |read| {
+                let name = "smaps_rollup";
+                note(walk, name, files.other(pid, name, read, cells, sink));
+            });
         }
     }
 }
@@ -331,7 +335,6 @@ impl Known {
             is_changed: true,
             is_large: false,
             is_io_denied: false,
-            is_silent: false,
         }
     }
 
@@ -367,12 +370,12 @@ impl Known {
         self.resident() + self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO)
     }
 
-    /// Reads the expensive files. `patience` is for how many silent ones this scan still waits.
+    /// Reads the expensive files.
     fn read(
         &mut self,
-        proc: (&Directory, &Path),
+        proc: &Directory,
         files: &mut CellReader,
-        patience: &mut usize,
+        io: &mut ReaderThread,
         sink: Sink<'_>,
         walk: &mut Walk,
     ) {
@@ -380,45 +383,17 @@ impl Known {
         self.is_changed = false;
         self.age = 0;
         for name in ["oom_score_adj", "status"] {
-            let result = files.file(proc.0, self.pid, name, &mut self.cells, sink);
+            let result = files.file(proc, self.pid, name, &mut self.cells, sink);
             note(walk, name, result);
         }
-        if !self.is_io_denied && !self.is_silent {
-            self.read_io(proc, files, patience, sink, walk);
+        if self.is_io_denied {
+            return;
         }
-    }
-
-    /// Reads `io`, just after `status`. The kernel takes a lock for it that a process has during exec(2), and a user's may stay
-    /// there for ever: it closes a file on a file system that does not answer. So it is read with a deadline, which takes 50 µs.
-    fn read_io(
-        &mut self,
-        (proc, path): (&Directory, &Path),
-        files: &mut CellReader,
-        patience: &mut usize,
-        sink: Sink<'_>,
-        walk: &mut Walk,
-    ) {
-        let (pid, name, cells) = (self.pid, "io", &mut self.cells);
-        let result = if files.is_of_root() {
-            files.file(proc, pid, name, cells, sink)
-        } else {
-            if !spend(patience) {
-                return;
-            }
-            let process = (path.join(pid.to_string()), SILENT_AFTER);
-            match files.file_within(process, pid, name, cells, sink) {
-                Ok(result) => {
-                    *patience += 1;
-                    result
-                }
-                Err(NoAnswer { .. }) => {
-                    self.is_silent = true;
-                    return;
-                }
-            }
-        };
-        self.is_io_denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
-        note(walk, name, result);
+        io.one(self.pid, Span::ZERO, &mut |read| {
+            let result = files.other(self.pid, "io", read, &mut self.cells, sink);
+            self.is_io_denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
+            note(walk, "io", result);
+        });
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct StatIdentity<'a> {
     pub(crate) name: &'a [u8],
     /// Clock ticks since boot; `None` if the text is cut or malformed.
     pub(crate) start: Option<u64>,
+    /// Letter of its state: `R`, `S`, `D`, `T`, `Z`.
+    pub(crate) state: Option<u8>,
     pub(crate) is_kernel_thread: bool,
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn read(
     if close < open {
         return (None, Err(no_name(text)));
     }
-    let (mut start, mut is_kernel_thread) = (None, false);
+    let (mut start, mut state, mut is_kernel_thread) = (None, None, false);
     // The name may contain newlines, so the line number is that of the remaining fields.
     let line = || 1 + memchr::memchr_iter(b'\n', &text[..close]).count();
     let mut first = First::default();
@@ -90,7 +92,9 @@ pub(crate) fn read(
     let mut last = STATE - 1;
     for (field, word) in (STATE..=LAST).zip(text::words(text::trim(&text[close + 1..]))) {
         last = field;
-        if field == FLAGS {
+        if field == STATE {
+            state = word.first().copied();
+        } else if field == FLAGS {
             is_kernel_thread = text::number(word).is_some_and(|flags| flags & KERNEL_THREAD != 0);
         } else if field == START {
             start = text::number(word);
@@ -111,6 +115,7 @@ pub(crate) fn read(
     let identity = StatIdentity {
         name: &text[open + 1..close],
         start,
+        state,
         is_kernel_thread,
     };
     (Some(identity), first.into_result())

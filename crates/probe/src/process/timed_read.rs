@@ -9,7 +9,9 @@
 //! What counts is the time that the thread waits. While it runs or waits for a CPU it does not, so that a busy host makes a
 //! reading slower and not incomplete. Cost: a thread, some 50 µs; where it takes longer than 20 ms, 20 µs for each of them.
 
+use std::fmt::Write as _;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -18,22 +20,33 @@ use std::time::{Duration, Instant};
 
 use units::Span;
 
-use crate::kernel_file::Root;
-use crate::process::status::StatusFacts;
+use crate::directory::Directory;
+use crate::process::stat;
 use crate::text;
 
 /// How often the thread's state is looked at.
-const TICK: Duration = Duration::from_millis(20);
+pub(crate) const TICK: Duration = Duration::from_millis(20);
 
 /// A reading in a thread of its own.
 #[derive(Debug)]
 pub struct TimedRead<T> {
     thread: Option<JoinHandle<()>>,
     result: Receiver<T>,
-    /// The thread's number; zero before it runs.
-    tid: Arc<AtomicI32>,
-    waited: Duration,
+    waiting: Waiting,
 }
+
+/// For how long a thread has waited. Once made it allocates nothing to see that.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    thread: ThreadNumber,
+    waited: Duration,
+    path: String,
+    text: Vec<u8>,
+}
+
+/// The number of a thread; zero before it runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ThreadNumber(Arc<AtomicI32>);
 
 /// Why a reading has no result: it waited for too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,14 +65,11 @@ impl<T: Send + 'static> TimedRead<T> {
     /// [`NoAnswer`] if there is no room for a thread.
     pub fn start(read: impl FnOnce() -> T + Send + 'static) -> Result<Self, NoAnswer> {
         let (sender, result) = sync_channel(1);
-        let tid = Arc::new(AtomicI32::new(0));
-        let own = Arc::clone(&tid);
+        let waiting = Waiting::default();
+        let number = waiting.number();
         let thread = std::thread::Builder::new().name("memtide-read".to_owned());
         let thread = thread.spawn(move || {
-            own.store(
-                rustix::thread::gettid().as_raw_nonzero().get(),
-                Ordering::Relaxed,
-            );
+            number.set();
             // Nobody waits for a result that is too late.
             let _ = sender.send(read());
         });
@@ -67,8 +77,7 @@ impl<T: Send + 'static> TimedRead<T> {
             Ok(thread) => Ok(Self {
                 thread: Some(thread),
                 result,
-                tid,
-                waited: Duration::ZERO,
+                waiting,
             }),
             Err(error) => Err(NoAnswer {
                 within: Span::ZERO,
@@ -83,16 +92,12 @@ impl<T: Send + 'static> TimedRead<T> {
     /// # Errors
     /// [`NoAnswer`] if it has waited for as long.
     pub fn within(&mut self, most: Span) -> Result<T, NoAnswer> {
-        while self.waited < most.as_duration() {
+        while !self.waiting.is_over(most) {
             let began = Instant::now();
             match self.result.recv_timeout(TICK) {
                 Ok(result) => return Ok(result),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.waiting.note(began),
                 Err(RecvTimeoutError::Disconnected) => self.panicked(),
-            }
-            if self.is_waiting() {
-                // Where this thread itself had no CPU, nothing is known of the time between.
-                self.waited += began.elapsed().min(2 * TICK);
             }
         }
         if let Ok(result) = self.result.try_recv() {
@@ -100,7 +105,7 @@ impl<T: Send + 'static> TimedRead<T> {
         }
         Err(NoAnswer {
             within: most,
-            why: waits_for(&self.own_file("wchan")),
+            why: self.waiting.why(),
         })
     }
 
@@ -110,17 +115,74 @@ impl<T: Send + 'static> TimedRead<T> {
             resume_unwind(panic);
         }
     }
+}
 
-    fn is_waiting(&self) -> bool {
-        let state = StatusFacts::parse(&self.own_file("status")).state;
-        state != Some('R')
+impl Waiting {
+    /// Returns the number, for the thread to set.
+    pub(crate) fn number(&self) -> ThreadNumber {
+        self.thread.clone()
+    }
+
+    /// Begins anew.
+    pub(crate) fn restart(&mut self) {
+        self.waited = Duration::ZERO;
+    }
+
+    /// Counts the time since `began` if the thread waits now.
+    pub(crate) fn note(&mut self, began: Instant) {
+        if self.is_waiting() {
+            // Where this thread itself had no CPU, nothing is known of the time between.
+            self.waited += began.elapsed().min(2 * TICK);
+        }
+    }
+
+    pub(crate) fn is_over(&self, most: Span) -> bool {
+        self.waited >= most.as_duration()
+    }
+
+    /// Says what the thread waits for.
+    fn why(&mut self) -> String {
+        waits_for(self.file("wchan"))
+    }
+
+    fn is_waiting(&mut self) -> bool {
+        if self.thread.0.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let (identity, _) = stat::read(self.file("stat"), |_, _| ());
+        identity.is_none_or(|identity| identity.state != Some(b'R'))
     }
 
     /// Reads a file of the thread; empty if it cannot be read.
-    fn own_file(&self, name: &str) -> Vec<u8> {
-        let tid = self.tid.load(Ordering::Relaxed);
-        let text = Root::default().read(&format!("/proc/self/task/{tid}/{name}"));
-        text.unwrap_or_default()
+    fn file(&mut self, name: &str) -> &[u8] {
+        let tid = self.thread.0.load(Ordering::Relaxed);
+        self.path.clear();
+        self.text.clear();
+        // Writing to a string cannot fail.
+        let _ = write!(self.path, "{tid}/{name}");
+        if let Ok(tasks) = Directory::open(Path::new("/proc/self/task")) {
+            let _ = tasks.read_record(self.path.as_bytes(), &mut self.text);
+        }
+        &self.text
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            thread: ThreadNumber::default(),
+            waited: Duration::ZERO,
+            path: String::with_capacity(32),
+            text: Vec::with_capacity(4096),
+        }
+    }
+}
+
+impl ThreadNumber {
+    /// Says that this thread is meant.
+    pub(crate) fn set(&self) {
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        self.0.store(own, Ordering::Relaxed);
     }
 }
 

@@ -163,7 +163,7 @@ impl Processes {
         let answers = self.visits.answers.iter();
         ProcessScan {
             processes: self.known.len(),
-            left_out: walk.left_out,
+            left_out: walk.left_out + walk.silent,
             services,
             services_left_out,
             shares_read: answers.filter(|answer| answer.is_read).count(),

@@ -4,17 +4,19 @@
 //! a field; so no value is trusted before it was compared once. Counts of pages without the parts of other CPUs are
 //! only slightly wrong, within the error of `/proc` itself on some kernels: so a known number of pages is touched, too.
 
+use rustix::io::Errno;
 use timeline::signals::{
     PROC_BLKIO_DELAY, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_PEAK, PROC_RSS_SHMEM,
     PROC_STIME, PROC_SWAP, PROC_THREADS, PROC_UTIME,
 };
 use timeline::{ProcessCells, SignalId};
-use units::{Bytes, Count, Pages};
+use units::{Bytes, Count, Pages, Span};
 
 use crate::bpf::tasks::iterator::TaskIter;
 use crate::directory::Directory;
 use crate::kernel_file::Root;
 use crate::process::cells::CellReader;
+use crate::process::reader_thread::ReaderThread;
 
 /// One source's readings of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +33,11 @@ const PROCESSES: usize = 12;
 
 /// Compares the sources, or says in words what differs.
 pub(crate) fn check(root: &Root, iter: &mut TaskIter) -> Result<(), String> {
-    let proc = Directory::open(&root.path("/proc"))
+    let mut files = ProcFiles::open(root)
         .map_err(|errno| format!("there is no /proc to test BPF against: {errno}"))?;
     let mut result = Ok(());
     for _ in 0..ROUNDS {
-        result = compare(&proc, iter).and_then(|()| touch(iter));
+        result = compare(&mut files, iter).and_then(|()| touch(iter));
         if result.is_ok() {
             break;
         }
@@ -44,17 +46,16 @@ pub(crate) fn check(root: &Root, iter: &mut TaskIter) -> Result<(), String> {
 }
 
 /// Reads `/proc`, the iterator and `/proc` again: a value between the first and the last is right.
-fn compare(proc: &Directory, iter: &mut TaskIter) -> Result<(), String> {
+fn compare(files: &mut ProcFiles, iter: &mut TaskIter) -> Result<(), String> {
     let chosen = choose(&walk(iter)?);
-    let mut files = CellReader::default();
-    let mut read = |pid: &u32| from_proc(proc, &mut files, *pid);
+    let mut read = |pid: &u32| files.read(*pid);
     let before: Vec<Option<SeenTask>> = chosen.iter().map(&mut read).collect();
     let ours = walk(iter)?;
     let after: Vec<Option<SeenTask>> = chosen.iter().map(&mut read).collect();
     let mut compared = 0;
     for (before, after) in before.iter().zip(&after) {
         let (Some(before), Some(after)) = (before, after) else {
-            continue; // It ended.
+            continue; // It ended, or does not answer.
         };
         let found = ours.iter().find(|seen| seen.pid == before.pid);
         let found = found.ok_or_else(|| format!("process {} is not there", before.pid))?;
@@ -108,18 +109,45 @@ fn choose(all: &[SeenTask]) -> Vec<u32> {
     chosen
 }
 
-fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<SeenTask> {
-    let mut cells = ProcessCells::default();
-    let (start, _) = files.stat(proc, pid, &mut cells, &mut |_, _| ());
-    for name in ["status", "io", "oom_score_adj"] {
-        // If one file may not be read, the others are compared.
-        let _ = files.file(proc, pid, name, &mut cells, &mut |_, _| ());
+/// The files of `/proc` that have what the iterator reads.
+struct ProcFiles {
+    proc: Directory,
+    files: CellReader,
+    stat: ReaderThread,
+    io: ReaderThread,
+}
+
+impl ProcFiles {
+    fn open(root: &Root) -> Result<Self, Errno> {
+        let proc = root.path("/proc");
+        Ok(Self {
+            stat: ReaderThread::new(proc.clone(), "stat"),
+            io: ReaderThread::new(proc.clone(), "io"),
+            proc: Directory::open(&proc)?,
+            files: CellReader::default(),
+        })
     }
-    Some(SeenTask {
-        pid,
-        start: start?,
-        cells,
-    })
+
+    fn read(&mut self, pid: u32) -> Option<SeenTask> {
+        let Self { files, .. } = self;
+        let (mut start, mut cells) = (None, ProcessCells::default());
+        self.stat.one(pid, Span::ZERO, &mut |text| {
+            let (identity, _) = files.stat(pid, text, &mut cells, &mut |_, _| ());
+            start = identity.and_then(|identity| identity.start);
+        });
+        // If one file may not be read, the others are compared.
+        self.io.one(pid, Span::ZERO, &mut |text| {
+            let _ = files.other(pid, "io", text, &mut cells, &mut |_, _| ());
+        });
+        for name in ["status", "oom_score_adj"] {
+            let _ = files.file(&self.proc, pid, name, &mut cells, &mut |_, _| ());
+        }
+        Some(SeenTask {
+            pid,
+            start: start?,
+            cells,
+        })
+    }
 }
 
 fn between(before: &SeenTask, found: &SeenTask, after: &SeenTask, cpus: u32) -> Result<(), String> {
