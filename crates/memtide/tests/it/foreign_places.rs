@@ -541,6 +541,7 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         Err(why) => return skip(&why),
     };
     let (file, flag) = (silent.join("file"), host.path("flag"));
+    let _other = Sleeper(Command::new("sleep").arg("600").spawn().unwrap());
     let endless = |_| Sleeper::with_endless_exec(host.al, &file, &flag);
     let writer = Sleeper::with_held_pipe(&file, &flag);
     // In this order: the processes do not end while nobody answers.
@@ -576,7 +577,8 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
             "{arguments:?}: {output:?}"
         );
     }
-    let text = folded(&host.run(&["where"]));
+    let by_proc = in_time(host.command_without_bpf(&["check", "--for", "1s"]), "check");
+    let text = folded(&by_proc);
     assert!(
         text.contains("left out as they do not answer: 6 processes"),
         "{text}"
