@@ -121,7 +121,7 @@ impl ExplainError {
                     .to_owned(),
             ),
             Self::NoAnswer { pid, .. } => Some(format!(
-                "its size is in /proc/{pid}/status; what its threads wait for: grep . /proc/{pid}/task/*/wchan"
+                "its size and state are in /proc/{pid}/status; stat, wchan and ps may wait as well"
             )),
             Self::Zombie { .. } | Self::Ended(_) | Self::Read { .. } => None,
         }

@@ -164,9 +164,11 @@ fn number(signal: SignalId, raw: u64) -> String {
 }
 
 /// Returns a text as a field, quoted if necessary. A user chooses the names of processes and cgroups: what is not plainly visible is
-/// escaped ([`timeline::plain`]), and what a spreadsheet would take for a formula begins with `'`.
+/// escaped ([`timeline::plain`]), and what a spreadsheet would take for a formula begins with `'`, also `-.slice`.
 pub fn field(text: &str) -> Cow<'_, str> {
-    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let is_formula = text
+        .trim_start()
+        .starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     let plain = match escape(text) {
         plain if is_formula => Cow::Owned(format!("'{plain}")),
         plain => plain,

@@ -9,17 +9,18 @@ use timeline::signals::{
     COMMITTED_AS, DIRECT_MAP_1G, DIRECT_MAP_2M, DIRECT_MAP_4K, HUGEPAGE_SIZE, HUGEPAGES_FREE,
     HUGEPAGES_TOTAL, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON, MEM_BALLOON, MEM_BUFFERS,
     MEM_CACHED, MEM_FREE, MEM_INACTIVE_ANON, MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_LOW_TOTAL,
-    MEM_PAGE_TABLES, MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE,
-    MEM_TOTAL, MEM_UNEVICTABLE, MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_SIZE,
-    PROC_SWAP, SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
+    MEM_PAGE_TABLES, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
+    MEM_UNEVICTABLE, MEM_VMALLOC_USED, MEM_ZSWAPPED, MEMINFO, PROC_DATA, PROC_HUGETLB,
+    PROC_PAGE_TABLES, PROC_PSS, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SIZE,
+    SLAB_PAGES, SWAP_FREE, SWAP_TOTAL, SWAP_USED, ZRAM_LIMIT,
 };
-use timeline::{Entity, Row, Sample, SignalId};
+use timeline::{Entity, Row, SignalId};
 use units::{Bytes, Limit, PageSize, Pages, Quantity};
 
 use crate::builder::Snapshot;
 
-/// No processor addresses more than 52 bits of RAM (x86-64, arm64).
-const RAM_MAX: u64 = 1 << 52;
+/// No host has more RAM than 256 TiB: the largest have 64 TiB (x86-64 with four levels of page tables).
+const RAM_MAX: u64 = 1 << 48;
 /// No process has more than 57 bits of address space (x86-64 with five levels of page tables).
 const ADDRESSES_MAX: u64 = 1 << 57;
 /// Sizes of address space, of which only a part is memory.
@@ -41,7 +42,7 @@ const LIMITS: [SignalId; 6] = [
 ];
 
 /// Sizes in /proc/meminfo that are no part of MemTotal.
-const NOT_OF_RAM: [SignalId; 12] = [
+const NOT_OF_RAM: [SignalId; 11] = [
     MEM_TOTAL.id(),
     SWAP_TOTAL.id(),
     SWAP_FREE.id(),
@@ -50,8 +51,6 @@ const NOT_OF_RAM: [SignalId; 12] = [
     HUGEPAGE_SIZE.id(),
     MEM_ZSWAPPED.id(),
     MEM_BALLOON.id(),
-    // Before 4.4 it counts what devices map.
-    MEM_VMALLOC_USED.id(),
     DIRECT_MAP_4K.id(),
     DIRECT_MAP_2M.id(),
     DIRECT_MAP_1G.id(),
@@ -65,8 +64,7 @@ const MOVED_SHARE: u64 = 50;
 const FORCED_MAX: u64 = 16 << 20;
 
 /// Parts of another size that is set, not used, and that size.
-const OTHER_PARTS: [(SignalId, SignalId); 4] = [
-    (MEM_VMALLOC_USED.id(), MEM_TOTAL.id()),
+const OTHER_PARTS: [(SignalId, SignalId); 3] = [
     (SWAP_USED.id(), SWAP_TOTAL.id()),
     (SWAP_FREE.id(), SWAP_TOTAL.id()),
     (HUGEPAGES_FREE.id(), HUGEPAGES_TOTAL.id()),
@@ -87,16 +85,31 @@ const DISJOINT: [SignalId; 5] = [
     MEM_ANON.id(),
     MEM_SLAB.id(),
 ];
-/// Further parts, of the kernel; its stacks count as vmalloc, too.
-const OF_KERNEL: [SignalId; 3] = [MEM_PAGE_TABLES.id(), MEM_KERNEL_STACK.id(), MEM_PERCPU.id()];
-const SLAB: [SignalId; 2] = [MEM_SLAB_RECLAIMABLE.id(), MEM_SLAB_UNRECLAIMABLE.id()];
-/// Lists that have all anonymous pages, and those that have pages of files alone.
+/// Further parts. VmallocUsed is left out, as it has the stacks, and so is Percpu, which was partly allocated before RAM was counted.
+const OF_KERNEL: [SignalId; 2] = [MEM_PAGE_TABLES.id(), MEM_KERNEL_STACK.id()];
+const SLAB_KINDS: [SignalId; 2] = [MEM_SLAB_RECLAIMABLE.id(), MEM_SLAB_UNRECLAIMABLE.id()];
+/// Lists that have all anonymous pages but those on devices and those being moved, and lists that have pages of files alone.
 const ANON_LISTS: [SignalId; 3] = [
     MEM_ACTIVE_ANON.id(),
     MEM_INACTIVE_ANON.id(),
     MEM_UNEVICTABLE.id(),
 ];
 const FILE_LISTS: [SignalId; 2] = [MEM_ACTIVE_FILE.id(), MEM_INACTIVE_FILE.id()];
+
+/// Sizes of a process that count each page once.
+const PROCESS_ONCE: [SignalId; 3] = [PROC_PAGE_TABLES.id(), PROC_HUGETLB.id(), PROC_PSS.id()];
+/// Sizes that count a page as often as it is mapped: a JVM maps its heap three times, and more than RAM is no error.
+const PROCESS_MAPPED: [SignalId; 4] = [
+    PROC_RSS.id(),
+    PROC_RSS_ANON.id(),
+    PROC_RSS_FILE.id(),
+    PROC_RSS_SHMEM.id(),
+];
+
+/// The most that pages mapped several times add up to: a misread digit is above that.
+fn mapped_most(ram: u64) -> u64 {
+    ram.saturating_mul(8)
+}
 
 /// The kernel's direct map of RAM on x86-64, which covers all of it and what firmware keeps.
 const DIRECT_MAP: [SignalId; 3] = [DIRECT_MAP_4K.id(), DIRECT_MAP_2M.id(), DIRECT_MAP_1G.id()];
@@ -108,7 +121,7 @@ pub(crate) enum Impossible {
     Part(SignalId, SignalId),
     /// Parts of RAM that add up to more than MemTotal.
     Sum,
-    /// Page tables, kernel stacks and the like, which do so with them.
+    /// Page tables and kernel stacks, which do so with them.
     SumOfKernel,
     /// A pool of huge pages that does so with them.
     SumOfPool,
@@ -134,7 +147,7 @@ impl Impossible {
                 name(whole)
             ),
             Self::Sum => "free memory, page cache, anonymous memory and slab add up to more than MemTotal: they are not used".to_owned(),
-            Self::SumOfKernel => "with PageTables, KernelStack and Percpu the parts of RAM add up to more than MemTotal: these three are not used".to_owned(),
+            Self::SumOfKernel => "with PageTables and KernelStack the parts of RAM add up to more than MemTotal: these two are not used".to_owned(),
             Self::SumOfPool => "with the pool of huge pages the parts of RAM add up to more than MemTotal: the pool is not used".to_owned(),
             Self::Slab => "SReclaimable and SUnreclaim add up to more than Slab: such figures are not used".to_owned(),
             Self::Anon => "AnonPages is larger than Active(anon), Inactive(anon) and Unevictable together: it is not used".to_owned(),
@@ -186,7 +199,9 @@ pub(crate) fn has_part_above(parts: &Snapshot, whole: &Snapshot) -> bool {
 /// Whether a part of RAM in a snapshot is larger than this number of bytes, beyond rounding.
 pub(crate) fn has_part_above_size(parts: &Snapshot, most: u64) -> bool {
     let is_above = |(part, size): (SignalId, u64)| {
-        is_of_ram(part) && size > most.saturating_add(parts.error(part))
+        // Before 4.4 VmallocUsed counts what devices map.
+        let is_of_ram = is_of_ram(part) && part != MEM_VMALLOC_USED.id();
+        is_of_ram && size > most.saturating_add(parts.error(part))
     };
     parts.sample.host.iter().any(is_above)
         || huge_pool(parts).is_some_and(|huge| huge > most)
@@ -215,68 +230,106 @@ fn charged_most(limit: Bytes) -> u64 {
 
 /// Drops the figures of a snapshot that no host has, beyond rounding. Returns why, each reason once.
 pub(crate) fn drop_impossible(snapshot: &mut Snapshot) -> Vec<Impossible> {
-    let mut found = drop_sizes(snapshot);
-    let mut forget = |why: Impossible, signals: &[SignalId], snapshot: &mut Snapshot| {
-        found.push(why);
-        snapshot.sample.host.forget(signals);
-    };
-    if let Some(wrong) = wrong_of_direct_map(snapshot) {
-        forget(Impossible::Unmapped, wrong, snapshot);
+    let mut found = Vec::new();
+    for drop in [
+        drop_sizes,
+        drop_unmapped,
+        drop_parts,
+        drop_slab,
+        drop_pool,
+        drop_sums,
+        drop_of_cgroups,
+        drop_of_processes,
+        drop_of_report,
+    ] {
+        note_new(&mut found, drop(snapshot));
     }
-    let ram = MEM_TOTAL.id();
+    found
+}
+
+const RAM: SignalId = MEM_TOTAL.id();
+
+/// Drops the figures of the host, and returns why.
+fn forget(snapshot: &mut Snapshot, signals: &[SignalId], why: Impossible) -> Vec<Impossible> {
+    snapshot.sample.host.forget(signals);
+    vec![why]
+}
+
+fn drop_unmapped(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    match wrong_of_direct_map(snapshot) {
+        Some(wrong) => forget(snapshot, wrong, Impossible::Unmapped),
+        None => Vec::new(),
+    }
+}
+
+/// Drops parts above their whole; where either may be wrong, both, unless others show which.
+fn drop_parts(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let mut found = Vec::new();
     let readings: Vec<SignalId> = snapshot.sample.host.iter().map(|(it, _)| it).collect();
     let of_ram = readings.into_iter().filter(|it| is_of_ram(*it));
-    for (part, whole) in of_ram.map(|part| (part, ram)).chain(OTHER_PARTS) {
+    for (part, whole) in of_ram.map(|part| (part, RAM)).chain(OTHER_PARTS) {
         if is_above(snapshot, &[part], whole, whole) {
-            forget(Impossible::Part(part, whole), &[part], snapshot);
+            found.extend(forget(snapshot, &[part], Impossible::Part(part, whole)));
         }
     }
     for (part, whole) in PARTS_OF_READINGS {
         // Of a small cache more pages come and go between two readings than a share of it.
-        if is_above(snapshot, &[part], whole, ram) {
-            let either = if whole == MEM_CACHED.id() && has_pages_of_files(snapshot) {
-                &[part][..]
-            } else {
-                &[part, whole]
-            };
-            forget(Impossible::Part(part, whole), either, snapshot);
+        if is_above(snapshot, &[part], whole, RAM) {
+            let both = [part, whole];
+            let is_whole_right = whole == MEM_CACHED.id() && has_pages_of_files(snapshot);
+            let wrong = if is_whole_right { &both[..1] } else { &both };
+            found.extend(forget(snapshot, wrong, Impossible::Part(part, whole)));
         }
     }
-    if is_above(snapshot, &SLAB, MEM_SLAB.id(), ram) {
-        let slab = [SLAB[0], SLAB[1], MEM_SLAB.id()];
-        forget(Impossible::Slab, &slab, snapshot);
+    found
+}
+
+fn drop_slab(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    if !is_above(snapshot, &SLAB_KINDS, MEM_SLAB.id(), RAM) {
+        return Vec::new();
     }
-    let pool = [HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()];
-    let pool_and_ram = huge_pool(snapshot).zip(snapshot.host(ram));
-    if pool_and_ram.is_some_and(|(pool, ram)| pool > ram) {
-        let why = Impossible::Part(HUGEPAGES_TOTAL.id(), ram);
-        forget(why, &pool, snapshot);
-    }
-    if is_above(snapshot, &DISJOINT, ram, ram) {
+    let slab = [SLAB_KINDS[0], SLAB_KINDS[1], MEM_SLAB.id()];
+    forget(snapshot, &slab, Impossible::Slab)
+}
+
+/// Drops a pool of huge pages above RAM, or above what the other parts leave of it.
+fn drop_pool(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let Some(pool) = huge_pool(snapshot) else {
+        return Vec::new();
+    };
+    let with_others = pool.saturating_add(sum(snapshot, &DISJOINT));
+    let why = if exceeds(snapshot, pool, RAM, RAM) {
+        Impossible::Part(HUGEPAGES_TOTAL.id(), RAM)
+    } else if exceeds(snapshot, with_others, RAM, RAM) && !is_above(snapshot, &DISJOINT, RAM, RAM) {
+        Impossible::SumOfPool
+    } else {
+        return Vec::new();
+    };
+    forget(snapshot, &[HUGEPAGES_TOTAL.id(), HUGEPAGES_FREE.id()], why)
+}
+
+/// Drops parts of RAM that add up to more than it.
+fn drop_sums(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    if is_above(snapshot, &DISJOINT, RAM, RAM) {
         // In a container some figures of /proc/meminfo are of the container, and some of its host.
-        if has_more_anon_than_lists(snapshot) {
-            forget(Impossible::Anon, &[MEM_ANON.id()], snapshot);
+        return if has_more_anon_than_lists(snapshot) {
+            forget(snapshot, &[MEM_ANON.id()], Impossible::Anon)
         } else {
-            forget(Impossible::Sum, &DISJOINT, snapshot);
-        }
+            forget(snapshot, &DISJOINT, Impossible::Sum)
+        };
     }
-    if is_above(snapshot, &[&DISJOINT[..], &OF_KERNEL].concat(), ram, ram) {
-        forget(Impossible::SumOfKernel, &OF_KERNEL, snapshot);
+    let all = sum(snapshot, &DISJOINT).saturating_add(sum(snapshot, &OF_KERNEL));
+    if exceeds(snapshot, all, RAM, RAM) {
+        return forget(snapshot, &OF_KERNEL, Impossible::SumOfKernel);
     }
-    let pages = sum(snapshot, &DISJOINT).saturating_add(huge_pool(snapshot).unwrap_or_default());
-    if snapshot.host(ram).is_some_and(|ram| pages > drifted(ram)) {
-        forget(Impossible::SumOfPool, &pool, snapshot);
-    }
-    let ram = snapshot.host(ram);
-    found.extend(drop_of_cgroups(&mut snapshot.sample, ram));
-    found.extend(drop_of_processes(&mut snapshot.sample, ram));
+    Vec::new()
+}
+
+fn drop_of_report(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let ram = snapshot.host(RAM);
     let report = snapshot.report.as_mut();
-    if report.is_some_and(|report| report::drop_impossible(report, ram)) {
-        found.push(Impossible::Report);
-    }
-    let mut each_once = Vec::new();
-    note_new(&mut each_once, found);
-    each_once
+    let is_any = report.is_some_and(|report| report::drop_impossible(report, ram));
+    is_any.then_some(Impossible::Report).into_iter().collect()
 }
 
 /// Adds the reasons that are not there yet.
@@ -297,16 +350,19 @@ fn has_pages_of_files(snapshot: &Snapshot) -> bool {
 
 fn has_more_anon_than_lists(snapshot: &Snapshot) -> bool {
     let known = ANON_LISTS.iter().all(|list| snapshot.host(*list).is_some());
-    known && sum(snapshot, &[MEM_ANON.id()]) > drifted(sum(snapshot, &ANON_LISTS))
+    let drift = snapshot.host(MEM_TOTAL.id()).unwrap_or(0) / MOVED_SHARE;
+    let listed = sum(snapshot, &ANON_LISTS).saturating_add(drift);
+    known && sum(snapshot, &[MEM_ANON.id()]) > listed
 }
 
 /// The signals to drop where there is more RAM than the kernel maps: MemTotal, unless what is used of it is above that, too.
 fn wrong_of_direct_map(snapshot: &Snapshot) -> Option<&'static [SignalId]> {
     const TOTAL: &[SignalId] = &[MEM_TOTAL.id()];
     let ram = snapshot.host(MEM_TOTAL.id())?;
-    // A 32-bit kernel maps a part of RAM only, and other processors have no such counters.
+    // A 32-bit kernel maps a part of RAM only, other processors have no such counters, and the last line of the file, which
+    // a text may lack, has most of it.
     let is_whole =
-        snapshot.host(DIRECT_MAP_2M.id()).is_some() && snapshot.host(MEM_LOW_TOTAL.id()).is_none();
+        snapshot.host(DIRECT_MAP_1G.id()).is_some() && snapshot.host(MEM_LOW_TOTAL.id()).is_none();
     let mapped = sum(snapshot, &DIRECT_MAP);
     let most = drifted(mapped);
     if !is_whole || ram.saturating_sub(snapshot.error(MEM_TOTAL.id())) <= most {
@@ -317,10 +373,10 @@ fn wrong_of_direct_map(snapshot: &Snapshot) -> Option<&'static [SignalId]> {
 }
 
 /// Drops the memory of cgroups that is above RAM or their limit. Returns why.
-fn drop_of_cgroups(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
-    let current = CGROUP_CURRENT.id();
+fn drop_of_cgroups(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let (current, ram) = (CGROUP_CURRENT.id(), snapshot.host(RAM));
     let mut found = Vec::new();
-    for row in sample.table_mut(Entity::Cgroup).rows_mut() {
+    for row in snapshot.sample.table_mut(Entity::Cgroup).rows_mut() {
         let Some(used) = row.row.get(CGROUP_CURRENT) else {
             continue;
         };
@@ -338,21 +394,26 @@ fn drop_of_cgroups(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
     found
 }
 
-/// Drops the memory of processes that is above RAM. Returns why.
-fn drop_of_processes(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
-    let Some(most) = ram.map(drifted) else {
+/// Drops the memory of processes that is above RAM; where a page may count several times, far above. Returns why.
+fn drop_of_processes(snapshot: &mut Snapshot) -> Vec<Impossible> {
+    let Some(ram) = snapshot.host(RAM) else {
         return Vec::new();
     };
-    let is_in_ram = |signal: SignalId| {
-        is_size(signal) && !VIRTUAL.contains(&signal) && signal != PROC_SWAP.id()
-    };
     let mut found = Vec::new();
-    for row in sample.table_mut(Entity::Process).rows_mut() {
-        let readings = row.row.iter();
-        let above = readings.filter(|(it, raw)| is_in_ram(*it) && bytes(*it, *raw) > most);
-        let above: Vec<SignalId> = above.map(|(it, _)| it).collect();
+    for row in snapshot.sample.table_mut(Entity::Process).rows_mut() {
+        let is_above = |(signal, raw): &(SignalId, u64)| {
+            let most = if PROCESS_ONCE.contains(signal) {
+                drifted(ram)
+            } else if PROCESS_MAPPED.contains(signal) {
+                mapped_most(ram)
+            } else {
+                return false;
+            };
+            bytes(*signal, *raw) > most
+        };
+        let above: Vec<SignalId> = row.row.iter().filter(is_above).map(|(it, _)| it).collect();
         row.row.forget(&above);
-        found.extend(above.iter().map(|it| Impossible::Part(*it, MEM_TOTAL.id())));
+        found.extend(above.iter().map(|it| Impossible::Part(*it, RAM)));
     }
     found
 }
@@ -361,6 +422,12 @@ fn drop_of_processes(sample: &mut Sample, ram: Option<u64>) -> Vec<Impossible> {
 fn drop_sizes(snapshot: &mut Snapshot) -> Vec<Impossible> {
     let mut too_large = Vec::new();
     drop_sizes_of_row(&mut snapshot.sample.host, &mut too_large);
+    if too_large.contains(&RAM) {
+        // The others were read in the same unit.
+        let readings = snapshot.sample.host.iter().map(|(it, _)| it);
+        let sizes: Vec<SignalId> = readings.filter(|it| is_of_ram(*it)).collect();
+        snapshot.sample.host.forget(&sizes);
+    }
     for entity in Entity::ALL {
         for row in snapshot.sample.table_mut(entity).rows_mut() {
             drop_sizes_of_row(&mut row.row, &mut too_large);
@@ -398,12 +465,16 @@ fn drop_sizes_of_row(row: &mut Row, too_large: &mut Vec<SignalId>) {
 /// Whether parts add up to more than a whole, beyond rounding and drift, which is a share of the whole or of `moves`, if that is
 /// more.
 fn is_above(snapshot: &Snapshot, parts: &[SignalId], whole: SignalId, moves: SignalId) -> bool {
+    exceeds(snapshot, sum(snapshot, parts), whole, moves)
+}
+
+fn exceeds(snapshot: &Snapshot, size: u64, whole: SignalId, moves: SignalId) -> bool {
     let Some(total) = snapshot.host(whole) else {
         return false;
     };
     let moved = total.max(snapshot.host(moves).unwrap_or(0)) / MOVED_SHARE;
     let drift = snapshot.error(whole).saturating_add(moved);
-    sum(snapshot, parts) > total.saturating_add(drift)
+    size > total.saturating_add(drift)
 }
 
 /// The sum of sizes, each as small as its rounding allows.
@@ -418,7 +489,7 @@ fn sum(snapshot: &Snapshot, parts: &[SignalId]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::{MEM_AVAILABLE, PROC_RSS};
+    use timeline::signals::MEM_AVAILABLE;
 
     fn snapshot(readings: &[(SignalId, u64)]) -> Snapshot {
         let mut snapshot = Snapshot::default();
@@ -559,16 +630,20 @@ mod tests {
     }
 
     #[test]
-    fn a_process_larger_than_ram_loses_its_size() {
+    fn a_process_far_larger_than_ram_loses_its_size() {
         let mut snapshot = snapshot(&[(MEM_TOTAL.id(), 8 << 30)]);
         let row = &mut snapshot.sample.table_mut(Entity::Process).entry("7@1").row;
-        row.set(PROC_RSS, Pages::new(69 << 18));
-        row.set(PROC_SIZE, Bytes::from_gib(90));
+        row.set(PROC_RSS, Pages::new(690 << 18));
+        row.set(PROC_PSS, Bytes::from_gib(9));
+        row.set(PROC_SIZE, Bytes::from_gib(900));
+        let mapped = &mut snapshot.sample.table_mut(Entity::Process).entry("8@1").row;
+        // A JVM that maps its heap three times.
+        mapped.set(PROC_RSS, Pages::new(20 << 18));
+        let above = |part| Impossible::Part(part, RAM);
         let why = drop_impossible(&mut snapshot);
-        let part = Impossible::Part(PROC_RSS.id(), MEM_TOTAL.id());
-        assert_eq!(why, [part]);
-        let row = &snapshot.sample.table(Entity::Process).rows()[0].row;
-        assert_eq!(row.iter().count(), 1);
+        assert_eq!(why, [above(PROC_RSS.id()), above(PROC_PSS.id())]);
+        let rows = snapshot.sample.table(Entity::Process).rows();
+        assert_eq!([0, 1].map(|at| rows[at].row.iter().count()), [1, 1]);
     }
 
     #[test]
@@ -577,6 +652,7 @@ mod tests {
             let mut readings = vec![
                 (MEM_TOTAL.id(), total << 30),
                 (DIRECT_MAP_2M.id(), mapped << 30),
+                (DIRECT_MAP_1G.id(), 0),
                 (MEM_FREE.id(), free << 30),
             ];
             readings.extend(low.then_some((MEM_LOW_TOTAL.id(), 1 << 29)));

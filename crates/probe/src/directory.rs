@@ -26,7 +26,7 @@ pub struct Walk {
     pub read: usize,
     /// Processes or cgroups beyond the walk's bounds: found but not read.
     pub left_out: usize,
-    /// Processes that do not answer: they start a program, and wait for a file system that does not answer either.
+    /// Processes that did not answer, or were not asked as others of their user did not.
     pub silent: usize,
     /// Files that this user may not read.
     pub denied: usize,

@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub(crate) mod frozen;
 pub(crate) mod identity;
 pub(crate) mod limits;
+pub(crate) mod links;
 pub(crate) mod mapped_file;
 pub(crate) mod maps;
 pub(crate) mod memory;
@@ -24,6 +25,6 @@ pub(crate) mod thread_stack;
 pub(crate) mod timed_read;
 mod turns;
 
-/// How long one process of many is waited for that does not let its memory map be read: another task has its lock, which may
-/// wait for ever for a file system of a user.
+/// How long one process of many is waited for that does not let a file be read: another task has the lock of its memory map, or
+/// it is in exec(2). Both may wait for ever for a file system of a user.
 pub(crate) const SILENT_AFTER: units::Span = units::Span::from_millis(100);

@@ -142,7 +142,7 @@ pub struct RecorderCost {
 pub struct RecorderScans {
     /// Processes.
     pub processes: u64,
-    /// Processes above the limit, which were left out.
+    /// Processes that were left out: above the limit, or without an answer.
     pub processes_left_out: u64,
     /// Cgroups.
     pub cgroups: u64,

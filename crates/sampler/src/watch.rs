@@ -240,7 +240,7 @@ impl Unread {
         }
         if self.silent > 0 {
             problems.note(format!(
-                "left out as they do not answer: {}; such a process waits in execve(2) for a file system, or its user has several that do",
+                "left out: {}, without an answer within 0.1 s as they wait in execve(2) for a file system",
                 Count::new(self.silent as u64).named("process", "processes")
             ));
         }
@@ -300,7 +300,6 @@ mod tests {
             for left_out in [7, 9, 8] {
                 let walk = Walk {
                     left_out,
-                    silent: 0,
                     denied_files: vec!["/proc/PID/io"],
                     ..Walk::default()
                 };

@@ -293,7 +293,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
 
     /// The unit of sizes without a unit, if `MemTotal` cannot be KiB.
     fn total_unit(&mut self, file: FieldFile, lines: &NumberedLines<'_>) -> TotalUnit {
-        if file != FieldFile::Meminfo || self.unit.is_some() {
+        if file != FieldFile::Meminfo {
             return TotalUnit::Kib;
         }
         let named = lines.iter().filter(|(_, line)| line.contains("MemTotal"));
@@ -305,7 +305,16 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let Some((at, FieldValue::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
             return TotalUnit::Kib;
         };
-        let unit = ram_unit::unit_of_total(digits.parse().unwrap_or(0.0));
+        let total = digits.parse().unwrap_or(0.0);
+        if self
+            .unit
+            .is_some_and(|unit| ram_unit::is_of_host(total * unit))
+        {
+            return TotalUnit::Kib;
+        }
+        // The heading is of something else.
+        self.unit = None;
+        let unit = ram_unit::unit_of_total(total);
         if let Some(problem) = ram_unit::unit_problem(unit) {
             self.problem(at, problem);
         }

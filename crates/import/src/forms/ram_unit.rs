@@ -20,6 +20,11 @@ pub(super) enum TotalUnit {
     Unknown,
 }
 
+/// Whether a host may have this much RAM.
+pub(super) fn is_of_host(bytes: f64) -> bool {
+    (RAM_BYTES_MIN..=RAM_BYTES_MAX).contains(&bytes)
+}
+
 /// The unit of a `MemTotal` without a unit.
 pub(super) fn unit_of_total(total: f64) -> TotalUnit {
     if (RAM_BYTES_MIN..=USUAL).contains(&(total * KIB)) {
@@ -32,7 +37,8 @@ pub(super) fn unit_of_total(total: f64) -> TotalUnit {
         ("GiB", USUAL),
     ];
     let could_be = |(name, most): (&str, f64)| {
-        SizeUnit::named(name).filter(|unit| (RAM_BYTES_MIN..=most).contains(&(total * unit.bytes)))
+        SizeUnit::named(name)
+            .filter(|unit| is_of_host(total * unit.bytes) && total * unit.bytes <= most)
     };
     let mut possible = units.into_iter().filter_map(could_be);
     match (possible.next(), possible.next()) {

@@ -4,7 +4,7 @@ use timeline::KernelReport;
 use timeline::kernel_report::{GroupLimit, GroupReport, Killed, ReportTask};
 use units::Bytes;
 
-use super::{RAM_MAX, charged_most, drifted};
+use super::{RAM_MAX, charged_most, drifted, mapped_most};
 
 /// Sizes in memory.stat of a cgroup, cgroup v2 and v1.
 const STAT_SIZES: [&str; 11] = [
@@ -35,8 +35,8 @@ pub(super) fn drop_impossible(report: &mut KernelReport, ram: Option<u64>) -> bo
     }
     let rows = report.tasks.len() + report.zones.len();
     report.tasks.retain(|task| {
-        let largest = task.rss.max(task.page_tables);
-        largest.get() <= ram && task.swap.get() <= RAM_MAX
+        let is_possible = task.rss.get() <= mapped_most(ram) && task.page_tables.get() <= ram;
+        is_possible && task.swap.get() <= RAM_MAX
     });
     report.zones.retain(|zone| {
         let largest = zone.free.max(zone.min).max(zone.low).max(zone.high);

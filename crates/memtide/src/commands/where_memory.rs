@@ -28,8 +28,14 @@ pub(crate) fn run(args: &WhereArgs, output: &Output) -> anyhow::Result<Exit> {
         Some(file) => source::open_part(file, part(file, args), output)?,
         None => source::watch(WatchOptions::one_sample(args.deep), output),
     };
-    if recording.is_some() && args.answer.get() == Format::Text {
-        source::warn(&source, output);
+    if args.answer.get() == Format::Text {
+        match recording {
+            Some(_) => source::warn(&source, output),
+            None => source
+                .problems
+                .iter()
+                .for_each(|problem| output.note(problem)),
+        }
     }
     output.print(&match args.by {
         Some(by) => table(&mut source, by.into(), args, output)?,

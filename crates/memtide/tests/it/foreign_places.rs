@@ -541,7 +541,11 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         Err(why) => return skip(&why),
     };
     let (file, flag) = (silent.join("file"), host.path("flag"));
-    let _other = Sleeper(Command::new("sleep").arg("600").spawn().unwrap());
+    // One of al's, which is read beside them.
+    let mut other = Command::new("setpriv");
+    let reuid = format!("--reuid={}", host.al);
+    other.args([&reuid, "--clear-groups", "sleep", "600"]);
+    let _other = Sleeper(other.spawn().unwrap());
     let endless = |_| Sleeper::with_endless_exec(host.al, &file, &flag);
     let writer = Sleeper::with_held_pipe(&file, &flag);
     // In this order: the processes do not end while nobody answers.
@@ -580,7 +584,7 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
     let by_proc = in_time(host.command_without_bpf(&["check", "--for", "1s"]), "check");
     let text = folded(&by_proc);
     assert!(
-        text.contains("left out as they do not answer: 6 processes"),
+        text.contains("left out: 6 processes, without an answer"),
         "{text}"
     );
     let refused = host.run(&["explain", &used.1[0].pid()]);
@@ -588,6 +592,9 @@ fn processes_that_never_end_exec_or_a_write_stop_nothing() {
         stderr(&refused).contains("could not be read within"),
         "{refused:?}"
     );
+    until("those that do not answer", || {
+        status(&recording)["recorder"]["seen"]["processes_left_out"] == 6
+    });
     until("samples beside them", || samples(&recording) >= waiting + 3);
     let terminated = Command::new("sh")
         .args(["-c", "kill \"$0\"", &recorder.pid()])

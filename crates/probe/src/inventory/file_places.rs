@@ -12,6 +12,7 @@ use super::file_stat;
 use crate::error::ReadError;
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers, Mount};
+use crate::process::links;
 
 /// Where a file lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +87,8 @@ impl MountPlaces {
 
     /// Adds the mounts that another process sees, once for each namespace.
     pub(crate) fn add_those_of(&mut self, root: &Root, pid: u32) {
-        let namespace = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
-        if namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
+        let namespace = links::read(root, pid, "ns/mnt");
+        if namespace.is_some_and(|namespace| self.namespaces.insert(namespace)) {
             let text = root.read(&format!("/proc/{pid}/mountinfo"));
             for mount in mounts::mountinfo(&text.unwrap_or_default()) {
                 let mut place = FilePlace::of(&mount);

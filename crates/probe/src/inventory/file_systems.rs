@@ -23,6 +23,7 @@ use crate::inventory::{MountPlaces, file_stat};
 use crate::kernel_file::Root;
 use crate::mounts::{self, DeviceNumbers};
 use crate::path_walk::look_up_below;
+use crate::process::links;
 use crate::text;
 
 /// `TMPFS_MAGIC` of `include/uapi/linux/magic.h`, also of a devtmpfs and a rootfs that are a tmpfs. Files in a ramfs are no
@@ -49,17 +50,17 @@ impl FileSystems {
             ..Self::default()
         };
         found.namespace(root, "self", None);
-        let namespace = |pid: &str| std::fs::read_link(root.path(&format!("/proc/{pid}/ns/mnt")));
-        let mut seen: HashSet<PathBuf> = namespace("self").into_iter().collect();
+        let own = std::fs::read_link(root.path("/proc/self/ns/mnt"));
+        let mut seen: HashSet<PathBuf> = own.into_iter().collect();
         for process in processes {
             if time.is_over() {
                 found.is_cut = true;
                 break;
             }
-            let pid = process.pid.to_string();
-            if namespace(&pid).is_ok_and(|namespace| seen.insert(namespace)) {
+            let namespace = links::read(root, process.pid, "ns/mnt");
+            if namespace.is_some_and(|namespace| seen.insert(namespace)) {
                 found.mounts.add_those_of(root, process.pid);
-                found.namespace(root, &pid, Some(process));
+                found.namespace(root, &process.pid.to_string(), Some(process));
             }
         }
         found

@@ -24,10 +24,10 @@ use crate::inventory::open_files::{self, FILES_MAX, OpenFile};
 use crate::inventory::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
 use crate::mounts::{DeviceNumbers, device_numbers};
-use crate::process::SILENT_AFTER;
 use crate::process::maps::{self, DELETED, Mapping};
 use crate::process::smaps::{SmapsField, each_smaps_block};
 use crate::process::timed_read::read_within;
+use crate::process::{SILENT_AFTER, links};
 use crate::text;
 
 /// What the search found.
@@ -184,23 +184,23 @@ impl NamelessFiles {
             return;
         }
         let (root, pid) = (search.root.clone(), process.pid);
-        let read = read_within(SILENT_AFTER, move || {
+        let devices: HashMap<_, _> = files
+            .iter()
+            .map(|(inode, file)| (*inode, file.device))
+            .collect();
+        let sizes = read_within(SILENT_AFTER, move || {
             let mut sizes: HashMap<u64, Bytes> = HashMap::new();
-            // A process that ended has no sizes; a malformed line is an absent one.
+            // A process that ended or does not answer has no sizes; a malformed line is an absent one.
             let _ = each_smaps_block(&root, pid, &mut |block| {
-                let inode = block.mapping.inode;
-                let same = files
-                    .get(&inode)
-                    .filter(|file| file.device == block.mapping.device);
-                if let Some(size) = same.and_then(|_| block.get(SmapsField::Rss)) {
-                    *sizes.entry(inode).or_default() += size;
+                let mapping = &block.mapping;
+                let is_same = devices.get(&mapping.inode) == Some(&mapping.device);
+                if let Some(size) = block.get(SmapsField::Rss).filter(|_| is_same) {
+                    *sizes.entry(mapping.inode).or_default() += size;
                 }
             });
-            (files, sizes)
-        });
-        let Ok((files, sizes)) = read else {
-            return;
-        };
+            sizes
+        })
+        .unwrap_or_default();
         for (inode, mut file) in files {
             let size = sizes.get(&inode).copied().unwrap_or_default();
             let known = self.files.get_mut(&file.identity);
@@ -252,7 +252,9 @@ impl NamelessSearch<'_> {
     /// Returns an open file if it lies in the kernel's own tmpfs.
     fn open_file(&self, file: &OpenFile<'_>) -> Option<ProcessFile> {
         let kind = kind_of(file.target)?;
-        let stat = stat(file.directory, file.name, AtFlags::empty()).ok()?;
+        let stat = file
+            .followed(|fd, name| stat(fd, name, AtFlags::empty()))?
+            .ok()?;
         (Some(stat.device) == self.kernel_tmpfs).then_some(ProcessFile {
             device: stat.device,
             identity: FileIdentity {
@@ -284,7 +286,7 @@ impl NamelessSearch<'_> {
                 found.push((mapping, kind));
             }
         });
-        let namespace = || std::fs::read_link(self.root.path(&format!("/proc/{pid}/ns/ipc"))).ok();
+        let namespace = || links::read(self.root, pid, "ns/ipc");
         let other_namespace = if found.iter().any(|(_, kind)| is_segment(kind)) {
             namespace().filter(|namespace| Some(namespace) != self.ipc_namespace.as_ref())
         } else {

@@ -10,7 +10,6 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -19,6 +18,7 @@ use units::Bytes;
 use super::open_files::OpenFile;
 use super::searched::{SearchTime, SearchedProcess};
 use crate::kernel_file::Root;
+use crate::process::links;
 
 /// At most this many sockets are kept.
 const SOCKETS_MAX: usize = 1 << 20;
@@ -56,9 +56,10 @@ impl Sockets {
             if others.len() >= NAMESPACES_MAX || time.is_over() {
                 break;
             }
-            let path = root.path(&format!("/proc/{}/ns/net", process.pid));
-            if std::fs::read_link(&path).is_ok_and(|namespace| seen.insert(namespace)) {
-                others.push(path);
+            let namespace = links::read(root, process.pid, "ns/net");
+            if namespace.is_some_and(|namespace| seen.insert(namespace)) {
+                // It may have ended, or this user may not enter it.
+                others.extend(links::open(root, process.pid, "ns/net"));
             }
         }
         if others.is_empty() {
@@ -68,9 +69,8 @@ impl Sockets {
         let entered = std::thread::scope(|scope| {
             let enter = scope.spawn(|| {
                 let mut found = Self::default();
-                for path in others.iter().take_while(|_| !time.is_over()) {
-                    // It may have ended, or this user may not enter it.
-                    let _ = found.list_in(path, time);
+                for namespace in others.iter().take_while(|_| !time.is_over()) {
+                    let _ = found.list_in(namespace, time);
                 }
                 found
             });
@@ -95,9 +95,7 @@ impl Sockets {
         self.by_process.get(&pid).copied().unwrap_or_default()
     }
 
-    fn list_in(&mut self, namespace: &PathBuf, time: SearchTime) -> Result<(), Errno> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let namespace = rustix::fs::open(namespace, flags, Mode::empty())?;
+    fn list_in(&mut self, namespace: &OwnedFd, time: SearchTime) -> Result<(), Errno> {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         self.list(time)
     }

@@ -1,4 +1,4 @@
-//! Reads files of one process below `/proc/PID` into cells instead of a row: no strings, no allocation.
+//! Files of one process below `/proc/PID`, read here or elsewhere, into cells instead of a row: no strings, no allocation.
 //!
 //! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
@@ -36,28 +36,45 @@ pub(crate) struct CellReader {
 const PROC: &str = "/proc/";
 
 impl CellReader {
-    /// Takes over `stat`, which was read elsewhere. Its name and its start, in ticks since boot, are in the identity.
-    pub(crate) fn stat<'a>(
+    /// Takes over the text of `stat`. Its name and its start, in ticks since boot, are in the identity.
+    pub(crate) fn take_stat<'a>(
         &mut self,
         pid: u32,
         read: TextRead<'a>,
         cells: &mut ProcessCells,
         sink: Sink<'_>,
     ) -> (Option<StatIdentity<'a>>, Result<(), Failure>) {
-        match self.shown(pid, "stat", read, sink) {
-            Ok(text) => parse_stat(text, cells),
-            Err(failure) => (None, Err(failure)),
+        let text = match read {
+            Ok(text) => text,
+            Err(errno) => return (None, Err(Failure::Unread(errno))),
+        };
+        self.set_path(pid, "stat");
+        sink(&self.path, text);
+        let (identity, result) = stat::read(text, |signal, value| cells.set_raw(signal, value));
+        (identity, result.map_err(Failure::Malformed))
+    }
+
+    /// Takes over the text of another file that has a parser.
+    pub(crate) fn take(
+        &mut self,
+        pid: u32,
+        name: &str,
+        read: TextRead<'_>,
+        cells: &mut ProcessCells,
+        sink: Sink<'_>,
+    ) -> Result<(), Failure> {
+        let text = read.map_err(Failure::Unread)?;
+        self.set_path(pid, name);
+        sink(&self.path, text);
+        self.row.row.clear();
+        let result = self.files.parse(pid, name, text, &mut self.row);
+        for (signal, value) in self.row.row.iter() {
+            cells.set_raw(signal, value);
         }
+        result.map(|_| ()).map_err(Failure::Malformed)
     }
 
-    /// Reads `stat` in the process's own directory, and returns its start in ticks since boot.
-    pub(crate) fn start_in(&mut self, process: &Directory) -> Option<u64> {
-        process.read_record(b"stat", &mut self.text).ok()?;
-        let (identity, _) = parse_stat(&self.text, &mut ProcessCells::default());
-        identity.and_then(|identity| identity.start)
-    }
-
-    /// Reads another file of a process that has a parser.
+    /// Reads such a file, and takes its text over.
     pub(crate) fn file(
         &mut self,
         proc: &Directory,
@@ -66,26 +83,12 @@ impl CellReader {
         cells: &mut ProcessCells,
         sink: Sink<'_>,
     ) -> Result<(), Failure> {
-        self.path.clear();
-        // Writing to a string cannot fail.
-        let _ = write!(self.path, "{PROC}{pid}/{name}");
-        let read = proc.read_record(&self.path.as_bytes()[PROC.len()..], &mut self.text);
-        read.map_err(Failure::Unread)?;
-        sink(&self.path, &self.text);
-        self.parse_own(pid, name, cells)
-    }
-
-    /// Takes over another file that was read elsewhere.
-    pub(crate) fn other(
-        &mut self,
-        pid: u32,
-        name: &str,
-        read: TextRead<'_>,
-        cells: &mut ProcessCells,
-        sink: Sink<'_>,
-    ) -> Result<(), Failure> {
-        let text = self.shown(pid, name, read, sink)?;
-        parse(&mut self.files, &mut self.row, (pid, name), text, cells)
+        self.set_path(pid, name);
+        let mut text = std::mem::take(&mut self.text);
+        let read = proc.read_record(&self.path.as_bytes()[PROC.len()..], &mut text);
+        let result = self.take(pid, name, read.map(|()| text.as_slice()), cells, sink);
+        self.text = text;
+        result
     }
 
     /// Like [`file`](Self::file), in the process's own directory.
@@ -96,9 +99,18 @@ impl CellReader {
         name: &str,
         cells: &mut ProcessCells,
     ) -> Result<(), Failure> {
-        let read = process.read_record(name.as_bytes(), &mut self.text);
-        read.map_err(Failure::Unread)?;
-        self.parse_own(pid, name, cells)
+        let mut text = std::mem::take(&mut self.text);
+        let read = process.read_record(name.as_bytes(), &mut text);
+        let read = read.map(|()| text.as_slice());
+        let result = self.take(pid, name, read, cells, &mut |_, _| ());
+        self.text = text;
+        result
+    }
+
+    /// Reads `stat` in the process's own directory, and returns its start in ticks since boot.
+    pub(crate) fn start_in(&mut self, process: &Directory) -> Option<u64> {
+        process.read_record(b"stat", &mut self.text).ok()?;
+        stat::read(&self.text, |_, _| ()).0?.start
     }
 
     /// Reads the service of a process from its `cgroup`; leaves it unchanged if that cannot be read.
@@ -114,52 +126,9 @@ impl CellReader {
         Ok(())
     }
 
-    fn parse_own(&mut self, pid: u32, name: &str, cells: &mut ProcessCells) -> Result<(), Failure> {
-        parse(
-            &mut self.files,
-            &mut self.row,
-            (pid, name),
-            &self.text,
-            cells,
-        )
-    }
-
-    /// Passes a text to the sink.
-    fn shown<'a>(
-        &mut self,
-        pid: u32,
-        name: &str,
-        read: TextRead<'a>,
-        sink: Sink<'_>,
-    ) -> Result<&'a [u8], Failure> {
-        let text = read.map_err(Failure::Unread)?;
+    fn set_path(&mut self, pid: u32, name: &str) {
         self.path.clear();
         // Writing to a string cannot fail.
         let _ = write!(self.path, "{PROC}{pid}/{name}");
-        sink(&self.path, text);
-        Ok(text)
     }
-}
-
-fn parse_stat<'a>(
-    text: &'a [u8],
-    cells: &mut ProcessCells,
-) -> (Option<StatIdentity<'a>>, Result<(), Failure>) {
-    let (identity, result) = stat::read(text, |signal, value| cells.set_raw(signal, value));
-    (identity, result.map_err(Failure::Malformed))
-}
-
-fn parse(
-    files: &mut ProcessFiles,
-    row: &mut EntityRow,
-    (pid, name): (u32, &str),
-    text: &[u8],
-    cells: &mut ProcessCells,
-) -> Result<(), Failure> {
-    row.row.clear();
-    let result = files.parse(pid, name, text, row);
-    for (signal, value) in row.row.iter() {
-        cells.set_raw(signal, value);
-    }
-    result.map(|_| ()).map_err(Failure::Malformed)
 }

@@ -1,5 +1,6 @@
 //! Which process is it? Small files of `/proc/PID`: `comm`, `exe`, `stat`, `status`, `cgroup`, `oom_score`. None of them takes
-//! the lock of its address space, as `cmdline` does: that could wait for ever. `stat` may, too, so a [`ReaderThread`] reads it.
+//! the lock of its address space, as `cmdline` does: that could wait for ever. `stat` and `exe` wait while the process is in exec(2), so
+//! other threads read them.
 //!
 //! All but `exe` are readable by every user. `oom_score` is 0 to 2000, with `oom_score_adj` counted in; the process with
 //! the highest is killed first. The link `exe` ends with ` (deleted)` if the program was replaced since it was started;
@@ -17,6 +18,7 @@ use crate::host::facts::page_size;
 use crate::host::live::now;
 use crate::kernel_file::Root;
 use crate::process::files::ProcessFiles;
+use crate::process::links;
 use crate::process::reader_thread::ReaderThread;
 use crate::process::stat;
 use crate::process::status::StatusFacts;
@@ -89,7 +91,7 @@ impl ProcessIdentity {
             ..Self::default()
         };
         let mut row = EntityRow::default();
-        let answers = stat.one(pid, Span::ZERO, &mut |text| {
+        stat.one(pid, Span::ZERO, &mut |text| {
             let text = text.unwrap_or_default();
             let (found, _malformed) =
                 stat::read(text, |signal, value| row.row.set_raw(signal, value));
@@ -97,9 +99,7 @@ impl ProcessIdentity {
             identity.is_kernel_thread = found.is_some_and(|found| found.is_kernel_thread);
         });
         identity.age = identity.start_ticks.map(age);
-        // The links of a process wait for what `stat` waits for.
-        let link = answers.then(|| std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))));
-        if let Some(Ok(link)) = link {
+        if let Some(link) = links::read(root, pid, "exe") {
             identity.set_program(link.into_os_string().into_vec());
         }
         let mut parser = ProcessFiles::default();
@@ -178,7 +178,7 @@ impl ProcessIdentity {
 }
 
 fn stat_of(root: &Root) -> ReaderThread {
-    ReaderThread::new(root.path("/proc"), "stat")
+    ReaderThread::new(&root.path("/proc"), "stat")
 }
 
 /// Returns how long ago this many ticks after boot were. The clock of `stat` counts suspended time too.

@@ -73,8 +73,8 @@ const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
 pub(crate) struct TaskScan {
     proc: PathBuf,
     files: CellReader,
-    /// The files for which a process may never answer.
-    waiting: WaitingFiles,
+    /// Those of the files for which a process may never answer.
+    readers: WaitReaders,
     pids: Vec<u32>,
     /// The processes of the last scan by ascending PID.
     known: Vec<Known>,
@@ -86,10 +86,12 @@ pub(crate) struct TaskScan {
     sizes: Vec<(Bytes, usize)>,
     /// The PID at which the turn of the smaller processes continues.
     turn: u32,
+    /// The PIDs of which `io` is due, ascending.
+    due: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct WaitingFiles {
+struct WaitReaders {
     stat: ReaderThread,
     io: ReaderThread,
     shares: ReaderThread,
@@ -119,12 +121,12 @@ impl TaskScan {
     /// Creates a scan of the processes below `root`.
     pub(crate) fn new(root: &Root) -> Self {
         let proc = root.path("/proc");
-        let waiting = |name| ReaderThread::new(proc.clone(), name);
+        let reader = |name| ReaderThread::new(&proc, name);
         Self {
-            waiting: WaitingFiles {
-                stat: waiting("stat"),
-                io: waiting("io"),
-                shares: waiting("smaps_rollup"),
+            readers: WaitReaders {
+                stat: reader("stat"),
+                io: reader("io"),
+                shares: reader("smaps_rollup"),
             },
             proc,
             files: CellReader::default(),
@@ -134,6 +136,7 @@ impl TaskScan {
             names: Vec::new(),
             sizes: Vec::new(),
             turn: 0,
+            due: Vec::new(),
         }
     }
 
@@ -200,9 +203,9 @@ impl TaskScan {
         self.names.clear();
         let mut before = self.before.drain(..).peekable();
         let pids = self.pids.iter().copied();
-        let silent = self.waiting.stat.each(pids, Span::ZERO, &mut |pid, read| {
+        let read = self.readers.stat.each(pids, Span::ZERO, &mut |pid, read| {
             let mut cells = ProcessCells::default();
-            let (identity, result) = self.files.stat(pid, read, &mut cells, sink);
+            let (identity, result) = self.files.take_stat(pid, read, &mut cells, sink);
             note(walk, "stat", result);
             let Some((identity, start)) = identity.and_then(|it| Some((it, it.start?))) else {
                 return; // It ended, or its text has no identity.
@@ -222,7 +225,10 @@ impl TaskScan {
             self.known.push(known);
             walk.read += 1;
         });
-        walk.silent = silent;
+        match read {
+            Ok(silent) => walk.silent = silent,
+            Err(errno) => walk.absent = Walk::absent(errno).absent,
+        }
     }
 
     /// Marks the largest processes; `sizes` then has only those.
@@ -252,6 +258,7 @@ impl TaskScan {
         walk: &mut Walk,
     ) {
         let (mut new, mut others) = (detail.new, OTHERS_MAX);
+        self.due.clear();
         // After all had their turn, it starts with the first ones again.
         let mut next_turn = 0;
         for known in &mut self.known {
@@ -270,7 +277,10 @@ impl TaskScan {
                 false
             };
             if is_due {
-                known.read(proc, &mut self.files, &mut self.waiting.io, sink, walk);
+                known.read(proc, &mut self.files, sink, walk);
+                if !known.is_io_denied {
+                    self.due.push(known.pid);
+                }
                 if detail.is_complete {
                     let result = self
                         .files
@@ -280,6 +290,23 @@ impl TaskScan {
             }
         }
         self.turn = next_turn;
+        self.read_io(sink, walk);
+    }
+
+    /// Reads `io` of those that are due.
+    fn read_io(&mut self, sink: Sink<'_>, walk: &mut Walk) {
+        let due = self.due.iter().copied();
+        // One that does not answer keeps its last readings.
+        let _ = self.readers.io.each(due, Span::ZERO, &mut |pid, read| {
+            let Ok(at) = self.known.binary_search_by_key(&pid, |known| known.pid) else {
+                return;
+            };
+            let known = &mut self.known[at];
+            let result = self.files.take(pid, "io", read, &mut known.cells, sink);
+            known.is_io_denied =
+                matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
+            note(walk, "io", result);
+        });
     }
 
     /// Reads the shares of the largest processes, largest first, within the time budget.
@@ -302,9 +329,9 @@ impl TaskScan {
             let (pid, cells, files) = (known.pid, &mut known.cells, &mut self.files);
             // A large process takes its time, and three times as long on a busy machine.
             let more = Span::from_secs_f64(cost.as_secs_f64() * 3.0);
-            self.waiting.shares.one(pid, more, &mut |read| {
+            self.readers.shares.one(pid, more, &mut |read| {
                 let name = "smaps_rollup";
-                note(walk, name, files.other(pid, name, read, cells, sink));
+                note(walk, name, files.take(pid, name, read, cells, sink));
             });
         }
     }
@@ -370,15 +397,8 @@ impl Known {
         self.resident() + self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO)
     }
 
-    /// Reads the expensive files.
-    fn read(
-        &mut self,
-        proc: &Directory,
-        files: &mut CellReader,
-        io: &mut ReaderThread,
-        sink: Sink<'_>,
-        walk: &mut Walk,
-    ) {
+    /// Reads the expensive files, but for `io`.
+    fn read(&mut self, proc: &Directory, files: &mut CellReader, sink: Sink<'_>, walk: &mut Walk) {
         self.is_read = true;
         self.is_changed = false;
         self.age = 0;
@@ -386,14 +406,6 @@ impl Known {
             let result = files.file(proc, self.pid, name, &mut self.cells, sink);
             note(walk, name, result);
         }
-        if self.is_io_denied {
-            return;
-        }
-        io.one(self.pid, Span::ZERO, &mut |read| {
-            let result = files.other(self.pid, "io", read, &mut self.cells, sink);
-            self.is_io_denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
-            note(walk, "io", result);
-        });
     }
 }
 

@@ -30,6 +30,22 @@ pub struct StatusFacts {
     pub state: Option<char>,
 }
 
+/// Returns the effective user in a text; nothing is allocated.
+pub(crate) fn uid(text: &[u8]) -> Option<u32> {
+    u32::try_from(words(text, b"Uid:")?.nth(1)??).ok()
+}
+
+/// Whether the process is in execve(2), after it left its memory: it has a stack, and no program yet. Nothing is allocated.
+pub(crate) fn is_in_exec(text: &[u8]) -> bool {
+    let kib = |name| words(text, name).and_then(|mut words| words.next()?);
+    kib(b"VmSize:").is_some_and(|size| size > 0) && kib(b"VmExe:") == Some(0)
+}
+
+fn words<'a>(text: &'a [u8], name: &[u8]) -> Option<impl Iterator<Item = Option<u64>> + use<'a>> {
+    let line = text::lines(text).find_map(|(_, line)| line.strip_prefix(name))?;
+    Some(text::words(line).map(text::number))
+}
+
 impl StatusFacts {
     /// Returns the facts in a text. Malformed lines are absent facts.
     pub fn parse(text: &[u8]) -> Self {

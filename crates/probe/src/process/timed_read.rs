@@ -32,14 +32,14 @@ pub(crate) const TICK: Duration = Duration::from_millis(20);
 pub struct TimedRead<T> {
     thread: Option<JoinHandle<()>>,
     result: Receiver<T>,
-    waiting: Waiting,
+    waited: WaitedTime,
 }
 
 /// For how long a thread has waited. Once made it allocates nothing to see that.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitedTime {
     thread: ThreadNumber,
-    waited: Duration,
+    waited: Span,
     path: String,
     text: Vec<u8>,
 }
@@ -65,8 +65,8 @@ impl<T: Send + 'static> TimedRead<T> {
     /// [`NoAnswer`] if there is no room for a thread.
     pub fn start(read: impl FnOnce() -> T + Send + 'static) -> Result<Self, NoAnswer> {
         let (sender, result) = sync_channel(1);
-        let waiting = Waiting::default();
-        let number = waiting.number();
+        let waited = WaitedTime::default();
+        let number = waited.number();
         let thread = std::thread::Builder::new().name("memtide-read".to_owned());
         let thread = thread.spawn(move || {
             number.set();
@@ -77,7 +77,7 @@ impl<T: Send + 'static> TimedRead<T> {
             Ok(thread) => Ok(Self {
                 thread: Some(thread),
                 result,
-                waiting,
+                waited,
             }),
             Err(error) => Err(NoAnswer {
                 within: Span::ZERO,
@@ -92,11 +92,11 @@ impl<T: Send + 'static> TimedRead<T> {
     /// # Errors
     /// [`NoAnswer`] if it has waited for as long.
     pub fn within(&mut self, most: Span) -> Result<T, NoAnswer> {
-        while !self.waiting.is_over(most) {
+        while self.waited.in_all() < most {
             let began = Instant::now();
             match self.result.recv_timeout(TICK) {
                 Ok(result) => return Ok(result),
-                Err(RecvTimeoutError::Timeout) => self.waiting.note(began),
+                Err(RecvTimeoutError::Timeout) => self.waited.note(began),
                 Err(RecvTimeoutError::Disconnected) => self.panicked(),
             }
         }
@@ -105,7 +105,7 @@ impl<T: Send + 'static> TimedRead<T> {
         }
         Err(NoAnswer {
             within: most,
-            why: self.waiting.why(),
+            why: self.waited.why(),
         })
     }
 
@@ -117,7 +117,7 @@ impl<T: Send + 'static> TimedRead<T> {
     }
 }
 
-impl Waiting {
+impl WaitedTime {
     /// Returns the number, for the thread to set.
     pub(crate) fn number(&self) -> ThreadNumber {
         self.thread.clone()
@@ -125,19 +125,21 @@ impl Waiting {
 
     /// Begins anew.
     pub(crate) fn restart(&mut self) {
-        self.waited = Duration::ZERO;
+        self.waited = Span::ZERO;
     }
 
     /// Counts the time since `began` if the thread waits now.
     pub(crate) fn note(&mut self, began: Instant) {
         if self.is_waiting() {
             // Where this thread itself had no CPU, nothing is known of the time between.
-            self.waited += began.elapsed().min(2 * TICK);
+            let waited = began.elapsed().min(2 * TICK);
+            self.waited = self.waited.plus(Span::from_secs_f64(waited.as_secs_f64()));
         }
     }
 
-    pub(crate) fn is_over(&self, most: Span) -> bool {
-        self.waited >= most.as_duration()
+    /// Returns what was counted.
+    pub(crate) const fn in_all(&self) -> Span {
+        self.waited
     }
 
     /// Says what the thread waits for.
@@ -167,11 +169,11 @@ impl Waiting {
     }
 }
 
-impl Default for Waiting {
+impl Default for WaitedTime {
     fn default() -> Self {
         Self {
             thread: ThreadNumber::default(),
-            waited: Duration::ZERO,
+            waited: Span::ZERO,
             path: String::with_capacity(32),
             text: Vec::with_capacity(4096),
         }

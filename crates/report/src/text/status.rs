@@ -229,7 +229,9 @@ fn processes(status: &RecorderStatus) -> Vec<String> {
     let left_out = left_out(seen.processes_left_out);
     let mut lines = vec![format!("{processes}{left_out}{every}; source: {way}")];
     if seen.processes_left_out > 0 {
-        lines.push("left out: those beyond what one scan may read".to_owned());
+        lines.push(
+            "left out: those beyond what one scan may read, or that do not answer".to_owned(),
+        );
     }
     lines.extend(
         why_not_bpf.map(|why| format!("not by BPF, which costs less and shows more: {why}")),

@@ -121,8 +121,8 @@ impl ProcFiles {
     fn open(root: &Root) -> Result<Self, Errno> {
         let proc = root.path("/proc");
         Ok(Self {
-            stat: ReaderThread::new(proc.clone(), "stat"),
-            io: ReaderThread::new(proc.clone(), "io"),
+            stat: ReaderThread::new(&proc, "stat"),
+            io: ReaderThread::new(&proc, "io"),
             proc: Directory::open(&proc)?,
             files: CellReader::default(),
         })
@@ -132,12 +132,12 @@ impl ProcFiles {
         let Self { files, .. } = self;
         let (mut start, mut cells) = (None, ProcessCells::default());
         self.stat.one(pid, Span::ZERO, &mut |text| {
-            let (identity, _) = files.stat(pid, text, &mut cells, &mut |_, _| ());
+            let (identity, _) = files.take_stat(pid, text, &mut cells, &mut |_, _| ());
             start = identity.and_then(|identity| identity.start);
         });
         // If one file may not be read, the others are compared.
         self.io.one(pid, Span::ZERO, &mut |text| {
-            let _ = files.other(pid, "io", text, &mut cells, &mut |_, _| ());
+            let _ = files.take(pid, "io", text, &mut cells, &mut |_, _| ());
         });
         for name in ["status", "oom_score_adj"] {
             let _ = files.file(&self.proc, pid, name, &mut cells, &mut |_, _| ());
