@@ -76,6 +76,10 @@ impl FileSystems {
         let Ok(text) = root.read(&format!("/proc/{pid}/mountinfo")) else {
             return;
         };
+        let top = match seen_by {
+            None => checked_open::look_up(CWD, root.path("/"), LastLink::Followed).ok(),
+            Some(process) => links::look_up(root, process.pid, "root"),
+        };
         let in_memory =
             || mounts::mountinfo(&text).filter(|m| m.kind != b"ramfs" && m.is_in_memory());
         // A mount of a whole file system names it better than one of a directory in it.
@@ -88,12 +92,12 @@ impl FileSystems {
                 continue;
             };
             let point = text::lossy(&mount.point).into_owned();
-            let top = match seen_by {
-                None => root.path("/"),
-                Some(process) => root.path(&format!("/proc/{}/root", process.pid)),
-            };
-            let found = look_up(&top, &mount.point, &self.mounts);
-            match found.and_then(|found| measure(&found, device)) {
+            let find = |top| look_up(top, &mount.point, &self.mounts);
+            match top
+                .as_ref()
+                .and_then(find)
+                .and_then(|found| measure(&found, device))
+            {
                 Some((bytes, limit)) => {
                     self.measured.insert(device);
                     self.unknown.remove(&device);
@@ -132,21 +136,21 @@ fn object(
 
 /// Looks up where a file system is mounted. The kernel knows the way to a mount point by heart, and no file system on it is
 /// asked (`RESOLVE_CACHED`, 5.12). Where that fails it is walked name by name, on file systems that answer.
-fn look_up(top: &Path, point: &[u8], mounts: &MountPlaces) -> Option<OwnedFd> {
+fn look_up(top: &OwnedFd, point: &[u8], mounts: &MountPlaces) -> Option<OwnedFd> {
     /// A rename anywhere makes the kernel give up.
     const TRIES: usize = 8;
     let below = Path::new(OsStr::from_bytes(point.strip_prefix(b"/").unwrap_or(point)));
-    let place = top.join(below);
+    let here = below.as_os_str().is_empty();
+    let place = if here { Path::new(".") } else { below };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let cached = || openat2(CWD, &place, flags, Mode::empty(), ResolveFlags::CACHED);
+    let cached = || openat2(top, place, flags, Mode::empty(), ResolveFlags::CACHED);
     let mut tries = (0..TRIES).map(|_| cached());
     match tries.find(|found| !matches!(found, Err(Errno::AGAIN))) {
         Some(Ok(found)) => Some(found),
         _ => {
-            let top = checked_open::look_up(CWD, top, LastLink::Followed).ok()?;
             let may_pass = |found: &OwnedFd| mounts.is_local(found);
-            may_pass(&top).then_some(())?;
-            look_up_below(top, below, may_pass).ok()
+            may_pass(top).then_some(())?;
+            look_up_below(top.try_clone().ok()?, below, may_pass).ok()
         }
     }
 }

@@ -22,8 +22,19 @@ pub(crate) fn read(root: &Root, pid: u32, name: &str) -> Option<PathBuf> {
 
 /// Opens what such a link leads to; `None` as for [`read`].
 pub(crate) fn open(root: &Root, pid: u32, name: &str) -> Option<OwnedFd> {
+    opened(root, pid, name, OFlags::RDONLY | OFlags::CLOEXEC)
+}
+
+/// Looks up what such a link leads to without opening it; `None` as for [`read`].
+pub(crate) fn look_up(root: &Root, pid: u32, name: &str) -> Option<OwnedFd> {
+    opened(root, pid, name, OFlags::PATH | OFlags::CLOEXEC)
+}
+
+fn opened(root: &Root, pid: u32, name: &str, flags: OFlags) -> Option<OwnedFd> {
+    if is_in_exec(root, pid) {
+        return None;
+    }
     let path = root.path(&format!("/proc/{pid}/{name}"));
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let open = move || rustix::fs::open(path, flags, Mode::empty());
     read_within(SILENT_AFTER, open).ok()?.ok()
 }

@@ -23,6 +23,7 @@ use crate::file_cache::{self, FileCacheUse};
 use crate::inventory::{MountPlaces, SearchTime, file_stat};
 use crate::kernel_file::{Root, retrying};
 use crate::path_walk::look_up_below;
+use crate::process::links;
 use crate::process::maps::Mapping;
 
 /// The longest time that the page cache of one file is counted.
@@ -145,8 +146,12 @@ pub(crate) fn find_by_path(
 ) -> Result<OwnedFd, Errno> {
     let path = mapping.path().filter(|_| !mapping.is_deleted());
     let path = path.ok_or(Errno::PERM)?;
-    let find = |top: &Path| look_up_in(top, path, may_pass).and_then(|found| same(found, mapping));
-    find(&root.path("/")).or_else(|_| find(&root.path(&format!("/proc/{pid}/root"))))
+    let find = |top| look_up_in(top, path, may_pass).and_then(|found| same(found, mapping));
+    let own = look_up(CWD, root.path("/"), LastLink::Followed);
+    own.and_then(find).or_else(|_| {
+        let its = links::look_up(root, pid, "root").ok_or(Errno::PERM)?;
+        find(its)
+    })
 }
 
 /// The file, if it is that of a mapping. Subvolumes of btrfs have devices that mappings do not show.
@@ -160,11 +165,10 @@ fn same(found: OwnedFd, mapping: &Mapping) -> Result<OwnedFd, Errno> {
 /// Looks a path up below a root directory. The kernel shows paths of mappings without links: one that is there by now leads to
 /// another file.
 fn look_up_in(
-    root: &Path,
+    top: OwnedFd,
     path: &[u8],
     may_pass: &dyn Fn(&OwnedFd) -> bool,
 ) -> Result<OwnedFd, Errno> {
-    let top = look_up(CWD, root, LastLink::Followed)?;
     if !may_pass(&top) {
         return Err(Errno::XDEV);
     }
