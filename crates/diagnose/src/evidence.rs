@@ -293,8 +293,8 @@ impl Evidence<'_> {
 impl Evidence<'_> {
     /// Rows older than this many usual intervals between readings do not speak for a sample any more.
     const ROWS_HOLD: f64 = 2.0;
-    /// From one reading of all cgroups to the next, as a recorder has it.
-    const ALL_ROWS_EVERY: Span = Span::from_secs(10);
+    /// How long a reading of all of them is better than a newer one of some; its age is named.
+    const ALL_ROWS_HOLD: Span = Span::from_mins(30);
 
     /// Returns the sample with the rows of these entities for sample `index`: `index` itself, or the last one before
     /// it if these entities are read more rarely than the host. `None` if that reading is too old.
@@ -305,16 +305,13 @@ impl Evidence<'_> {
     }
 
     /// As [`rows_at`](Self::rows_at), where a sum over all of these entities is asked for: of cgroups most samples of a
-    /// recorder have the busiest only.
+    /// recorder have the busiest only, and where a user has thousands, all of them are read every few minutes.
     pub(crate) fn all_rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
-        let holds = |at: &usize| {
-            // One reading does not say how often there are some.
-            let usual = self.timeline.interval_of(entity);
-            let usual = usual.unwrap_or(Self::ALL_ROWS_EVERY);
-            let age = self.age_at(*at, index);
-            age.is_some_and(|age| age <= usual.times(Self::ROWS_HOLD))
-        };
         let whole = self.timeline.all_read_before(entity, index);
+        let holds = |at: &usize| {
+            let age = self.age_at(*at, index);
+            age.is_some_and(|age| age <= Self::ALL_ROWS_HOLD)
+        };
         whole.filter(holds).or_else(|| self.rows_at(entity, index))
     }
 
